@@ -14,7 +14,7 @@ from portmert.aligners._training import Rows, TrainedAligner
 
 
 @dataclass(frozen=True)
-class ThotAligner(TrainedAligner):
+class Thot(TrainedAligner):
     """Aligns by the statistical word aligners of thot; needs no outside program.
 
     Models found in `saved` must be of this `model`, and of this bitext if one is named. A training

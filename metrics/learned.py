@@ -37,7 +37,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "N": tuple(f"{side}_{name}" for name in _NGRAMS for side in "pr"),
     "B": ("excess", "shortfall"),
 }
-"""Features by group: precision and recall of dependency links, TERp's edits, its phrase
+"""LearnedFeatures by group: precision and recall of dependency links, TERp's edits, its phrase
 substitutions, precision and recall of n-grams, differences of length."""
 RESOURCES = ("synonyms", "paraphrases", "stop_words")
 """What TERp reads: options of those who use it, too."""
@@ -74,7 +74,7 @@ def checked_groups(groups: str) -> str:
 
 
 @dataclasses.dataclass(frozen=True)
-class Features:
+class LearnedFeatures:
     """Computes features of each hypothesis.
 
     Parameters
@@ -158,8 +158,8 @@ class Features:
 
 
 @dataclasses.dataclass(frozen=True)
-class Model:
-    """Features and their weights.
+class LearnedModel:
+    """LearnedFeatures and their weights.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ class Model:
         On what, and how well: not read again.
     """
 
-    features: Features
+    features: LearnedFeatures
     weights: tuple[float, ...]
     resources: Mapping[str, str] = dataclasses.field(default_factory=dict)
     trained: Mapping[str, Any] = dataclasses.field(default_factory=dict)
@@ -206,15 +206,15 @@ class Model:
         )
 
 
-TERP_ALONE = Model(
-    Features("TP"),
+TERP_ALONE = LearnedModel(
+    LearnedFeatures("TP"),
     tuple(-cost + 0.0 for cost in (*PRESETS["terpa"].edits, *(PRESETS["terpa"].phrase or ()))),
 )
 """Where there is no file: TERp's own costs, which are such weights."""
 
 
-def read_model(path: Path) -> Model:
-    """Read a model as `Model.text` writes it.
+def read_model(path: Path) -> LearnedModel:
+    """Read a model as `LearnedModel.text` writes it.
 
     Raises
     ------
@@ -238,8 +238,8 @@ def read_model(path: Path) -> Model:
         raise ValueError(f"{path}: no model of portmert metric-train: {error}") from None
 
 
-def _model(content: Mapping[str, Any]) -> Model:
-    features = Features(
+def _model(content: Mapping[str, Any]) -> LearnedModel:
+    features = LearnedFeatures(
         checked_groups(_held(content, "groups", str)),
         _held(content, "parses", int),
         _number(content, "gamma", 0.0, 1.0),
@@ -259,7 +259,7 @@ def _model(content: Mapping[str, Any]) -> Model:
     for name in resources:
         if name not in RESOURCES:
             raise ValueError(f"resource {name!r}; expected some of {', '.join(RESOURCES)}")
-    return Model(
+    return LearnedModel(
         features,
         tuple(_number(weights, name, -HEAVIEST, HEAVIEST) for name in features.names),
         {name: _held(resources, name, str) for name in resources},
@@ -296,7 +296,9 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 40 else f"{text[:40]}..."
 
 
-def check_resources(model: Model, path: Path | None, files: Mapping[str, Path | None]) -> None:
+def check_resources(
+    model: LearnedModel, path: Path | None, files: Mapping[str, Path | None]
+) -> None:
     """Check that files are those a model was learnt with.
 
     Raises
@@ -318,7 +320,7 @@ def check_resources(model: Model, path: Path | None, files: Mapping[str, Path | 
 class Learned(WeightedMean):
     """Averages a weighted sum of features, segments weighted by their length.
 
-    Features and weights are those of a file that `portmert metric-train` wrote: expected
+    LearnedFeatures and weights are those of a file that `portmert metric-train` wrote: expected
     precision and recall of dependency links, TERp's edits and paraphrases, precision and recall
     of words and word pairs, differences of length. The scale is that of the human scores, up to a
     constant. Of several references the cheapest one for TERp counts.
@@ -357,7 +359,7 @@ class Learned(WeightedMean):
         return frozenset() if need is None else frozenset({need})
 
     @cached_property
-    def _model(self) -> Model:
+    def _model(self) -> LearnedModel:
         model = TERP_ALONE if self.model is None else read_model(self.model)
         check_resources(model, self.model, self._files)
         return model

@@ -19,8 +19,7 @@ import click
 
 import portmert
 from portmert.tuner import commands
-from portmert.tuner.commands._notice import VOICE
-from portmert.tuner.commands._options import with_volume
+from portmert.tuner.commands._outputs import VOICE, with_volume
 from portmert.tuner.families import readable_packages
 from portmert.tuner.ground.errors import PortmertError, as_message, exhausted, suggest
 

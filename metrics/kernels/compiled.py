@@ -127,8 +127,12 @@ def find(keys: IntArray, mask: int, node: int, token: int) -> tuple[Any, bool]:
 
 @helper
 def table_size(entries: int) -> int:
-    """Return the size of a hash table of which so many entries take at most half."""
-    size = 16  # a small table stays in the processor's cache
+    """Return the size of a hash table of which so many entries take at most half.
+
+    A kernel that sizes a table for each segment has this loop itself: the compiler then knows that
+    the size is above 0, which makes the look-ups faster.
+    """
+    size = 16
     while size < 2 * entries:
         size *= 2
     return size

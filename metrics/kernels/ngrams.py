@@ -50,7 +50,9 @@ def ngram_matches(
     for s in range(offsets.size - 1):
         first, last = references[s], references[s + 1]
         in_segment = reference_token_offsets[last] - reference_token_offsets[first]
-        used = table_size(max_order * in_segment)
+        used = 16  # a small table stays in the processor's cache
+        while used < 2 * max_order * in_segment:
+            used *= 2
         mask = used - 1
         keys[:used] = -1
         turns[:used] = -1

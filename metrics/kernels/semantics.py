@@ -216,7 +216,9 @@ def shared_items(
     seen = np.empty(2 * kinds, dtype=np.int64)
     matches, means = np.zeros(begins.size - 1), np.zeros(begins.size - 1)
     for s in range(offsets.size - 1):
-        used = table_size(other_ends[other_begins[s + 1]] - other_ends[other_begins[s]])
+        used = 16  # a small table stays in the processor's cache
+        while used < 2 * (other_ends[other_begins[s + 1]] - other_ends[other_begins[s]]):
+            used *= 2
         mask = used - 1
         for k in range(used):
             keys[k], limits[k], turns[k] = -1, 0, -1

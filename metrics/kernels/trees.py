@@ -221,7 +221,10 @@ def item_matches(
     turn = 0
     for s in range(offsets.size - 1):
         first, last = references[s], references[s + 1]
-        used = table_size(depth * (reference_node_offsets[last] - reference_node_offsets[first]))
+        in_segment = reference_node_offsets[last] - reference_node_offsets[first]
+        used = 16  # a small table stays in the processor's cache
+        while used < 2 * depth * in_segment:
+            used *= 2
         keys[:used] = -1
         counts[:used] = 0
         limits[:used] = 0

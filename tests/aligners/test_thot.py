@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from portmert.aligners import _thot
-from portmert.aligners.thot import ThotAligner
+from portmert.aligners.thot import Thot
 from portmert.tuner.ground.errors import PortmertError
 from tests.support.languages.grammar import generate
 
@@ -37,14 +37,14 @@ def error_rate(found, gold):
     ],
 )
 def test_links_are_close_to_those_of_the_grammar(tmp_path, options, bound):
-    found = ThotAligner(**options).align(source=SOURCE, target=TARGET, workdir=tmp_path)
+    found = Thot(**options).align(source=SOURCE, target=TARGET, workdir=tmp_path)
     rate = error_rate(found, [pair.links for pair in PAIRS])
     # Linking everything to everything, or the diagonal, has a rate above 0.75.
     assert rate < bound
 
 
 def test_a_second_call_uses_the_models_of_the_first(tmp_path):
-    aligner = ThotAligner(model="ibm1", iterations=3)
+    aligner = Thot(model="ibm1", iterations=3)
     first = aligner.align(source=SOURCE, target=TARGET, workdir=tmp_path)
     [folder] = tmp_path.iterdir()
     before = folder.stat().st_mtime_ns
@@ -61,12 +61,12 @@ def test_same_input_gives_same_links(tmp_path, monkeypatch, model):
     for threads in ("1", "2"):
         monkeypatch.setenv("OMP_NUM_THREADS", threads)
         work = tmp_path / threads
-        links.append(ThotAligner(model=model).align(source=SOURCE, target=TARGET, workdir=work))
+        links.append(Thot(model=model).align(source=SOURCE, target=TARGET, workdir=work))
     assert links[0] == links[1]
 
 
 def test_an_empty_side_has_no_links(tmp_path):
-    found = ThotAligner(model="ibm1").align(
+    found = Thot(model="ibm1").align(
         source=[*SOURCE, "", "a", ""], target=[*TARGET, "x", "  ", ""], workdir=tmp_path
     )
     assert found[0]
@@ -76,7 +76,7 @@ def test_an_empty_side_has_no_links(tmp_path):
 def test_training_bitext_and_saved_models(tmp_path):
     (tmp_path / "s").write_text("\n".join(SOURCE) + "\n")
     (tmp_path / "t").write_text("\n".join(TARGET) + "\n")
-    trains = ThotAligner(
+    trains = Thot(
         model="ibm1",
         train_source=tmp_path / "s",
         train_target=tmp_path / "t",
@@ -85,7 +85,7 @@ def test_training_bitext_and_saved_models(tmp_path):
     some = {"source": SOURCE[:5], "target": TARGET[:5]}
     first = trains.align(**some, workdir=tmp_path / "w")
     assert not (tmp_path / "w").exists()
-    loads = ThotAligner(model="ibm1", saved=tmp_path / "kept")
+    loads = Thot(model="ibm1", saved=tmp_path / "kept")
     assert loads.align(**some, workdir=tmp_path / "w") == first
     with pytest.raises(PortmertError, match="kept: holds a model ibm1, but hmm is asked for"):
         replace(loads, model="hmm").align(**some, workdir=tmp_path)
@@ -98,12 +98,12 @@ def test_a_saved_model_that_is_not_there_is_an_error(tmp_path):
     with pytest.raises(
         PortmertError, match="none: no trained model there; name a training bitext"
     ):
-        ThotAligner(saved=tmp_path / "none").align(source=["a"], target=["b"], workdir=tmp_path)
+        Thot(saved=tmp_path / "none").align(source=["a"], target=["b"], workdir=tmp_path)
 
 
 def test_nothing_to_train_on_is_an_error(tmp_path):
     with pytest.raises(PortmertError, match="no pair to train on: 1 pair, none with 1 to 200"):
-        ThotAligner().align(source=[""], target=["b"], workdir=tmp_path)
+        Thot().align(source=[""], target=["b"], workdir=tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -112,8 +112,8 @@ def test_a_line_too_long_for_the_model_is_named(tmp_path):
     with pytest.raises(
         PortmertError, match="pair 2: 201 and 1 tokens, thot's hmm takes at most 200"
     ):
-        ThotAligner().align(source=source, target=target, workdir=tmp_path)
-    ThotAligner(model="ibm1").align(source=source, target=target, workdir=tmp_path)
+        Thot().align(source=source, target=target, workdir=tmp_path)
+    Thot(model="ibm1").align(source=source, target=target, workdir=tmp_path)
 
 
 def test_a_failing_training_process_is_an_error(tmp_path):
@@ -127,7 +127,7 @@ def test_a_failing_training_process_is_an_error(tmp_path):
 def test_training_that_hangs_is_ended(tmp_path):
     lines = [" ".join(f"w{(n * k) % 997}" for k in range(1, 41)) for n in range(2000)]
     with pytest.raises(PortmertError, match=r"on 2000 pairs wrote nothing for 0.05 s") as caught:
-        ThotAligner(timeout_seconds=0.05).align(source=lines, target=lines, workdir=tmp_path)
+        Thot(timeout_seconds=0.05).align(source=lines, target=lines, workdir=tmp_path)
     log = Path(str(caught.value).rpartition("its log is ")[2])
     assert log.parent == tmp_path
     assert log.is_file()
@@ -144,11 +144,11 @@ def test_training_that_hangs_is_ended(tmp_path):
 )
 def test_wrong_options_are_refused(options, message):
     with pytest.raises(ValueError, match=re.escape(message)):
-        ThotAligner(**options)
+        Thot(**options)
 
 
 def test_pieces_are_projected_to_words(tmp_path):
-    aligner = ThotAligner(model="hmm", symmetrization="grow-diag-final-and", vocab_size=250)
+    aligner = Thot(model="hmm", symmetrization="grow-diag-final-and", vocab_size=250)
     found = aligner.align(source=SOURCE, target=TARGET, workdir=tmp_path)
     for row, pair in zip(found, PAIRS, strict=True):
         assert row == sorted(set(row))
@@ -168,7 +168,7 @@ def test_special_tokens_align_as_ordinary_ones(tmp_path, model):
     def renamed(lines, names):
         return [" ".join(names.get(word, word) for word in line.split()) for line in lines]
 
-    aligner = ThotAligner(model=model, iterations=2)
+    aligner = Thot(model=model, iterations=2)
     plain = aligner.align(source=SOURCE, target=TARGET, workdir=tmp_path / "plain")
     words = [sorted({word for line in side for word in line.split()}) for side in (SOURCE, TARGET)]
     names = [dict(zip(side, SPECIAL, strict=False)) for side in words]

@@ -65,7 +65,7 @@ def test_cross_validation_of_arrays_is_that_of_lists():
 
 def test_arrays_have_no_lengths_and_one_metric():
     lists = portmert.Lists.from_arrays(np.zeros((2, 2, 1)), stats=np.zeros((2, 2, 2)))
-    with pytest.raises(ValueError, match="arrays are of one metric"):
+    with pytest.raises(portmert.PortmertError, match="other metrics need n-best lists with texts"):
         portmert.crossval(lists, ["wer", "per"])
 
 

@@ -5,7 +5,10 @@ import re
 
 import pytest
 
+from portmert.tuner.evaluation.comparison.report import tables
+from portmert.tuner.evaluation.page.html import render
 from tests.support.cli import run
+from tests.support.documents import document as made_up
 from tests.support.run_folders import (
     BAD,
     GOOD,
@@ -348,6 +351,31 @@ def test_links_of_several_origins_are_said(corpus):
     result = compare("run", "bad=bad", *aligner)
     assert "links of bad are an aligner's, those of the others their decoder's" in result.stderr
     assert "aligner's" not in compare("run", "again=run", *aligner).stderr
+
+
+def test_one_system_in_subwords_is_noticed_among_others(corpus):
+    words = [f"{a}{b}" for a in "bcdfg" for b in "aeiou"]
+    lines = [" ".join(words) for _ in range(8)]
+    write_lines(corpus / "refs", lines)
+    write_lines(corpus / "pieces", [re.sub(r"(\w)(\w)", r"\1@@ \2", line) for line in lines])
+    names = ("pieces", *(f"s{n}=refs" for n in range(9)))
+    result = compare("p=pieces", *names[1:], "--ref=refs", "--metric=ter", "--no-timing")
+    (line,) = [x for x in result.stderr.splitlines() if "are both tokenised alike?" in x]
+    # `score` says the same of that output alone.
+    alone = run("score", "--hyp=pieces", "--ref=refs", "--metric=ter").stderr
+    assert line.partition("p: ")[2] in alone
+    assert "p: 100 % of the hypotheses' tokens stand in no reference" in line
+
+
+def test_a_tiny_p_is_never_printed_as_nothing():
+    given = made_up(2)
+    for row in given["scores"]:
+        if row["difference"] is not None:
+            row.update(dict.fromkeys((key for key in row if key.startswith("p")), 1e-9))
+    (table,) = [one for one in tables(given) if one.label == "tests"]
+    assert {cell for row in table.rows for cell in row[4:]} == {"<0.0001"}
+    assert r"\textless{}0.0001" in table.latex()
+    assert ">&lt; 0.0001" in render(given)
 
 
 def test_run_folders_are_not_changed(corpus):

@@ -120,7 +120,7 @@ def test_some_systems_may_be_named():
     message = fault("metaeval", *ALL, "--metric", "ter", "--system", "god")
     assert "no score of system 'god'; did you mean 'good'?" in message
     result = run("metaeval", *ALL, "--metric", "ter", "--metric", "chrf", "--system", "poor")
-    assert "note: one system: nothing is said of systems" in result.stderr
+    assert "note: one system: there are no correlations of systems" in result.stderr
     assert result.stdout.startswith("1 system, 4 segments, 2 documents\n")
 
 
@@ -224,7 +224,7 @@ def test_several_test_sets_in_one_call(tmp_path):
     assert result.stdout.startswith(
         "one: 3 systems, 4 segments, 2 documents\ntwo: 2 systems, 4 segments, 2 documents\n"
     )
-    assert "note: two: two systems: whatever a metric says" in result.stderr
+    assert "note: two: two systems: their correlation is always" in result.stderr
     assert "means over 2 test sets" in result.stdout
     assert "over scenarios, and what it drops from one to the next" in result.stdout
     document = json.loads((tmp_path / "m.json").read_text())
@@ -310,7 +310,7 @@ def test_a_test_set_is_described_here_or_in_the_file():
     assert "Missing option '--human', or '--sets'." in message
     for option in (["--ref", "ref"], ["--penalties"], ["--judgments", "each"]):
         message = fault("metaeval", "--sets", "sets.toml", "--metric", "ter", *option, status=2)
-        assert f"{option[0]} is said of each test set in the file of --sets" in message
+        assert f"{option[0]} goes into the file of --sets, for each test set" in message
 
 
 def test_several_judgments_are_refused_averaged_or_taken_one_by_one(tmp_path):

@@ -172,7 +172,7 @@ def test_links_without_source_are_wrong_usage():
         ),
         ("chrf++,bleu:smooth=add1", "several names in one; repeat the option"),
         ("comet", "metric comet: write it as comet:MODEL"),
-        ("Scores", "metric Scores: write it as Scores:FILE"),
+        ("Scores", "metric Scores: write it as scores:FILE"),
         ("port:tau_lr=true", "metric port: tau_lr is for order=tau, found order=v"),
     ],
 )

@@ -172,7 +172,7 @@ def test_a_project_with_modules_of_our_names_uses_a_dask_worker(fresh, project):
     command = [
         fresh / "env/bin/portmert", "optimize", "--nbest", RECORDED / "1.nbest.gz",
         "--ref", RECORDED / "dev.tgt", "--weights", RECORDED / "start.json", "--metric", "bleu",
-        "--optimizer", "mert:effort=5,restarts=2", "--out", "weights.json",
+        "--optimizer", "mert:searches_per_feature=5,restarts=2", "--out", "weights.json",
     ]  # fmt: skip
     work = [fresh / "env/bin/python", "work.py", *command]
     assert called(*work, folder=project, environment=ENVIRONMENT) == "(2, 1, 3)\n"

@@ -12,7 +12,13 @@ from hypothesis import given, settings
 
 from portmert.metrics._base import Arcs, Batch, Vocabulary
 from portmert.metrics._lexicon_files import content_hash
-from portmert.metrics.learned import GROUPS, TERP_ALONE, Features, Model, checked_groups
+from portmert.metrics.learned import (
+    GROUPS,
+    TERP_ALONE,
+    LearnedFeatures,
+    LearnedModel,
+    checked_groups,
+)
 from portmert.metrics.terp import PRESETS, terp_counts
 from portmert.tuner.components import registry
 from portmert.tuner.ground.errors import ConfigError
@@ -50,7 +56,7 @@ def write(path, model, **changes):
 
 
 def test_features_of_the_worked_example():
-    found = values(Features("ETNB", parses=1), example())[0]
+    found = values(LearnedFeatures("ETNB", parses=1), example())[0]
     assert found[:8] == pytest.approx([2 / 3, 1 / 2, 2 / 3, 1 / 2, 1 / 3, 1 / 4, 1 / 3, 1 / 4])
     # `the cat stumbled`: two words match, one is replaced, one is missing; over 4 words.
     assert found[8:15] == pytest.approx(np.array([2, 0, 1, 1, 0, 0, 0]) / 4)
@@ -59,7 +65,7 @@ def test_features_of_the_worked_example():
 
 
 def test_names_are_those_of_the_specification():
-    assert Features("EN").names == (
+    assert LearnedFeatures("EN").names == (
         "p_lh", "r_lh", "p_dl", "r_dl", "p_dlh", "r_dlh", "p_dh", "r_dh",
         "p_1g", "r_1g", "p_2g", "r_2g",
     )  # fmt: skip
@@ -69,7 +75,7 @@ def test_names_are_those_of_the_specification():
 @given(corpora())
 @settings(deadline=None, max_examples=40)
 def test_features_are_those_against_the_reference_cheapest_for_terp(corpus):
-    found = values(Features("ETPNB"), batch_of(corpus))
+    found = values(LearnedFeatures("ETPNB"), batch_of(corpus))
     for segment, row in zip(corpus, found, strict=True):
         twin = oracle.Terp(oracle.NOTHING, oracle.TERPA, oracle.TERPA_PHRASE)
         own = segment.hypothesis
@@ -99,7 +105,7 @@ def test_without_a_model_it_is_terp_negated():
 
 
 def test_score_is_the_mean_weighted_by_length(tmp_path):
-    model = Model(Features("B"), (-1.0, -2.0))
+    model = LearnedModel(LearnedFeatures("B"), (-1.0, -2.0))
     path = write(tmp_path / "m.json", model)
     metric = registry.metric(f"learned:model={path}")
     one = example()
@@ -111,7 +117,7 @@ def test_score_is_the_mean_weighted_by_length(tmp_path):
 
 
 def test_it_travels_to_other_processes_with_its_model(tmp_path):
-    path = write(tmp_path / "m.json", Model(Features("B"), (-1.0, -2.0)))
+    path = write(tmp_path / "m.json", LearnedModel(LearnedFeatures("B"), (-1.0, -2.0)))
     metric = registry.metric(f"learned:model={path}")
     again = pickle.loads(pickle.dumps(metric))  # noqa: S301  our own
     path.unlink()  # there may be no such file there
@@ -124,14 +130,14 @@ def test_it_travels_to_other_processes_with_its_model(tmp_path):
 )
 def test_parses_are_needed_for_dependency_links_only(tmp_path, parses, need):
     for groups, needs in (("E", {need}), ("TN", set())):
-        features = Features(groups, parses)
-        path = write(tmp_path / "m.json", Model(features, (0.5,) * len(features.names)))
+        features = LearnedFeatures(groups, parses)
+        path = write(tmp_path / "m.json", LearnedModel(features, (0.5,) * len(features.names)))
         assert registry.metric(f"learned:model={path}").needs == needs
 
 
 def test_model_is_written_and_read_again(tmp_path):
-    features = Features("TB", 3, 0.5, "terph", "german")
-    model = Model(features, tuple(-0.1 * k for k in range(9)), trained={"segments": 3})
+    features = LearnedFeatures("TB", 3, 0.5, "terph", "german")
+    model = LearnedModel(features, tuple(-0.1 * k for k in range(9)), trained={"segments": 3})
     (tmp_path / "m.json").write_text(model.text())
     metric = registry.metric(f"learned:model={tmp_path}/m.json")
     assert metric._model == model

@@ -22,13 +22,13 @@ def mira(lists, worth, numbers, *, lower, upper, c):
     """
     ways, hopes = [], []
     for features, gains in zip(lists, worth, strict=True):
-        scores = features @ numbers
+        scores = np.cumsum(features * numbers, axis=1)[:, -1]  # in order: a step makes exact ties
         hope, fear = np.argmax(scores + gains), np.argmax(scores - gains)
         gain = gains[hope] - gains[fear]
         change = features[hope] - features[fear]
-        loss = gain - change @ numbers
-        if gain > 0 and loss > 0 and change.any():
-            step = min(c, loss / (change @ change))
+        loss = gain - scores[hope] + scores[fear]
+        if gain > 0 and gain > scores[hope] - scores[fear] and change.any():
+            step = min(c, loss / np.cumsum(change * change)[-1])
             numbers = np.clip(numbers + step * change, lower, upper)
         ways.append(numbers)
         hopes.append(hope if gain > 0 else -1)

@@ -1,6 +1,6 @@
 """A system of the real Moses that fits into a page, for tests that need its programs."""
 
-from portmert.tuner.decoders.moses import MosesDecoder
+from portmert.tuner.decoders.moses import Moses
 from tests.support.places import programs
 
 ARPA = """\\data\\
@@ -65,4 +65,4 @@ def real_system(folder):
     factors = "input-factor=0 output-factor=0"
     (folder / "moses.ini").write_text(REAL_INI.format(folder, factors))
     (folder / "dev.src").write_text("das kleine haus\nhaus das\nkleine haus\ndas\nhaus kleine\n")
-    return MosesDecoder(config=folder / "moses.ini", program=program), folder / "dev.src"
+    return Moses(config=folder / "moses.ini", program=program), folder / "dev.src"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import itertools
 import os
 import re
 import sqlite3
@@ -17,11 +18,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from portmert.tuner.ground.errors import ConfigError, StateError
 
-T = TypeVar("T")
 Row = tuple[bytes, Mapping[str, bytes]]
 """The key of a sentence, and its record for each layer."""
 
@@ -164,17 +164,48 @@ class AnnotationCache:
 
     def get(self, layers: Sequence[str], keys: Sequence[bytes]) -> dict[str, list[bytes | None]]:
         """Return the record of each sentence for each layer; None if there is none."""
-        found = self._guarded(lambda: self._get(layers, keys)) if keys else None
-        return found or {layer: [None] * len(keys) for layer in layers}
+        together = [layer for layer in layers if layer in WORD_LAYERS]
+        groups = [together, *([layer] for layer in layers if layer not in WORD_LAYERS)]
+        found: dict[str, list[bytes | None]] = {layer: [None] * len(keys) for layer in layers}
+        if keys:
+            with self._usable():
+                columns = [self._columns(group, keys) for group in groups if group]
+                names = [layer for group in groups for layer in group]
+                found |= zip(names, itertools.chain.from_iterable(columns), strict=True)
+        return found
 
     def put(self, rows: Sequence[Row]) -> None:
         """Keep records: all of them or, if the process dies meanwhile, none."""
-        if rows:
-            self._guarded(lambda: self._put(rows))
+        if not rows:
+            return
+        today = _today()
+        by_layer: dict[str, list[tuple[bytes, bytes]]] = {}
+        for key, made in rows:
+            for layer, record in made.items():
+                by_layer.setdefault(layer, []).append((key, record))
+        with self._usable():
+            with transaction(self._database):
+                for layer, records in by_layer.items():
+                    table, column, kind = self._place(layer)
+                    self._database.executemany(
+                        f"INSERT INTO {table} (kind, sentence, used, {column}) "  # noqa: S608
+                        "VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET used = excluded.used, "
+                        f"{column} = excluded.{column}",
+                        [(kind, key, today, record) for key, record in records],
+                    )
+            if self._path is not None and bytes_used(self._database) > self._limit:
+                evict(self._database, self._limit)
 
     def forget(self, layers: Iterable[str], keys: Iterable[bytes]) -> None:
         """Drop records."""
-        self._guarded(lambda: self._forget(list(layers), list(keys)))
+        listed = list(keys)
+        with self._usable(), transaction(self._database):
+            for layer in layers:
+                table, column, kind = self._place(layer)
+                self._database.executemany(
+                    f"UPDATE {table} SET {column} = NULL WHERE kind = ? AND sentence = ?",  # noqa: S608
+                    [(kind, key) for key in listed],
+                )
 
     def set_aside(self, reason: str) -> None:
         """Begin a new file, with one notice; the old file is renamed, not deleted."""
@@ -220,10 +251,11 @@ class AnnotationCache:
         self._kinds.clear()
         self._database = connect(None)
 
-    def _guarded(self, work: Callable[[], T]) -> T | None:
-        """Return work(), or None if the file turns out to be unusable."""
+    @contextmanager
+    def _usable(self) -> Iterator[None]:
+        """Run the block; if the file turns out to be unusable, go on without it."""
         try:
-            return work()
+            yield
         except sqlite3.ProgrammingError:  # it is closed; the file may be good
             raise
         except sqlite3.OperationalError as error:  # locked, full, read-only
@@ -231,7 +263,6 @@ class AnnotationCache:
             self._use_memory(error)
         except (sqlite3.DatabaseError, UnicodeDecodeError):
             self.set_aside("damaged or cut off")
-        return None
 
     def _place(self, layer: str) -> tuple[str, str, int]:
         """Return the table, the column and the kind of a layer's records."""
@@ -247,15 +278,6 @@ class AnnotationCache:
             ).fetchone()
             self._kinds[name] = int(row[0])
         return table, column, self._kinds[name]
-
-    def _get(self, layers: Sequence[str], keys: Sequence[bytes]) -> dict[str, list[bytes | None]]:
-        found: dict[str, list[bytes | None]] = {}
-        together = [layer for layer in layers if layer in WORD_LAYERS]
-        for group in [together, *([layer] for layer in layers if layer not in WORD_LAYERS)]:
-            if group:
-                columns = self._columns(group, keys)
-                found |= dict(zip(group, columns, strict=True))
-        return found
 
     def _columns(self, layers: Sequence[str], keys: Sequence[bytes]) -> list[list[bytes | None]]:
         """Return the records of layers that are in one table."""
@@ -291,33 +313,6 @@ class AnnotationCache:
                     [(today, kind, key) for key in stale],
                 )
         return [[row[column] for row in listed] for column in range(2, 2 + len(layers))]
-
-    def _put(self, rows: Sequence[Row]) -> None:
-        today = _today()
-        by_layer: dict[str, list[tuple[bytes, bytes]]] = {}
-        for key, made in rows:
-            for layer, record in made.items():
-                by_layer.setdefault(layer, []).append((key, record))
-        with transaction(self._database):
-            for layer, records in by_layer.items():
-                table, column, kind = self._place(layer)
-                self._database.executemany(
-                    f"INSERT INTO {table} (kind, sentence, used, {column}) "  # noqa: S608
-                    "VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET used = excluded.used, "
-                    f"{column} = excluded.{column}",
-                    [(kind, key, today, record) for key, record in records],
-                )
-        if self._path is not None and bytes_used(self._database) > self._limit:
-            evict(self._database, self._limit)
-
-    def _forget(self, layers: Sequence[str], keys: Sequence[bytes]) -> None:
-        with transaction(self._database):
-            for layer in layers:
-                table, column, kind = self._place(layer)
-                self._database.executemany(
-                    f"UPDATE {table} SET {column} = NULL WHERE kind = ? AND sentence = ?",  # noqa: S608
-                    [(kind, key) for key in keys],
-                )
 
 
 def info(folder: Path) -> tuple[int, list[KindInfo]]:

@@ -1,13 +1,17 @@
-"""Tags and parses of texts as CoNLL-U, and models that make them."""
+"""Tags and parses of texts as CoNLL-U, models that make them, and word links."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import shutil
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from portmert.aligners._agreement import Agreement, agreement, parse_gold
+from portmert.aligners._base import Aligner, Links, parse_links
 from portmert.metrics._base import Need
 from portmert.tuner.annotation.annotating import TextAnnotator
 from portmert.tuner.annotation.annotators import _conllu, _meaning
@@ -21,14 +25,14 @@ from portmert.tuner.annotation.shards import SHARD
 from portmert.tuner.api.texts import Notice, PathLike, Progress, TextLike, log_notice, text_file
 from portmert.tuner.components import registry
 from portmert.tuner.executors.opening import opened
-from portmert.tuner.ground.errors import InputError, faults_at
-from portmert.tuner.ground.files import check_writable, read_lines, writing
+from portmert.tuner.ground.errors import InputError, counted, faults_at
+from portmert.tuner.ground.files import TextFile, check_writable, read_lines, writing
 from portmert.tuner.ground.processes import available_processors
 
 LINES_AT_ONCE = 2048
-"""So many lines are held in memory and written together."""
+"""Lines that are in memory and written together."""
 LINES_FOR_EACH = 4 * SHARD
-"""The same on a cluster, for each task handed out before the first is done."""
+"""The same on a cluster, for each task that is handed out before the first one is done."""
 TAGSETS: tuple[Tagset, ...] = ("xpos", "upos")
 
 
@@ -39,10 +43,10 @@ class Annotated:
     Attributes
     ----------
     lines, cached, annotated, failed
-        Lines of the text; different sentences from the cache; different sentences annotated now;
-        sentences of both kinds without a parse.
+        The number of lines; of distinct sentences from the cache; of distinct sentences annotated
+        now; and of sentences of both kinds without a parse.
     seconds
-        The time of those annotated now.
+        The time for the sentences annotated now.
     """
 
     lines: int
@@ -61,7 +65,7 @@ class TrainedAnnotator:
     sentences
         Sentences of the training data.
     accuracy
-        By tag set, `"xpos"` and `"upos"`; empty where nothing was given to check.
+        The accuracy for each tag set, `"xpos"` and `"upos"`; empty if nothing was checked.
     """
 
     sentences: int
@@ -92,9 +96,9 @@ def annotate(
     out
         The file to write, whole or not at all; packed where it ends in .gz, .xz or .zst.
     annotator, model
-        By its name and options, as `"udpipe:model=FILE"`, or itself.
+        The annotator, or its name and options as `"udpipe:model=FILE"`; and its model.
     parses
-        Write so many weighted parses of each sentence, where the annotator gives them.
+        Write this many weighted parses of each sentence, if the annotator gives them.
     layers
         Write these of tags, heads, trees, roles and drs; if empty, all that the annotator gives.
         With roles or drs the output is JSON lines, without heads and trees.
@@ -106,19 +110,23 @@ def annotate(
     max_failed
         The share of sentences without a parse, 0 to 1, above which the work ends with a fault.
     annotation_cache
-        Where answers are kept; PORTMERT_CACHE or the user's cache folder if not given.
+        The folder of the cache. Default: PORTMERT_CACHE or the user's cache folder.
     notice, progress
-        Called with a line the user should know, and with (done, total) lines.
+        Called with a line for the user, and with (done, total) lines.
 
     Raises
     ------
     PortmertError
-        A text or model that cannot be read, or an annotator that is not there or failed.
+        A text or model cannot be read, or the annotator is missing or fails.
     """
     check_writable(out)
     file_of_text = text_file(text, "the text")
     lines = [tuple(w.decode() for w in s.encode().split()) for s in read_lines(file_of_text)]
-    bar = _Bar(len(lines), progress)
+    begin = size = 0
+
+    def shown(done: int, total: int) -> None:
+        progress(begin + size * done // total, len(lines))
+
     if isinstance(annotator, str):
         annotator = registry.annotator(annotator, model=str(model))
     cache = default_folder() if annotation_cache is None else annotation_cache
@@ -130,18 +138,20 @@ def annotate(
                 cache=cache,
                 processes=processes or available_processors(),
                 notice=notice,
-                progress=bar.part,
+                progress=shown,
                 max_failed=max_failed,
                 team=team,
             )
         ) as texts,
     ):
+        at_once = LINES_AT_ONCE if not team.is_remote else LINES_FOR_EACH * team.ahead
         with writing(out) as file:
-            at_once = LINES_AT_ONCE if not team.is_remote else LINES_FOR_EACH * team.ahead
-            _write(
-                file, texts, lines, bar,
-                where=str(file_of_text), at_once=at_once, parses=parses, needs=layers,
-            )  # fmt: skip
+            for begin in range(0, len(lines), at_once):
+                part = lines[begin : begin + at_once]
+                size = len(part)
+                answers = texts.annotations(part, needs=layers, parses=parses)
+                _write(file, texts, part, answers, layers, where=str(file_of_text), begin=begin)
+                shown(1, 1)
         return Annotated(len(lines), texts.hits, texts.misses, texts.failed, texts.seconds)
 
 
@@ -170,12 +180,12 @@ def train_annotator(
     check
         CoNLL-U on which the model's accuracy is measured.
     notice
-        Called with a line the user should know.
+        Called with a line for the user.
 
     Raises
     ------
     PortmertError
-        A treebank that cannot be read or does not suffice to train on.
+        The treebank cannot be read, or is not enough to train on.
     """
     gold = None if check is None else training.read_test(Path(check))
     count = training.train(Path(treebank), Path(out), size=size, case=case, notice=notice)
@@ -191,32 +201,27 @@ def _write(
     file: IO[bytes],
     annotator: TextAnnotator,
     lines: Sequence[tuple[str, ...]],
-    bar: _Bar,
+    answers: Iterable[Annotation | None],
+    layers: Sequence[Need],
     *,
     where: str,
-    at_once: int,
-    parses: int,
-    needs: Sequence[Need],
+    begin: int,
 ) -> None:
-    of_meaning = bool(set(MEANING) & set(needs or annotator.has()))
-    first = [f"generator = portmert annotate, {annotator.fingerprint}"]
-    for begin in range(0, len(lines), at_once):
-        part = lines[begin : begin + at_once]
-        bar.begin(begin, len(part))
-        answers = annotator.annotations(part, needs=needs, parses=parses)
-        for number, (words, answer) in enumerate(zip(part, answers, strict=True), begin + 1):
-            if words and of_meaning:
-                file.write(f"{_meaning.written(words, answer)}\n".encode())
-            elif words:
-                comments = [*first, f"sent_id = {number}"]
-                with faults_at(f"{where}:{number}", ValueError, InputError):
-                    file.write(_trees(words, answer, comments).encode())
-                first = []
-        bar.end()
+    """Write the analyses of some lines; the first sentence of a text names the annotator."""
+    of_meaning = bool(set(MEANING) & set(layers or annotator.has()))
+    first = [f"generator = portmert annotate, {annotator.fingerprint}"] if begin == 0 else []
+    for number, (words, answer) in enumerate(zip(lines, answers, strict=True), begin + 1):
+        if words and of_meaning:
+            file.write(f"{_meaning.written(words, answer)}\n".encode())
+        elif words:
+            comments = [*first, f"sent_id = {number}"]
+            with faults_at(f"{where}:{number}", ValueError, InputError):
+                file.write(_trees(words, answer, comments).encode())
+            first = []
 
 
 def _trees(words: Sequence[str], answer: Annotation | None, comments: list[str]) -> str:
-    """Return the CoNLL-U of one sentence; a ValueError says what it cannot hold."""
+    """Return the CoNLL-U of one sentence; a ValueError names a text that it cannot hold."""
     if answer is None:
         return _conllu.write(words, (), (), [*comments, "unparsed"])
     tree = [f"tree = {answer.tree}"] if answer.tree else []
@@ -230,24 +235,67 @@ def _trees(words: Sequence[str], answer: Annotation | None, comments: list[str])
     return "".join(text)
 
 
-class _Bar:
-    """Shows one bar for a text that is annotated in parts."""
+def align(
+    source: TextLike,
+    target: TextLike,
+    *,
+    aligner: str | Aligner = "thot",
+    options: Mapping[str, object] | None = None,
+) -> list[Links]:
+    """Align the words of a text and its translation.
 
-    def __init__(self, total: int, progress: Progress) -> None:
-        self._total = total
-        self._progress = progress
-        self._begin = self._size = self._shown = 0
+    Parameters
+    ----------
+    source, target
+        Each the name of a file of tokenised text or a list of lines.
+    aligner, options
+        By its name and options, as `"thot"` and `{"model": "ibm4"}`, or itself.
 
-    def begin(self, begin: int, size: int) -> None:
-        self._begin, self._size = begin, size
+    Returns
+    -------
+    list of list of (int, int)
+        The links of each pair, source and target positions counted from 0.
 
-    def part(self, done: int, total: int) -> None:
-        self._show(self._begin + self._size * done // total)
+    Raises
+    ------
+    PortmertError
+        Texts of different lengths, or an aligner that is not there or failed.
 
-    def end(self) -> None:
-        self._show(self._begin + self._size)
+    Examples
+    --------
+    >>> import portmert
+    >>> portmert.align(["das haus", "das buch"] * 9, ["the house", "the book"] * 9)[:2]
+    [[(0, 0), (1, 1)], [(0, 0), (1, 1)]]
+    """
+    if isinstance(aligner, str):
+        aligner = registry.aligner(aligner, options or {})
+    files = text_file(source, "the source"), text_file(target, "the target")
+    lines = read_lines(files[0]), read_lines(files[1])
+    if len(lines[0]) != len(lines[1]):
+        raise InputError(
+            f"{files[1]}: {counted(len(lines[1]), 'line')}, {files[0]} has {len(lines[0])}"
+        )
+    workdir = Path(tempfile.mkdtemp(prefix="portmert-align-"))
+    try:
+        return aligner.align(source=lines[0], target=lines[1], workdir=workdir)
+    finally:  # the folder goes, unless there is a log to read in it
+        if not any(workdir.glob("*.log")):
+            shutil.rmtree(workdir, ignore_errors=True)
 
-    def _show(self, done: int) -> None:
-        if done > self._shown:
-            self._shown = done
-            self._progress(done, self._total)
+
+def check_links(links: TextLike, gold: TextLike) -> Agreement:
+    """Return how well links agree with those made by hand, `0-0` sure and `0?0` possible."""
+    files = text_file(links, "the links"), text_file(gold, "the gold links")
+    rows = [parse_links(line, origin=f"{files[0]}:{n}") for n, line in _numbered(files[0])]
+    marks = [parse_gold(line, origin=f"{files[1]}:{n}") for n, line in _numbered(files[1])]
+    if len(rows) != len(marks):
+        raise InputError(f"{files[0]}: {counted(len(rows), 'line')}, {files[1]} has {len(marks)}")
+    if not rows:
+        raise InputError(
+            f"{files[0]} and {files[1]}: no line; expected one of links for each pair"
+        )
+    return agreement(rows, marks)
+
+
+def _numbered(file: TextFile) -> list[tuple[int, str]]:
+    return list(enumerate(read_lines(file), 1))

@@ -8,9 +8,15 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from portmert.metrics._base import Metric
-from portmert.tuner.api.components import as_metric, as_optimizer
-from portmert.tuner.api.lists import ListsLike, PreparedLists, as_lists
-from portmert.tuner.api.searching import CommonOptions, as_constraints, as_weights
+from portmert.tuner.api.counts import Mean
+from portmert.tuner.api.lists import ListsLike, as_lists
+from portmert.tuner.api.optimizing import (
+    CommonOptions,
+    ListProblem,
+    as_constraints,
+    as_weights,
+    list_problem,
+)
 from portmert.tuner.api.texts import (
     Notice,
     PathLike,
@@ -18,20 +24,18 @@ from portmert.tuner.api.texts import (
     log_notice,
     once,
     phase,
-    preparing,
 )
+from portmert.tuner.components import registry
 from portmert.tuner.evaluation.crossval.cells import CrossPlan, Judge, choices_of, digest, measure
 from portmert.tuner.evaluation.crossval.report import document_of, headlines, tables_of
 from portmert.tuner.evaluation.page.html import render
 from portmert.tuner.executors.opening import opened
 from portmert.tuner.ground.documents import to_json
-from portmert.tuner.ground.errors import ConfigError
 from portmert.tuner.ground.files import write_text
 from portmert.tuner.ground.processes import available_processors
 from portmert.tuner.ground.tables import as_text
 from portmert.tuner.search import DEFAULT_OPTIMIZER
 from portmert.tuner.search.optimizers._base import Optimizer
-from portmert.tuner.texts.prepare import Preparation
 
 OptimizerLike = str | Optimizer
 
@@ -140,55 +144,38 @@ def crossval(
     untuned 0.0
     """
     notice, given = once(notice), as_lists(lists, notice)
-    metrics = {_label(one): as_metric(one) for one in _several(metric)}
-    optimizers = {_label(one): as_optimizer(one) for one in _several(optimizer)}
-    start, alpha, origin = as_weights(search.get("weights"))
-    threads = search.get("threads", 0) or available_processors()
-    counted = None
-    if given.counts is not None:
-        if len(metrics) > 1:
-            raise ValueError(f"{given.counts.name} are of one metric")
-        if alpha:
-            raise ConfigError(f"a length penalty needs texts, not {given.counts.name}")
-        only = next(iter(metrics.values()), None)
-        counted = given.counts.counted(only, threads=threads, notice=notice)
-        metrics = metrics or {counted.metric.name(): counted.metric}
-    if not metrics or not optimizers or min(splits, seeds, 1 if size is None else size) < 1:
+    metrics = {_label(one): registry.metric(one) for one in _several(metric)}
+    optimizers = {_label(one): registry.optimizer(one) for one in _several(optimizer)}
+    labels = list(metrics) or [Mean.name()] * (given.counts is not None)
+    if not labels or not optimizers or min(splits, seeds, 1 if size is None else size) < 1:
         raise ValueError("give a metric and an optimizer; splits, seeds and size are above 0")
     choices = choices_of(
-        list(metrics),
+        labels,
         optimizers,
         [(one,) if isinstance(one, str) else tuple(one) for one in without],
         [prior] if isinstance(prior, int | float) else list(prior),
     )
-    if alpha:
-        notice(f"length penalty {alpha:g}, as in {origin}")
+    start = as_weights(search.get("weights"))
+    threads = search.get("threads", 0) or available_processors()
     with (
         opened(search.get("executor", "local"), threads=threads, notice=notice) as team,
-        preparing(
-            given.annotator,
-            given.annotation_cache,
+        list_problem(
+            given,
+            next(iter(metrics.values()), None),
+            also=list(metrics.values())[1:],
+            start=start,
+            length_penalty=None,
+            threads=threads,
             notice=notice,
             progress=phase(progress, "annotating"),
             team=team,
-        ) as prepare,
+        ) as problem,
     ):
-        if counted is not None:
-            nbest, table, chosen, signature, _ = counted
-            judge = Judge(chosen, table, signature, digest(table.rows))
-            judges = dict.fromkeys(metrics, judge)
-        else:
-            several = list(metrics.values())
-            ready = prepare(several, given.pipeline, None)
-            read = given.prepared(several, ready)
-            nbest = read.penalised(alpha)
-            judges = {
-                label: _judged(read, ready, one, threads, notice) for label, one in metrics.items()
-            }
+        judged = metrics or {labels[0]: problem.metric}
         plan = CrossPlan(
-            nbest,
-            judges,
-            start=start,
+            problem.read.penalised(start.length_penalty),
+            {name: _judge(problem, one, threads, notice) for name, one in judged.items()},
+            start=start.weights,
             constraints=as_constraints(search.get("constraints")),
             splits=splits,
             seeds=seeds,
@@ -223,14 +210,17 @@ def _label(given: object) -> str:
     return given if isinstance(given, str) else repr(given)
 
 
-def _judged(
-    read: PreparedLists, ready: Preparation, metric: Metric, threads: int, notice: Notice
-) -> Judge:
-    table = read.statistics(metric, threads=threads, notice=notice)
-    signature = ready.signature(metric, read.references.offsets)
+def _judge(problem: ListProblem, metric: Metric, threads: int, notice: Notice) -> Judge:
+    """Return a metric with the statistics of all hypotheses."""
+    if metric is problem.metric:
+        table, signature = problem.stats, problem.signature
+    else:
+        table = problem.read.statistics(metric, threads=threads, notice=notice)
+        signature = problem.ready.signature(metric, problem.read.references.offsets)
     if not table.is_lazy:
         return Judge(metric, table, signature, digest(table.rows))
-    texts = (read.scored.texts.tokens, read.references.texts.tokens)  # what it will follow from
+    read = problem.read  # statistics that come later follow from the texts
+    texts = (read.scored.texts.tokens, read.references.texts.tokens)
     parts = (part for tokens in texts for part in (tokens.values, tokens.offsets))
     words = "\n".join(read.scored.texts.vocabulary.words)
     return Judge(metric, table, signature, digest(words, *parts))

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from portmert.metrics._base import Batch, Metric, Vocabulary
-from portmert.tuner.api.components import as_metric
 from portmert.tuner.api.texts import (
     Notice,
     PathLike,
@@ -17,6 +16,7 @@ from portmert.tuner.api.texts import (
     pipeline_of,
     preparing,
 )
+from portmert.tuner.components import registry
 from portmert.tuner.evaluation.human_scores import (
     HumanScores,
     JudgedSet,
@@ -108,7 +108,7 @@ def metaeval(
         listed: Sequence[JudgedSet] = [sets]
     else:
         listed = read_judged_sets(Path(sets)) if isinstance(sets, str | Path) else sets
-    metrics = {one: as_metric(one) for one in metric}
+    metrics = {one: registry.metric(one) for one in metric}
     settings = Settings(resampling.samples, resampling.seed, resampling.level, resample)
     measured: list[MeasuredSet] = []
     signatures: dict[str, None] = {}

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from portmert.metrics._base import Batch, Need
+from portmert.metrics._base import Batch, IntArray, Need
 from portmert.metrics._lexicon_files import content_hash
-from portmert.metrics.learned import Features, Model, checked_groups
+from portmert.metrics.learned import GROUPS, LearnedFeatures, LearnedModel, checked_groups
 from portmert.tuner.annotation.annotating import TextAnnotator
 from portmert.tuner.annotation.cache import default_folder
 from portmert.tuner.api.judging import JudgedSet, Report, read_judged
@@ -25,17 +25,17 @@ from portmert.tuner.evaluation.metaeval.data import Judged
 from portmert.tuner.evaluation.reproduction.published import read_published
 from portmert.tuner.ground.errors import InputError
 from portmert.tuner.ground.processes import available_processors
-from portmert.tuner.ground.tables import as_text
+from portmert.tuner.ground.tables import Table, as_text
 from portmert.tuner.texts import corpus
 from portmert.tuner.texts.prepare import Preparation, coverage
 from portmert.tuner.texts.text_pipeline import TextPipeline
 
-__all__ = ["Trained", "checked_groups", "train_metric"]
+__all__ = ["LearnedFeatures", "TrainedMetric", "checked_groups", "train_metric"]
 
 
 @dataclass(frozen=True, eq=False)
-class Trained:
-    """Holds how well sets of features do, and the metric that was learnt.
+class TrainedMetric:
+    """How well sets of features do, and the metric that was learnt.
 
     Parameters
     ----------
@@ -53,129 +53,84 @@ class Trained:
 
 
 def train_metric(
-    human: Path,
-    outputs: Path,
-    refs: Sequence[Path],
+    judged: JudgedSet,
     *,
-    groups: str,
-    available: str,
+    features: LearnedFeatures | None = None,
+    resources: Mapping[str, Path] | None = None,
     with_table: bool = False,
-    penalties: bool = False,
-    systems: Sequence[str] = (),
+    by_references: bool = False,
+    published: Path | None = None,
     text: str = "",
     text_model: Path | None = None,
     annotator: str | None = None,
     annotation_cache: Path | None = None,
-    parses: int = 50,
-    gamma: float = 0.25,
-    costs: str = "terpa",
-    language: str = "english",
-    resources: Mapping[str, Path | None] | None = None,
-    by_references: bool = False,
-    published: Path | None = None,
     samples: int = 1000,
     seed: int = 1,
     notice: Notice = log_notice,
     progress: Progress | None = None,
-) -> Trained:
+) -> TrainedMetric:
     """Learn the weights of a metric's features from human scores.
 
     Parameters
     ----------
-    groups, available
-        Letters of the features of the metric, and of all that can be.
-    with_table
-        Try every set of features that can be.
-    parses, gamma, costs, language
-        As of `portmert.metrics.learned.Features`.
+    judged
+        Human scores, the systems' outputs and the references.
+    features
+        The features of the metric; without groups, all that the annotator and the resources allow.
     resources
         `synonyms`, `paraphrases` and `stop_words`: their files.
+    with_table
+        Try every set of groups that the annotator and the resources allow.
     by_references
         Learn with fewer references too, to see what one more is worth.
     published
-        A paper's tables, as of `reproduce`: what the one of features and correlations reports
-        stands beside ours.
+        A paper's tables, as of `reproduce`. Its correlations of sets of features stand beside
+        ours.
     samples
-        Of the intervals: resampled segments.
+        Number of resampled test sets, for the intervals.
     seed
         Deals out documents, or segments where no documents are known, and draws samples.
 
-    Other parameters are those of `metaeval`.
-
-    Raises
-    ------
-    PortmertError
-        Texts or scores that do not fit.
+    Other parameters are those of `metaeval`. Raises `PortmertError` for texts that do not fit.
     """
-    wanted = available if with_table else groups
-    features = Features(wanted, parses, gamma, costs, language)
-    files = {name: path for name, path in (resources or {}).items() if path is not None}
+    files = dict(resources or {})
+    available = "".join(
+        group
+        for group in GROUPS
+        if (group != "E" or annotator is not None) and (group != "P" or "paraphrases" in files)
+    )
+    own = features or LearnedFeatures("")
+    own = replace(own, groups=checked_groups(own.groups) if own.groups else available)
+    widest = replace(own, groups=available) if with_table else own
     try:
-        lexicon = features.lexicon({**dict.fromkeys(resources or {}), **files})
+        lexicon = widest.lexicon(files)
     except ValueError as error:
         raise InputError(str(error)) from None
-    judged_set = JudgedSet(
-        human, outputs, tuple(refs), penalties=penalties, systems=tuple(systems)
-    )
-    with ExitStack() as opened:
-        ready = _preparation(
-            annotator,
-            annotation_cache,
-            features.need,
-            pipeline_of(text, text_model),
-            notice,
-            progress,
-            opened,
-        )
-        scores, batch = read_judged(judged_set, ready)
-        if ready.annotator is not None:
-            notice(coverage(ready.annotator))
-    judged, kept = data.judged(scores, batch)
-    if judged.documents is None:
-        notice("no documents are known (column 'document'): the halves are of single segments")
-    if len(kept) < len(scores):
-        notice(
-            f"{len(scores) - len(kept)} of {len(scores)} segments are left out: not every system "
-            f"has a score of them"
-        )
+    pipeline = pipeline_of(text, text_model)
+    with _prepared(annotator, annotation_cache, widest.need, pipeline, notice, progress) as ready:
+        found, kept, batch = _read(judged, ready, notice)
 
     def examples_of(part: Batch) -> training.Examples:
-        values = features.values(part, lexicon).reshape(len(part), len(judged.systems), -1)
-        return training.Examples(values[kept], judged.human, judged.lengths, judged.documents)
+        values = widest.values(part, lexicon).reshape(len(part), len(found.systems), -1)
+        return training.Examples(values[kept], found.human, found.lengths, found.documents)
 
     examples = examples_of(batch)
-    plan = _Halves(judged, wanted, samples, seed)
-    conditions = [
-        plan.condition(examples, each)
-        for each in (training.all_conditions(available) if with_table else [groups])
-    ]
-    reported = None if published is None else _reported(published)
-    listed = [
-        training.table(
-            conditions, plan.sizes, units=plan.units, removed=_removed(judged), published=reported
-        )
-    ]
+    halves = _Halves(found, widest.groups, samples, seed)
+    tried = training.all_conditions(available) if with_table else [own.groups]
+    conditions = [halves.condition(examples, groups) for groups in tried]
+    listed = [_table(conditions, halves, found, published)]
     document: dict[str, Any] = {"seed": seed, "conditions": training.as_json(conditions)}
     if by_references:
-        of_numbers = _by_references(batch, examples_of, plan, groups)
+        of_numbers = _by_references(batch, examples_of, halves, own.groups)
         listed.append(training.reference_table(of_numbers))
         document["references"] = training.as_json(of_numbers)
-    own = Features(groups, parses, gamma, costs, language)
-    part = examples.of_features([features.names.index(name) for name in own.names])
+    part = examples.of_features([widest.names.index(name) for name in own.names])
     weights = training.train(part, own.names)
     hashes = {name: content_hash(path) for name, path in files.items()}
-    model = Model(
-        own, tuple(weights.tolist()), hashes, _trained(part, weights, conditions, groups, ready)
-    )
-    found = Report(f"{judged.sizes}\n\n{as_text(listed)}", listed, document)
-    return Trained(found, model.text(), not np.any(weights))
-
-
-def _removed(judged: Judged) -> str:
-    """Return which means are removed, as the title of the table ends."""
-    if len(judged.systems) > 1:
-        return ", the mean of systems removed"
-    return "" if judged.documents is None else ", the mean of each document removed"
+    about = _trained(part, weights, conditions, own.groups, ready)
+    model = LearnedModel(own, tuple(weights.tolist()), hashes, about)
+    report = Report(f"{found.sizes}\n\n{as_text(listed)}", listed, document)
+    return TrainedMetric(report, model.text(), not np.any(weights))
 
 
 class _Halves:
@@ -199,10 +154,42 @@ class _Halves:
         )
 
 
+def _read(judged: JudgedSet, ready: Preparation, notice: Notice) -> tuple[Judged, IntArray, Batch]:
+    """Return the human scores, the segments that have them of all systems, and all texts."""
+    scores, batch = read_judged(judged, ready)
+    if ready.annotator is not None:
+        notice(coverage(ready.annotator))
+    found, kept = data.judged(scores, batch)
+    if found.documents is None:
+        notice("no documents are known (column 'document'): the halves are of single segments")
+    if len(kept) < len(scores):
+        notice(
+            f"{len(scores) - len(kept)} of {len(scores)} segments are left out: not every system "
+            f"has a score of them"
+        )
+    return found, kept, batch
+
+
+def _table(
+    conditions: Sequence[training.Condition],
+    halves: _Halves,
+    judged: Judged,
+    published: Path | None,
+) -> Table:
+    """Return the table of all sets of features; its title says which means are removed."""
+    removed = "" if judged.documents is None else ", the mean of each document removed"
+    if len(judged.systems) > 1:
+        removed = ", the mean of systems removed"
+    reported = None if published is None else _reported(published)
+    return training.table(
+        conditions, halves.sizes, units=halves.units, removed=removed, published=reported
+    )
+
+
 def _by_references(
     batch: Batch,
     examples_of: Callable[[Batch], training.Examples],
-    plan: _Halves,
+    halves: _Halves,
     groups: str,
 ) -> list[training.Condition]:
     """Return how well features do with one reference, with two, and so on: means of all choices.
@@ -218,7 +205,7 @@ def _by_references(
     return [
         training.mean_condition(
             [
-                plan.condition(examples_of(corpus.with_references(batch, chosen)), groups)
+                halves.condition(examples_of(corpus.with_references(batch, chosen)), groups)
                 for chosen in itertools.combinations(range(count), size)
             ]
         )
@@ -240,19 +227,21 @@ def _reported(path: Path) -> dict[str, str]:
     raise InputError(f"{path}: no table whose first header is 'features'")
 
 
-def _preparation(
+@contextmanager
+def _prepared(
     annotator: str | None,
     cache: Path | None,
     need: Need | None,
     pipeline: TextPipeline,
     notice: Notice,
     progress: Progress | None,
-    opened: ExitStack,
-) -> Preparation:
+) -> Iterator[Preparation]:
+    """Prepare texts, with an annotator while the context lasts."""
     if annotator is None or need is None:
         if annotator is not None:
             notice("no features of dependency links are asked for: the annotator is not used")
-        return Preparation(pipeline)
+        yield Preparation(pipeline)
+        return
     found = TextAnnotator(
         registry.annotator(annotator),
         cache=cache or default_folder(),
@@ -260,8 +249,8 @@ def _preparation(
         notice=notice,
         progress=progress,
     )
-    opened.callback(found.close)
-    return Preparation(pipeline, found, frozenset({need}))
+    with closing(found):
+        yield Preparation(pipeline, found, frozenset({need}))
 
 
 def _trained(

@@ -14,8 +14,8 @@ import numpy as np
 
 from portmert.metrics._base import IntArray, Metric
 from portmert.tuner.api.lists import Lists, PreparedLists, in_order
+from portmert.tuner.api.optimizing import ListProblem
 from portmert.tuner.api.reranking import Reranked
-from portmert.tuner.api.searching import ListProblem
 from portmert.tuner.api.texts import Notice, Progress
 from portmert.tuner.executors.team import Team
 from portmert.tuner.ground import streams

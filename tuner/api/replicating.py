@@ -13,15 +13,14 @@ from typing import Any, Unpack
 
 import portmert
 from portmert.metrics._base import Metric
-from portmert.tuner.api.components import as_metric
 from portmert.tuner.api.lists import Lists, ListsLike, as_lists
+from portmert.tuner.api.optimizing import ListProblem, SearchOptions, list_problem, setup_of
 from portmert.tuner.api.replica_runs import (
     ReplicaRun,
     in_order_of_lists,
     read_test_lists,
     with_texts,
 )
-from portmert.tuner.api.searching import ListProblem, SearchOptions, list_problem, setup_of
 from portmert.tuner.api.texts import Notice, PathLike, Phases, log_notice, phase
 from portmert.tuner.components import registry
 from portmert.tuner.components.features import Feature
@@ -99,7 +98,7 @@ def replicate(
         opened(search.get("executor", "local"), threads=1, notice=notice) as team,
         list_problem(
             given,
-            as_metric(metric),
+            registry.metric(metric),
             start=start,
             length_penalty=length_penalty,
             threads=setup.threads,

@@ -9,13 +9,12 @@ from typing import Any, Unpack
 
 from portmert.metrics._base import Metric, Vocabulary
 from portmert.tuner.api.comparing import Compared, TestSet, compare
-from portmert.tuner.api.components import as_metric
 from portmert.tuner.api.lists import Lists, ListsLike, as_lists
-from portmert.tuner.api.optimizing import remind
+from portmert.tuner.api.optimizing import SearchOptions, remind
 from portmert.tuner.api.replica_runs import as_lines
 from portmert.tuner.api.replicating import replicate
-from portmert.tuner.api.searching import SearchOptions
 from portmert.tuner.api.texts import Notice, PathLike, Phases, Progress, log_notice, phase
+from portmert.tuner.components import registry
 from portmert.tuner.evaluation.documents import shown
 from portmert.tuner.ground.documents import to_json
 from portmert.tuner.ground.errors import ConfigError, counted
@@ -140,7 +139,7 @@ def rerank_tune(
     PortmertError
         As of `replicate`; or there is nothing to compare the outputs by.
     """
-    folder, chosen = Path(out_dir), as_metric(metric)
+    folder, chosen = Path(out_dir), registry.metric(metric)
     given = as_lists(lists, notice)
     tests = as_lists(test, notice)
     own = metric if isinstance(metric, str) else chosen.signature
@@ -196,7 +195,7 @@ def _check_judges(judges: Sequence[str], chosen: Metric, test: Lists, lists: Lis
             f"outputs, as --also chrf"
         )
     for judge in judges:
-        metric = as_metric(judge)
+        metric = registry.metric(judge)
         if metric.of_lists:
             raise ConfigError(f"--also {judge}: its scores are of given lists, not of outputs")
         if "links" in metric.needs and not test.ref_links:

@@ -9,10 +9,10 @@ from typing import Literal
 import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray, Metric, Texts
-from portmert.tuner.api.components import as_metric
 from portmert.tuner.api.lists import ListsLike, PreparedLists, as_lists
-from portmert.tuner.api.searching import WeightsLike, as_weights
+from portmert.tuner.api.optimizing import WeightsLike, as_weights
 from portmert.tuner.api.texts import Notice, Progress, log_notice, preparing
+from portmert.tuner.components import registry
 from portmert.tuner.ground.errors import InputError
 from portmert.tuner.nbest.model import NBest, best_hypotheses, model_scores
 from portmert.tuner.search.oracle import oracle
@@ -148,12 +148,12 @@ def rerank(
     >>> portmert.rerank(path, {"LM": 1.0, "TM": 0.1}, notice=lambda line: None)
     Reranked(lines=('b a',))
     """
-    metric = None if oracle_metric is None else as_metric(oracle_metric)
+    metric = None if oracle_metric is None else registry.metric(oracle_metric)
     metrics = [] if metric is None else [metric]
     if mbr is not None and metric is not None:
         raise ValueError("mbr and oracle_metric choose by different things; give one of them")
     how = mbr if mbr is None or isinstance(mbr, Mbr) else Mbr(mbr)
-    judge = None if how is None else as_metric(how.metric)
+    judge = None if how is None else registry.metric(how.metric)
     given = as_lists(lists, notice)
     with preparing(
         given.annotator, given.annotation_cache, notice=notice, progress=progress

@@ -7,7 +7,6 @@ from typing import TypedDict, Unpack, overload
 
 from portmert.metrics._base import Metric, Vocabulary
 from portmert.tuner.annotation.annotators._base import Annotator
-from portmert.tuner.api.components import as_metric
 from portmert.tuner.api.texts import (
     ById,
     Notice,
@@ -20,15 +19,12 @@ from portmert.tuner.api.texts import (
     text_file,
     text_files,
 )
+from portmert.tuner.components import registry
 from portmert.tuner.ground.errors import InputError
 from portmert.tuner.texts import corpus, scoring, statistics
 from portmert.tuner.texts.prepare import read_output
 from portmert.tuner.texts.scoring import Score
-from portmert.tuner.texts.scoring import as_json as scores_as_json
-from portmert.tuner.texts.scoring import as_text as scores_as_text
 from portmert.tuner.texts.text_pipeline import TextPipeline
-
-__all__ = ["score", "scores_as_json", "scores_as_text"]
 
 
 class ScoreOptions(TypedDict, total=False):
@@ -138,7 +134,7 @@ def score(
         hyp = by_id.one(hyp, "the hypotheses") or hyp
         hyp_links = by_id.one(hyp_links, "links of the hypotheses")
     several = [metric] if isinstance(metric, str | Metric) else metric
-    metrics = [as_metric(one) for one in several]
+    metrics = [registry.metric(one) for one in several]
     _check_links_given(metrics, source, hyp_links, ref_links)
     references = text_files(refs, "references")
     with preparing(annotator, annotation_cache, notice=notice, progress=progress) as prepare:

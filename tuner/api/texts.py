@@ -146,13 +146,14 @@ def preparing(
         Where sentences are annotated, if on a cluster.
     """
     opened: dict[str, TextAnnotator] = {}
+    folder = default_folder() if cache is None else Path(cache)
 
     def prepare(
         metrics: Sequence[Metric], pipeline: TextPipeline, recorded: Annotator | None = None
     ) -> Preparation:
         for metric in metrics:
             for network in neural(metric):
-                network.use(CometSetup(None if cache is None else Path(cache), notice, progress))
+                network.use(CometSetup(folder, notice, progress))
             if needs_of([metric]) and annotator is None and recorded is None:
                 raise InputError(
                     f"metric {metric.name()} compares syntax and needs an annotator; give "
@@ -170,7 +171,7 @@ def preparing(
             if key not in opened:
                 opened[key] = TextAnnotator(
                     chosen,
-                    cache=default_folder() if cache is None else Path(cache),
+                    cache=folder,
                     processes=available_processors(),
                     notice=notice,
                     progress=progress,

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from portmert.tuner.commands._notice import VOICE
 from portmert.tuner.ground.numbers import LARGEST, MOST, bounded
 
 if TYPE_CHECKING:
@@ -226,35 +225,3 @@ def overrides_option(help_text: str) -> Decorator:
     return click.option(
         "--set", "overrides", multiple=True, metavar="TABLE.KEY=VALUE", help=help_text
     )
-
-
-def with_volume(command: click.Command) -> click.Command:
-    """Add --quiet and --verbose to a command and to all of a group's."""
-    if isinstance(command, click.Group):
-        for one in command.commands.values():
-            with_volume(one)
-        if not command.invoke_without_command:
-            return command
-    if not any(parameter.name == "quiet" for parameter in command.params):
-        command.params += [
-            click.Option(
-                ["-q", "--quiet"],
-                is_flag=True,
-                expose_value=False,
-                callback=_set_volume,
-                help="Show results and faults only.",
-            ),
-            click.Option(
-                ["-v", "--verbose"],
-                is_flag=True,
-                expose_value=False,
-                callback=_set_volume,
-                help="Show progress also off a terminal, and when each line came.",
-            ),
-        ]
-    return command
-
-
-def _set_volume(_: Context, parameter: Parameter, value: bool) -> None:
-    if value and parameter.name is not None:
-        setattr(VOICE, parameter.name, True)

@@ -1,4 +1,4 @@
-"""Offers `portmert align`: aligns the words of a bitext, or checks links."""
+"""`portmert align`: aligns the words of a bitext, or checks links."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Offers `portmert annotate`: tags and parses a text, and trains models for it."""
+"""`portmert annotate`: tags and parses a text, or trains a model for that."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from portmert.tuner.commands._notice import notice
 from portmert.tuner.commands._options import (
     FiniteRange,
     Whole,
@@ -16,7 +15,7 @@ from portmert.tuner.commands._options import (
     executor_option,
     refuse_all_but,
 )
-from portmert.tuner.commands._progress import decoding
+from portmert.tuner.commands._outputs import decoding, notice
 from portmert.tuner.ground.errors import counted
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ FILE = click.Path(dir_okay=False, path_type=Path, allow_dash=True)
     "--annotator",
     "annotator_text",
     metavar="NAME[:OPTION=VALUE,...]",
-    help="What tags and parses: udpipe, spacy, bllip ... (docs/how-to/annotators.md).",
+    help="The tagger or parser: udpipe, spacy, bllip ... (docs/how-to/annotators.md).",
 )
 @click.option("--model", help="Its model; of conllu and ptb, the file.")
 @click.option("--in", "text", type=FILE, help="Tokenised text, one segment a line; - is stdin.")
@@ -40,14 +39,14 @@ FILE = click.Path(dir_okay=False, path_type=Path, allow_dash=True)
     "--parses",
     Whole(1),
     1,
-    "Write so many weighted parses of each sentence, where the annotator gives them.",
+    "Write this many weighted parses of each sentence, if the annotator gives them.",
 )
 @click.option(
     "--layer",
     "layers",
     multiple=True,
     type=click.Choice(["tags", "heads", "trees", "roles", "drs"]),
-    help="What to write; repeat for more. Default: all that the annotator gives. With roles or "
+    help="A layer to write; repeat for more. Default: all that the annotator gives. With roles or "
     "drs (discourse representations) the output is JSON lines.",
 )
 @click.option("--processes", type=Whole(1), help="Worker processes. Default: all cores.")

@@ -9,9 +9,8 @@ import click
 
 import portmert
 from portmert.tuner.commands._lists import format_option, missing_features_option
-from portmert.tuner.commands._notice import notice
 from portmert.tuner.commands._options import FILE, several
-from portmert.tuner.commands._outputs import check_outputs, say_written
+from portmert.tuner.commands._outputs import check_outputs, notice, say_written
 
 
 @click.command()

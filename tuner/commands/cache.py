@@ -1,4 +1,4 @@
-"""Offers `portmert cache`: shows or clears what is kept of annotators' answers."""
+"""`portmert cache`: shows or clears the cache of annotators' answers."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _folder = cache_option("folder")
 def command() -> None:
     """Show or clear the cache of annotations: tags and parses, each sentence once.
 
-    It is a file in the folder that PORTMERT_CACHE names, or the user's cache folder. Beyond
-    PORTMERT_CACHE_SIZE (as 500M or 2G; 4G if not set) what was not used for longest goes.
+    It is a file in the folder PORTMERT_CACHE, or in the user's cache folder. If it grows beyond
+    PORTMERT_CACHE_SIZE (as 500M or 2G; default 4G), the answers with the oldest use are deleted.
 
     \b
     portmert cache info
@@ -29,7 +29,7 @@ def command() -> None:
 @command.command("info")
 @_folder
 def show(folder: Path | None) -> None:
-    """Show how many sentences of which annotators are kept.
+    """Show the annotators in the cache, and the number of sentences of each.
 
     \b
     portmert cache info
@@ -59,10 +59,10 @@ def show(folder: Path | None) -> None:
     "--annotator",
     default="",
     metavar="NAME",
-    help="Only what came from this one: its name or more, as `info` shows it.",
+    help="Delete the answers of this annotator only: its name or more, as `info` shows it.",
 )
 def clear(folder: Path | None, annotator: str) -> None:
-    """Delete what is kept.
+    """Delete the answers in the cache.
 
     \b
     portmert cache clear --annotator udpipe

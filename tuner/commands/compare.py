@@ -8,9 +8,7 @@ from typing import Any
 import click
 
 import portmert
-from portmert.tuner.commands._compiling import announce_compiling
 from portmert.tuner.commands._lists import lowercase_option, steps, text_options
-from portmert.tuner.commands._notice import notice
 from portmert.tuner.commands._options import (
     FILE,
     Whole,
@@ -26,8 +24,15 @@ from portmert.tuner.commands._options import (
     set_option,
     threads_option,
 )
-from portmert.tuner.commands._outputs import check_outputs, json_option, print_json, say_written
-from portmert.tuner.commands._progress import annotating
+from portmert.tuner.commands._outputs import (
+    annotating,
+    announce_compiling,
+    check_outputs,
+    json_option,
+    notice,
+    print_json,
+    say_written,
+)
 from portmert.tuner.ground.files import write_text
 
 

@@ -98,7 +98,7 @@ def _table(family: str, found: Iterable[Component]) -> str:
             [
                 one.name,
                 ", ".join(one.needs) or "-",
-                # An option without a default stands among the needs, but for a metric's.
+                # An option without a default is among the needs, except for metrics.
                 ", ".join(
                     _pair(option)
                     for option in one.options
@@ -158,7 +158,7 @@ def _details(family: str, one: Component) -> str:
 
 
 def _facts(family: str, one: Component) -> Iterable[tuple[str, str]]:
-    """Yield the lines between the description and the options: what each is and its text."""
+    """Yield label and text of each line between the description and the options."""
     if one.source:
         yield "source", one.source
     if one.package:

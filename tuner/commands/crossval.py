@@ -8,9 +8,13 @@ from typing import Any
 import click
 
 import portmert
-from portmert.tuner.commands._compiling import announce_compiling
-from portmert.tuner.commands._lists import list_options, take_lists
-from portmert.tuner.commands._notice import notice
+from portmert.tuner.commands._lists import (
+    constraint_options,
+    list_options,
+    start_option,
+    take_constraints,
+    take_lists,
+)
 from portmert.tuner.commands._options import (
     FOLDER,
     FiniteRange,
@@ -22,9 +26,15 @@ from portmert.tuner.commands._options import (
     seed_option,
     several,
 )
-from portmert.tuner.commands._outputs import check_outputs, json_option, print_json, say_written
-from portmert.tuner.commands._progress import validating
-from portmert.tuner.commands._searching import constraint_options, start_option, take_constraints
+from portmert.tuner.commands._outputs import (
+    announce_compiling,
+    check_outputs,
+    json_option,
+    notice,
+    print_json,
+    say_written,
+    validating,
+)
 from portmert.tuner.ground.files import write_text
 from portmert.tuner.search import DEFAULT_OPTIMIZER
 

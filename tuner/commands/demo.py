@@ -1,4 +1,4 @@
-"""Offers `portmert demo`: the whole way, on a bitext it makes itself."""
+"""`portmert demo`: the whole way, on a bitext it makes itself."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from pathlib import Path
 
 import click
 
-from portmert.tuner.commands._notice import log
 from portmert.tuner.commands._options import FOLDER, Whole
-from portmert.tuner.commands._progress import decoding
+from portmert.tuner.commands._outputs import decoding, log
 from portmert.tuner.ground.tables import aligned
 
 TITLES = {

@@ -10,7 +10,6 @@ import click
 
 import portmert
 from portmert.tuner.commands._lists import text_options
-from portmert.tuner.commands._notice import notice
 from portmert.tuner.commands._options import (
     FILE,
     FiniteRange,
@@ -19,7 +18,7 @@ from portmert.tuner.commands._options import (
     refs_option,
     seed_option,
 )
-from portmert.tuner.commands._outputs import check_outputs, output_options, show
+from portmert.tuner.commands._outputs import check_outputs, notice, output_options, show
 from portmert.tuner.ground.errors import counted
 
 

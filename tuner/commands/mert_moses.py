@@ -1,12 +1,10 @@
-"""Offers `portmert mert-moses`: mert-moses.pl's command line and files."""
+"""`portmert mert-moses`: mert-moses.pl's command line and files."""
 
 from __future__ import annotations
 
 import click
 
-from portmert.tuner.commands._compiling import announce_compiling
-from portmert.tuner.commands._notice import log, notice
-from portmert.tuner.commands._progress import decoding
+from portmert.tuner.commands._outputs import announce_compiling, decoding, log, notice
 
 USAGE = """Usage: portmert mert-moses SRC REF DECODER INI [options]
 

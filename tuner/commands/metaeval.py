@@ -10,9 +10,7 @@ from typing import Any
 import click
 
 import portmert
-from portmert.tuner.commands._compiling import announce_compiling
 from portmert.tuner.commands._lists import text_options
-from portmert.tuner.commands._notice import notice
 from portmert.tuner.commands._options import (
     FILE,
     FOLDER,
@@ -28,8 +26,14 @@ from portmert.tuner.commands._options import (
     source_option,
     systems_option,
 )
-from portmert.tuner.commands._outputs import check_outputs, output_options, show
-from portmert.tuner.commands._progress import annotating
+from portmert.tuner.commands._outputs import (
+    annotating,
+    announce_compiling,
+    check_outputs,
+    notice,
+    output_options,
+    show,
+)
 from portmert.tuner.ground.files import write_text
 
 _OF_A_SET = ("penalties", "judgments", "systems", "source", "links", "ref_links")
@@ -142,7 +146,7 @@ def _check_usage(
             if value and value != "refuse":
                 option = name.replace("_", "-")
                 raise click.UsageError(
-                    f"--{option} is said of each test set in the file of --sets"
+                    f"--{option} goes into the file of --sets, for each test set"
                 )
     if (also["links"] is not None or also["ref_links"]) and also["source"] is None:
         raise click.UsageError("--links and --ref-links need --source to be checked against")

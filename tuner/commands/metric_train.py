@@ -1,4 +1,4 @@
-"""Offers `portmert metric-train`: learns a metric from human scores."""
+"""`portmert metric-train`: learns a metric from human scores."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ from typing import Any
 import click
 
 import portmert
-from portmert.tuner.commands._compiling import announce_compiling
 from portmert.tuner.commands._lists import text_options
-from portmert.tuner.commands._notice import notice
 from portmert.tuner.commands._options import (
     FILE,
     FOLDER,
@@ -22,8 +20,14 @@ from portmert.tuner.commands._options import (
     seed_option,
     systems_option,
 )
-from portmert.tuner.commands._outputs import check_outputs, output_options, show
-from portmert.tuner.commands._progress import annotating
+from portmert.tuner.commands._outputs import (
+    annotating,
+    announce_compiling,
+    check_outputs,
+    notice,
+    output_options,
+    show,
+)
 from portmert.tuner.ground.files import write_text
 
 _RESOURCES = ("synonyms", "paraphrases", "stop_words")
@@ -81,6 +85,8 @@ def command(
     human: Path,
     outputs: Path,
     refs: tuple[Path, ...],
+    penalties: bool,
+    systems: tuple[str, ...],
     groups: str | None,
     out: Path | None,
     json_out: Path | None,
@@ -95,18 +101,17 @@ def command(
     \b
     portmert metric-train --human scores.tsv --outputs folder --ref ref.en --out metric.json
     """  # noqa: D301  \b is click's sign for lines to leave alone
-    available = _available(given["annotator"], given["paraphrases"])
-    resources = {name: given.pop(name) for name in _RESOURCES}
-    chosen = available if groups is None else _chosen(groups, available)
+    resources = {name: path for name in _RESOURCES if (path := given.pop(name)) is not None}
+    features = portmert.LearnedFeatures(
+        _checked(groups, given["annotator"], resources),
+        *(given.pop(name) for name in ("parses", "gamma", "costs", "language")),
+    )
     check_outputs(out, json_out, latex_out)
     announce_compiling()
     with annotating() as progress:
         found = portmert.train_metric(
-            human,
-            outputs,
-            refs,
-            groups=chosen,
-            available=available,
+            portmert.JudgedSet(human, outputs, refs, penalties=penalties, systems=systems),
+            features=features,
             resources=resources,
             notice=notice,
             progress=progress,
@@ -121,29 +126,20 @@ def command(
             notice("all its weights are 0: no feature differs between systems as human scores do")
 
 
-def _available(annotator: str | None, paraphrases: Path | None) -> str:
-    """Return the groups that what is given is enough for."""
-    return "".join(
-        group
-        for group, there in (
-            ("E", annotator is not None),
-            ("T", True),
-            ("P", paraphrases is not None),
-            ("N", True),
-            ("B", True),
-        )
-        if there
-    )
-
-
-def _chosen(groups: str, available: str) -> str:
+def _checked(groups: str | None, annotator: str | None, resources: dict[str, Path]) -> str:
+    """Return the groups in their order, '' for all that can be."""
     from portmert.tuner.api.metric_training import checked_groups  # noqa: PLC0415  start-up time
 
+    if groups is None:
+        return ""
     try:
         chosen = checked_groups(groups)
     except ValueError as error:
         raise click.UsageError(f"--groups: {error}") from None
-    for group, what in (("E", "--annotator"), ("P", "--paraphrases")):
-        if group in chosen and group not in available:
-            raise click.UsageError(f"--groups {groups}: features {group} need {what}")
+    for group, option, lacks in (
+        ("E", "--annotator", annotator is None),
+        ("P", "--paraphrases", "paraphrases" not in resources),
+    ):
+        if group in chosen and lacks:
+            raise click.UsageError(f"--groups {groups}: features {group} need {option}")
     return chosen

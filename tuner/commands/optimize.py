@@ -8,15 +8,17 @@ from typing import Any
 import click
 
 import portmert
-from portmert.tuner.commands._compiling import announce_compiling
 from portmert.tuner.commands._lists import (
     TEST,
+    bootstrap_option,
+    length_penalty_option,
     list_options,
     options_of_test,
+    search_options,
     take_lists,
+    take_search,
     take_test,
 )
-from portmert.tuner.commands._notice import notice
 from portmert.tuner.commands._options import (
     FILE,
     FOLDER,
@@ -26,13 +28,14 @@ from portmert.tuner.commands._options import (
     refuse,
     several,
 )
-from portmert.tuner.commands._outputs import check_outputs, json_option, print_json, show_weights
-from portmert.tuner.commands._progress import tuning
-from portmert.tuner.commands._searching import (
-    bootstrap_option,
-    length_penalty_option,
-    search_options,
-    take_search,
+from portmert.tuner.commands._outputs import (
+    announce_compiling,
+    check_outputs,
+    json_option,
+    notice,
+    print_json,
+    show_weights,
+    tuning,
 )
 
 

@@ -8,12 +8,16 @@ from typing import Any
 import click
 
 import portmert
-from portmert.tuner.commands._compiling import announce_compiling
-from portmert.tuner.commands._notice import notice
+from portmert.tuner.commands._lists import bootstrap_option, search_options, take_search
 from portmert.tuner.commands._options import FILE, executor_option, several
-from portmert.tuner.commands._outputs import check_outputs, json_option, show_weights
-from portmert.tuner.commands._progress import searching
-from portmert.tuner.commands._searching import bootstrap_option, search_options, take_search
+from portmert.tuner.commands._outputs import (
+    announce_compiling,
+    check_outputs,
+    json_option,
+    notice,
+    searching,
+    show_weights,
+)
 
 
 @click.command()

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import portmert
-from portmert.tuner.commands._compiling import announce_compiling
-from portmert.tuner.commands._notice import log
 from portmert.tuner.commands._options import (
     Whole,
     annotator_options,
@@ -19,7 +17,13 @@ from portmert.tuner.commands._options import (
     run_executor_option,
     several,
 )
-from portmert.tuner.commands._outputs import check_outputs, json_option, print_json
+from portmert.tuner.commands._outputs import (
+    announce_compiling,
+    check_outputs,
+    json_option,
+    log,
+    print_json,
+)
 from portmert.tuner.ground.errors import counted
 from portmert.tuner.ground.tables import Table, fold
 

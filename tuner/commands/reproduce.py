@@ -1,4 +1,4 @@
-"""Offers `portmert reproduce`: the PORT paper's tables with one's own data and decoder."""
+"""`portmert reproduce`: the PORT paper's tables with one's own data and decoder."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from typing import Any
 import click
 
 import portmert
-from portmert.tuner.commands._compiling import announce_compiling
-from portmert.tuner.commands._notice import log, notice
 from portmert.tuner.commands._options import (
     FILE,
     Whole,
@@ -19,7 +17,7 @@ from portmert.tuner.commands._options import (
     run_executor_option,
     several,
 )
-from portmert.tuner.commands._progress import annotating, decoding
+from portmert.tuner.commands._outputs import annotating, announce_compiling, decoding, log, notice
 from portmert.tuner.ground.files import write_text
 
 

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 import portmert
-from portmert.tuner.commands._compiling import announce_compiling
 from portmert.tuner.commands._lists import list_options, missing_features_option, take_lists
-from portmert.tuner.commands._notice import notice
 from portmert.tuner.commands._options import (
     FILE,
     OUT_FILE,
@@ -19,8 +17,7 @@ from portmert.tuner.commands._options import (
     refuse,
     several,
 )
-from portmert.tuner.commands._outputs import check_outputs
-from portmert.tuner.commands._progress import annotating
+from portmert.tuner.commands._outputs import annotating, announce_compiling, check_outputs, notice
 from portmert.tuner.ground.errors import InputError
 from portmert.tuner.ground.files import write_text
 

@@ -8,13 +8,25 @@ from typing import Any
 import click
 
 import portmert
-from portmert.tuner.commands._compiling import announce_compiling
-from portmert.tuner.commands._lists import list_options, options_of_test, take_lists, take_test
-from portmert.tuner.commands._notice import notice
+from portmert.tuner.commands._lists import (
+    length_penalty_option,
+    list_options,
+    options_of_test,
+    search_options,
+    take_lists,
+    take_search,
+    take_test,
+)
 from portmert.tuner.commands._options import FOLDER, Whole, defaulted, metrics_option, several
-from portmert.tuner.commands._outputs import check_outputs, json_option, print_json, say_written
-from portmert.tuner.commands._progress import tuning
-from portmert.tuner.commands._searching import length_penalty_option, search_options, take_search
+from portmert.tuner.commands._outputs import (
+    announce_compiling,
+    check_outputs,
+    json_option,
+    notice,
+    print_json,
+    say_written,
+    tuning,
+)
 
 
 @click.command()

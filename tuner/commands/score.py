@@ -1,4 +1,4 @@
-"""Offers `portmert score`: scores plain text against references."""
+"""`portmert score`: scores of plain text against references."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ from typing import Any
 import click
 
 import portmert
-from portmert.tuner.commands._compiling import announce_compiling
 from portmert.tuner.commands._lists import ids_option, lowercase_option, steps, text_options
-from portmert.tuner.commands._notice import notice
 from portmert.tuner.commands._options import (
     FILE,
     annotator_options,
@@ -19,8 +17,14 @@ from portmert.tuner.commands._options import (
     refs_option,
     source_option,
 )
-from portmert.tuner.commands._outputs import check_outputs, json_option, print_json
-from portmert.tuner.commands._progress import annotating
+from portmert.tuner.commands._outputs import (
+    annotating,
+    announce_compiling,
+    check_outputs,
+    json_option,
+    notice,
+    print_json,
+)
 
 
 @click.command()
@@ -57,9 +61,11 @@ def command(
     text = steps(text, lowercase=lowercase)
     if given["source"] is None and (given["hyp_links"] or given["ref_links"]):
         raise click.UsageError("--hyp-links and --ref-links need --source to be checked against")
+    from portmert.tuner.texts.scoring import as_json, as_text  # noqa: PLC0415  start-up time
+
     check_outputs(json_out)
     announce_compiling()
     with annotating() as progress:
         scores = portmert.score(hyp, refs, text=text, notice=notice, progress=progress, **given)
-    if not print_json(json_out, portmert.scores_as_json(scores, by_segment=by_segment), indent=2):
-        click.echo(portmert.scores_as_text(scores, by_segment=by_segment))
+    if not print_json(json_out, as_json(scores, by_segment=by_segment), indent=2):
+        click.echo(as_text(scores, by_segment=by_segment))

@@ -1,4 +1,4 @@
-"""Offers `portmert serve-metric`: a metric for programs that speak METEOR's protocol."""
+"""`portmert serve-metric`: a metric for programs that speak METEOR's protocol."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import sys
 import click
 
 import portmert
-from portmert.tuner.commands._compiling import announce_compiling
+from portmert.tuner.commands._outputs import announce_compiling
 from portmert.tuner.ground.errors import InputError
 
 
 @click.command()
 @click.argument("metric_text", metavar="NAME[:OPTION=VALUE,...]")
 def command(*, metric_text: str) -> None:
-    """Answer lines on stdin by lines on stdout, until stdin ends.
+    """Answer each line on stdin with a line on stdout, until stdin ends.
 
     \b
     SCORE ||| reference ||| reference ||| hypothesis    the statistics of the hypothesis
@@ -24,7 +24,7 @@ def command(*, metric_text: str) -> None:
     \b
     portmert serve-metric bleu
 
-    So cdec and others that speak METEOR's protocol can use any metric that needs tokens only. One
+    So cdec and other programs that speak METEOR's protocol can use any metric of tokens. A metric
     that compares word orders needs links too, in a last field of SCORE: the number of source
     tokens, then the links of each reference and of the hypothesis:
 
@@ -41,8 +41,8 @@ def command(*, metric_text: str) -> None:
     descriptor = sys.stdin.fileno()
     rest = b""
     while chunk := os.read(descriptor, 1 << 16):
-        # Whatever has arrived is answered at once: fast for those who send many lines, and never
-        # a wait for those who send one and listen.
+        # All lines that have arrived are answered together: this is fast if there are many, and
+        # nobody waits who sends one line and listens.
         *lines, rest = (rest + chunk).split(b"\n")
         for answer in server.answers(lines):
             sys.stdout.write(answer + "\n")

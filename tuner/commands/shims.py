@@ -1,4 +1,4 @@
-"""Offers `portmert shims`: programs that mert-moses.pl takes for Moses' own."""
+"""The command `portmert shims`: programs that mert-moses.pl takes for Moses' own."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from portmert.tuner.ground.errors import StateError
-from portmert.tuner.ground.files import write_text
+from portmert.tuner.ground.files import make_folder, write_text
 
 PROGRAMS = {
     "extractor": "extractor",
@@ -37,7 +37,7 @@ def command(folder: Path) -> None:
     \b
     portmert shims shims-folder
     """  # noqa: D301  \b is click's sign for lines to leave alone
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     for name in PROGRAMS:
         path = folder / name
         if path.exists() and MARK not in path.read_text("utf-8", "replace"):

@@ -1,4 +1,4 @@
-"""Offers `portmert tune`: the outer loop."""
+"""`portmert tune`: the outer loop."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import portmert
-from portmert.tuner.commands._notice import log
 from portmert.tuner.commands._options import (
     Whole,
     annotator_options,
     overrides_option,
     run_executor_option,
 )
-from portmert.tuner.commands._progress import annotating, decoding
+from portmert.tuner.commands._outputs import annotating, decoding, log
 
 if TYPE_CHECKING:
     from portmert import Replicas, Result

@@ -9,13 +9,13 @@ so a source, a hypothesis and a reference are scored once.
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import os
 import struct
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import field
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -28,7 +28,7 @@ from pydantic.dataclasses import dataclass
 from portmert.metrics._base import Batch, FloatArray, Metric, Need
 from portmert.tuner.annotation.annotators import _models
 from portmert.tuner.annotation.cache import AnnotationCache, default_folder
-from portmert.tuner.components.external import MeanOfScores
+from portmert.tuner.components.external import MeanOfScores, written
 from portmert.tuner.families import reason
 from portmert.tuner.ground.errors import ConfigError, InputError
 
@@ -41,6 +41,7 @@ Sample = tuple[str, ...]
 """Source, hypothesis and, where the model reads one, reference."""
 
 
+@dataclasses.dataclass(frozen=True)
 class CometSetup:
     """Where scores are kept, and functions that are told about the progress.
 
@@ -54,15 +55,9 @@ class CometSetup:
         Called as progress(done, all) with the texts that are not in the cache.
     """
 
-    def __init__(
-        self,
-        cache: Path | None = None,
-        notice: Callable[[str], None] | None = None,
-        progress: Callable[[int, int], None] | None = None,
-    ) -> None:
-        self.cache = cache or default_folder()
-        self.notice = notice or (lambda _: None)
-        self.progress = progress or (lambda _done, _all: None)
+    cache: Path = dataclasses.field(default_factory=default_folder)
+    notice: Callable[[str], None] = lambda _: None
+    progress: Callable[[int, int], None] | None = None
 
 
 @dataclass(frozen=True)
@@ -92,8 +87,12 @@ class Comet(MeanOfScores):
 
     needs: ClassVar[frozenset[Need]] = frozenset({"source"})
     source: ClassVar[str] = "Rei et al., EMNLP 2020; unbabel-comet"
-    _state: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
-    _lock: Any = field(default_factory=threading.RLock, init=False, repr=False, compare=False)
+    _state: dict[str, Any] = dataclasses.field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    _lock: Any = dataclasses.field(
+        default_factory=threading.RLock, init=False, repr=False, compare=False
+    )
 
     def load(self) -> None:
         """Find the model and its settings; the network is loaded at the first score.
@@ -119,7 +118,8 @@ class Comet(MeanOfScores):
     @property
     def signature(self) -> str:
         """The name or the folder of the model, and the hash of its content."""
-        return f"comet:{self.model},of={_models.digest(self.checkpoint)[:8]}"
+        found = _models.digest(self.checkpoint)[:8]
+        return written("comet", f"{self.model},of={found}")
 
     @cached_property
     def checkpoint(self) -> Path:
@@ -244,7 +244,8 @@ class Comet(MeanOfScores):
                     known[sample] = score
                     rows.append((_key(sample), {LAYER: struct.pack("<d", score)}))
                 done += len(part)
-                setup.progress(done, len(missing))
+                if setup.progress is not None:
+                    setup.progress(done, len(missing))
             self._store.put(rows)
 
 

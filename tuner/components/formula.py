@@ -171,7 +171,7 @@ class Formula(Metric):
 
     @cached_property
     def higher_is_better(self) -> bool:  # type: ignore[override]
-        """Whether it rises as its metrics get better."""
+        """Whether it rises if its metrics get better."""
         return self._rises()
 
     @cached_property
@@ -181,22 +181,22 @@ class Formula(Metric):
 
     @cached_property
     def in_percent(self) -> bool:  # type: ignore[override]
-        """Whether all its metrics are."""
+        """Whether all its metrics are in percent."""
         return all(metric.in_percent for metric in self.metrics)
 
     @cached_property
     def reads_references(self) -> bool:  # type: ignore[override]
-        """Whether any of its metrics does."""
+        """Whether any of its metrics reads references."""
         return any(metric.reads_references for metric in self.metrics)
 
     @cached_property
     def compares_words(self) -> bool:  # type: ignore[override]
-        """Whether any of its metrics does."""
+        """Whether any of its metrics compares words."""
         return any(metric.compares_words for metric in self.metrics)
 
     @cached_property
     def of_lists(self) -> bool:  # type: ignore[override]
-        """Whether any of its metrics is."""
+        """Whether any of its metrics is of scores that belong to a list."""
         return any(metric.of_lists for metric in self.metrics)
 
     def check_lists(self, lists: Sequence[Path | str], sizes: Sequence[int]) -> None:

@@ -77,15 +77,35 @@ def build(family: str, name: str, options: Mapping[str, Any], *, where: str = ""
     return built
 
 
-def metric(text: str) -> Metric:
-    """Return the metric written `name` or `name:option=value,option=value`.
+def metric(text: str | Metric) -> Metric:
+    """Return the metric written `name`, `name:option=value,...` or as a formula.
 
-    `scores:FILE`, `command:PROGRAM ARGUMENTS` and `command+links:...` are metrics from outside,
-    see `external`. `comet:MODEL` is a neural network, see `comet`. `0.6*port + 0.4*bleu` is a
-    formula, see `formula`. A text that begins with `command:` is one command. A text that begins
-    with `scores:` or `comet:` is a formula if an operator follows; names with spaces, brackets,
-    `*` or `+` stand in quotes.
+    Parameters
+    ----------
+    text
+        As on the command line: `bleu`, `port:alpha=0.5`, `0.6*port + 0.4*bleu`, `scores:FILE`,
+        `command:PROGRAM ARGUMENTS`, `command+links:...` or `comet:MODEL`. A text that begins with
+        `command:` is one command. A text that begins with `scores:` or `comet:` is a formula if
+        an operator follows; names with spaces, brackets, `*` or `+` stand in quotes. A metric is
+        returned as it is. `portmert metrics` lists all.
+
+    Raises
+    ------
+    PortmertError
+        There is no such metric or option, or a value is out of range.
+
+    Examples
+    --------
+    >>> import portmert
+    >>> portmert.metric("port:alpha=0.5").signature
+    'port:alpha=0.5,order=v,...'
+    >>> portmert.metric("PRT")
+    Traceback (most recent call last):
+        ...
+    portmert.tuner.ground.errors.ConfigError: unknown metric 'prt'; did you mean 'port'?
     """
+    if isinstance(text, Metric):
+        return text
     from portmert.tuner.components import external, formula  # noqa: PLC0415  start-up time
 
     name, colon, rest = text.partition(":")
@@ -219,17 +239,19 @@ def decoder(name: str, options: Mapping[str, Any], *, where: str = "") -> Decode
 
 
 def optimizer(
-    text: str, options: Mapping[str, Any] | None = None, *, where: str = ""
+    text: str | Optimizer, options: Mapping[str, Any] | None = None, *, where: str = ""
 ) -> Optimizer:
     """Return the optimizer written `name` or `name:option=value,...`, with more `options`.
 
-    An option with several values is given once for each.
+    An option with several values is given once for each. An optimizer is returned as it is.
 
     Raises
     ------
     ConfigError
         As `build`; or an option is in the text and is given again.
     """
+    if isinstance(text, Optimizer):
+        return text
     name, found = written("optimizer", text, _several("optimizer", text))
     for key, value in (options or {}).items():
         if key in found:

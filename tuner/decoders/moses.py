@@ -51,7 +51,7 @@ SHOWN_DIGITS = 1e-6
 
 
 @dataclass(frozen=True)
-class MosesDecoder(Decoder):
+class Moses(Decoder):
     """Runs `moses`, `moses2` or `moses_chart`.
 
     Parameters
@@ -302,7 +302,7 @@ class MosesDecoder(Decoder):
 
 
 @lru_cache(maxsize=8)
-def _shown(decoder: MosesDecoder, stamp: tuple[int, int]) -> ShownFeatures:  # noqa: ARG001
+def _shown(decoder: Moses, stamp: tuple[int, int]) -> ShownFeatures:  # noqa: ARG001
     """Ask the decoder; `stamp` tells whether moses.ini changed since."""
     return decoder.show_weights()
 

@@ -53,7 +53,7 @@ _lock = threading.Lock()
 
 
 @dataclass(frozen=True)
-class ThotDecoder(Decoder):
+class Thot(Decoder):
     """Decodes by phrases learnt from a bitext; needs no outside program.
 
     Every hypothesis has eight features, all log probabilities or penalties, larger is better:
@@ -285,7 +285,7 @@ class ThotWork(Work):
     source
         The file that the lines come from, for messages.
     timeout_seconds
-        See `ThotDecoder`.
+        See `Thot`.
     """
 
     task: str

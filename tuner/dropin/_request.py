@@ -210,11 +210,11 @@ def _request(given: Mapping[str, list[str]], notice: Callable[[str], None]) -> R
         flags=_flags(text),
         jobs=max(1, number("jobs", 1)),
         nbest=_at_least(1, number("nbest", 100), "--nbest"),
-        iterations=number("maximum-iterations", 25),
+        iterations=_at_least(1, number("maximum-iterations", 25), "--maximum-iterations"),
         threads=max(1, number("threads", _whole(more["mert"], "threads", 1))),
         aggregate=number("prev-aggregate-nbestlist", -1),
         least_change=float(text("minimum-required-change-in-weights", "1e-5")),
-        interpolation=float(text("historic-interpolation", "0")),
+        interpolation=_share(text("historic-interpolation", "0")),
         ranges=_ranges(given.get("range", [])),
         active=_active(text("activate-features") or last(more["mert"], "optimize", "")),
         positive=tuple(comma_list(last(more["mert"], "positive", ""))),
@@ -289,6 +289,12 @@ def _at_least(least: int, value: int, name: str) -> int:
     if value < least:
         raise click.UsageError(f"{name} {value}: expected {least} or more")
     return value
+
+
+def _share(text: str) -> float:
+    if not 0 <= float(text) <= 1:
+        raise click.UsageError(f"--historic-interpolation {text}: expected a share, 0 to 1")
+    return float(text)
 
 
 def _timeout(text: str) -> float:

@@ -5,14 +5,18 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import pairwise, starmap
 from pathlib import Path
 
-from portmert.metrics._base import Vocabulary
+import numpy as np
+
+from portmert.metrics._base import Vocabulary, offsets_of, rows_taken
 from portmert.tuner.dropin._program import SUCCESS, Option, UsageError, comma_list, last, run, say
 from portmert.tuner.dropin._scorer import Scorer, read_scorer
 from portmert.tuner.ground.errors import InputError, counted
 from portmert.tuner.ground.processes import available_processors
 from portmert.tuner.nbest.check import check_links
+from portmert.tuner.nbest.model import NBest
 from portmert.tuner.nbest.moses_dat import (
     DatLists,
     merge_dat,
@@ -21,6 +25,7 @@ from portmert.tuner.nbest.moses_dat import (
     write_scores,
 )
 from portmert.tuner.nbest.read import read_nbest
+from portmert.tuner.nbest.readers._base import read_list
 from portmert.tuner.texts.corpus import make_batch
 from portmert.tuner.texts.statistics import compute_stats, notices
 
@@ -51,15 +56,26 @@ def extract(
     notice: Callable[[str], None],
     threads: int = 1,
 ) -> DatLists:
-    """Count the statistics of all hypotheses of some n-best lists.
+    """Count the statistics of the distinct hypotheses of some n-best lists.
 
-    Equal hypotheses are counted once; those of equal features and statistics are all there.
+    Of equal hypotheses the first stays; those of equal features and statistics are all there.
 
     Raises
     ------
     InputError
         Lists and references do not fit, or a list has no links and the metric needs them.
     """
+    return _extracted(nbests, references, scorer, notice=notice, threads=threads)[0]
+
+
+def _extracted(
+    nbests: Sequence[Path | str],
+    references: Sequence[Path | str],
+    scorer: Scorer,
+    *,
+    notice: Callable[[str], None],
+    threads: int,
+) -> tuple[DatLists, NBest]:
     vocabulary = Vocabulary()
     read = scorer.references(references, vocabulary)
     nbest = read_nbest(nbests, vocabulary, segments=len(read), notice=notice)
@@ -75,13 +91,102 @@ def extract(
     batch = make_batch(nbest.texts, nbest.offsets, read, lines=nbest.lines)
     for line in notices(scorer.metric, batch):
         notice(line)
-    return DatLists(
+    lists = DatLists(
         features=nbest.features,
         stats=compute_stats(scorer.metric, batch, threads=threads),
         offsets=nbest.offsets,
         feature_names=nbest.feature_names,
         score_name=scorer.name,
         sparse=nbest.sparse,
+    )
+    return lists, nbest
+
+
+def merged_as_moses(
+    parts: Sequence[tuple[DatLists, Sequence[Sequence[int]]]], *, keep_duplicates: bool
+) -> DatLists:
+    """Return the lists merged, the hypotheses of a segment in the order that Moses leaves.
+
+    Moses puts the last hypothesis of a segment in the place of a duplicate (mert/Data.cpp,
+    removeDuplicates).
+
+    Parameters
+    ----------
+    parts
+        Lists and, for each of their segments, the rows of all hypotheses as they arrived; the row
+        of a duplicate is that of its first occurrence.
+    keep_duplicates
+        As Moses' `--allow-duplicates`.
+    """
+    if keep_duplicates and len(parts) == 1:
+        return _taken(*parts[0])
+    lists = merge_dat([part for part, _ in parts])
+    order: list[Sequence[int]] = []
+    for segment, (begin, end) in enumerate(pairwise(lists.offsets.tolist())):
+        arrived = [(part, row) for part, rows in parts for row in rows[segment]]
+        if len(arrived) == end - begin:
+            order.append(range(begin, end))
+            continue
+        places = {_key(lists, row): row for row in range(begin, end)}
+        left = [places[_key(part, row)] for part, row in arrived]
+        seen: set[int] = set()
+        place = 0
+        while place < len(left):
+            if left[place] in seen:
+                left[place] = left[-1]
+                left.pop()
+            else:
+                seen.add(left[place])
+                place += 1
+        order.append(left)
+    return _taken(lists, order)
+
+
+def _arrived(nbests: Sequence[str], nbest: NBest) -> list[list[int]]:
+    """Return, for each segment, the row of each of its lines, duplicates among them.
+
+    A pipe cannot be read again: its duplicates are forgotten.
+    """
+    if not all(Path(path).is_file() for path in nbests):
+        return [list(range(begin, end)) for begin, end in pairwise(nbest.offsets.tolist())]
+    assert nbest.lines is not None  # noqa: S101  it was read from files
+    row_of_line = {line: row for row, line in enumerate(nbest.lines.tolist())}
+    rows: dict[tuple[bytes, ...], int] = {}
+    found: list[list[int]] = [[] for _ in range(len(nbest))]
+    lines = (line for path in nbests for line in read_list(path).byte_lines)
+    for number, line in enumerate(lines):
+        key = tuple(field.strip() for field in line.split(b"|||", 3)[:3])
+        row = rows.setdefault(key, row_of_line.get(number, -1))
+        if row >= 0:
+            found[int(key[0])].append(row)
+    return found
+
+
+def _key(lists: DatLists, row: int) -> tuple[object, ...]:
+    """Return all that makes two hypotheses of a segment equal."""
+    sparse: frozenset[tuple[str, float]] = frozenset()
+    if lists.sparse is not None:
+        begin, end = lists.sparse.offsets[row : row + 2].tolist()
+        names = [lists.sparse.names[column] for column in lists.sparse.columns[begin:end]]
+        sparse = frozenset(zip(names, lists.sparse.values[begin:end].tolist(), strict=True))
+    return (tuple(lists.features[row].tolist()), tuple(lists.stats[row].tolist()), sparse)
+
+
+def _taken(lists: DatLists, order: Sequence[Sequence[int]]) -> DatLists:
+    """Return the lists with these rows of each segment."""
+    rows = np.array([row for segment in order for row in segment], dtype=np.int64)
+    sparse = lists.sparse
+    if sparse is not None:
+        taken, offsets = rows_taken(sparse.offsets, rows)
+        sparse = replace(
+            sparse, offsets=offsets, columns=sparse.columns[taken], values=sparse.values[taken]
+        )
+    return replace(
+        lists,
+        features=np.asfortranarray(lists.features[rows]),
+        stats=lists.stats[rows],
+        offsets=offsets_of([len(segment) for segment in order]),
+        sparse=sparse,
     )
 
 
@@ -113,12 +218,15 @@ def _work(given: dict[str, list[str]]) -> int:
     for note in scorer.notes:
         say(note)
     say(f"Scorer type: {scorer.metric.signature}")
-    parts = [read_dat(*before)] if before[0] or before[1] else []
+    parts: list[tuple[DatLists, Sequence[Sequence[int]]]] = []
+    if before[0] or before[1]:
+        earlier = read_dat(*before)
+        parts.append((earlier, list(starmap(range, pairwise(earlier.offsets.tolist())))))
     if nbests:
         threads = available_processors()
-        parts.append(extract(nbests, references, scorer, notice=say, threads=threads))
-    duplicates = "allow-duplicates" in given
-    lists = parts[0] if duplicates and len(parts) == 1 else merge_dat(parts)
+        new, nbest = _extracted(nbests, references, scorer, notice=say, threads=threads)
+        parts.append((new, _arrived(nbests, nbest)))
+    lists = merged_as_moses(parts, keep_duplicates="allow-duplicates" in given)
     write(lists, last(given, "ffile", "features.data"), last(given, "scfile", "statscore.data"))
     say(f"{counted(len(lists.features), 'hypothesis')} of {counted(len(lists), 'segment')}")
     return SUCCESS

@@ -6,9 +6,12 @@ programs made it.
 
 from __future__ import annotations
 
+import fcntl
+import os
 import shlex
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,7 +23,7 @@ import portmert
 from portmert.metrics._base import FloatArray, Vocabulary
 from portmert.tuner.components import registry
 from portmert.tuner.decoders._base import Progress
-from portmert.tuner.decoders.moses import MosesDecoder
+from portmert.tuner.decoders.moses import Moses
 from portmert.tuner.dropin._mert_folder import FINISHED, NOT_ESTIMATED, StepFolder
 from portmert.tuner.dropin._program import number, printed_score
 from portmert.tuner.dropin._request import Request
@@ -105,11 +108,36 @@ def run(
         The input does not fit, the decoder failed, the folder cannot be continued.
     """
     make_folder(request.folder)
-    config = _filtered(request, log)
-    with opened(request.executor, threads=1, notice=log) as team:
-        if request.replicas == 1:
-            return [_Run(request, config, log, progress, team).result()]
-        return _replicas(request, config, log, progress, team)
+    with _alone(request.folder):
+        config = _filtered(request, log)
+        with opened(request.executor, threads=1, notice=log) as team:
+            if request.replicas == 1:
+                return [_Run(request, config, log, progress, team).result()]
+            return _replicas(request, config, log, progress, team)
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Keep other runs out of a folder; the lock ends with the process, however that ends.
+
+    Raises
+    ------
+    StateError
+        Another run is at work there.
+    """
+    lock = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # a disk without locks
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise StateError(
+                    f"{folder}: another run is at work there; wait for its end, or name another "
+                    f"--working-dir"
+                ) from None
+        yield
+    finally:
+        os.close(lock)
 
 
 def _replicas(
@@ -157,9 +185,7 @@ class _Run:
             "jobs": request.jobs,
             "timeout_seconds": request.timeout_seconds,
         }
-        self.decoder = cast(
-            "MosesDecoder", registry.decoder("moses", options, where="--decoder-flags")
-        )
+        self.decoder = cast("Moses", registry.decoder("moses", options, where="--decoder-flags"))
         shown = self.decoder.shown()
         self.names: FeatureNames = shown.names
         # What is wrong with references and named features need not wait for a decoding.
@@ -182,7 +208,7 @@ class _Run:
         state = self._continued() if request.go_on else State(self.decoder.read_weights())
         skip_decoder = request.skip_decoder
         step = state.finished
-        while not request.iterations or step < request.iterations:
+        while step < request.iterations:
             step += 1
             before = state.weights
             self._step(step, state, skip_decoder=skip_decoder)

@@ -168,8 +168,7 @@ class Threads(Team):
     @staticmethod
     def step(done: int, total: int) -> None:  # noqa: ARG004
         """Raise `Cancelled` in a thread of a pool that has been closed."""
-        if _here.pool.closed.is_set():
-            raise Cancelled
+        raise_if_cancelled()
 
     @staticmethod
     def folder() -> Path:
@@ -202,21 +201,41 @@ class Threads(Team):
 
 
 class _Here(threading.local):
-    pool: _Pool
+    pool: _Pool | None = None
 
 
 _here = _Here()
 
 
 class _Pool(ThreadPoolExecutor):
-    """Has threads that know when their work was given up."""
+    """Threads that know when their work was given up, or that of the thread that waits for it."""
 
     def __init__(self, threads: int) -> None:
         super().__init__(threads, initializer=self._begin)
         self.closed = threading.Event()
+        self._outer = _here.pool
+
+    @property
+    def is_given_up(self) -> bool:
+        """Whether nobody waits for its tasks any more."""
+        return self.closed.is_set() or (self._outer is not None and self._outer.is_given_up)
 
     def _begin(self) -> None:
         _here.pool = self
+
+
+def raise_if_cancelled() -> None:
+    """End the task of `Threads` at work in this thread, if nobody waits for its result.
+
+    Threads cannot be ended from outside, and a process waits for its threads before it ends: long
+    searches call this every second or more often. Elsewhere it does nothing.
+
+    Raises
+    ------
+    Cancelled
+    """
+    if _here.pool is not None and _here.pool.is_given_up:
+        raise Cancelled
 
 
 def each(

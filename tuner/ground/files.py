@@ -226,7 +226,7 @@ def writing(path: Path | str) -> Iterator[IO[bytes]]:
     path = Path(path)
     is_stream = _is_stream(path)
     if path.is_symlink() and not is_stream:  # replace the file it points to, not the link
-        path = path.resolve()
+        path = _resolved(path)
     fault = faults_at(f"{path}: cannot write", OSError, PortmertError)
     if is_stream:
         with fault, path.open("wb") as stream, _compressor(stream, path.suffix) as out:
@@ -296,13 +296,21 @@ def check_writable(path: Path | str) -> None:
         if not os.access(path, os.W_OK):
             raise PortmertError(f"{path}: cannot write: no permission")
         return
-    folder = path.resolve().parent
+    folder = _resolved(path).parent
     if path.is_dir():
         raise PortmertError(f"{path}: cannot write: it is a folder, expected a file's name")
     if not folder.is_dir():
         raise PortmertError(f"{path}: cannot write: there is no folder {path.parent}; make it")
     if not os.access(folder, os.W_OK):
         raise PortmertError(f"{path}: cannot write: no permission to write in {path.parent}")
+
+
+def _resolved(path: Path) -> Path:
+    """Return where symbolic links lead to."""
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError):
+        raise PortmertError(f"{path}: cannot write: its symbolic links form a loop") from None
 
 
 def _is_stream(path: Path) -> bool:

@@ -46,13 +46,12 @@ def restart(seed: int, number: int) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence((seed,), spawn_key=(number,)))
 
 
-def error_samples(rng: np.random.Generator) -> np.random.Generator:
-    """Return the generator of the samples that standard errors are counted over.
+def error_samples(seed: int) -> np.random.Generator:
+    """Return the generator of the samples of segments that a standard error is counted over.
 
-    `rng` is the restart's own generator. The samples take one number from it, however many they
-    are.
+    The seed is drawn from the restart's own generator.
     """
-    return np.random.default_rng(int(rng.integers(2**63)))
+    return whole(seed)
 
 
 def weight_sample(seed: int, sample: int) -> tuple[np.random.Generator, int]:

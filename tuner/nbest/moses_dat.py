@@ -273,12 +273,37 @@ class _DatReader:
         if not self.data:
             raise InputError(f"{self.where}: empty file, expected {what}")
         if self.data.startswith(f"{kind}_BIN_BEGIN".encode()):
-            raise InputError(
-                f"{self.where}: binary {what}, only text is read; run Moses' extractor without "
-                f"--binary"
-            )
+            self.data = self._as_text()
         if not self.data.startswith(self.begin):
             self.fail(0, f"expected {what}, which begins with {self.begin.decode()}_0")
+
+    def _as_text(self) -> bytes:
+        """Return the text of a binary file, to the last bit.
+
+        Each block is a header line, rows of 4 bytes a number, and the line of its end. Numbers are
+        float32. Statistics of older versions of Moses are int32, which would be tiny as float32.
+        """
+        parts: list[bytes] = []
+        begin, at = f"{self.kind}_BIN_BEGIN".encode(), 0
+        while at < len(self.data):
+            start = self._next_line(at)
+            head = self.data[at:start].split(None, 4)
+            sizes = [int(token) for token in head[2:4] if token.isdigit() and len(token) < 10]
+            stop = start + 4 * math.prod(sizes)
+            end = self._next_line(stop)
+            if not head or head[0] != begin + b"_0" or len(sizes) != 2 or end > len(self.data):
+                raise InputError(f"{self.where}: byte {at + 1}: expected a block; is it cut off?")
+            values = np.frombuffer(self.data[start:stop], dtype="<f4")
+            if len(values) != math.prod(sizes) or not self.data[stop:end].strip():
+                raise InputError(f"{self.where}: the block at byte {at + 1} is cut off")
+            if np.any(values) and np.abs(values).max() < np.finfo(np.float32).tiny:
+                values = np.frombuffer(self.data[start:stop], dtype="<i4")
+            parts.append(self.data[at:start].replace(b"_BIN_", b"_TXT_", 1))
+            rows = values.astype(np.float64).reshape(sizes)
+            parts += [f"{row}\n".encode() for row in _printed(rows)]
+            parts.append(self.data[stop:end].replace(b"_BIN_", b"_TXT_", 1))
+            at = end
+        return b"".join(parts)
 
     def fail(self, position: int, message: str) -> NoReturn:
         """Raise the error of the line that `position` is in."""

@@ -75,7 +75,7 @@ class Tune:
         Share of the dev segments, chosen by the seed, that is not tuned on: the best iteration,
         and when to stop, follow from the score of the decoder's own best output on them.
     prior
-        Strength of a pull towards the start weights, see `search.prior`; 0 for none.
+        Strength of a pull towards the start weights, see `search.problem.Prior`; 0 for none.
     bootstrap
         In the end, tune again on so many resampled sets of segments over the lists of all
         iterations, and report percentiles of each weight.

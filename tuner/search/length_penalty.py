@@ -1,8 +1,8 @@
-"""Searches a length penalty beside the weights: weights . features / max(1, length)^alpha.
+"""Search a length penalty beside the weights: weights . features / max(1, length)^alpha.
 
-For one alpha this is an ordinary tuning problem, all features of a hypothesis being divided by
-the same number; alpha itself is searched around it, by a grid and golden sections. The length is
-the number of tokens in the n-best list, before any text pipeline.
+For one alpha this is an ordinary tuning problem, in which all features of a hypothesis are divided
+by the same number. A grid and golden sections search alpha itself. The length is the number of
+tokens in the n-best list, before any text pipeline.
 """
 
 from __future__ import annotations
@@ -18,25 +18,26 @@ from portmert.tuner.ground.errors import ConfigError
 from portmert.tuner.ground.numbers import parse_number
 from portmert.tuner.nbest.model import NBest, best_hypotheses, model_scores
 from portmert.tuner.search.optimization import Optimization, Setup, equal_weights, optimize_stats
-from portmert.tuner.search.problem import StatTable
+from portmert.tuner.search.problem import StatTable, worth
+from portmert.tuner.search.unseen import typical
 
 GRID_POINTS = 9
-"""Alphas tried first, at equal distances, both ends among them."""
+"""Alphas tried first, at equal distances, from one end of the range to the other."""
 TOLERANCE = 0.01
-"""The section that is left of the range when the search ends; sets differ by more than that."""
+"""Share of the range at which the search ends; test sets differ by more than that."""
 _GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 LARGEST = 10.0
-"""The largest exponent: a length to this power is a number yet."""
+"""The largest exponent: a length to this power is still finite."""
 
 
 @dataclass(frozen=True)
 class LengthPenalty:
-    """Holds the alphas to choose from.
+    """The alphas to choose from.
 
     Parameters
     ----------
     low, high : float
-        The range; equal for a given alpha.
+        The range; equal if alpha is given.
     """
 
     low: float
@@ -95,6 +96,10 @@ def optimize_penalised(
 ) -> tuple[Optimization, float]:
     """Find weights and alpha under which the lists' best hypotheses score highest.
 
+    An optimizer that holds segments out chooses alpha by its estimates for unseen text. The
+    estimate that is returned is not the highest one but the middle one of the grid's alphas, see
+    `typical`: the golden sections look only where the estimates are high.
+
     Parameters
     ----------
     stats : StatTable
@@ -102,7 +107,7 @@ def optimize_penalised(
     lengths : (H,) int64
         Tokens of each hypothesis as they stood in the list.
     start_alpha : float
-        What belongs to the start weights; `start_score` is under both.
+        Belongs to the start weights; `start_score` is under both.
     progress : callable, optional
         Called as progress(restarts done, restarts in all), for each alpha anew.
 
@@ -117,7 +122,7 @@ def optimize_penalised(
     said: dict[float, list[str]] = {}
 
     def value(alpha: float) -> tuple[float, float]:
-        """Return the objective, and how near to 0: what makes one alpha better than another."""
+        """Return the objective and how near to 0 alpha is: what alphas are compared by."""
         if alpha not in tried:
             tried[alpha] = optimize_stats(
                 penalised(nbest, alpha, lengths=lengths),
@@ -129,15 +134,17 @@ def optimize_penalised(
             )
         found = tried[alpha]
         score = found.final_score if found.unseen_score is None else found.unseen_score
-        return metric.oriented(score), -abs(alpha)
+        return worth(metric, score), -abs(alpha)
 
     alpha = search_alpha(value, penalty)
-    for line in said.get(alpha, ()):  # what was said of other alphas is no longer of interest
+    for line in said.get(alpha, ()):  # notices on other alphas are of no interest
         notice(line)
     seconds: dict[str, float] = {}
     for each in tried.values():
         for phase, time in each.seconds.items():
             seconds[phase] = seconds.get(phase, 0.0) + time
+    estimates = [one.unseen for one in map(tried.__getitem__, grid(penalty)) if one.unseen]
+    unseen = typical(estimates, stats, metric) if estimates else None
     found = replace(
         tried[alpha],
         start_score=_start_score(
@@ -147,25 +154,35 @@ def optimize_penalised(
         line_searches=sum(each.line_searches for each in tried.values()),
         cpu_seconds=sum(each.cpu_seconds for each in tried.values()),
         seconds=seconds,
+        unseen=unseen,
+        unseen_score=None if unseen is None else metric.oriented(unseen.value),
     )
     return found, alpha
+
+
+def grid(penalty: LengthPenalty) -> list[float]:
+    """Return the alphas that are tried first, rising; no penalty is always among them."""
+    if penalty.low == penalty.high:
+        return [penalty.low]
+    alphas: list[float] = np.linspace(penalty.low, penalty.high, GRID_POINTS).tolist()
+    if penalty.low < 0.0 < penalty.high and 0.0 not in alphas:
+        alphas = sorted([*alphas, 0.0])
+    return alphas
 
 
 def search_alpha(value: Callable[[float], tuple[float, float]], penalty: LengthPenalty) -> float:
     """Return the alpha of the highest value that a grid and golden sections around its best find.
 
-    `value` is called with alphas of the range, repeatedly with some of them.
+    `value` is called with alphas of the range, with some of them repeatedly.
     """
-    if penalty.low == penalty.high:
+    alphas = grid(penalty)
+    if len(alphas) == 1:
         value(penalty.low)
         return penalty.low
-    grid: list[float] = np.linspace(penalty.low, penalty.high, GRID_POINTS).tolist()
-    if penalty.low < 0.0 < penalty.high and 0.0 not in grid:
-        grid = sorted([*grid, 0.0])  # no penalty is always tried
-    best = max(range(len(grid)), key=lambda k: value(grid[k]))
-    left, right = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
+    best = max(range(len(alphas)), key=lambda k: value(alphas[k]))
+    left, right = alphas[max(best - 1, 0)], alphas[min(best + 1, len(alphas) - 1)]
     inner, outer = right - _GOLDEN * (right - left), left + _GOLDEN * (right - left)
-    tried = [*grid, inner, outer]
+    tried = [*alphas, inner, outer]
     while right - left > TOLERANCE * (penalty.high - penalty.low):
         if value(inner) >= value(outer):  # one of the two points stays, one is new
             right, outer = outer, inner

@@ -1,4 +1,4 @@
-"""Searches a line exactly on the upper envelope (Och, ACL 2003)."""
+"""Search a line exactly, on the upper envelope (Och, ACL 2003)."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray
+from portmert.tuner.executors.team import raise_if_cancelled
 from portmert.tuner.ground.mapped import segment_blocks
 from portmert.tuner.search import _kernels
-from portmert.tuner.search.problem import TuningProblem
+from portmert.tuner.search.problem import TuningProblem, finite
 
 OUTER_STEP = 0.1
 """How far beyond the outermost breakpoint the outer intervals are entered, in units of the
@@ -21,21 +22,22 @@ REACH = 1000.0
 the weights are the direction itself."""
 
 TIE = 1e-12
-"""Scores closer than this are equal: cumulated sums of fractional statistics carry rounding."""
+"""Objectives are equal if they differ by less than this share of the largest one on the line:
+cumulated sums of fractional statistics carry rounding."""
 
 
 @dataclass(frozen=True)
 class LinePoint:
-    """Says where a line search ends: `step` along the direction, and the objective there."""
+    """The end of a line search: `step` along the direction, and the objective there."""
 
     step: float
     value: float
 
 
 class LineSearch:
-    """Searches lines through the weights of one problem; keeps its working arrays.
+    """Search lines through the weights of one problem.
 
-    Not for use by several threads at once: give each its own.
+    It keeps working arrays, so each thread needs its own.
 
     Parameters
     ----------
@@ -86,10 +88,10 @@ class LineSearch:
         the step is the interval's middle.
 
         With a prior, the penalty varies within an interval, where the metric does not. It is
-        counted at one point of each: where it is lowest along the whole line if that lies in the
-        interval, else at the middle as ever. So the metric's part stays exact, and of the points
-        looked at the best is returned; a point nearer to an interval's end might be better by a
-        little, and would be within rounding of a breakpoint.
+        counted at one point of each interval: where it is lowest along the whole line if that
+        point lies in the interval, else at the middle. The metric's part stays exact, and the best
+        of these points is returned. A point nearer to an interval's end might be a little better,
+        but it would be within rounding of a breakpoint.
 
         Parameters
         ----------
@@ -98,7 +100,7 @@ class LineSearch:
         scores : (H,) float64
             Model scores under `weights`. Not modified.
         columns, direction : (D,)
-            The direction's entries, those that are not 0 at least.
+            The direction's entries; those left out are 0.
         ball : (center (F,), radius), optional
             Search only where |(w - center) * spread| <= radius.
 
@@ -111,6 +113,8 @@ class LineSearch:
         ------
         ValueError
             `direction` is zero or not finite.
+        Cancelled
+            Nobody waits for the result any more.
 
         References
         ----------
@@ -118,6 +122,7 @@ class LineSearch:
         """
         if not (np.isfinite(direction).all() and direction.any()):
             raise ValueError("direction must be finite and not zero")
+        raise_if_cancelled()
         self.count += 1
         if not direction.all():
             columns, direction = columns[direction != 0], direction[direction != 0]
@@ -126,12 +131,12 @@ class LineSearch:
             return None
         steps, values = self._surface(scores, columns, direction, window)
         if self.smooth > 0:
-            values = averaged(steps, values, self.smooth * unit)
+            values = averaged(steps, finite(values), self.smooth * unit)
         if self.problem.prior is not None:
             return self._choose_with_prior(
                 weights, columns, direction, (steps, values), OUTER_STEP * unit
             )
-        return LinePoint(*_kernels.choose(steps, values, TIE, OUTER_STEP * unit))
+        return LinePoint(*_kernels.choose(steps, values, _tie(values), OUTER_STEP * unit))
 
     def surface(
         self, weights: FloatArray, columns: IntArray, direction: FloatArray
@@ -169,7 +174,7 @@ class LineSearch:
             points = np.where((steps[:-1] < nearest) & (nearest < steps[1:]), nearest, points)
         penalties, _ = self.problem.prior.along(weights, columns, direction, points)
         goals = np.where(steps[1:] > steps[:-1], values - penalties, -np.inf)
-        best = np.flatnonzero(goals >= goals.max() - TIE)
+        best = np.flatnonzero(goals >= goals.max() - _tie(goals))
         chosen = int(best[np.argmin(np.abs(points[best]))])
         return LinePoint(float(points[chosen]), float(goals[chosen]))
 
@@ -231,6 +236,11 @@ class LineSearch:
         ends[0], ends[-1] = window
         ends[1:-1] = starts[order[segments:]]
         return ends, problem.objective(sums)
+
+
+def _tie(values: FloatArray) -> float:
+    """Return how much less than the best objective still counts as equal to it."""
+    return TIE * float(np.max(np.abs(values), initial=0.0, where=np.isfinite(values)))
 
 
 def averaged(steps: FloatArray, values: FloatArray, half_width: float) -> FloatArray:

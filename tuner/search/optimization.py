@@ -1,4 +1,4 @@
-"""Optimizes weights over given lists: from hypotheses with features to tuned weights."""
+"""Optimize weights over given lists: from hypotheses with features to tuned weights."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from portmert.metrics._base import IntArray, Metric
+from portmert.metrics._base import FloatArray, IntArray, Metric, rows_taken
 from portmert.tuner.executors.team import Team
 from portmert.tuner.ground.errors import InputError, counted
+from portmert.tuner.ground.mapped import empty_beside, release
 from portmert.tuner.nbest.model import (
     NBest,
     SparseFeatures,
@@ -21,13 +23,11 @@ from portmert.tuner.nbest.model import (
 )
 from portmert.tuner.nbest.moses_dat import DatLists
 from portmert.tuner.search.constraints import Bounds, Constraints
-from portmert.tuner.search.found_weights import found_weights
-from portmert.tuner.search.optimizers._base import Optimizer
-from portmert.tuner.search.oracle import known_hypotheses, oracle_score
-from portmert.tuner.search.prior import Prior
-from portmert.tuner.search.problem import NOTHING, StatTable, TuningProblem
-from portmert.tuner.search.searched import Searched
+from portmert.tuner.search.optimizers._base import Optimizer, Outcome
+from portmert.tuner.search.oracle import oracle
+from portmert.tuner.search.problem import NOTHING, Prior, StatTable, TuningProblem, worth
 from portmert.tuner.search.stat_tables import Annotate, moses_stats, statistics_table
+from portmert.tuner.search.unseen import Unseen
 from portmert.tuner.search.variables import Variables, choose_variables
 from portmert.tuner.texts.corpus import References
 from portmert.tuner.weights.feature_weights import FeatureNames, FeatureWeights
@@ -35,14 +35,14 @@ from portmert.tuner.weights.feature_weights import FeatureNames, FeatureWeights
 
 @dataclass(frozen=True)
 class Setup:
-    """Says how to search.
+    """How to search.
 
     Parameters
     ----------
     optimizer : Optimizer
     starts : tuple of FeatureWeights
-        Weights to start from; the first also names the weights of what is not searched. None:
-        all equal, adding to 1.
+        Weights to start from. Features that are not searched keep the weights of the first. An
+        empty tuple means equal weights that add to 1.
     constraints : Constraints
     seed : int
     threads : int
@@ -50,9 +50,9 @@ class Setup:
     prior : float
         Strength of a pull towards weights, see `Prior`; 0 for none.
     toward : FeatureWeights or None
-        The weights pulled to; None: the first start.
+        The weights pulled to; None means the first start.
     team : Team or None
-        Where it is a cluster, restarts are sent there if they are more than threads.
+        If it is a cluster, restarts are sent there when there are more of them than threads.
     """
 
     optimizer: Optimizer
@@ -67,30 +67,31 @@ class Setup:
 
 @dataclass(frozen=True)
 class Optimization:
-    """Holds what an optimization found; all scores on the metric's own scale.
+    """The result of an optimization; all scores are on the metric's own scale.
 
     Parameters
     ----------
     weights : FeatureWeights
-        None of them is NaN or infinite; none is 0 unless it was at the start and was not searched.
+        All are finite. None is 0, unless it was 0 at the start and was not searched.
     start_score, final_score : float
         Of the best hypotheses under the start weights and under `weights`, rescored from scratch.
         The final one is not worse, unless the start is outside of the bounds or a prior pulls.
     oracle_score : float
-        Of one hypothesis a segment chosen to score high, see `oracle`: what perfect weights could
-        not exceed by much. Chosen among the hypotheses whose statistics are known.
+        Of one hypothesis a segment, chosen to score high: perfect weights could not exceed it by
+        much, see `oracle`. Only hypotheses whose statistics are known are candidates.
     restarts : tuple of float
-        Score each restart ended at, before weights were normalised; less the prior's penalty.
+        The score where each restart ended, before weights were normalised, less the prior's
+        penalty.
     hypotheses, known : int
-        Hypotheses in all, and those whose statistics are known: of a metric that annotates, only
-        those that were asked for, in this search or before.
+        Hypotheses in all, and those whose statistics are known. If the metric annotates, only
+        hypotheses that were asked for, in this search or before, are known.
     line_searches : int
         Some optimizers make none.
     unseen_score, unseen_error : float or None
         An estimate of the score of `weights` on unseen text, with its standard error, from
-        segments that were held out; None where the optimizer holds none out.
-    unseen_rows : (S,) int64 or None
-        The hypothesis of each segment that the estimate is of.
+        segments that were held out; None if the optimizer holds none out.
+    unseen : Unseen or None
+        The same estimate with its hypotheses, as an objective: negated if lower is better.
     cpu_seconds : float
         Processor time of the search, all threads together.
     seconds : dict
@@ -107,9 +108,73 @@ class Optimization:
     line_searches: int
     seconds: dict[str, float]
     unseen_score: float | None = None
-    unseen_error: float | None = None
-    unseen_rows: IntArray | None = field(default=None, compare=False, repr=False)
+    unseen: Unseen | None = field(default=None, compare=False, repr=False)
     cpu_seconds: float = 0.0
+
+    @property
+    def unseen_error(self) -> float | None:
+        """Standard error of `unseen_score`."""
+        return None if self.unseen is None else self.unseen.error
+
+    @property
+    def unseen_rows(self) -> IntArray | None:
+        """(S,) the hypothesis of each segment that the estimate is of."""
+        return None if self.unseen is None else self.unseen.rows
+
+
+@dataclass(frozen=True, eq=False)
+class Searched:
+    """The lists that are searched, wherever they came from.
+
+    Parameters
+    ----------
+    features : (F, H) float64
+    offsets : (S + 1,) int64
+    names : FeatureNames
+    stats : StatTable
+    metric : Metric
+    rescore : callable
+        From weights to the metric's score, from scratch.
+    sparse_scores : (H,) float64, or empty
+        The part of the model scores of sparse features that are not searched.
+    sparse : scipy.sparse.csr_array (H, P), or None
+        Sparse features that are searched, `sparse_names`.
+    rows : (H,) int64, or None for 0..H-1
+        Which row of `stats` belongs to each hypothesis.
+    """
+
+    features: FloatArray
+    offsets: IntArray
+    names: FeatureNames
+    stats: StatTable
+    metric: Metric
+    rescore: Callable[[FeatureWeights], float]
+    sparse_scores: FloatArray = field(default_factory=lambda: NOTHING)
+    sparse: Any = None
+    sparse_names: tuple[str, ...] = ()
+    rows: IntArray | None = None
+
+    def take(self, segments: IntArray) -> Searched:
+        """Return some segments, once or repeatedly; `rescore` stays as it is."""
+        hypotheses, offsets = rows_taken(self.offsets, segments)
+        features = empty_beside(self.features, (len(self.features), len(hypotheses)))
+        for column, taken in zip(self.features, features, strict=True):
+            np.take(column, hypotheses, out=taken)
+            release(column, taken)
+        return replace(
+            self,
+            features=features,
+            offsets=offsets,
+            rows=hypotheses if self.rows is None else self.rows[hypotheses],
+            sparse_scores=(self.sparse_scores[hypotheses] if self.sparse_scores.size else NOTHING),
+            sparse=None if self.sparse is None else self.sparse[hypotheses],
+        )
+
+    def sparse_vector(self, weights: FeatureWeights) -> FloatArray:
+        """Return the (P,) weights of the sparse features that are searched; 0 if not given."""
+        return np.array(
+            [weights.values.get(name, (0.0,))[0] for name in self.sparse_names], dtype=np.float64
+        )
 
 
 def optimize_lists(
@@ -267,20 +332,15 @@ def _optimize(
             "features to them (--feature NAME=FILE)"
         )
     begin = time.perf_counter()
-    first = starts[0].vector(lists.names)
-    variables, moving = choose_variables(
-        lists.features, lists.offsets, lists.names, first, setup.constraints, notice
-    )
-    start_score = lists.rescore(starts[0])
+    metric = lists.metric
+    variables, problem = _pose(lists, starts[0], setup, notice)
     reduced = [variables.reduce(start.vector(lists.names)) for start in starts]
     allowed = [variables.bounds.clip(numbers) for numbers in reduced]
     is_start_allowed = bool((allowed[0] == reduced[0]).all())
     if not is_start_allowed:
         notice("start weights outside of their bounds were moved to the nearest weight allowed")
-    problem = _problem(lists, variables, moving)
-    if setup.prior > 0:
-        problem = replace(problem, prior=_prior(setup, starts[0], problem, variables, lists))
-    final, line_searches, unseen, cpu_seconds = starts[0], 0, None, 0.0
+    start_score = lists.rescore(starts[0])
+    final, outcome = starts[0], Outcome(starts[0].vector(lists.names), start_score)
     restarts: tuple[float, ...] = (start_score,)
     if problem.width:
         outcome = setup.optimizer.optimize(
@@ -295,51 +355,118 @@ def _optimize(
             team=setup.team,
             progress=progress,
         )
-        restarts = tuple(lists.metric.oriented(value) for value in outcome.restarts)
-        line_searches, unseen = outcome.line_searches, outcome.unseen
-        cpu_seconds = outcome.cpu_seconds
-        final = found_weights(outcome.weights, starts[0], problem, variables, lists)
+        restarts = tuple(metric.oriented(value) for value in outcome.restarts)
+        final = _found_weights(outcome.weights, starts[0], problem, variables, lists)
     else:
         notice("no feature is left to search; the weights are the start weights")
     seconds["search"] = time.perf_counter() - begin
     begin = time.perf_counter()
     final_score = lists.rescore(final)
-    is_worse = lists.metric.oriented(final_score) < lists.metric.oriented(start_score)
+    is_worse = worth(metric, final_score) < worth(metric, start_score)
     if problem.width and is_worse and is_start_allowed and setup.prior == 0:
         final, final_score = starts[0], start_score  # scaling weights can turn ties over
+    unseen = outcome.unseen
+    if lists.stats.has_no_score:
+        notice(
+            f"{metric.name()} of some weights is no finite number (is it 0 divided by 0?); they "
+            f"count as the worst"
+        )
     if problem.width and final_score == start_score and len(set(restarts)) == 1:
         where = "" if unseen is None else " on segments that were held out"
         notice(
-            f"{lists.metric.name()} is {lists.metric.shown(start_score)} under the start weights "
-            f"and no weights were found under which it is better{where}"
+            f"{metric.name()} is {metric.shown(start_score)} under the start weights and no "
+            f"weights were found under which it is better{where}"
         )
     numbers = variables.reduce(final.vector(lists.names))
     best = problem.winners(np.concatenate([numbers, lists.sparse_vector(final)]))
-    oracle_score_found = oracle_score(lists, best)
+    oracle_score = _oracle_score(lists, best)
     seconds["oracle"] = time.perf_counter() - begin
     return Optimization(
         weights=final,
         start_score=start_score,
         final_score=final_score,
-        oracle_score=oracle_score_found,
+        oracle_score=oracle_score,
         restarts=restarts,
         hypotheses=lists.features.shape[1],
-        known=int(known_hypotheses(lists).sum()),
-        line_searches=line_searches,
+        known=int(_known_hypotheses(lists).sum()),
+        line_searches=outcome.line_searches,
         seconds=seconds,
-        unseen_score=None if unseen is None else lists.metric.oriented(unseen.value),
-        unseen_error=None if unseen is None else unseen.error,
-        unseen_rows=None if unseen is None else unseen.rows,
-        cpu_seconds=cpu_seconds,
+        unseen_score=None if unseen is None else metric.oriented(unseen.value),
+        unseen=unseen,
+        cpu_seconds=outcome.cpu_seconds,
     )
 
 
-def _problem(lists: Searched, variables: Variables, moving: IntArray) -> TuningProblem:
-    """Return what the optimizer sees: the variables, and what of the model scores is fixed."""
+def _found_weights(
+    found: FloatArray,
+    start: FeatureWeights,
+    problem: TuningProblem,
+    variables: Variables,
+    lists: Searched,
+) -> FeatureWeights:
+    """Return the weights of all features after a search.
+
+    Parameters
+    ----------
+    found : (n,) float64
+        The optimizer's result: the variables, then sparse features.
+    start : FeatureWeights
+        Where the search began. Features that are not searched keep these weights.
+    """
+    if not problem.fixed.size and variables.bounds.allow_scaling:
+        numbers = variables.bounds.clip(variables.reduce(start.vector(lists.names)))
+        found = _as_long_as(found, np.concatenate([numbers, lists.sparse_vector(start)]))
+    found = _without_zeros(found, problem, variables)
+    dense = FeatureWeights.from_vector(lists.names, variables.expand(found[: len(variables)]))
+    sparse = {  # a weight of 0 is kept only where it replaces another
+        name: (float(number),)
+        for name, number in zip(lists.sparse_names, found[len(variables) :], strict=True)
+        if number != 0 or name in start.values or name in dense.values
+    }
+    return FeatureWeights({**start.values, **dense.values, **sparse})
+
+
+def _as_long_as(found: FloatArray, start: FloatArray) -> FloatArray:
+    """Scale weights so that their absolute values add to what those of the start do.
+
+    Model scores only rank, so that any positive factor will do; this one keeps the searched
+    weights as they were beside the ones that the decoder has and nobody searches.
+    """
+    size, found_size = float(np.abs(start).sum()), float(np.abs(found).sum())
+    return found * ((size or 1.0) / (found_size or 1.0))
+
+
+def _without_zeros(found: FloatArray, problem: TuningProblem, variables: Variables) -> FloatArray:
+    """Replace each weight of exactly 0 by a very small one of the sign that scores better."""
+    found = found.copy()
+    tiny = 1e-9 * max(float(np.abs(found).max()), 1e-9)
+    for v in np.flatnonzero(found[: len(variables)] == 0):  # sparse ones may be 0
+        options = []
+        for value in (tiny, -tiny):
+            if variables.bounds.lower[v] <= value <= variables.bounds.upper[v]:
+                changed = found.copy()
+                changed[v] = value
+                options.append((problem.value(problem.model_scores(changed)), value))
+        found[v] = max(options)[1] if options else 0.0
+    return found
+
+
+def _pose(
+    lists: Searched, start: FeatureWeights, setup: Setup, notice: Callable[[str], None]
+) -> tuple[Variables, TuningProblem]:
+    """Return the variables, and the problem that the optimizer sees of them."""
+    variables, moving = choose_variables(
+        lists.features,
+        lists.offsets,
+        lists.names,
+        start.vector(lists.names),
+        setup.constraints,
+        notice,
+    )
     fixed = variables.fixed(lists.features, moving)
     if lists.sparse_scores.size:
         fixed = lists.sparse_scores if not fixed.size else fixed + lists.sparse_scores
-    return TuningProblem(
+    problem = TuningProblem(
         variables.features(lists.features),
         lists.offsets,
         lists.stats,
@@ -348,26 +475,38 @@ def _problem(lists: Searched, variables: Variables, moving: IntArray) -> TuningP
         rows=lists.rows,
         sparse=lists.sparse,
     )
-
-
-def _prior(
-    setup: Setup,
-    start: FeatureWeights,
-    problem: TuningProblem,
-    variables: Variables,
-    lists: Searched,
-) -> Prior:
-    toward = setup.toward or start
-    return Prior(
-        setup.prior,
-        np.concatenate(
-            [variables.reduce(toward.vector(lists.names)), lists.sparse_vector(toward)]
-        ),
-        np.concatenate([problem.spread, np.ones(len(lists.sparse_names))]),
-    )
+    if setup.prior > 0:
+        toward = setup.toward or start
+        pulled_to = [variables.reduce(toward.vector(lists.names)), lists.sparse_vector(toward)]
+        spread = np.concatenate([problem.spread, np.ones(len(lists.sparse_names))])
+        prior = Prior(setup.prior, np.concatenate(pulled_to), spread)
+        problem = replace(problem, prior=prior)
+    return variables, problem
 
 
 def _with_sparse(bounds: Bounds, problem: TuningProblem) -> Bounds:
     """Add bounds of sparse features: none."""
     free = np.full(problem.width - len(problem.features), np.inf)
     return Bounds(np.concatenate([bounds.lower, -free]), np.concatenate([bounds.upper, free]))
+
+
+def _known_hypotheses(lists: Searched) -> NDArray[np.bool_]:
+    """Return (H,) whether the statistics of each hypothesis are known."""
+    known = lists.stats.is_known
+    return known if lists.rows is None else known[lists.rows]
+
+
+def _oracle_score(lists: Searched, start: IntArray) -> float:
+    """Return the oracle's score among the hypotheses whose statistics are known."""
+    if lists.rows is None and not lists.stats.is_lazy:
+        return oracle(lists.stats.rows, lists.offsets, lists.metric, start)[0]
+    rows = np.arange(len(lists.stats.rows)) if lists.rows is None else lists.rows
+    lists.stats.need(rows[start])
+    known = np.flatnonzero(_known_hypotheses(lists))
+    score, _ = oracle(
+        lists.stats.take(rows[known]),
+        np.searchsorted(known, lists.offsets),
+        lists.metric,
+        np.searchsorted(known, start),
+    )
+    return score

@@ -1,7 +1,9 @@
-"""Holds what an optimizer sees: features, statistics, a metric. No text, no files."""
+"""What an optimizer sees: features, statistics, a metric. No text, no files."""
 
 from __future__ import annotations
 
+import math
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -13,16 +15,12 @@ from numpy.typing import NDArray
 from portmert.metrics._base import FloatArray, IntArray, Metric
 from portmert.tuner.ground.mapped import empty_beside, gather, is_mapped, release, segment_blocks
 from portmert.tuner.search import _kernels
-from portmert.tuner.search.prior import Prior
 
 NOTHING: FloatArray = np.empty(0)
 
-_LEAF = 1 << 16
-"""Values of a column whose deviations are in memory at once."""
-
 
 class StatTable:
-    """Holds sufficient statistics of hypotheses, all known or computed when first asked for.
+    """Sufficient statistics of hypotheses, all known or computed when first asked for.
 
     An expensive metric (one that parses, say) is asked only for hypotheses that win somewhere;
     the result is the same as with all of them known.
@@ -30,20 +28,25 @@ class StatTable:
     Parameters
     ----------
     rows : (H, K) float64, or mapped from a file and of any type
-        The statistics; with `compute`, where they are put (not read before they are known).
+        The statistics. With `compute`, the place where they are put; a row is not read before it
+        is known.
     compute : callable, optional
-        Takes (n,) int64 hypotheses, each once, rising, and returns their (n, K) statistics. May
+        Takes (n,) int64 hypotheses, each once, rising, and returns their (n, K) statistics. It may
         be called from several threads, but not at the same time.
+
+    Attributes
+    ----------
+    has_no_score : bool
+        Whether some sum of statistics had a score that is not finite; `objective` notes it here.
     """
 
     def __init__(
         self, rows: NDArray[Any], compute: Callable[[IntArray], FloatArray] | None = None
     ) -> None:
-        import threading  # noqa: PLC0415
-
         self.rows: NDArray[Any] = (
             rows if is_mapped(rows) else np.ascontiguousarray(rows, dtype=np.float64)
         )
+        self.has_no_score = False
         self._compute = compute
         self._known = None if compute is None else np.zeros(len(rows), dtype=bool)
         self._lock = threading.Lock()
@@ -65,7 +68,7 @@ class StatTable:
 
     @property
     def can_travel(self) -> bool:
-        """Whether other processes can be sent it: all is known, and in memory."""
+        """Whether it can be sent to other processes: all is known, and in memory."""
         return self.known == len(self.rows) and not is_mapped(self.rows)
 
     def total(self, hypotheses: IntArray) -> FloatArray:
@@ -88,7 +91,7 @@ class StatTable:
             self.need(np.arange(len(self.rows)))
 
     def __reduce__(self) -> tuple[type[StatTable], tuple[NDArray[Any]]]:
-        """Travel to other processes: as rows, all of them known."""
+        """Travel to other processes as rows, all of them known."""
         if self.known < len(self.rows):
             raise ValueError("statistics that are not known yet cannot travel")
         return StatTable, (self.rows,)
@@ -105,8 +108,81 @@ class StatTable:
 
 
 @dataclass(frozen=True, eq=False)
+class Prior:
+    """A pull towards given weights: strength * |u/|u| - u0/|u0||^2, taken off the objective.
+
+    u is the weights times their features' spread, u0 the same of the weights pulled to. Only the
+    direction of weights counts, as only that chooses hypotheses; and each weight counts by what
+    its feature moves, whatever the unit it is measured in. The penalty is in units of the metric:
+    0 at `toward`, `2 * strength` at right angles to it, `4 * strength` opposite to it.
+
+    Parameters
+    ----------
+    strength : float
+        Above 0.
+    toward : (F,) float64
+        u0 divided by spread. If all are 0 there is no direction to pull to, and no penalty.
+    spread : (F,) float64
+        See `TuningProblem`.
+    """
+
+    strength: float
+    toward: FloatArray
+    spread: FloatArray
+
+    @property
+    def _unit(self) -> FloatArray:
+        scaled = self.toward * self.spread
+        return scaled / (np.linalg.norm(scaled) or 1.0)
+
+    def penalty(self, weights: FloatArray) -> float:
+        """Return the penalty of (F,) weights; weights of 0 count as at right angles."""
+        scaled = weights * self.spread
+        length = float(np.linalg.norm(scaled))
+        cosine = float(scaled @ self._unit) / length if length > 0 else 0.0
+        return self.strength * 2 * (1 - cosine) if self.toward.any() else 0.0
+
+    def gradient(self, weights: FloatArray) -> FloatArray:
+        """Return the (F,) derivative of the penalty by weights * spread."""
+        scaled = weights * self.spread
+        length = float(np.linalg.norm(scaled))
+        if length == 0 or not self.toward.any():
+            return np.zeros(len(weights))
+        cosine = float(scaled @ self._unit) / length
+        slope: FloatArray = -2 * self.strength * (self._unit - cosine * scaled / length) / length
+        return slope
+
+    def along(
+        self, weights: FloatArray, columns: IntArray, direction: FloatArray, steps: FloatArray
+    ) -> tuple[FloatArray, float]:
+        """Return the penalties at steps along a line, and the step of the lowest (maybe NaN)."""
+        if not self.toward.any():
+            return np.zeros(len(steps)), np.nan
+        scaled, unit = weights * self.spread, self._unit
+        slopes = direction * self.spread[columns]
+        along, length = float(scaled @ unit), float(scaled @ scaled)
+        rise, mixed = float(slopes @ unit[columns]), float(slopes @ scaled[columns])
+        square = float(slopes @ slopes)
+
+        def cosines(at: FloatArray) -> FloatArray:
+            lengths = np.sqrt(np.maximum(length + at * (2 * mixed + at * square), 1e-300))
+            values: FloatArray = (along + at * rise) / lengths
+            return values
+
+        # The cosine's derivative is 0 where rise * length - along * mixed + step * curve = 0.
+        curve = rise * mixed - along * square
+        nearest = np.nan if curve == 0 else (along * mixed - rise * length) / curve
+        # At both ends of the line the cosine is the same but for its sign. So the one place
+        # without a slope is the highest if the cosine is above 0 there, and else the lowest.
+        if np.isfinite(nearest) and not cosines(np.array([nearest]))[0] > 0:
+            nearest = np.nan
+        penalties: FloatArray = self.strength * 2 * (1 - cosines(steps))
+        return penalties, float(nearest)
+
+
+@dataclass(frozen=True, eq=False)
 class TuningProblem:
-    """Asks for the weights whose best hypotheses, one a segment, score highest.
+    """Find the weights whose best hypotheses, one a segment, score highest.
 
     Parameters
     ----------
@@ -157,9 +233,10 @@ class TuningProblem:
 
     @property
     def can_travel(self) -> bool:
-        """Whether other processes can be sent it: it is in memory, and all statistics are known.
+        """Whether it can be sent to other processes: in memory, and all statistics known.
 
-        What no search asks for is not annotated, nor a pool on disk read whole, to send it.
+        Nothing is annotated that no search asks for, and no pool on disk is read whole, only to
+        send it.
         """
         return self.stats.can_travel and not is_mapped(self.features)
 
@@ -205,8 +282,11 @@ class TuningProblem:
         return total
 
     def objective(self, stats: FloatArray) -> FloatArray:
-        """Return the metric's score of summed statistics (..., K), negated if lower is better."""
-        return self.metric.oriented(self.metric.score(stats))
+        """Return the objective of summed statistics (..., K); see `objective`."""
+        values = objective(self.metric, stats)
+        if np.isneginf(values).any():
+            self.stats.has_no_score = True
+        return values
 
     def value(self, model_scores: FloatArray) -> float:
         """Return the objective of the best hypotheses under these model scores, from scratch."""
@@ -261,6 +341,34 @@ class TuningProblem:
         )
 
 
+def objective(metric: Metric, stats: FloatArray) -> FloatArray:
+    """Return the metric's score of summed statistics (..., K), negated if lower is better.
+
+    A score that is not finite (0/0, say) counts as the worst: it is -inf here.
+    """
+    values = metric.oriented(metric.score(stats))
+    return np.where(np.isfinite(values), values, -np.inf)
+
+
+def worth(metric: Metric, score: float) -> float:
+    """Return a score so that higher is better; one that is not finite is the worst."""
+    return metric.oriented(score) if math.isfinite(score) else -math.inf
+
+
+def finite(values: FloatArray) -> FloatArray:
+    """Return values in which each -inf is a finite value, clearly below all others.
+
+    For means, deviations and differences, which infinite values would spoil.
+    """
+    is_finite = np.isfinite(values)
+    if is_finite.all():
+        return values
+    lowest, highest = 0.0, 0.0
+    if is_finite.any():
+        lowest, highest = float(values[is_finite].min()), float(values[is_finite].max())
+    return np.where(is_finite, values, lowest - (max(highest - lowest, abs(lowest)) or 1.0))
+
+
 def within_segment_spread(
     features: FloatArray, offsets: IntArray, *, if_constant: float = 1.0
 ) -> FloatArray:
@@ -271,37 +379,15 @@ def within_segment_spread(
     """
     lengths = np.diff(offsets)
     spread = np.empty(len(features))
+    means, squares = np.empty(len(lengths)), np.empty(features.shape[1])
     for f, column in enumerate(features):
-        means = np.empty(len(lengths))
         for first, last in segment_blocks(offsets, column):
-            begin = offsets[first]
-            means[first:last] = np.add.reduceat(
-                column[begin : offsets[last]], offsets[first:last] - begin
-            )
-        means /= lengths
-        squares = _squares(column, offsets, means, 0, len(column))
-        deviation = float(np.sqrt(squares / len(column)))
+            begin, end = offsets[first], offsets[last]
+            sums = np.add.reduceat(column[begin:end], offsets[first:last] - begin)
+            means[first:last] = sums / lengths[first:last]
+            deviations = column[begin:end] - np.repeat(means[first:last], lengths[first:last])
+            np.square(deviations, out=squares[begin:end])
+        deviation = float(np.sqrt(squares.sum() / len(squares)))
         size = float(np.max(np.abs(means)))
         spread[f] = deviation if deviation > 1e-12 * size else if_constant
     return spread
-
-
-def _squares(
-    column: FloatArray, offsets: IntArray, means: FloatArray, begin: int, end: int
-) -> np.float64:
-    """Return the sum of squared deviations of column[begin:end] from the segments' means.
-
-    Halves are summed as `np.sum` does it: what is in memory at once does not change a bit.
-    """
-    size = end - begin
-    if size > _LEAF:
-        middle = begin + size // 2 - size // 2 % 8
-        left = _squares(column, offsets, means, begin, middle)
-        return left + _squares(column, offsets, means, middle, end)
-    first = int(np.searchsorted(offsets, begin, side="right")) - 1
-    last = int(np.searchsorted(offsets, end))
-    ends: IntArray = np.clip(offsets[first : last + 1], begin, end)
-    deviations = column[begin:end] - np.repeat(means[first:last], np.diff(ends))
-    release(column)
-    total: np.float64 = np.add.reduce(deviations**2)
-    return total

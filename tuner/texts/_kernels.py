@@ -2,8 +2,7 @@
 
 Text is a (n,) uint8 array. White space is as for `bytes.split`.
 
-Kernels of other rooms call these. Numba keeps a compiled caller until the caller's own file
-changes. So run `make clean` after a change of this file, or callers keep the old kernel.
+Kernels of other rooms call these.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -21,40 +21,11 @@ from portmert.tuner.texts.statistics import needs_of
 from portmert.tuner.texts.text_pipeline import Side, TextPipeline
 
 if TYPE_CHECKING:
-    from portmert.tuner.annotation.annotators._base import Annotator  # a room above this one
+    from portmert.tuner.annotation.annotating import TextAnnotator  # a room above this one
+    from portmert.tuner.annotation.annotators._base import Annotator
 
 Prepare: TypeAlias = "Callable[[Sequence[Metric], TextPipeline, Annotator | None], Preparation]"
 """Makes the preparation for metrics; the annotator is that of a run."""
-
-
-class TextAnnotations(Protocol):
-    """Gives texts tags and parses; see `portmert.tuner.annotation.annotating.TextAnnotator`."""
-
-    fingerprint: str
-    name: str
-    seconds: float
-    depths: dict[int, int]
-
-    @property
-    def hits(self) -> int:
-        """Distinct sentences that the cache had."""
-
-    @property
-    def misses(self) -> int:
-        """Distinct sentences that were annotated anew."""
-
-    @property
-    def failed(self) -> int:
-        """Distinct sentences without a parse."""
-
-    def annotate(self, texts: Texts, needs: frozenset[Need]) -> Texts:
-        """Return the texts with the tags and parses that are needed."""
-
-    def reset(self) -> None:
-        """Count from 0 again."""
-
-    def close(self) -> None:
-        """Close the cache."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +43,7 @@ class Preparation:
     """
 
     pipeline: TextPipeline = field(default_factory=TextPipeline)
-    annotator: TextAnnotations | None = None
+    annotator: TextAnnotator | None = None
     needs: frozenset[Need] = frozenset()
 
     @classmethod
@@ -80,7 +51,7 @@ class Preparation:
         cls,
         metrics: Sequence[Metric],
         pipeline: TextPipeline,
-        open_annotator: Callable[[], TextAnnotations | None],
+        open_annotator: Callable[[], TextAnnotator | None],
     ) -> Preparation:
         """Return the preparation for metrics; an annotator is opened only if one needs it."""
         needs = needs_of(metrics)
@@ -150,12 +121,12 @@ def signature(metric: Metric, *circumstances: str) -> str:
     return "|".join((metric.signature, *circumstances, f"portmert:{portmert.__version__}"))
 
 
-def counts(annotator: TextAnnotations) -> dict[str, int]:
+def counts(annotator: TextAnnotator) -> dict[str, int]:
     """Return the number of distinct sentences: from the cache, new, and without a parse."""
     return {"hits": annotator.hits, "misses": annotator.misses, "failed": annotator.failed}
 
 
-def coverage(annotator: TextAnnotations) -> str:
+def coverage(annotator: TextAnnotator) -> str:
     """Return a line on the sentences with a parse, from where, in what time and of what depth."""
     seen = annotator.hits + annotator.misses
     line = (
@@ -166,7 +137,7 @@ def coverage(annotator: TextAnnotations) -> str:
     return line + depth(annotator)
 
 
-def depth(annotator: TextAnnotations) -> str:
+def depth(annotator: TextAnnotator) -> str:
     """Return a note if lists of parses are shorter than asked for; else an empty text."""
     return "".join(
         f"; at most {counted(most, 'parse')} of a sentence, {asked} asked for"

@@ -34,7 +34,8 @@ def compute_stats(metric: Metric, batch: Batch, *, threads: int = 1) -> FloatArr
     Raises
     ------
     InputError
-        The batch lacks what the metric needs, or a link lies outside its sentence.
+        The batch lacks what the metric needs, a link lies outside its sentence, or a statistic is
+        not finite.
     ValueError
         `threads` is below 1.
     """
@@ -53,6 +54,7 @@ def compute_stats(metric: Metric, batch: Batch, *, threads: int = 1) -> FloatArr
             if "links" in metric.needs:
                 _check_links(part, first)
             raise
+        _check_finite(metric, part, stats[batch.offsets[first] : batch.offsets[last]], first)
 
     if threads == 1 or len(chunks) < 2:
         for chunk in chunks:
@@ -190,6 +192,21 @@ def _chunks(offsets: IntArray) -> list[tuple[int, int]]:
     ends = np.arange(offsets[0], offsets[-1], HYPOTHESES_PER_CHUNK)
     cuts = np.unique(np.concatenate([np.searchsorted(offsets, ends), [0, len(offsets) - 1]]))
     return list(pairwise(cuts.tolist()))
+
+
+def _check_finite(metric: Metric, batch: Batch, stats: FloatArray, first_segment: int) -> None:
+    """Raise InputError at the first statistic that is not finite."""
+    wrong = np.argwhere(~np.isfinite(stats))
+    if not len(wrong):
+        return
+    row, column = (int(place) for place in wrong[0])
+    segment = int(np.searchsorted(batch.offsets, row, side="right")) - 1
+    line = "" if batch.lines is None else f", number {batch.lines[row]} of the lists"
+    raise InputError(
+        f"segment {first_segment + segment}, hypothesis {row - int(batch.offsets[segment])}"
+        f"{line} (counted from 0): statistic {metric.stat_names[column]} of metric "
+        f"{metric.name()} is {stats[row, column]}, expected a finite number; mend the metric"
+    )
 
 
 def _check_links(batch: Batch, first_segment: int) -> None:

@@ -144,7 +144,7 @@ def test_a_portion_is_kept_whole_or_not_at_all(opened):
     with pytest.raises(AttributeError):
         cache.put([(KEYS[5], {"tags": b"x", "heads": b"y"}), (KEYS[6], None)])
     with pytest.raises(sqlite3.ProgrammingError):
-        cache._put([*rows(KEYS[5:8]), (KEYS[8], {"parses 2": object()})])
+        cache.put([*rows(KEYS[5:8]), (KEYS[8], {"parses 2": object()})])
     assert get(cache, KEYS[:9]) == [*KEYS[:5], None, None, None, None]
 
 

@@ -10,6 +10,7 @@ import portmert
 from portmert.tuner import api
 
 MODULES = [f"portmert.tuner.api.{module.name}" for module in pkgutil.iter_modules(api.__path__)]
+MODULES.append("portmert.tuner.components.registry")
 FUNCTIONS = ("Lists", "align", "compare", "metric", "optimize", "rerank", "score")
 
 

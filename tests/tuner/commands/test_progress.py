@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from portmert.tuner.commands import _progress
-from portmert.tuner.commands._notice import VOICE
+from portmert.tuner.commands import _outputs
+from portmert.tuner.commands._outputs import VOICE
 from portmert.tuner.search.optimizers.mert import Mert
 from tests.support.cli import run
 from tests.support.places import ROOT
@@ -24,13 +24,13 @@ def _voice():
 
 def on_terminal(monkeypatch, *, is_one=True):
     stderr = SimpleNamespace(isatty=lambda: is_one)
-    monkeypatch.setattr(_progress, "sys", SimpleNamespace(stderr=stderr))
+    monkeypatch.setattr(_outputs, "sys", SimpleNamespace(stderr=stderr))
 
 
 def optimize(monkeypatch, tmp_path, *options):
     """Optimize with two restarts, each of which takes its time."""
-    monkeypatch.setattr(_progress, "SLOW_SECONDS", 0.0)
-    monkeypatch.setattr(_progress, "TICK_SECONDS", 0.02)
+    monkeypatch.setattr(_outputs, "SLOW_SECONDS", 0.0)
+    monkeypatch.setattr(_outputs, "TICK_SECONDS", 0.02)
 
     def slow(self, *given):
         time.sleep(0.2)
@@ -69,8 +69,8 @@ def test_nothing_is_shown_where_nobody_looks(monkeypatch, tmp_path):
 
 def test_a_short_search_shows_nothing(monkeypatch, capsys):
     on_terminal(monkeypatch)
-    monkeypatch.setattr(_progress, "TICK_SECONDS", 0.01)
-    with _progress.searching() as shown:
+    monkeypatch.setattr(_outputs, "TICK_SECONDS", 0.01)
+    with _outputs.searching() as shown:
         shown("searching", 0, 1)
         time.sleep(0.1)
     assert capsys.readouterr().err == ""

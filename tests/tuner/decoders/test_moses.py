@@ -10,7 +10,7 @@ import pytest
 from portmert.metrics._base import Vocabulary
 from portmert.tuner.components import registry
 from portmert.tuner.decoders._moses_command import flag_sections, parse_shown, wrapped
-from portmert.tuner.decoders.moses import MosesDecoder
+from portmert.tuner.decoders.moses import Moses
 from portmert.tuner.ground.errors import ConfigError, InputError, ProgramError
 from portmert.tuner.ground.programs import Command, run
 from portmert.tuner.nbest.check import model_score_mismatch
@@ -29,9 +29,7 @@ def system(request, tmp_path):
     """A Moses and a source of at least five lines."""
     if request.param == "real":
         return real_system(tmp_path)
-    return MosesDecoder(
-        config=RECORDED / "moses.ini", program=PROGRAM, threads=1
-    ), RECORDED / "dev.src"
+    return Moses(config=RECORDED / "moses.ini", program=PROGRAM, threads=1), RECORDED / "dev.src"
 
 
 def decode(decoder, source, tmp_path, *, weights=None, size=20, out="list"):
@@ -159,7 +157,7 @@ def recorded(tmp_path, ini="", **options):
     if ini:
         path = tmp_path / "moses.ini"
         path.write_text(ini)
-    return MosesDecoder(config=path, program=PROGRAM, **{"threads": 1, **options})
+    return Moses(config=path, program=PROGRAM, **{"threads": 1, **options})
 
 
 LISTS = """0 ||| a b ||| LM0= -1 TM0= -2 -3 wt_x= 1 ||| 0 ||| 0-0 1-1

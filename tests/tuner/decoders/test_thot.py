@@ -12,7 +12,7 @@ from portmert.aligners import _thot
 from portmert.metrics._base import Vocabulary
 from portmert.tuner.components import registry
 from portmert.tuner.decoders._thot_worker import NAMES, Translator
-from portmert.tuner.decoders.thot import FEATURES, HEURISTIC, START, ThotDecoder
+from portmert.tuner.decoders.thot import FEATURES, HEURISTIC, START, Thot
 from portmert.tuner.ground.errors import ConfigError, InputError, ProgramError, StateError
 from portmert.tuner.ground.model_folders import RECORD
 from portmert.tuner.nbest.model import model_scores
@@ -33,7 +33,7 @@ def write(path, lines):
 @pytest.fixture(scope="module")
 def decoder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("decoder")
-    made = ThotDecoder(
+    made = Thot(
         train_source=write(folder / "s", [" ".join(pair.source) for pair in TRAIN]),
         train_target=write(folder / "t", [" ".join(pair.target) for pair in TRAIN]),
         model=folder / "model",
@@ -289,7 +289,7 @@ def test_sides_of_different_length_are_an_error(decoder, tmp_path):
 def test_an_empty_bitext_is_an_error(tmp_path):
     empty = write(tmp_path / "e", [""])
     with pytest.raises(InputError, match="e: thot hmm: no pair to train on: 1 pair"):
-        ThotDecoder(empty, empty, tmp_path / "model").train()
+        Thot(empty, empty, tmp_path / "model").train()
     assert not (tmp_path / "model").exists()
 
 

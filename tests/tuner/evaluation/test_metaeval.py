@@ -312,7 +312,7 @@ def test_one_segment_has_no_intervals():
     assert (one.low, one.high) == (None, None)
     assert one.value == pytest.approx(1)
     few, one_segment = data.notices(people, [])
-    assert few.startswith("two systems: whatever a metric says, their correlation is")
+    assert few.startswith("two systems: their correlation is always")
     assert one_segment.startswith("one segment")
     assert people.sizes == "2 systems, 1 segment"
 
@@ -407,7 +407,7 @@ def test_one_system_has_correlations_of_segments_alone():
     expected = scipy.stats.pearsonr(metric.ravel(), human.ravel()).statistic
     assert correlations["segment.pearson"].value == pytest.approx(expected)
     assert set(result.differences[0, 1]) == set(correlations)
-    assert data.notices(people, [])[0].startswith("one system: nothing is said of systems")
+    assert data.notices(people, [])[0].startswith("one system: there are no correlations")
     assert all(one.text() for one in tables(result))
 
 

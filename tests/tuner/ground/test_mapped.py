@@ -104,15 +104,16 @@ def resident_file_bytes():
 
 
 @given(st.lists(st.integers(1, 300), min_size=1, max_size=12), st.integers(0, 2**32 - 1))
-def test_spread_is_that_of_all_deviations_at_once(sizes, seed):
+def test_spread_is_that_of_all_deviations_at_once(tmp_path_factory, sizes, seed):
     rng = np.random.default_rng(seed)
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     column = rng.normal(size=offsets[-1]) * 10.0
     means = np.array([column[a:b].sum() / (b - a) for a, b in pairwise(offsets)])
     expected = np.sqrt(np.mean((column - np.repeat(means, sizes)) ** 2))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("portmert.tuner.search.problem._LEAF", 128)
-        cut = within_segment_spread(column[np.newaxis], offsets)
     whole = within_segment_spread(column[np.newaxis], offsets)
+    path = tmp_path_factory.mktemp("column") / "a"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mapped, "BLOCK_BYTES", 1024)  # 128 values
+        cut = within_segment_spread(in_file(column[np.newaxis], path), offsets)
     assert cut.tobytes() == whole.tobytes()
     assert whole[0] == pytest.approx(expected, rel=1e-12) or len(column) == len(sizes)

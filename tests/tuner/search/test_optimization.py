@@ -7,15 +7,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from portmert.metrics._base import Vocabulary
+from portmert.metrics._base import Metric, Vocabulary
 from portmert.tuner.components import registry
 from portmert.tuner.ground.errors import InputError
-from portmert.tuner.nbest.model import best_hypotheses, model_scores
+from portmert.tuner.nbest.model import best_hypotheses, model_scores, without_texts
 from portmert.tuner.nbest.moses_dat import DatLists
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.search.constraints import Constraints
-from portmert.tuner.search.optimization import Setup, equal_weights, optimize_dat, optimize_lists
+from portmert.tuner.search.optimization import (
+    Setup,
+    equal_weights,
+    optimize_dat,
+    optimize_lists,
+    optimize_stats,
+)
 from portmert.tuner.search.oracle import oracle
+from portmert.tuner.search.problem import StatTable
 from portmert.tuner.search.stat_tables import moses_stats
 from portmert.tuner.texts.corpus import make_batch, read_references
 from portmert.tuner.texts.prepare import Preparation
@@ -184,7 +191,10 @@ def test_a_start_of_zeros_ends_in_finite_weights(tmp_path, optimizer):
     search = registry.optimizer(optimizer, {"restarts": 1})
     for lists in (LIST, text):  # where there is something to gain, and where there is nothing
         found, _ = optimize(tmp_path, "bleu", text=lists, starts=(start,), optimizer=search)
-        assert found.final_score >= found.start_score
+        assert np.isfinite(
+            [number for row in found.weights.values.values() for number in row]
+        ).all()
+        assert found.final_score == found.oracle_score
 
 
 def test_sparse_features_count_with_their_weight_and_stay(tmp_path):
@@ -296,8 +306,44 @@ def test_dat_files_of_another_metric_are_refused():
 
 def test_dat_lists_are_optimized():
     found = optimize_dat(dat_lists(), registry.metric("bleu"), Setup(QUICK), notice=lambda _: None)
-    assert found.final_score >= found.start_score
+    assert found.final_score == found.oracle_score > found.start_score
     assert found.weights.names == (("LM0", 2),)
+
+
+class F1(Metric):
+    """What a newcomer writes: 2 matches / (words + words), from precision and recall."""
+
+    source = "a test"
+    stat_names = ("matches", "hyp_len", "ref_len")
+
+    def stats(self, batch):
+        raise NotImplementedError
+
+    def score(self, stats):
+        with np.errstate(invalid="ignore"):
+            precision, recall = stats[..., 0] / stats[..., 1], stats[..., 0] / stats[..., 2]
+            return 2 * precision * recall / (precision + recall)
+
+    def parts(self, stats):
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize("prior", [0.0, 0.05])
+@pytest.mark.parametrize("optimizer", registry.names("optimizer"))
+def test_a_metric_that_divides_0_by_0_is_tuned_on_and_said_once(optimizer, prior):
+    # The start chooses hypotheses without a match: precision and recall are 0, F1 is 0 / 0.
+    features = np.array([[3.0, 0.0], [1.0, 2.0], [0.0, 1.0]] * 6)
+    stats = np.array([[0.0, 5.0, 5.0], [4.0, 5.0, 5.0], [1.0, 5.0, 5.0]] * 6)
+    nbest = without_texts(np.asfortranarray(features), np.arange(0, 19, 3), (("LM0", 2),), None)
+    said = []
+    search = registry.optimizer(optimizer, {"restarts": 1, "spread": 2.0})
+    setup = Setup(search, (FeatureWeights({"LM0": (1.0, 0.1)}),), prior=prior)
+    found = optimize_stats(nbest, StatTable(stats), F1(), setup, notice=said.append)
+    assert np.isnan(found.start_score)
+    assert np.isfinite(found.weights.values["LM0"]).all()
+    if optimizer not in ("pro", "kbmira"):  # they do not look for it
+        assert found.final_score == pytest.approx(0.8 if prior == 0 else found.final_score)
+    assert len([line for line in said if "is no finite number" in line]) == 1
 
 
 LAZY = ["mert", "coordinate", "powell", "random-directions", "pro", "kbmira", "min-risk"]

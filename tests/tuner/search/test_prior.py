@@ -6,8 +6,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from portmert.tuner.search.line_search import LineSearch
-from portmert.tuner.search.prior import Prior
-from portmert.tuner.search.problem import StatTable, TuningProblem
+from portmert.tuner.search.problem import Prior, StatTable, TuningProblem
 from tests.tuner.search.test_line_search import Share
 
 PRIOR = Prior(0.5, np.array([3.0, 4.0]), np.ones(2))

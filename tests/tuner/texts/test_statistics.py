@@ -30,6 +30,25 @@ def test_stats_are_those_of_the_metric():
         assert np.array_equal(compute_stats(metric, batch), metric.stats(batch))
 
 
+@pytest.mark.parametrize(
+    ("lines", "place"), [(None, ""), (np.arange(4) + 10, ", number 13 of the lists")]
+)
+def test_a_statistic_that_is_not_finite_is_placed(monkeypatch, lines, place):
+    def broken(_, batch):
+        stats = np.zeros((len(batch.hypotheses), 9))
+        stats[3, 2] = np.nan
+        return stats
+
+    monkeypatch.setattr(Bleu, "stats", broken)
+    batch = replace(make(["a b", "b", "", "a a"], [[]] * 4), lines=lines)
+    with pytest.raises(InputError) as caught:
+        compute_stats(Bleu(), batch)
+    assert str(caught.value) == (
+        f"segment 1, hypothesis 1{place} (counted from 0): statistic matched_2 of metric bleu is "
+        f"nan, expected a finite number; mend the metric"
+    )
+
+
 def test_segments_without_hypotheses_have_no_rows(monkeypatch):
     monkeypatch.setattr(statistics, "HYPOTHESES_PER_CHUNK", 2)
     batch = make(["a b", "b", "a", "a a"], [[]] * 4)

@@ -1,1 +1,1 @@
-"""Holds programs and files that tag and parse texts, one in each public file."""
+"""Annotators: programs and files that give texts tags and parses, one in each public file."""

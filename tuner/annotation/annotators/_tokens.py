@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 _BRACKETS = {
     "(": "-LRB-",
@@ -67,10 +68,10 @@ def as_parsed(tokens: Sequence[str]) -> list[str]:
     return words
 
 
-def prepared(tokens: Sequence[str], *, contractions: bool, lowercase: bool) -> list[str]:
-    """Return the words that a parser is given for the tokens of a text."""
-    words = as_parsed(tokens) if contractions else list(tokens)
-    return [word.lower() for word in words] if lowercase else words
+def prepared(tokens: Sequence[str], options: Mapping[str, Any]) -> list[str]:
+    """Return the words that a parser with these options is given for the tokens of a text."""
+    words = as_parsed(tokens) if options["contractions"] else list(tokens)
+    return [word.lower() for word in words] if options.get("lowercase") else words
 
 
 def _plain(token: str) -> str:

@@ -20,6 +20,7 @@ from portmert.tuner.ground.errors import AnnotatorError
 VOCABULARY, TERMS = "pSgT.txt", "terms.txt"
 """Files of every model: the words with their parts of speech, and the categories."""
 
+PARSER_OPTIONS = ("overparsing", "language", "case_insensitive")
 _QUOTES = ("``", "''")
 _SPACE = re.compile(r"\s")
 
@@ -84,33 +85,33 @@ def _folder(model: Path) -> Path:
 
 def load(options: dict[str, Any]) -> Parse:
     """Load a model in a worker; a process can load only one."""
-    return _Parser(**options).annotate
+    return _Parser(options).annotate
 
 
 class _Parser:
-    def __init__(self, model: str, *, max_words: int, contractions: bool, **options: Any) -> None:
+    def __init__(self, options: dict[str, Any]) -> None:
         from bllipparser import RerankingParser  # noqa: PLC0415  optional
 
         self._parser = RerankingParser()
-        self._parser.load_parser_model(model)
+        self._parser.load_parser_model(options["model"])
         self._options = options
-        self._max_words = max_words
-        self._contractions = contractions
         # The words of a model have either straight quotes or the treebank's quotes.
-        words = (Path(model) / VOCABULARY).read_text("utf-8", "replace").splitlines()
+        words = (Path(options["model"]) / VOCABULARY).read_text("utf-8", "replace").splitlines()
         self._straight_quotes = any(line.startswith('"\t') for line in words)
 
     def annotate(
         self, sentences: Sequence[Sequence[str]], request: AnnotationRequest
     ) -> list[Annotation | None]:
         """Return one answer a sentence."""
-        self._parser.set_parser_options(
-            nbest=request.parses if "parses" in request.layers else 1, **self._options
-        )
+        own = {name: self._options[name] for name in PARSER_OPTIONS}
+        most = request.parses if "parses" in request.layers else 1
+        self._parser.set_parser_options(nbest=most, **own)
         return [self._annotate(words, request) for words in sentences]
 
     def _annotate(self, words: Sequence[str], request: AnnotationRequest) -> Annotation | None:
-        if not 0 < len(words) <= self._max_words:  # the parser dies of an empty sentence
+        if (
+            not 0 < len(words) <= self._options["max_words"]
+        ):  # the parser dies of an empty sentence
             return None
         listed = self._parser.parse(self._given(words))
         if not listed:
@@ -136,7 +137,7 @@ class _Parser:
 
     def _given(self, words: Sequence[str]) -> list[str]:
         """Return the tokens as the parser's treebank writes them."""
-        plain = prepared(words, contractions=self._contractions, lowercase=False)
+        plain = prepared(words, self._options)
         given = [_SPACE.sub("_", escaped(word)) for word in plain]
         if self._straight_quotes:
             given = ['"' if word in _QUOTES else word for word in given]

@@ -93,9 +93,9 @@ def load(options: dict[str, Any]) -> Parse:
 
 
 class _Pipeline:
-    """Holds a loaded pipeline.
+    """A loaded pipeline.
 
-    It works in batches, whose size changes no bit of an answer: BLIS sums in one order.
+    It works in batches. Their size changes no bit of an answer, because BLIS sums in one order.
     """
 
     def __init__(self, options: dict[str, Any]) -> None:
@@ -150,11 +150,7 @@ class _Pipeline:
             # One sentence stays one, also if the parser would end it at a full stop.
             Doc(
                 self._nlp.vocab,
-                words=prepared(
-                    words,
-                    contractions=self._options["contractions"],
-                    lowercase=self._options["lowercase"],
-                ),
+                words=prepared(words, self._options),
                 sent_starts=[True] + [False] * (len(words) - 1),
             )
             for words in sentences

@@ -174,11 +174,7 @@ class _Pipeline:
 
     def _annotate(self, words: Sequence[str], request: AnnotationRequest) -> Annotation | None:
         # Alone: in a batch the sums, and so the last bits, depend on the other sentences.
-        given = prepared(
-            words,
-            contractions=self._options["contractions"],
-            lowercase=self._options["lowercase"],
-        )
+        given = prepared(words, self._options)
         found = self._run([given]).sentences
         if len(found) != 1 or len(found[0].words) != len(words):
             return None

@@ -19,7 +19,7 @@ from portmert.tuner.annotation.annotators._base import (
     heads_fault,
 )
 from portmert.tuner.annotation.annotators._conllu import Tagset
-from portmert.tuner.annotation.annotators._tokens import as_parsed
+from portmert.tuner.annotation.annotators._tokens import prepared
 from portmert.tuner.annotation.annotators._workers import LibraryAnnotator, Parse, Sentence
 from portmert.tuner.ground.errors import AnnotatorError
 
@@ -109,10 +109,9 @@ def _annotation(
 ) -> Annotation | None:
     from ufal import udpipe  # noqa: PLC0415
 
-    words = as_parsed(tokens) if options["contractions"] else tokens
     sentence, error = udpipe.Sentence(), udpipe.ProcessingError()
-    for word in words:
-        sentence.addWord(word.lower() if options["lowercase"] else word)
+    for word in prepared(tokens, options):
+        sentence.addWord(word)
     beam = f"beam_search={options['beam']}"
     parses = "heads" in request.layers
     done = model.tag(sentence, udpipe.Model.DEFAULT, error)

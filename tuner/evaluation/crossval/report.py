@@ -35,8 +35,8 @@ LEGEND = (
 )
 MORE = {
     "seeds": " seeds: standard deviation of the unseen score over seeds.",
-    "estimate": " estimate: the search's own estimate of the unseen score, minus that score, ± its "
-    "standard error.",
+    "estimate": " estimate: the search's own estimate of the unseen score, minus that score, ± "
+    "its standard error.",
     "CPU s": " CPU s: CPU time of one search.",
 }
 """Meaning of the columns that not all tables have."""

@@ -13,23 +13,23 @@ from portmert.metrics.kernels.compiled import helper, kernel
 SingleArray = NDArray[np.float32]
 
 SUMS = 20
-"""Numbers that `row_sums` returns for each sample."""
+"""Number of sums that `row_sums` returns for each sample."""
 _CONSTANT = 1e-20
-"""A variance of standardised scores, within a row, that is rounding."""
+"""A variance of standardised scores within a row that is below this is a rounding error."""
 _SHARE = 1e-12
-"""Or this share of the squares it is computed from."""
+"""So is one below this share of the squares that it is computed from."""
 
 
 class RowTerms(NamedTuple):
-    """Holds sums over the systems of each of B samples, for each of N rows; all float64.
+    """Sums over the systems of each of B samples, for each of N rows; all float64.
 
     Parameters
     ----------
     judged, x, y, xx, yy, xy : (B, N)
-        How many judgments there are, the sums of the metric's and of people's scores, of their
-        squares and products; a row's own mean is taken off first.
+        Number of judgments; sums of the metric's scores x and of human scores y, of their squares
+        and products. The mean of a row is subtracted first.
     x_mean, y_mean : (N,)
-        What was taken off.
+        These means.
     """
 
     judged: FloatArray
@@ -48,19 +48,19 @@ def row_sums(
 ) -> FloatArray:
     """Return (B, 20): sums over the rows of each sample.
 
-    They are nine sums, plain and then weighted by length: count, x, y, xx, yy, xy, and xy, xx, yy
-    with the means of rows taken off. The last two are the sum of rows' own correlations, and the
-    number of rows that have one: people's scores differ in them. A metric that does not differ
-    there counts 0.
+    Nine sums come plain and then weighted by length: count, x, y, xx, yy, xy, and xy, xx, yy with
+    the means of rows subtracted. The last two are the sum of rows' own correlations, and the
+    number of rows that have one because their human scores differ. If the metric's scores do not
+    differ there, the correlation is 0.
 
     Parameters
     ----------
     rows : (B, N) float64
-        How often each row is in each sample.
+        Count of each row in each sample.
     lengths : (N,) float64
     terms : RowTerms
     varies : (N,) bool
-        Whether people's scores of a row differ before anything is drawn.
+        Whether the human scores of a row differ in the data itself.
     """
     samples, number = rows.shape
     found = np.zeros((samples, 20))
@@ -101,18 +101,18 @@ def kendall_terms(
     worse: SingleArray,
     systems: IntArray,
 ) -> SingleArray:
-    """Return (Q, M, S) float32: what the sign of each score adds to the difference of two taus.
+    """Return (Q, M, S) float32: the share of each score's sign in the difference of two taus.
 
-    A pair of systems counts its judgments as right or wrong (WMT10); what it counts under x' less
-    what it counts under y' depends on the two signs s and t of its systems, and changes its sign
-    with both of them, for then x' and y' are exchanged. Such a function of two signs is a s + b t.
+    A pair of systems counts its judgments as right or wrong (WMT10). Its count under x' minus that
+    under y' depends on the two signs s and t of its systems. If both signs change, x' and y' are
+    exchanged and the difference changes its sign. Such a function of two signs is a s + b t.
 
     Parameters
     ----------
     scores : (n, M, S) float64
-        Of n metrics.
+        Scores by n metrics.
     pairs : (Q, 2) int64
-        Of metrics.
+        Pairs of metrics.
     better, worse : (P, S) float32
         As in `Pairs`.
     systems : (P, 2) int64
@@ -152,10 +152,10 @@ def system_differences(
     moved : (R, n, M) float64
         Sums of their scores with the signs of each permutation.
     pairs : (Q, 2) int64
-        Of metrics.
+        Pairs of metrics.
     human, ranked : (M,) float64
-        People's scores of systems with mean 0 and length 1, and their ranks likewise; zeros where
-        they are all the same.
+        Human scores of systems with mean 0 and length 1, and their ranks likewise; zeros if all
+        are equal.
     """
     systems = len(human)
     found = np.zeros((3, len(moved), len(pairs)))

@@ -1,4 +1,4 @@
-"""Puts test sets together: means over them, and their data points as those of one set."""
+"""Combines test sets: by means over them, and by pooling their data points."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ from portmert.tuner.ground import streams
 
 Kind = Literal["mean", "pooled"]
 EVERYTHING = "all"
-"""What the group of all test sets is called."""
+"""Name of the group of all test sets."""
 
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """Holds what several test sets say together.
+    """Results of a group of test sets.
 
     Parameters
     ----------
     name
-        Of the group.
+        Name of the group.
     kind
-        Whether correlations are means of those of the sets, or of all their data points.
+        Whether correlations are means over the sets, or computed from all data points.
     sets
         Names of the test sets.
     correlations
-        Of each metric: measure -> estimate.
+        For each metric: measure -> estimate.
     """
 
     name: str
@@ -53,14 +53,14 @@ class Column:
 
 @dataclass(frozen=True, eq=False)
 class Scenario:
-    """Holds one of several scenarios in their order.
+    """One of several scenarios, in their order.
 
     Parameters
     ----------
     correlations
-        Of each metric: measure -> mean over its test sets.
+        For each metric: measure -> mean over the scenario's test sets.
     drops
-        Of each metric: measure -> what it had more in the scenario before; empty of the first.
+        For each metric: measure -> drop from the scenario before. Empty for the first.
     """
 
     name: str
@@ -71,22 +71,22 @@ class Scenario:
 
 @dataclass(frozen=True, eq=False)
 class Combined:
-    """Holds what several test sets give, each by itself and together.
+    """Results of several test sets, single and combined.
 
     Parameters
     ----------
     parts
-        Of each test set.
+        The results of each test set.
     columns
-        Groups and all of them: means first, then the data points together.
+        For each group and for all sets: first means, then pooled data points.
     scenarios
-        In the order of the test sets; empty where none is named.
+        In the order of the test sets; empty if none is named.
     better, at_least
-        Measure -> (n, n): on which share of the test sets the first metric's value is higher than
-        the second one's, or as high.
+        Measure -> (n, n): share of test sets on which the first metric's value is higher than the
+        second one's, or at least as high.
     documents_better, documents_at_least
-        The same of the documents of all sets, by the systems' Spearman correlation; None where
-        there are none.
+        The same for the documents of all sets, by the systems' Spearman correlation; None without
+        documents.
     """
 
     parts: tuple[MetaEvaluation, ...]
@@ -105,12 +105,12 @@ def combine(
     scenarios: Sequence[str],
     settings: Settings,
 ) -> Combined:
-    """Put test sets together.
+    """Combine test sets.
 
     Parameters
     ----------
     groups, scenarios
-        The name of each set's, or an empty one.
+        For each set the name of its group and of its scenario; may be empty.
     """
     named = [name for name in dict.fromkeys(groups) if name]
     members = [
@@ -153,7 +153,7 @@ def _names(parts: Sequence[MeasuredSet]) -> tuple[str, ...]:
 
 
 def _means(parts: Sequence[MeasuredSet]) -> list[dict[str, FloatArray]]:
-    """Return of each metric the samples of means over test sets, of measures that all have."""
+    """Return for each metric samples of means over test sets, for measures that all sets have."""
     return [
         {
             name: np.mean([one[name] for one in of_metric], axis=0)

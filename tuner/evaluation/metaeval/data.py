@@ -317,9 +317,9 @@ def notices(data: Judged, scores: Sequence[MetricScores], *, left_out: int = 0) 
         why = "not every system has a score of them" if data.each is None else "nobody judged them"
         lines.append(f"{left_out} of {left_out + len(data.human)} segments are left out: {why}")
     if len(data.systems) == 1:
-        lines.append("one system: nothing is said of systems, nor of their outputs of one segment")
+        lines.append("one system: there are no correlations of systems, nor within segments")
     if len(data.systems) == 2:
-        lines.append("two systems: whatever a metric says, their correlation is 1, 0 or -1")
+        lines.append("two systems: their correlation is always 1, 0 or -1")
     if len(data.human) > 1 and len(data.systems) > 1 and data.pairs.count == 0:
         lines.append("people tie all systems in every segment: no pair of outputs is ranked")
     if len(data.human) == 1:

@@ -1,14 +1,14 @@
 """Tests whether one metric agrees better with people than another, by permutations.
 
-PERM-BOTH standardises both metrics, and swaps each score of a system's translation of a segment
+PERM-BOTH standardises both metrics. It swaps each score of a system's translation of a segment
 between them with probability 1/2: if they were equally good, nothing would change. After a swap
-with signs s (1: kept, -1: swapped) a score is (x + y) / 2 + s (x - y) / 2. So every sum that
-Pearson's r is made of is linear in s, one term from each metric, and so is the difference of two
-Kendall taus, see `kendall_terms`: all permutations of all pairs of metrics are a few matrix
+with signs s (1: kept, -1: swapped) a score is (x + y) / 2 + s (x - y) / 2. So every sum behind
+Pearson's r is linear in s, with one term from each metric, and so is the difference of two Kendall
+taus, see `kendall_terms`. All permutations of all pairs of metrics are therefore a few matrix
 products. Squares of the means that are removed from rows need products of two metrics.
 
-What is a mean over rows (of the correlation within each, of a share) is tested by swapping whole
-rows, which needs no common scale.
+A measure that is a mean over rows (of the correlation within each, or of a share) is tested by
+swapping whole rows, which needs no common scale.
 
 References
 ----------
@@ -33,7 +33,7 @@ from portmert.tuner.evaluation.metaeval.data import Points
 from portmert.tuner.evaluation.metaeval.intervals import joined_moments, standardised
 
 _CHUNK = 1 << 23
-"""Numbers of the largest array of a chunk of permutations."""
+"""Entries of the largest array of a chunk of permutations."""
 _ROUNDING = 1e-12
 """Differences nearer than this are equal."""
 _SYSTEM = ("system.pearson", "system.spearman", "system.pairwise")
@@ -43,16 +43,16 @@ _REMOVED = ("pearson_mean_removed", "pearson_mean_removed_weighted")
 
 @dataclass(frozen=True, eq=False)
 class ScoredPoints:
-    """Holds what several metrics say of the data points of one test set.
+    """Scores of several metrics for the data points of one test set.
 
     Parameters
     ----------
     points : Points
     scores : (n, N, M) float64
-        Of n metrics. The score of a system is here the mean of its segments' scores, for only
-        these can be swapped.
+        Scores by n metrics. The score of a system is here the mean of its segments' scores,
+        because only these can be swapped.
     pairs : Pairs or None
-        Of segments; None of documents.
+        Judgments of pairs of outputs of a segment; None for documents.
     """
 
     points: Points
@@ -62,14 +62,14 @@ class ScoredPoints:
 
 @dataclass(frozen=True, eq=False)
 class Permuted:
-    """Holds differences of all pairs of metrics, first less second.
+    """Differences of all pairs of metrics, first minus second.
 
     Parameters
     ----------
     observed : dict
         Measure -> (Q,).
     samples : dict
-        Measure -> (R, Q), under each permutation.
+        Measure -> (R, Q), one row for each permutation.
     """
 
     observed: dict[str, FloatArray]
@@ -88,10 +88,10 @@ class Permuted:
     def corrected(self) -> dict[str, FloatArray]:
         """Return (Q,) p of each, corrected for their number by the largest of all differences.
 
-        All pairs of metrics see the same permutations. So it is counted how often the largest of
-        the Q differences, each divided by its spread over permutations, is as large as the one
-        observed (Westfall & Young, "Resampling-Based Multiple Testing", 1993). Holm's correction
-        of 1,000 permutations could find nothing among more than 50 pairs.
+        All pairs of metrics see the same permutations. Each of the Q differences is divided by its
+        spread over permutations. The p counts how often the largest of them is as large as the
+        observed one (Westfall & Young, "Resampling-Based Multiple Testing", 1993). With 1,000
+        permutations, Holm's correction would find nothing among more than 50 pairs.
         """
         found = {}
         for name, samples in self.samples.items():
@@ -106,7 +106,7 @@ class Permuted:
 
     @classmethod
     def mean(cls, parts: Sequence[Permuted]) -> Permuted:
-        """Return the means over several test sets, each permuted by itself."""
+        """Return the means over several test sets, which are permuted independently."""
         names = [name for name in parts[0].observed if all(name in one.observed for one in parts)]
         return cls(
             {name: np.mean([one.observed[name] for one in parts], axis=0) for name in names},
@@ -115,22 +115,22 @@ class Permuted:
 
 
 def metric_pairs(count: int) -> IntArray:
-    """Return (Q, 2): each two of so many metrics, the first one's number lower."""
+    """Return (Q, 2): all pairs of `count` metrics, the lower number first."""
     return np.stack(np.triu_indices(count, 1), axis=1).astype(np.int64)
 
 
 def permute(
     blocks: Sequence[ScoredPoints], level: str, *, permutations: int, rng: np.random.Generator
 ) -> Permuted:
-    """Swap scores of each two metrics, and compare what they agree with people then.
+    """Swap scores of every two metrics, and compare how they agree with people then.
 
     Parameters
     ----------
     blocks
-        One of each test set; what is correlated is all of them. Of one there are measures of
-        systems too, where it has `pairs`.
+        One for each test set. Correlations are over all of them. A single one that has `pairs`
+        gives measures of systems too.
     level
-        `segment` or `document`: begins the names of measures.
+        `segment` or `document`, the first part of the names of measures.
     """
     weights = np.array([block.points.counts.sum() for block in blocks])
     human = joined_moments(weights, [block.points.human_moments for block in blocks])
@@ -165,7 +165,7 @@ def permute_rows(
     Parameters
     ----------
     rows
-        Of each test set (n, N) values of n metrics, and (N,) weights of the rows.
+        For each test set (n, N) values of n metrics, and (N,) weights of the rows.
     """
     total = sum(float(weights.sum()) for _, weights in rows) or 1.0
     first, second = metric_pairs(len(rows[0][0])).T
@@ -182,7 +182,7 @@ def permute_rows(
 
 
 def _standardised(blocks: Sequence[ScoredPoints]) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """Yield of each block (n, N, M) scores of one scale, and the same with means removed."""
+    """Yield for each block (n, N, M) standardised scores, plain and with means of rows removed."""
     counts = np.concatenate([block.points.counts.ravel() for block in blocks])
     bounds = np.cumsum([block.points.human.size for block in blocks])[:-1]
     sides = []
@@ -206,21 +206,21 @@ def _row_centred(scores: FloatArray, points: Points) -> FloatArray:
     """Return scores (..., N, M) without the mean of each row, over its judgments."""
     judged = np.maximum(points.counts.sum(axis=1, keepdims=True), 1.0)
     mean = (points.counts * scores).sum(axis=-1, keepdims=True) / judged
-    # Rounding is no difference.
+    # Rounding errors are no difference.
     centred = np.where(points.counts > 0, scores - mean, 0.0)
     constant = np.abs(centred).max(axis=-1, keepdims=True) <= _ROUNDING
     return np.where(constant, 0.0, centred)
 
 
 class _Test:
-    """Holds the terms of all differences on one test set, for Q pairs of n metrics.
+    """Terms of all differences on one test set, for Q pairs of n metrics.
 
     Parameters
     ----------
     scores : (n, N, M) float64, twice
         Standardised, and standardised without the means of rows.
     human
-        Mean and standard deviation of people's scores on all test sets.
+        Mean and standard deviation of human scores on all test sets.
     """
 
     def __init__(
@@ -248,9 +248,9 @@ class _Test:
         Parameters
         ----------
         signs : (R, N, M) float64 or None
-            None: all are 1, and what is returned is the sums that no swap changes.
+            None: all are 1; these sums do not change by swaps.
         removed
-            Whether x and y are without the means of rows.
+            Whether the means of rows are removed from x and y.
         """
         columns = self.removed_columns if removed else self.plain_columns
         if signs is None:
@@ -346,7 +346,7 @@ class _Test:
 def _all_differences(
     tests: Sequence[_Test], level: str, signs: Sequence[NDArray[np.int8]] | None
 ) -> dict[str, FloatArray]:
-    """Return (R, Q) of each measure; without signs as it is, R being 1."""
+    """Return (R, Q) of each measure. Without signs nothing is swapped and R is 1."""
     pairs = metric_pairs(len(tests[0].plain))
     rows = 1 if signs is None else len(signs[0])
     found: dict[str, list[FloatArray]] = {}

@@ -61,7 +61,7 @@ SEGMENTS = tuple(f"segment.{name}" for name in (*PEARSONS, "pearson_by_item"))
 DOCUMENTS = tuple(f"document.{name}" for name in PEARSONS)
 LIKENESS = ("likeness.king", "likeness.orange")
 MEASURES = (*SYSTEMS, *KENDALLS, *SEGMENTS, *DOCUMENTS, *LIKENESS)
-"""Level and correlation; those that the data are enough for."""
+"""Level and correlation. The data may be enough for some of them only."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Settings(Resampling):
 
 @dataclass(frozen=True)
 class Estimate:
-    """Holds one correlation and its bootstrap interval; None where there is nothing to compute."""
+    """One correlation and its bootstrap interval; None if it cannot be computed."""
 
     value: float | None
     low: float | None
@@ -88,19 +88,19 @@ class Estimate:
 
 
 @dataclass(frozen=True)
-class Agreement:
-    """Says how well one metric agrees with people.
+class MetricAgreement:
+    """How well one metric agrees with people.
 
     Parameters
     ----------
     system_scores
-        (M,) higher is better.
+        (M,), higher is better.
     correlations
-        For each of `MEASURES` that the data are enough for.
+        Measure -> correlation, for those of `MEASURES` that the data are enough for.
     documents
         (D,) Spearman's rho of the systems' scores on each document.
     epsilon
-        What the accuracy with ties is calibrated to; None of one system.
+        Largest difference that counts as a tie in the accuracy with ties; None with one system.
     """
 
     label: str
@@ -113,19 +113,18 @@ class Agreement:
 
 @dataclass(frozen=True)
 class MetricDifference:
-    """Holds two metrics under one measure.
+    """The difference of two metrics under one measure. All p-values are two-sided.
 
     Parameters
     ----------
     value
-        The first one's correlation less the second one's.
+        The first one's correlation minus the second one's.
     tested
-        The same as the permutation test sees it, with system scores that are means of segment
-        scores.
+        The difference in the permutation test, where system scores are means of segment scores.
     p_perm_both, p_corrected
-        Two-sided, of permutations, as it is and corrected for the number of pairs of metrics.
+        By permutations, plain and corrected for the number of pairs of metrics.
     p_williams
-        Two-sided; None where the test does not apply.
+        By Williams' test; None if it does not apply.
     """
 
     value: float
@@ -140,24 +139,24 @@ Differences = dict[tuple[int, int], dict[str, MetricDifference]]
 
 @dataclass(frozen=True, eq=False)
 class MetaEvaluation:
-    """Holds all that is found on one test set.
+    """All results on one test set.
 
     Parameters
     ----------
     differences
         (i, j), i < j -> measure -> difference of metrics i and j.
     better, at_least
-        (n, n): on which share of the documents the first metric's rho is higher than the second
-        one's, or as high; None without documents.
+        (n, n): share of documents on which the first metric's rho is higher than the second
+        one's, or at least as high; None without documents.
     segment_scores
-        (n, S, M) of the metrics; for charts.
+        (n, S, M) scores by the metrics, for charts.
     name
-        Of the test set, where there are several.
+        Name of the test set, if there are several.
     """
 
     judged: Judged
     settings: Settings
-    agreements: tuple[Agreement, ...]
+    agreements: tuple[MetricAgreement, ...]
     differences: Differences
     better: FloatArray | None
     at_least: FloatArray | None
@@ -167,21 +166,21 @@ class MetaEvaluation:
 
 @dataclass(frozen=True, eq=False)
 class MeasuredSet:
-    """Holds what one test set gives, and what several are put together from.
+    """The results on one test set, and the parts by which test sets are combined.
 
     Parameters
     ----------
     found : MetaEvaluation
     samples : tuple of dict
-        Of each metric: measure -> (B,), the data itself first.
+        For each metric: measure -> (B,) values, that of the data itself first.
     pearsons : tuple of dict
-        Of each metric: level -> sums.
+        For each metric: level -> sums.
     pairs : tuple of (B, 5) float64
-        Of each metric, as of `pair_sums`; empty of one system.
+        For each metric the result of `pair_sums`; empty with one system.
     blocks : dict
-        Level -> the data points.
+        Level -> data points.
     rows : dict
-        Measure -> (n, N) values of rows, and (N,) their weights.
+        Measure -> (n, N) values of rows, and their weights (N,).
     permuted : Permuted
     """
 
@@ -215,12 +214,12 @@ def measure(
     name: str = "",
     number: int = 1,
 ) -> MeasuredSet:
-    """Evaluate metrics on one test set, and keep what it is put together with others from.
+    """Evaluate metrics on one test set, and keep the parts by which test sets are combined.
 
     Parameters
     ----------
     name, number
-        Of the test set, numbers from 1.
+        Name and number of the test set. Numbers count from 1.
 
     Raises
     ------
@@ -254,7 +253,7 @@ def measure(
     permuted = _permuted(levels, rows, settings, seed) if len(scores) > 1 else None
     documents = _document_correlations(data, scores)
     agreements = tuple(
-        Agreement(
+        MetricAgreement(
             one.label,
             one.signature,
             tuple(one.system_scores.tolist()),
@@ -280,7 +279,7 @@ def measure(
 
 
 class _OfMetric(NamedTuple):
-    """Holds of one metric what `MeasuredSet` and `Agreement` hold of all."""
+    """One metric's parts of `MeasuredSet` and `MetricAgreement`."""
 
     samples: dict[str, FloatArray]
     pearsons: dict[str, PearsonSums]
@@ -296,7 +295,7 @@ def _of_metric(
     levels: Mapping[str, ScoredPoints],
     soft: SoftAccuracy | None,
 ) -> _OfMetric:
-    """Compute every measure of the metric that is `place` among the scores of `levels`."""
+    """Compute every measure of one metric; `place` is its index in the scores of `levels`."""
     found: dict[str, FloatArray] = {}
     pearsons = {}
     pairs = epsilon = None
@@ -321,7 +320,7 @@ def _of_metric(
 
 
 def _forget_single_rows(samples: Mapping[str, FloatArray], draws: Mapping[str, Draws]) -> None:
-    """Leave of levels with one row the data alone: there is nothing to resample."""
+    """Remove bootstrap samples of levels with one row, which cannot be resampled."""
     for name, values in samples.items():
         level = name.partition(".")[0]
         if draws.get(level, draws["segment"]).rows.shape[1] == 1:
@@ -333,7 +332,7 @@ def _named(level: str, found: Mapping[str, FloatArray]) -> dict[str, FloatArray]
 
 
 def _levels(data: Judged, scores: Sequence[MetricScores]) -> dict[str, ScoredPoints]:
-    """Return the data points of segments and, where they are known, of documents."""
+    """Return the data points of segments and, if they are known, of documents."""
     segments = np.stack([one.segment_scores for one in scores])
     several = len(data.systems) > 1
     found = {"segment": ScoredPoints(data.points, segments, data.pairs if several else None)}
@@ -356,7 +355,7 @@ def _levels(data: Judged, scores: Sequence[MetricScores]) -> dict[str, ScoredPoi
 def _rows(
     data: Judged, scores: Sequence[MetricScores], epsilons: Sequence[float | None]
 ) -> dict[str, tuple[FloatArray, FloatArray]]:
-    """Return (n, S) values of rows and (S,) their weights, of measures that are means of rows."""
+    """Return (n, S) values and (S,) weights of rows, for measures that are means over rows."""
     found = {}
     if len(data.systems) > 1:
         values = np.stack([row_correlations(data.points, one.segment_scores) for one in scores])
@@ -421,19 +420,19 @@ def _document_correlations(data: Judged, scores: Sequence[MetricScores]) -> Floa
 
 
 def shares(values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return (n, n): on which share of units the first metric's value is higher, or as high.
+    """Return (n, n) shares of units on which the first metric's value is higher, or as high.
 
     Parameters
     ----------
     values : (D, n) float64
-        Of each unit (a document, a test set) and metric.
+        For each unit (a document, a test set) and metric.
     """
     near = np.round(values, 12).T
     return (near[:, None] > near).mean(axis=-1), (near[:, None] >= near).mean(axis=-1)
 
 
 def estimates(samples: Mapping[str, FloatArray], level: float) -> dict[str, Estimate]:
-    """Return value and interval of each measure from its samples, the data itself first."""
+    """Return value and interval of each measure. The first sample is the data itself."""
     found = {}
     for name in MEASURES:
         if name not in samples:
@@ -459,7 +458,7 @@ def differences_of(
         row = found[i, j] = {}
         for name in names:
             value = float(samples[i][name][0] - samples[j][name][0])
-            if np.isnan(value):  # people tied all systems on all segments
+            if np.isnan(value):  # people tie all systems on all segments
                 continue
             row[name] = MetricDifference(
                 value,
@@ -474,7 +473,7 @@ def differences_of(
 def _with_williams(
     data: Judged,
     scores: Sequence[MetricScores],
-    agreements: Sequence[Agreement],
+    agreements: Sequence[MetricAgreement],
     differences: Differences,
 ) -> Differences:
     """Return the differences with Williams' test where it applies."""
@@ -503,7 +502,7 @@ def _with_williams(
 
 
 _CHUNK = 1 << 22
-"""Numbers of the largest array of a chunk of permutations."""
+"""Entries of the largest array of a chunk of permutations."""
 _ROUNDING = 1e-12
 """Differences nearer than this are equal."""
 
@@ -537,16 +536,16 @@ def calibrated(pairs: Pairs, scores: FloatArray) -> float:
 def better_than(
     stats: FloatArray, score: Callable[[FloatArray], FloatArray], swaps: FloatArray
 ) -> FloatArray:
-    """Return (P,) one-sided p of "the first system is better" of each two, rising.
+    """Return (P,) one-sided p of "the first system is better" for each pair of systems.
 
     Parameters
     ----------
     stats : (S, M, K) float64
-        Sums over segments make the score of a system.
+        Their sum over segments gives the score of a system.
     score
         Returns scores (...) of sums (..., K), higher is better.
     swaps : (R, S) float64
-        1 where a permutation leaves the two systems' segment as it is, -1 where it swaps them.
+        1 if a permutation keeps the two systems' segment, -1 if it swaps them.
     """
     segments, systems, size = stats.shape
     first, second = np.triu_indices(systems, 1)
@@ -567,7 +566,7 @@ def better_than(
 
 
 def human_better_than(data: Judged, swaps: FloatArray) -> FloatArray:
-    """Return (P,) one-sided p of people's scores, means over judgments."""
+    """Return (P,) one-sided p of human scores, means over judgments."""
     points = data.points
     stats = np.stack([points.counts * points.human, points.counts], axis=2)
     return better_than(stats, lambda sums: sums[..., 0] / np.maximum(sums[..., 1], 1e-300), swaps)
@@ -576,10 +575,10 @@ def human_better_than(data: Judged, swaps: FloatArray) -> FloatArray:
 class SoftAccuracy:
     """Soft pairwise accuracy, in two forms.
 
-    Of each two systems it compares people's p of "the first is better" with the metric's, both by
-    permutations of segments. Ours swaps the segments' statistics, so that the metric's own corpus
-    score is tested. The official code of WMT (mt-metrics-eval) adds up segment scores instead: the
-    measure `soft_pairwise_segments`. For BLEU the two are up to 0.12 apart.
+    For each pair of systems it compares the human p of "the first is better" with the metric's,
+    both by permutations of segments. Our form swaps statistics of segments, and so tests the
+    metric's own corpus score. The official code of WMT (mt-metrics-eval) adds up segment scores
+    instead: the measure `soft_pairwise_segments`. For BLEU the two are up to 0.12 apart.
     """
 
     def __init__(self, data: Judged, draws: Draws, settings: Settings, *, seed: int) -> None:
@@ -594,10 +593,7 @@ class SoftAccuracy:
     def samples(self, stats: FloatArray, score: Callable[[FloatArray], FloatArray]) -> FloatArray:
         """Return (B,) means over the pairs of systems of each sample; NaN without a pair.
 
-        Parameters
-        ----------
-        stats, score
-            Of the metric, as of `better_than`.
+        `stats` and `score` are those of `better_than`.
         """
         agreement = 1.0 - np.abs(self.human - better_than(stats, score, self.swaps))
         total = self.of_pair.sum(axis=1)
@@ -606,7 +602,7 @@ class SoftAccuracy:
 
 
 def warm_up() -> None:
-    """Run every kernel of a meta-evaluation on two systems and two segments."""
+    """Run every kernel of a meta-evaluation, on two systems and two segments, to compile it."""
     metric = registry.metric("bleu")
     stats = np.ones((2, 2, len(metric.stat_names)))
     human = np.array([[0.0, 1.0], [2.0, 0.0]])

@@ -1,9 +1,9 @@
 """Adds up correlations over bootstrap samples, all at once.
 
-A sample has each segment and each system a number of times. Sums over a sample are therefore
-products of these numbers and the terms of a sum, and all samples are a few matrix products. The
-first sample is the data itself: what is found there is the correlation, the others make its
-interval. Sums of several test sets add up to those of all of them.
+A sample has each segment and each system a number of times. A sum over a sample is therefore a
+product of these counts and the terms of the sum, and all samples are a few matrix products. The
+first sample is the data itself and gives the correlation; the others give its interval. Sums of
+several test sets add up to those of all of them.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ from portmert.tuner.evaluation.metaeval._kernels import SUMS, RowTerms, row_sums
 from portmert.tuner.evaluation.metaeval.data import Draws, Judged, MetricScores, Points
 
 _CHUNK = 1 << 22
-"""Numbers of the largest array of a chunk of samples."""
+"""Entries of the largest array of a chunk of samples."""
 _ROUNDING = 1e-12
-"""A variance of standardised scores below this is none."""
+"""A variance of standardised scores below this is 0."""
 _HALF = 9
-"""Of the numbers of `row_sums`: those that are not weighted by length."""
+"""Sums of `row_sums` that are not weighted by length."""
 
 
 @dataclass(frozen=True, eq=False)
 class PearsonSums:
-    """Holds what Pearson's r is made of, of B samples.
+    """The sums behind Pearson's r, of B samples.
 
     Parameters
     ----------
     sums : (B, 20) float64
-        Of standardised scores, see `row_sums`.
+        Sums of standardised scores, see `row_sums`.
     metric, human : (float, float)
-        Mean and standard deviation that were taken off.
+        Mean and standard deviation before scores were standardised.
     """
 
     sums: FloatArray
@@ -52,7 +52,7 @@ class PearsonSums:
 
     @classmethod
     def pooled(cls, parts: Sequence[PearsonSums]) -> PearsonSums:
-        """Return the sums of several test sets as those of one."""
+        """Return the sums over the data points of several test sets."""
         weights = np.array([part.sums[0, 0] for part in parts])
         metric, human = (
             joined_moments(weights, [getattr(part, side) for part in parts])
@@ -82,16 +82,16 @@ class PearsonSums:
         return cls(total, metric, human)
 
     def correlations(self, *, systems: int) -> dict[str, FloatArray]:
-        """Return (B,) of each correlation; of one system there are none within rows."""
+        """Return (B,) of each correlation; with one system there are none within rows."""
         found: dict[str, FloatArray] = {}
         for first, name in ((0, ""), (_HALF, "_weighted")):
             n, x, y, xx, yy, xy, in_xy, in_xx, in_yy = self.sums[:, first : first + _HALF].T
-            # Of nothing but empty references all sums are 0, and so is the correlation.
+            # If all references are empty, all sums are 0, and so is the correlation.
             n = np.maximum(n, 1e-300)
             found[f"pearson{name}"] = _correlation(
                 xy - x * y / n, xx - x * x / n, yy - y * y / n, n
             )
-            # The mean of a row is not weighted by length: of one row all lengths are the same.
+            # The mean of a row is not weighted by length: a row has one length.
             if systems > 1:
                 found[f"pearson_mean_removed{name}"] = _correlation(in_xy, in_xx, in_yy, n)
         if systems > 1:
@@ -109,13 +109,13 @@ def joined_moments(
 
 
 def _moved(own: tuple[float, float], new: tuple[float, float]) -> tuple[float, float]:
-    """Return what turns scores of one scale into those of another: factor and summand."""
+    """Return factor and summand that turn scores of one scale into those of another."""
     spread = new[1] or 1.0
     return own[1] / spread, (own[0] - new[0]) / spread
 
 
 def _share(part: FloatArray, whole: FloatArray) -> FloatArray:
-    """Return part / whole, NaN of nothing."""
+    """Return part / whole, and NaN if the whole is 0."""
     return np.where(whole > 0, part / np.where(whole > 0, whole, 1.0), np.nan)
 
 
@@ -128,7 +128,7 @@ def pearson_sums(points: Points, scores: FloatArray, draws: Draws) -> PearsonSum
     """
     metric, human = points.moments(scores), points.human_moments
     counts = points.counts
-    # What does not vary at all has an infinite scale, and becomes 0.
+    # Scores that do not vary get an infinite scale and become 0.
     x = (scores - metric[0]) / (metric[1] or np.inf)
     y = (points.human - human[0]) / (human[1] or np.inf)
     within = points.within / (human[1] ** 2 or np.inf)
@@ -158,7 +158,7 @@ def _correlation(xy: FloatArray, xx: FloatArray, yy: FloatArray, total: FloatArr
 
 
 def system_samples(data: Judged, scores: MetricScores, draws: Draws) -> dict[str, FloatArray]:
-    """Return (B,) of each agreement on systems, each sample's corpora scored anew."""
+    """Return (B,) of each agreement on systems. Corpora are scored anew for each sample."""
     segments, systems, size = scores.stats.shape
     points = data.points
     judged = draws.rows @ points.counts
@@ -181,7 +181,7 @@ def system_samples(data: Judged, scores: MetricScores, draws: Draws) -> dict[str
 
 
 def pair_sums(data: Judged, scores: MetricScores, draws: Draws, *, epsilon: float) -> FloatArray:
-    """Return (B, 5): right, wrong and all pairs, rows' accuracies with ties, and rows.
+    """Return (B, 5): right, wrong and all pairs, sum of rows' accuracies with ties, and rows.
 
     A pair counts as often as both its systems are in a sample.
 
@@ -240,7 +240,7 @@ def pair_correlations(sums: FloatArray) -> dict[str, FloatArray]:
 
 
 def standardised(scores: FloatArray, counts: FloatArray) -> FloatArray:
-    """Return scores with mean 0 and variance 1 over all judgments; zeros if all are the same."""
+    """Return scores with mean 0 and variance 1 over all judgments; zeros if all are equal."""
     total = counts.sum()
     centred = scores - (counts * scores).sum() / total
     spread = float(np.sqrt((counts * centred**2).sum() / total))
@@ -249,7 +249,7 @@ def standardised(scores: FloatArray, counts: FloatArray) -> FloatArray:
 
 
 def interval(samples: FloatArray, level: float) -> tuple[float, float] | None:
-    """Return the quantiles that a share `level` of the samples lies between; NaN are left out."""
+    """Return the two quantiles that enclose a share `level` of the samples. NaN is ignored."""
     known = samples[~np.isnan(samples)]
     if not len(known):
         return None
@@ -258,7 +258,7 @@ def interval(samples: FloatArray, level: float) -> tuple[float, float] | None:
 
 
 def row_correlations(points: Points, scores: FloatArray) -> FloatArray:
-    """Return (N,) Pearson's r within each row, over its judgments; 0 where the metric ties all."""
+    """Return (N,) Pearson's r within each row, over its judgments; 0 if the metric ties all."""
     judged = np.maximum(points.counts.sum(axis=1, keepdims=True), 1.0)
     x = scores - (points.counts * scores).sum(axis=1, keepdims=True) / judged
     mean = (points.counts * points.human).sum(axis=1, keepdims=True) / judged

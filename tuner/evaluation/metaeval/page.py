@@ -1,4 +1,4 @@
-"""Shows a meta-evaluation on its page: plain data, and charts of it."""
+"""The page of a meta-evaluation: plain data, and charts of it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from portmert.tuner.evaluation.metaeval.report import (
 )
 
 MOST_POINTS = 1000
-"""Of a scatter plot. Of more segments, evenly spaced ones are drawn."""
+"""Points of a scatter plot. If there are more segments, evenly spaced ones are drawn."""
 MOST_SCATTERED = 16
 """Metrics with scatter plots: those that agree best."""
 MOST_COLUMNS = 6

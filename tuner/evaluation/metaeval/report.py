@@ -28,9 +28,9 @@ from portmert.tuner.ground.numbers import shown_p
 from portmert.tuner.ground.tables import Table, fold
 
 _DECIMALS = 10
-"""Of numbers in JSON: what lies behind depends on how a processor adds."""
+"""Decimals of numbers in JSON. Further ones depend on the processor."""
 SCENARIO = ("system.spearman", "segment.acc_eq", "segment.pearson", "likeness.king")
-"""What tables of scenarios show, where it is known."""
+"""Measures in tables of scenarios, if they are known."""
 NAMES = {
     "system.spearman": "Spearman",
     "system.pearson": "Pearson",
@@ -53,7 +53,7 @@ NAMES = {
 
 
 def named(measure: str) -> str:
-    """Return what tables call a measure."""
+    """Return the name of a measure in tables."""
     return NAMES.get(measure) or NAMES[measure.partition(".")[2]]
 
 
@@ -157,7 +157,7 @@ def share_table(
     at_least: FloatArray,
     measure: str = "systems' Spearman correlation",
 ) -> Table:
-    """Return on which share of units each metric is better than the others, and than each."""
+    """Return the share of units on which each metric is better than the others, and than each."""
     others = ~np.eye(len(better), dtype=np.bool_)
     return Table(
         f"Share of {units} on which the {measure} is better (>) or not worse (>=) than that of "
@@ -209,7 +209,7 @@ def difference_table(labels: Sequence[str], differences: Differences) -> Table:
 
 
 def as_json(found: MetaEvaluation) -> dict[str, Any]:
-    """Return all that was found as the JSON object of `portmert metaeval --json`."""
+    """Return all results on one test set as the JSON object of `portmert metaeval --json`."""
     judged, settings = found.judged, found.settings
     document: dict[str, Any] = {
         **({"name": found.name} if found.name else {}),
@@ -263,7 +263,7 @@ def of_metrics(
 
 
 def combined_as_json(found: Combined) -> dict[str, Any]:
-    """Return all that was found on several test sets as a JSON object."""
+    """Return all results on several test sets as a JSON object."""
     labels = [one.label for one in found.parts[0].agreements]
 
     document = {
@@ -294,7 +294,7 @@ def combined_as_json(found: Combined) -> dict[str, Any]:
 
 
 def combined_tables(found: Combined) -> list[Table]:
-    """Return all tables of several test sets: those of all together, then those of each."""
+    """Return all tables of several test sets: first combined, then those of each."""
     labels = [one.label for one in found.parts[0].agreements]
     level = f"{100 * found.parts[0].settings.level:g} %"
     listed = []
@@ -413,13 +413,13 @@ def _p(value: float | None) -> str:
 # The summary.
 
 MOST_ROWS = 15
-"""Metrics of a table of the summary; `--all` has the others."""
+"""Metrics in a table of the summary. `--all` shows the others."""
 MOST_NAMED = 5
 """Metrics that a sentence names."""
 BOTH = ("system.soft_pairwise", "segment.acc_eq")
-"""What is averaged to sort metrics, as in the shared task of 2024."""
+"""Metrics are sorted by the mean of these, as in the shared task of 2024."""
 COMPARED = ("system.pairwise", "segment.acc_eq", "segment.pearson_mean_removed", "segment.pearson")
-"""What sentences say who beats whom on."""
+"""Measures by which sentences compare metrics."""
 SHOWN = (
     "system.spearman", "system.pairwise", "system.soft_pairwise", "segment.wmt10",
     "segment.acc_eq", "segment.pearson", "segment.pearson_mean_removed", "likeness.king",
@@ -435,7 +435,7 @@ _LEGEND = {
 
 
 def summary(found: MetaEvaluation) -> str:
-    """Return metrics by agreement, and what beats what beyond chance, on one test set."""
+    """Return the metrics sorted by agreement on one test set, and which beat which."""
     labels = [one.label for one in found.agreements]
     rows = [one.correlations for one in found.agreements]
     return "\n\n".join(
@@ -447,7 +447,7 @@ def summary(found: MetaEvaluation) -> str:
 
 
 def combined_summary(found: Combined) -> str:
-    """Return the same of several test sets: means over all, then groups and scenarios."""
+    """Summarise several test sets: means over all, then groups and scenarios."""
     labels = [one.label for one in found.parts[0].agreements]
     means = [column for column in found.columns if column.kind == "mean"]
     whole = means[-1] if means else None
@@ -470,7 +470,7 @@ def combined_summary(found: Combined) -> str:
 
 
 def agreement(row: Mapping[str, Estimate]) -> float | None:
-    """Return what metrics are sorted by; of one system the correlation of segments."""
+    """Return the value to sort metrics by; with one system the correlation of segments."""
     if any(name in row for name in BOTH):
         values = [row[name].value for name in BOTH if name in row]
         known = [value for value in values if value is not None]
@@ -479,12 +479,12 @@ def agreement(row: Mapping[str, Estimate]) -> float | None:
 
 
 def main_measure(rows: Sequence[Mapping[str, Estimate]]) -> str:
-    """Return the measure that metrics are compared on."""
+    """Return the measure by which metrics are compared."""
     return BOTH[1] if BOTH[1] in rows[0] else "segment.pearson"
 
 
 def by_agreement(rows: Sequence[Mapping[str, Estimate]]) -> list[int]:
-    """Return the places of metrics, those that agree best first; of equal ones the first."""
+    """Return the indices of metrics, the best agreement first. Equal ones keep their order."""
     values = [agreement(row) for row in rows]
     return sorted(
         range(len(rows)),
@@ -541,7 +541,7 @@ def _header(name: str) -> str:
 def _beaten(
     labels: Sequence[str], differences: Differences, rows: Sequence[Mapping[str, Estimate]]
 ) -> list[str]:
-    """Return what beats what, a sentence for each measure that metrics are compared on."""
+    """Return a sentence for each measure of `COMPARED`: which metrics beat which."""
     if not differences:
         return []
     return [

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
 from portmert.tuner.nbest.readers._bars import BarsReader
+from portmert.tuner.nbest.readers._base import ListFile
+
+_GLUED_ID = re.compile(rb"^([0-9]{1,9})\|\|\|", re.MULTILINE)
+"""Old versions of Moses wrote no blank behind the id."""
 
 
 @dataclass(frozen=True)
@@ -35,3 +40,8 @@ class Moses(BarsReader):
             and not row[2].startswith(("F0=", "WordScores="))
             for row in rows
         )
+
+    def as_moses(self, file: ListFile) -> tuple[bytes, str]:
+        """Return the list with a blank behind each id."""
+        glued = _GLUED_ID.match(file.data) is not None
+        return _GLUED_ID.sub(rb"\1 |||", file.data) if glued else file.data, ""

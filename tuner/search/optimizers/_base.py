@@ -1,11 +1,11 @@
-"""Defines what an optimizer is, and runs the restarts that all of them share."""
+"""The base class of optimizers, with the restarts that all of them share."""
 
 from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -13,47 +13,28 @@ from annotated_types import Ge, Gt
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as component_dataclass
 
-from portmert.metrics._base import FloatArray, IntArray
+from portmert.metrics._base import FloatArray
 from portmert.tuner.executors.team import Team, Threads
 from portmert.tuner.ground import streams
 from portmert.tuner.search.constraints import Bounds
 from portmert.tuner.search.problem import TuningProblem
-
-
-@dataclass(frozen=True)
-class Unseen:
-    """Estimates what weights are worth on segments that they were not found on.
-
-    Parameters
-    ----------
-    value : float
-        The objective.
-    error : float
-        Its standard error.
-    rows : (S,) int64
-        The hypothesis that was chosen for each segment while it was held out, as a row of the
-        statistics.
-    """
-
-    value: float
-    error: float
-    rows: IntArray = field(compare=False)
+from portmert.tuner.search.unseen import Unseen, typical
 
 
 @dataclass(frozen=True)
 class Found:
-    """Holds what one search found.
+    """The result of one search.
 
     Parameters
     ----------
     weights : (F,) float64
-        Or (F + P,) where the problem has P sparse features.
+        (F + P,) if the problem has P sparse features.
     value : float
         The objective at `weights`, from scratch, less the prior's penalty.
     line_searches : int
-        0 where the optimizer makes none.
+        0 if the optimizer makes none.
     unseen : Unseen or None
-        Of optimizers that hold segments out.
+        The estimate for unseen text, if the optimizer holds segments out.
     """
 
     weights: FloatArray
@@ -62,19 +43,24 @@ class Found:
     unseen: Unseen | None = None
 
     def worth(self) -> float:
-        """Return what makes one search's end better than another's."""
+        """Return the value by which results of several searches are compared.
+
+        It is the estimate for unseen text where there is one.
+        """
         return self.value if self.unseen is None else self.unseen.value
 
 
 @dataclass(frozen=True)
 class Outcome(Found):
-    """Holds what an optimizer found: its best restart, with the line searches of all of them.
+    """The result of an optimizer: its best restart, with the line searches of all restarts.
+
+    `unseen` is not the highest estimate of all restarts but the middle one, see `typical`.
 
     Parameters
     ----------
     restarts : tuple of float
-        The value of the end of each restart. The highest won, or the one with the highest estimate
-        for unseen segments where there are estimates; of equal ones the first.
+        The value where each restart ended. The restart of the highest value won, or that of the
+        highest estimate for unseen text if there are estimates; of equal ones the first.
     cpu_seconds : float
         Processor time of all restarts together.
     """
@@ -85,13 +71,13 @@ class Outcome(Found):
 
 @component_dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
 class Optimizer(ABC):
-    """Searches for the weights of highest objective; its fields are the keys of [optimizer].
+    """Search for the weights of highest objective; the fields are the keys of [optimizer].
 
     Parameters
     ----------
     restarts : int
-        Independent searches; the best end wins (Moses' default is 20). The first begin at the
-        starts given, the others at a start perturbed by noise of `spread` times its length.
+        Independent searches; the best one wins (Moses' default is 20). The first begin at the
+        starts given, the others at a start plus noise of `spread` times its length.
     spread : float
         See `restarts`.
     """
@@ -100,12 +86,12 @@ class Optimizer(ABC):
     spread: Annotated[float, Gt(0)] = 0.5
 
     sparse: ClassVar[bool] = False
-    """Whether weights of sparse features are searched; else they stay as they are."""
+    """Whether weights of sparse features are searched. If not, they stay as they are."""
     reads_all: ClassVar[bool] = False
-    """Whether the statistics of all hypotheses are read, not only of those that win somewhere."""
+    """Whether the statistics of all hypotheses are read, or only of those that win somewhere."""
     holds_out: ClassVar[bool] = False
-    """Whether segments are held out to estimate what weights are worth on unseen text. The start
-    weights should then not have been found on these segments."""
+    """Whether segments are held out, to estimate the score on unseen text. The start weights
+    should then not have been found on these segments."""
 
     @classmethod
     def name(cls) -> str:
@@ -118,7 +104,7 @@ class Optimizer(ABC):
     ) -> Found:
         """Search from one start, which lies inside the bounds and is not modified.
 
-        What is found is never worse than the start.
+        The result is never worse than the start.
         """
 
     def optimize(
@@ -132,10 +118,10 @@ class Optimizer(ABC):
         team: Team | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> Outcome:
-        """Search from each start, `restarts` times in all or once from each start if that is more.
+        """Search from each start: `restarts` times in all, at least once from each.
 
-        The result depends on the seed, never on the number of threads or workers: restart r draws
-        from its own stream and the results are compared in order.
+        The result depends on the seed and never on the number of threads or workers: each restart
+        draws from its own stream, and the results are compared in order.
 
         Parameters
         ----------
@@ -144,8 +130,8 @@ class Optimizer(ABC):
         threads : int
             Restarts that run at once.
         team : Team, optional
-            Where it is a cluster, restarts are sent there if they are more than threads and the
-            problem can travel.
+            If it is a cluster, restarts are sent there, provided that there are more of them than
+            threads and that the problem can travel.
         progress : callable, optional
             Called as progress(restarts done, restarts in all), first with 0, from this thread.
         """
@@ -158,13 +144,15 @@ class Optimizer(ABC):
         if progress is not None:
             progress(0, count)
         done = dict(team.run(_restart, tasks, progress=progress, named="restart {}".format))
-        ends, seconds = zip(*(done[restart] for restart in range(count)), strict=True)
+        ends, seconds, no_scores = zip(*(done[restart] for restart in range(count)), strict=True)
+        problem.stats.has_no_score |= any(no_scores)
         best = max(ends, key=Found.worth)  # of equal ones the first
+        estimates = [found.unseen for found in ends if found.unseen is not None]
         return Outcome(
             best.weights,
             best.value,
             sum(found.line_searches for found in ends),
-            best.unseen,
+            typical(estimates, problem.stats, problem.metric) if estimates else None,
             tuple(found.value for found in ends),
             sum(seconds),
         )
@@ -177,8 +165,17 @@ def _restart(
     bounds: Bounds,
     seed: int,
     restart: int,
-) -> tuple[Found, float]:
-    """Make one restart; return what it found and how many seconds of a processor it took."""
+) -> tuple[Found, float, bool]:
+    """Make one restart.
+
+    Returns
+    -------
+    found : Found
+    seconds : float
+        Processor time.
+    has_no_score : bool
+        See `StatTable`; what a worker notes there does not come back by itself.
+    """
     rng, dense = streams.restart(seed, restart), len(problem.features)
     weights = starts[restart % len(starts)]
     if restart >= len(starts):
@@ -188,4 +185,4 @@ def _restart(
         weights[:dense] += optimizer.spread * length / dense**0.5 * noise
     begin = time.thread_time()
     found = optimizer.search(problem, bounds.clip(weights), bounds, rng)
-    return found, time.thread_time() - begin
+    return found, time.thread_time() - begin, problem.stats.has_no_score

@@ -1,24 +1,170 @@
-"""Holds what the optimizers share that climb by exact line searches."""
+"""Climb by exact line searches: the moves that several optimizers share."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
 from annotated_types import Ge, Lt
-from pydantic.dataclasses import dataclass
+from pydantic.dataclasses import dataclass as component_dataclass
 
-from portmert.metrics._base import FloatArray
-from portmert.tuner.search.climb import Climb
+from portmert.metrics._base import FloatArray, IntArray
 from portmert.tuner.search.constraints import Bounds
+from portmert.tuner.search.line_search import LinePoint, LineSearch
 from portmert.tuner.search.optimizers._base import Found, Optimizer
 from portmert.tuner.search.problem import TuningProblem
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
+class Stand:
+    """A place on the way: weights (F,), model scores (H,) of the problem, objective."""
+
+    weights: FloatArray
+    scores: FloatArray
+    value: float
+
+
+class Climb:
+    """Current weights with their model scores and objective, and the best weights seen so far.
+
+    The objective is always counted from scratch: that of the best hypotheses under the current
+    model scores, less the penalty of the prior. A line search's promise is not relied upon.
+
+    Parameters
+    ----------
+    problem : TuningProblem
+    weights : (F,) float64
+        Where to start; inside the bounds. Not modified.
+    bounds : Bounds
+    tolerance : float
+        A line search's gain counts if it is larger than this share of the objective's size.
+    smooth : float
+        See `LineSearch`.
+    """
+
+    def __init__(
+        self,
+        problem: TuningProblem,
+        weights: FloatArray,
+        bounds: Bounds,
+        *,
+        tolerance: float,
+        smooth: float = 0.0,
+    ) -> None:
+        self.whole = problem
+        self.bounds = bounds
+        self.tolerance = tolerance
+        self.smooth = smooth
+        self.problem = problem
+        self._ball: tuple[FloatArray, float] | None = None
+        self._line = LineSearch(problem, bounds.lower, bounds.upper, smooth=smooth)
+        self._searched = 0
+        self.go(weights)
+        self.best_weights, self.best_value = weights, self.value
+
+    @property
+    def features(self) -> int:
+        """F, the number of weights."""
+        return len(self.whole.features)
+
+    @property
+    def line_searches(self) -> int:
+        """Number of line searches so far."""
+        return self._searched + self._line.count
+
+    def go(self, weights: FloatArray) -> None:
+        """Make `weights` the current ones."""
+        self.weights = weights
+        self.scores = self.problem.model_scores(weights)
+        self.value = self.problem.value(self.scores) - self.problem.penalty(weights)
+
+    def stand(self) -> Stand:
+        """Return where the climb is, for `return_to`."""
+        return Stand(self.weights, self.scores, self.value)
+
+    def return_to(self, stand: Stand) -> None:
+        """Go back to a place of the climb since the last `focus` or `widen`."""
+        self.weights, self.scores, self.value = stand.weights, stand.scores, stand.value
+
+    def keep(self) -> None:
+        """Remember the current weights if they are better than the best so far."""
+        if self.value > self.best_value:
+            self.best_weights, self.best_value = self.weights, self.value
+
+    def length(self, change: FloatArray) -> float:
+        """Return the length of a change of weights, each measured by its feature's spread."""
+        return float(np.linalg.norm(change * self.whole.spread))
+
+    def focus(self, radius: float) -> None:
+        """Leave out the hypotheses that cannot win within `radius` of the weights.
+
+        Moves are exact within that ball and do not leave it, until `focus` or `widen` is called.
+        """
+        self._set_problem(self.whole.within(self.weights, radius), (self.weights, radius))
+
+    def widen(self) -> None:
+        """Search the whole problem again."""
+        if self.problem is not self.whole:
+            self._set_problem(self.whole, None)
+
+    def inside(self, weights: FloatArray, *, share: float) -> bool:
+        """Whether weights lie within a share of the radius of `focus`; False without one."""
+        if self._ball is None:
+            return False
+        center, radius = self._ball
+        return self.length(weights - center) <= share * radius
+
+    def look_along(self, feature: int) -> LinePoint | None:
+        """Search along one feature's weight without moving."""
+        return self._line.search(
+            self.weights, self.scores, np.array([feature]), np.ones(1), self._ball
+        )
+
+    def move_along(self, feature: int) -> float:
+        """Move along one feature's weight; see `move`."""
+        return self.move(np.array([feature]), np.ones(1))
+
+    def move_randomly(self, rng: np.random.Generator) -> float:
+        """Move along a random direction, each feature scaled by its spread; see `move`."""
+        return self.move(
+            self.whole.all_columns, rng.normal(size=self.features) / self.whole.spread
+        )
+
+    def move(self, columns: IntArray, direction: FloatArray) -> float:
+        """Search along a direction; go to the best step if that is a gain. Return the gain."""
+        point = self._line.search(self.weights, self.scores, columns, direction, self._ball)
+        if point is None or point.value <= self._least():
+            return 0.0
+        weights = self.weights.copy()
+        weights[columns] += point.step * direction
+        weights = self.bounds.clip(weights)  # for rounding at the bounds
+        scores = point.step * self._line.slopes
+        scores += self.scores
+        value: float = self.problem.value(scores) - self.problem.penalty(weights)
+        if value <= self.value:  # the interval was narrower than rounding
+            return 0.0
+        gain: float = value - self.value
+        self.weights, self.scores, self.value = weights, scores, value
+        return gain
+
+    def _least(self) -> float:
+        """Return what a line search must promise more than."""
+        is_finite = np.isfinite(self.value)
+        return self.value + (self.tolerance * abs(self.value) if is_finite else 0.0)
+
+    def _set_problem(self, problem: TuningProblem, ball: tuple[FloatArray, float] | None) -> None:
+        self._searched += self._line.count
+        self.problem = problem
+        self._ball = ball
+        self._line = LineSearch(problem, self.bounds.lower, self.bounds.upper, smooth=self.smooth)
+        self.go(self.weights)
+
+
+@component_dataclass(frozen=True)
 class ExactSearch(Optimizer):
-    """Climbs by exact line searches.
+    """Climb by exact line searches.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Sums what is expected under a softmax of model scores, and takes the steps of MIRA; compiled."""
+"""Compiled loops: statistics expected under a softmax of model scores, and the steps of MIRA."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from portmert.metrics._base import FloatArray, IntArray
 from portmert.metrics.kernels.compiled import kernel
 
 
-class Lists(NamedTuple):
-    """Holds the features of H hypotheses in S segments.
+class FeatureRows(NamedTuple):
+    """Features of H hypotheses in S segments, row by row.
+
+    A kernel takes them as one argument.
 
     Parameters
     ----------
@@ -33,7 +35,7 @@ class Lists(NamedTuple):
 
 @kernel
 def mira(
-    lists: Lists,
+    lists: FeatureRows,
     segments: IntArray,
     worth: FloatArray,
     limits: tuple[FloatArray, FloatArray, float],
@@ -41,13 +43,13 @@ def mira(
     numbers: FloatArray,
     late: FloatArray,
 ) -> IntArray:
-    """Move numbers until hope beats fear by what it is worth more, segment after segment.
+    """Move weights, segment after segment, until hope beats fear by the difference in worth.
 
     Of equal hypotheses the first is hope or fear.
 
     Parameters
     ----------
-    lists : Lists
+    lists : FeatureRows
     segments : (n,) int64
     worth : (m,) float64
         Of the hypotheses of these segments, in their order.

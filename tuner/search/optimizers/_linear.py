@@ -1,34 +1,38 @@
-"""Turns weights into numbers of comparable size, for optimizers with slopes."""
+"""Weights of comparable size and the worth of a hypothesis, for optimizers that learn."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray
+from portmert.tuner.executors.team import raise_if_cancelled
 from portmert.tuner.ground.mapped import empty_beside, release, segment_blocks
 from portmert.tuner.search.constraints import Bounds
 from portmert.tuner.search.line_search import LineSearch
 from portmert.tuner.search.optimizers._base import Found
-from portmert.tuner.search.problem import TuningProblem, within_segment_spread
+from portmert.tuner.search.problem import TuningProblem, finite, within_segment_spread
 
 SMALLEST_SHARE = 1e-6
-"""Least number that stands for the part of the model scores that is not searched."""
+"""Smallest scaled weight of the part of the model scores that is not searched."""
 
 _ROWS = 1 << 12
 """Hypotheses whose values are turned from columns into rows at once."""
+_SCORED = 1 << 14
+"""Hypotheses that are scored at once."""
 
 
 class Linear:
-    """Holds what a problem's model scores are as a function of numbers x.
+    """A problem's model scores as a linear function of scaled weights x.
 
-    The numbers are the weights times each feature's spread, so that all dense ones are of
-    comparable effect; the weights of sparse features as they are; and, where part of the model
-    scores is not searched, one number for that part. As only the direction of weights chooses
-    hypotheses, any positive multiple of x stands for the same weights: it is scaled so that the
-    part not searched has weight 1, or else the weights add up to what those of the start do.
+    x has three parts. A dense feature's weight is multiplied by the feature's spread, so that all
+    of them are of comparable effect. A sparse feature's weight stays as it is. If part of the
+    model scores is not searched, one more number stands for that part. Only the direction of
+    weights chooses hypotheses, so any positive multiple of x stands for the same weights. It is
+    scaled so that the part not searched has weight 1; without such a part the absolute weights
+    add up to what those of the start do.
 
-    Sums are in an order of their own, not in that of a matrix library, so that they do not depend
-    on its number of threads.
+    The order of sums is our own and not a matrix library's, so that results do not depend on its
+    number of threads.
 
     Parameters
     ----------
@@ -36,14 +40,15 @@ class Linear:
     start : (F + P,) float64
         Weights to start from.
     bounds : Bounds
-        Of the weights. Signs are kept while searching, other bounds by moving what is found.
+        Of the weights. Signs are kept while searching. Other bounds are kept by clipping the
+        result.
 
     Attributes
     ----------
     start : (X,) float64
-        The numbers of the start weights.
+        The scaled start weights.
     lower, upper : (X,) float64
-        Bounds of the numbers: 0 or infinite.
+        Bounds of the scaled weights: 0 or infinite.
     """
 
     def __init__(self, problem: TuningProblem, start: FloatArray, bounds: Bounds) -> None:
@@ -69,7 +74,7 @@ class Linear:
         self._size = float(np.abs(start).sum()) or 1.0
 
     def _matrix(self) -> FloatArray:
-        """Return the (H, D) values that each unit of a number adds to the model scores."""
+        """Return (H, D): what each unit of a scaled weight adds to the model scores."""
         problem = self.problem
         matrix = empty_beside(
             problem.features, (problem.size, self._dense + bool(self._fixed_spread))
@@ -85,11 +90,11 @@ class Linear:
 
     @property
     def columns(self) -> int:
-        """Number of columns of `matrix`, dense features and the part not searched."""
+        """Number of columns of `matrix`: dense features, then the part not searched."""
         return int(self.matrix.shape[1])
 
     def scores(self, numbers: FloatArray) -> FloatArray:
-        """Return the (H,) model scores under (X,) numbers."""
+        """Return the (H,) model scores under (X,) scaled weights."""
         scores, offsets = np.empty(len(self.matrix)), self.problem.offsets
         for first, last in segment_blocks(offsets, self.matrix):
             rows = slice(offsets[first], offsets[last])
@@ -99,15 +104,15 @@ class Linear:
         return scores
 
     def searched(self, numbers: FloatArray) -> FloatArray:
-        """Return the numbers of the weights (F + P,), without that of the part not searched."""
+        """Return (F + P,) of (X,) scaled weights: all but the part not searched."""
         return np.delete(numbers, self._dense) if self._fixed_spread else numbers
 
     def by_weight(self, values: FloatArray) -> FloatArray:
-        """Add the number of the part not searched to values for each weight (F + P,): 0."""
+        """Return (X,) of (F + P,) values, 0 for the part not searched."""
         return np.insert(values, self._dense, 0.0) if self._fixed_spread else values
 
     def weights(self, numbers: FloatArray) -> FloatArray:
-        """Return the weights (F + P,) that (X,) numbers stand for, inside the bounds."""
+        """Return the weights (F + P,), inside the bounds, of (X,) scaled ones."""
         weights = numbers.copy()
         weights[: self._dense] /= self.problem.spread
         if self._fixed_spread:
@@ -115,13 +120,13 @@ class Linear:
             weights = np.delete(weights, self._dense) / scale
         else:
             size = float(np.abs(weights).sum())
-            if size == 0:  # weights of 0 choose whatever stands first: no choice at all
+            if size == 0:  # weights of 0 choose nothing: all model scores are equal
                 return self._start
             weights *= self._size / size
         return self.bounds.clip(weights)
 
     def scaled(self, numbers: FloatArray, spread: float) -> FloatArray:
-        """Return a multiple of the numbers under which model scores have this spread.
+        """Return a multiple of scaled weights under which model scores have this spread.
 
         The spread is the root mean square deviation from the segment's mean.
         """
@@ -132,7 +137,9 @@ class Linear:
 
 def best_of(problem: TuningProblem, candidates: list[FloatArray]) -> Found:
     """Return the candidate weights of the highest goal; of equal ones the first."""
-    goals = [problem.goal(weights) for weights in candidates]
+    goals = [
+        problem.goal(weights) if np.isfinite(weights).all() else -np.inf for weights in candidates
+    ]
     best = int(np.argmax(goals))
     return Found(candidates[best], goals[best])
 
@@ -159,13 +166,60 @@ def best_between(problem: TuningProblem, begin: FloatArray, end: FloatArray) -> 
         columns: IntArray = np.arange(len(begin))
         penalties, _ = problem.prior.along(begin, columns, change, middles)
         values = values - penalties
+    values = np.where(steps[1:] > steps[:-1], values, -np.inf)
     step = float(middles[int(np.argmax(values))])
     return begin + step * change
 
 
 def pulled(problem: TuningProblem, start: FloatArray, found: FloatArray) -> list[FloatArray]:
-    """Return, where there is a prior, the best weights on the way from `start` to `found`.
+    """Return the best weights between `start` and `found` if there is a prior, else nothing.
 
     For optimizers whose own loss knows nothing of the prior.
     """
     return [] if problem.prior is None else [best_between(problem, start, found)]
+
+
+def gains(
+    problem: TuningProblem, stats: FloatArray, background: FloatArray, segments: float
+) -> FloatArray:
+    """Return (n,): the objective of each hypothesis together with a background corpus.
+
+    Most metrics say little about one segment alone: a BLEU without a matching 4-gram is 0, and a
+    penalty of one short segment ignores that the others are long enough. So each hypothesis is
+    scored as one more segment of a background corpus (Chiang et al., EMNLP 2008). The score is
+    multiplied by the number of segments: differences then have the size of those of segment
+    scores, whatever the size of the background. All values are finite.
+
+    Parameters
+    ----------
+    stats : (n, K) float64
+        Statistics of n hypotheses.
+    background : (K,) float64
+        Summed statistics of the background corpus.
+    segments : float
+        How many segments it counts as.
+    """
+    found = np.empty(len(stats))
+    for begin in range(0, len(stats), _SCORED):
+        rows = slice(begin, begin + _SCORED)
+        raise_if_cancelled()
+        found[rows] = finite(problem.objective(background + stats[rows]))
+        release(stats)
+    found *= segments + 1.0
+    return found
+
+
+def background_of(problem: TuningProblem, weights: FloatArray, segments: float) -> FloatArray:
+    """Return (K,): the statistics of the best hypotheses under weights, as so many segments."""
+    total = problem.total(problem.winners(weights))
+    return total * (segments / (len(problem.offsets) - 1))
+
+
+def all_stats(problem: TuningProblem) -> FloatArray:
+    """Return the (H, K) statistics of every hypothesis, mapped if the features are."""
+    rows = problem.rows_of(np.arange(problem.size))
+    stats = empty_beside(problem.features, (problem.size, problem.stats.rows.shape[1]))
+    for begin in range(0, problem.size, _SCORED):
+        stats[begin : begin + _SCORED] = problem.stats.take(rows[begin : begin + _SCORED])
+        release(stats)
+    return stats

@@ -1,8 +1,7 @@
-"""Searches for the weights of highest score on segments that were held out: the default."""
+"""Search for the weights of highest score on held-out segments: the default."""
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from typing import Annotated, ClassVar
 
@@ -14,19 +13,13 @@ from pydantic.dataclasses import dataclass
 from portmert.metrics._base import FloatArray, IntArray, offsets_of, rows_taken
 from portmert.tuner.search._kernels import best_hypotheses
 from portmert.tuner.search.constraints import Bounds
-from portmert.tuner.search.optimizers._base import Found, Optimizer, Unseen
+from portmert.tuner.search.optimizers._base import Found, Optimizer
 from portmert.tuner.search.optimizers._linear import Linear
-from portmert.tuner.search.optimizers._mira import Lists, Mira
-from portmert.tuner.search.optimizers._risk import Risk
 from portmert.tuner.search.optimizers.coordinate import Coordinate
+from portmert.tuner.search.optimizers.kbmira import Mira, MiraLists
+from portmert.tuner.search.optimizers.min_risk import Risk
 from portmert.tuner.search.problem import TuningProblem, within_segment_spread
-
-RESAMPLES = 200
-"""Bootstrap samples of the segments that a standard error is the deviation over."""
-
-SHARES = (1.0, 0.75, 0.5, 0.25)
-"""How much of what was learnt goes into a mixture with the start weights; 0 is always tried, and
-the largest preferred."""
+from portmert.tuner.search.unseen import SHARES, Unseen, blends_of, choose, judged, samples
 
 SCALES = (1.0, 2.0, 4.0)
 """Sharpness of the stages of minimum risk, see `min-risk`."""
@@ -37,47 +30,46 @@ L2 = 1e-5
 
 @dataclass(frozen=True)
 class Bagged(Optimizer):
-    """Averages weights learnt in three ways from parts of the segments, drawn towards the start.
+    """Average weights learnt in three ways from parts of the segments, drawn towards the start.
 
-    The segments are dealt into `folds`; each fold is held out once while three searches learn from
-    the others, from a thinned list of each segment: the steps of `kbmira`, for few epochs, the
-    descent of `min-risk`, of few iterations, and one climb of `coordinate`. The means of all these
-    weights, scaled to equal spread of the model scores, are less at the mercy of single segments,
-    of their order and of single hypotheses than any of them; and the searches err in different
-    ways.
+    The segments are dealt into `folds`. Each fold is held out once, while three searches learn
+    from the others, from a thinned list of each segment: the steps of `kbmira`, for few epochs,
+    the descent of `min-risk`, of few iterations, and one climb of `coordinate`. All these weights
+    are scaled to equal spread of the model scores and averaged. The means depend less on single
+    segments, on their order and on single hypotheses than each of the weights; and the searches
+    err in different ways.
 
-    Then they are mixed with each other and with the start weights, which they may be no better
-    than, in shares from none to all. Each run chooses hypotheses for the segments that were held
-    out from it, with every mixture of one, two or all three searches in equal parts. These
-    mixtures are averaged, each by how well the segments held out score with it, exp(-d) where it
-    is d standard errors of the difference below the best one. Of the shares with which the best
-    one scores higher than the start weights, and not clearly below its best share, by no more than
-    one standard error of the difference, the largest is taken. If there is none, the start weights
-    are the result. Standard errors are from bootstrap samples of segments.
+    Then mixtures are made of one, two or all three searches, in equal parts, and of the start
+    weights, in shares from none to all. Each run chooses hypotheses with every mixture for the
+    segments that were held out from it. The mixtures are averaged; one that scores d standard
+    errors of the difference below the best one on the segments held out counts exp(-d). Among the
+    shares with which the best mixture beats the start weights and that lie within one standard
+    error of its best share, the largest is taken. If there is none, the result is the start
+    weights. Standard errors are from bootstrap samples of segments.
 
-    The estimate for unseen text is the score of the segments held out when those of each fold take
-    the mixture that the other folds choose: no segment has a say in what judges it.
+    The estimate for unseen text is the score of the segments held out when each fold takes the
+    mixture that the other folds choose: no segment has a say in the choice that it judges.
 
     Weights that score lower on the given lists than the start's are not returned either.
-    Searches weights of sparse features too.
+    Weights of sparse features are searched too.
 
     Parameters
     ----------
     restarts, spread
         See `Optimizer`; one start is enough.
     folds
-        How many parts the segments are dealt into, at random.
+        Number of parts that the segments are dealt into, at random.
     epochs
         Passes over the segments of each run of MIRA.
     c
         The largest step, see `kbmira`.
     iterations
-        L-BFGS iterations of each stage of minimum risk; 0: learn by MIRA alone. Where there are
-        sparse features, which it does not search, the climb is left out.
+        L-BFGS iterations of each stage of minimum risk; with 0 only MIRA learns. The climb is left
+        out if there are sparse features, which it does not search.
     longest
-        Hypotheses of a segment that a run learns from, evenly out of the whole list: other ones
-        in each run, unless statistics are computed on demand. The climb learns from half as many.
-        Choosing is always from all.
+        Hypotheses of a segment that a run learns from, evenly out of the whole list. Each run has
+        other ones, unless statistics are computed on demand. The climb learns from half as many.
+        The choice is always from all hypotheses.
     """
 
     restarts: Annotated[int, Ge(1)] = 1
@@ -95,12 +87,18 @@ class Bagged(Optimizer):
     ) -> Found:
         """Learn with each fold held out."""
         fold_of = rng.permutation(len(problem.offsets) - 1) % self.folds
-        counts = _samples(len(fold_of), int(rng.integers(2**63)))
+        sample_seed = int(rng.integers(2**63))
+        counts = samples(len(fold_of), sample_seed)
+
+        def unseen(chosen: IntArray) -> Unseen:
+            rows = problem.rows_of(chosen)
+            return judged(problem.stats, problem.metric, rows, fold_of, sample_seed)
+
         at_start = problem.goal(start)
         held_out = problem.winners(start)
         if len(fold_of) > 1:
             from_start, start_scores = _scaled(problem, start)
-            blends = _blends(self._searches(problem))
+            blends = blends_of(self._searches(problem))
             mixtures = [share * blend for share in SHARES for blend in blends]
             chosen = np.tile(held_out, (1 + len(mixtures), 1))
             penalties = np.zeros(len(chosen))
@@ -121,16 +119,19 @@ class Bagged(Optimizer):
                     chosen[row, is_out] = at[best_hypotheses(mixed, offsets)]
                     weights = _unscaled(_mixture(parts, from_start, found))
                     penalties[row] += problem.penalty(weights) * float(is_out.mean())
-            parts, by_others = _choose(problem, chosen, penalties, blends, fold_of, counts)
+            rows = problem.rows_of(chosen.ravel()).reshape(chosen.shape)
+            parts, by_others = choose(
+                problem.stats, problem.metric, rows, penalties, blends, fold_of, counts
+            )
             mean: FloatArray = np.mean(learnt, axis=0)
             weights = bounds.clip(_unscaled(_mixture(parts, from_start, mean)))
             value = problem.goal(weights)
+            for fold, (others, found) in enumerate(zip(by_others, learnt, strict=True)):
+                winners = problem.winners(_unscaled(_mixture(others, from_start, found)))
+                held_out[fold_of == fold] = winners[fold_of == fold]
             if parts.any() and value > at_start:
-                for fold, (others, found) in enumerate(zip(by_others, learnt, strict=True)):
-                    winners = problem.winners(_unscaled(_mixture(others, from_start, found)))
-                    held_out[fold_of == fold] = winners[fold_of == fold]
-                return Found(weights, value, unseen=_worth(problem, held_out, counts))
-        return Found(start, at_start, unseen=_worth(problem, held_out, counts))
+                return Found(weights, value, unseen=unseen(held_out))
+        return Found(start, at_start, unseen=unseen(held_out))
 
     def _searches(self, problem: TuningProblem) -> int:
         """Return how many searches learn: the climb searches no sparse features."""
@@ -145,24 +146,29 @@ class Bagged(Optimizer):
         rng: np.random.Generator,
     ) -> Iterator[list[FloatArray]]:
         """Yield the weights that the searches learn with each fold held out."""
-        lists: Lists | None = None
+        lists: MiraLists | None = None
         is_whole = bool(np.diff(problem.offsets).max(initial=0) <= self.longest)
         for fold in range(fold_of.max() + 1):
             if lists is None or not (is_whole or problem.stats.is_lazy):
                 lists = None  # the memory of the last ones
-                lists = Lists(
-                    Linear(self._thinned(problem, fold, self.longest), start, bounds), start
+                lists = MiraLists(
+                    Linear(
+                        thinned(problem, self.longest, part=fold, parts=self.folds), start, bounds
+                    ),
+                    start,
                 )
             learnt = self._learn(lists, fold_of != fold, rng)
             if self._searches(problem) > len(learnt):
-                half = self._thinned(lists.linear.problem, fold, max(self.longest // 2, 2))
+                half = thinned(
+                    lists.linear.problem, max(self.longest // 2, 2), part=fold, parts=self.folds
+                )
                 at, offsets = rows_taken(half.offsets, np.flatnonzero(fold_of != fold))
                 climb = Coordinate().search(half.take(at, offsets), start, bounds, rng)
                 learnt.append(climb.weights)
             yield learnt
 
     def _learn(
-        self, lists: Lists, is_learnt: NDArray[np.bool_], rng: np.random.Generator
+        self, lists: MiraLists, is_learnt: NDArray[np.bool_], rng: np.random.Generator
     ) -> list[FloatArray]:
         """Return the weights that MIRA, and minimum risk, learn from some segments."""
         linear = lists.linear
@@ -178,20 +184,21 @@ class Bagged(Optimizer):
             found.append(linear.weights(last))
         return found
 
-    def _thinned(self, problem: TuningProblem, part: int, longest: int) -> TuningProblem:
-        """Return the problem with at most `longest` hypotheses a segment, evenly out of the list.
 
-        Each of `folds` parts of it begins a little later.
-        """
-        lengths = np.diff(problem.offsets)
-        kept = np.minimum(lengths, longest)
-        if (kept == lengths).all():
-            return problem
-        offsets = offsets_of(kept)
-        number = np.arange(offsets[-1]) - np.repeat(offsets[:-1], kept)
-        at = (number * self.folds + part) * np.repeat(lengths, kept)
-        at //= np.repeat(kept, kept) * self.folds
-        return problem.take(np.repeat(problem.offsets[:-1], kept) + at, offsets)
+def thinned(problem: TuningProblem, longest: int, *, part: int, parts: int) -> TuningProblem:
+    """Return the problem with at most `longest` hypotheses a segment, evenly out of the list.
+
+    Each of `parts` parts of the list begins a little later than the one before.
+    """
+    lengths = np.diff(problem.offsets)
+    kept = np.minimum(lengths, longest)
+    if (kept == lengths).all():
+        return problem
+    offsets = offsets_of(kept)
+    number = np.arange(offsets[-1]) - np.repeat(offsets[:-1], kept)
+    at = (number * parts + part) * np.repeat(lengths, kept)
+    at //= np.repeat(kept, kept) * parts
+    return problem.take(np.repeat(problem.offsets[:-1], kept) + at, offsets)
 
 
 def _scaled(problem: TuningProblem, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -200,13 +207,6 @@ def _scaled(problem: TuningProblem, weights: FloatArray) -> tuple[FloatArray, Fl
     spread = float(within_segment_spread(scores[np.newaxis], problem.offsets)[0])
     scores /= spread
     return np.append(weights, 1.0) / spread, scores
-
-
-def _blends(searches: int) -> FloatArray:
-    """Return (B, L) parts of searches, of each, each two and so on, equal and 1 in all."""
-    sets = np.array(list(itertools.product((0.0, 1.0), repeat=searches))[1:])
-    blends: FloatArray = sets / sets.sum(axis=1, keepdims=True)
-    return blends
 
 
 def _mixture(parts: FloatArray, start: FloatArray, learnt: FloatArray) -> FloatArray:
@@ -220,78 +220,3 @@ def _unscaled(numbers: FloatArray) -> FloatArray:
     """Return the weights of scaled ones; what is not searched has weight 1 again."""
     weights: FloatArray = numbers[:-1] / numbers[-1]
     return weights
-
-
-def _samples(segments: int, seed: int) -> FloatArray:
-    """Return (1 + RESAMPLES, S) counts of segments: in the text, once each, and in samples."""
-    drawn = np.random.default_rng(seed).multinomial(
-        segments, np.full(segments, 1 / segments), size=RESAMPLES
-    )
-    return np.vstack([np.ones(segments), drawn])
-
-
-def _worth(problem: TuningProblem, chosen: IntArray, counts: FloatArray) -> Unseen:
-    """Return what (S,) hypotheses are worth."""
-    rows = problem.rows_of(chosen)
-    worth = problem.objective(np.einsum("ns,sk->nk", counts, problem.stats.take(rows)))
-    return Unseen(float(worth[0]), float(np.std(worth[1:], ddof=1)), rows)
-
-
-def _choose(
-    problem: TuningProblem,
-    chosen: IntArray,
-    penalties: FloatArray,
-    blends: FloatArray,
-    fold_of: IntArray,
-    counts: FloatArray,
-) -> tuple[FloatArray, list[FloatArray]]:
-    """Return the parts of searches to believe in, and those that the others of each fold choose.
-
-    Parameters
-    ----------
-    chosen : (1 + SHARES * B, S) int64
-        Hypotheses: of the start, then of each share of each blend.
-    penalties : (1 + SHARES * B,) float64
-    blends : (B, L) float64
-    """
-    rows = problem.rows_of(chosen.ravel())
-    stats = problem.stats.take(rows).reshape(*chosen.shape, -1)
-    folds = [fold_of == fold for fold in range(fold_of.max() + 1)]
-    sums = np.stack([np.einsum("ns,rsk->nrk", counts[:, at], stats[:, at]) for at in folds])
-    counted = np.vstack([np.ones(len(sums)), 1 - np.eye(len(sums))])  # all, then without each
-    drawn = np.stack([counts[:, at].sum(axis=1) for at in folds])
-    whole, *others = [
-        _parts(problem.objective(_text_if_empty(some, sums, drawn)), penalties, blends)
-        for some in counted
-    ]
-    return whole, others
-
-
-def _text_if_empty(some: FloatArray, sums: FloatArray, drawn: FloatArray) -> FloatArray:
-    """Return sums (1 + RESAMPLES, n, K) over some folds: the text's for a sample without any."""
-    total: FloatArray = np.einsum("f,fnrk->nrk", some, sums)
-    total[some @ drawn == 0] = total[0]
-    return total
-
-
-def _parts(worths: FloatArray, penalties: FloatArray, blends: FloatArray) -> FloatArray:
-    """Return the (L,) parts of searches to believe in, all 0 for the start.
-
-    Parameters
-    ----------
-    worths : (1 + RESAMPLES, 1 + SHARES * B) float64
-        Objectives of the start, then of each share of each blend; in each sample.
-    """
-    values = (worths[0, 1:] - penalties[1:]).reshape(len(SHARES), -1)
-    samples = worths[1:, 1:].reshape(-1, *values.shape)
-    best = int(np.argmax(values[0]))
-    errors = np.std(samples[:, 0, [best]] - samples[:, 0], axis=0, ddof=1)
-    gaps = (values[0, best] - values[0]) / np.maximum(errors, np.finfo(np.float64).eps)
-    belief = np.exp(-gaps)
-    shared = values[:, best]
-    top = int(np.argmax(shared))
-    errors = np.std(samples[:, [top], best] - samples[:, :, best], axis=0, ddof=1)
-    good = (shared > worths[0, 0] - penalties[0]) & (shared[top] - shared <= errors)
-    share = SHARES[int(np.argmax(good))] if good.any() else 0.0
-    parts: FloatArray = share * (belief @ blends) / belief.sum()
-    return parts

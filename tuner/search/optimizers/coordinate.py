@@ -1,17 +1,16 @@
-"""Climbs along coordinates, the steepest first."""
+"""Climb along coordinates, the steepest first."""
 
 from __future__ import annotations
 
 import numpy as np
 from pydantic.dataclasses import dataclass
 
-from portmert.tuner.search.climb import Climb
-from portmert.tuner.search.optimizers._exact import ExactSearch
+from portmert.tuner.search.optimizers._exact import Climb, ExactSearch
 
 
 @dataclass(frozen=True)
 class Coordinate(ExactSearch):
-    """Searches every feature's line, follows the best one, until none gains (Och 2003).
+    """Search every feature's line and follow the best one, until none gains (Och 2003).
 
     A line along one feature needs only that feature's column: it is the slopes, and the model
     scores are carried from step to step.

@@ -1,4 +1,4 @@
-"""Learns weights by k-best batch MIRA."""
+"""Learn weights by k-best batch MIRA: segment by segment, from hope and fear."""
 
 from __future__ import annotations
 
@@ -8,29 +8,146 @@ import numpy as np
 from annotated_types import Ge, Gt, Le
 from pydantic.dataclasses import dataclass
 
-from portmert.metrics._base import FloatArray
+from portmert.metrics._base import FloatArray, IntArray, rows_taken
+from portmert.tuner.ground.mapped import BLOCK_BYTES, release
 from portmert.tuner.search.constraints import Bounds
+from portmert.tuner.search.optimizers import _kernels
 from portmert.tuner.search.optimizers._base import Found, Optimizer
-from portmert.tuner.search.optimizers._linear import Linear, best_of, pulled
-from portmert.tuner.search.optimizers._mira import Lists, Mira
-from portmert.tuner.search.problem import TuningProblem
+from portmert.tuner.search.optimizers._linear import Linear, all_stats, best_of, gains, pulled
+from portmert.tuner.search.problem import TuningProblem, within_segment_spread
+
+START_SPREAD = 0.2
+"""Spread of the model scores within segments at the start; the worth has spread 1. If the model
+scores had a larger spread, one hypothesis that the model prefers could be hope and fear at once,
+and no weight would move. (Moses takes the start weights as they are; its --safe-hope is against
+this.)"""
+
+
+class MiraLists:
+    """The lists that MIRA learns from, and how much their hypotheses' worth varies.
+
+    Parameters
+    ----------
+    linear : Linear
+
+    Attributes
+    ----------
+    stats : (H, K) float64
+        Statistics of every hypothesis.
+    unit : float
+        One over the spread of the worth within segments; 0 where all are worth the same.
+    """
+
+    def __init__(self, linear: Linear, start: FloatArray) -> None:
+        problem = linear.problem
+        self.linear = linear
+        self.stats = all_stats(problem)
+        self.winners = problem.winners(start)
+        self.begin = np.clip(linear.scaled(linear.start, START_SPREAD), linear.lower, linear.upper)
+        background = problem.total(self.winners) / len(self.winners)
+        worth = gains(problem, self.stats, background, 1.0)[np.newaxis]
+        found = within_segment_spread(worth, problem.offsets, if_constant=0.0)[0]
+        self.unit = 1.0 / float(found) if found > 0 else 0.0
+        sparse = linear.sparse
+        empty: IntArray = np.empty(0, dtype=np.int64)
+        self.arrays = _kernels.FeatureRows(
+            linear.matrix,
+            problem.offsets,
+            empty if sparse is None else sparse.indptr.astype(np.int64),
+            empty if sparse is None else sparse.indices.astype(np.int64),
+            np.empty(0) if sparse is None else sparse.data,
+        )
+
+
+class Mira:
+    """Batch MIRA, segment by segment: scaled weights, their mean over all steps, the background.
+
+    Parameters
+    ----------
+    lists : MiraLists
+    segments : (n,) int64
+        The segments to learn from.
+    c
+        The largest step.
+    decay
+        What is left of the background after each segment.
+    block
+        Segments scored with the same background.
+    """
+
+    def __init__(
+        self,
+        lists: MiraLists,
+        segments: IntArray,
+        *,
+        c: float = 0.05,
+        decay: float = 0.999,
+        block: int = 10,
+    ) -> None:
+        self.lists = lists
+        self.segments = segments
+        self.c = c
+        self.decay = decay
+        self.block = block
+        self.weights = lists.begin.copy()
+        self.background = lists.linear.problem.total(lists.winners[segments]) / len(segments)
+        self.size = 1.0
+        self.steps = 0
+        self._late = np.zeros(len(self.weights))
+        self._read = 0
+
+    @property
+    def mean(self) -> FloatArray:
+        """The scaled weights (X,) averaged over all steps so far."""
+        return self.weights - self._late / max(self.steps, 1)
+
+    def epoch(self, rng: np.random.Generator) -> None:
+        """Pass over all segments, in a random order."""
+        order = rng.permutation(self.segments)
+        for begin in range(0, len(order), self.block):
+            self.learn(order[begin : begin + self.block])
+
+    def learn(self, segments: IntArray) -> None:
+        """Learn from some segments with the same background."""
+        lists = self.lists
+        problem, stats = lists.linear.problem, lists.stats
+        rows, _ = rows_taken(problem.offsets, segments)
+        worth = gains(problem, stats[rows], self.background, self.size) * lists.unit
+        hopes = _kernels.mira(
+            lists.arrays,
+            segments,
+            worth,
+            (lists.linear.lower, lists.linear.upper, self.c),
+            self.steps,
+            self.weights,
+            self._late,
+        )
+        self.steps += len(segments)
+        self._read += worth.nbytes * (stats.shape[1] + lists.linear.columns)
+        if self._read > BLOCK_BYTES:
+            release(stats, lists.linear.matrix)
+            self._read = 0
+        for hope in hopes[hopes >= 0]:
+            self.background = (self.background + stats[hope]) * self.decay
+            self.size = (self.size + 1.0) * self.decay
 
 
 @dataclass(frozen=True)
 class Kbmira(Optimizer):
-    """Learns by batch MIRA over n-best lists (Cherry & Foster, NAACL 2012).
+    """Learn by batch MIRA over n-best lists (Cherry & Foster, NAACL 2012).
 
-    Segment by segment, in a random order, weights move so that the hope (high in model score plus
-    worth) beats the fear (high in model score minus worth) by as much as it is worth more, as far
-    as `c` allows. What a hypothesis is worth is the metric of it and a background corpus, the
-    decaying sum of the hopes so far. Weights are averaged over all steps; the average after the
-    epoch that scores highest on the lists is the result, or the start if none scores higher.
-    Searches weights of sparse features too.
+    MIRA visits the segments in a random order. In each it takes the hope, which is high in model
+    score plus worth, and the fear, which is high in model score minus worth. It moves the weights,
+    as far as `c` allows, until the hope's model score is higher by as much as its worth is. The
+    worth of a hypothesis is the metric of it together with a background corpus, the decaying sum
+    of the hopes so far. Weights are averaged over all steps. The result is the average after the
+    epoch that scores highest on the lists, or the start if none scores higher. Weights of sparse
+    features are searched too.
 
-    Other than in the paper, features are measured in their spread, so that one `c` suits all; the
-    worth is in units of its spread within segments, so that it suits every metric; and the
-    background stands still within a block of `block` segments, whose hypotheses are scored at
-    once. (Moses: c 0.01, decay 0.999, 60 epochs, features as they are.)
+    Three things differ from the paper. Features are measured in their spread, so that one `c`
+    suits all. The worth is in units of its spread within segments, so that it suits every metric.
+    The background does not change within a block of `block` segments, whose hypotheses are scored
+    at once. (Moses: c 0.01, decay 0.999, 60 epochs, features as they are.)
 
     Parameters
     ----------
@@ -63,7 +180,9 @@ class Kbmira(Optimizer):
         """Make `epochs` passes from one start."""
         linear = Linear(problem, start, bounds)
         segments = np.arange(len(problem.offsets) - 1)
-        mira = Mira(Lists(linear, start), segments, c=self.c, decay=self.decay, block=self.block)
+        mira = Mira(
+            MiraLists(linear, start), segments, c=self.c, decay=self.decay, block=self.block
+        )
         candidates = [start]
         goals = [problem.goal(start)]
         best = 0

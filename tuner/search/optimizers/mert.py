@@ -8,8 +8,7 @@ import numpy as np
 from annotated_types import Ge, Gt
 from pydantic.dataclasses import dataclass
 
-from portmert.tuner.search.climb import Climb
-from portmert.tuner.search.optimizers._exact import ExactSearch
+from portmert.tuner.search.optimizers._exact import Climb, ExactSearch
 
 REACH = 2.4
 """Radius of the region searched at once, in perturbations. It is wide enough for a perturbation
@@ -79,10 +78,12 @@ class Mert(ExactSearch):
             for _ in range(climb.features):
                 self._step(climb, rng)
             climb.keep()
-            losses.append(stand.value - climb.value)
-            usual = max(float(np.median(losses)), 0.0)
+            loss = stand.value - climb.value if climb.value != stand.value else 0.0
+            if np.isfinite(loss):
+                losses.append(loss)
+            usual = max(float(np.median(losses)), 0.0) if losses else 0.0
             accepted = self.temperature * usual * (1 - spent) * rng.exponential()
-            if losses[-1] > accepted:
+            if loss > accepted:
                 climb.return_to(stand)
 
     @staticmethod

@@ -1,21 +1,20 @@
-"""Searches lines by Powell's method of conjugate directions."""
+"""Search lines by Powell's method of conjugate directions."""
 
 from __future__ import annotations
 
 import numpy as np
 from pydantic.dataclasses import dataclass
 
-from portmert.tuner.search.climb import Climb
-from portmert.tuner.search.optimizers._exact import ExactSearch
+from portmert.tuner.search.optimizers._exact import Climb, ExactSearch
 
 
 @dataclass(frozen=True)
 class Powell(ExactSearch):
-    """Searches along a set of directions that learns from the way made (Powell 1964).
+    """Search along a set of directions that learns from the way made (Powell 1964).
 
-    The set begins as the features' own directions. After each round, the way made in the round
-    is searched as well and takes the place of the direction that gained most, for this is the one
-    it resembles most; where the round did not gain along it, the set stays.
+    The set begins as the features' own directions. After each round the way made in the round is
+    searched as well. If that gains, it replaces the direction that gained most, which it resembles
+    most; if not, the set stays.
     """
 
     def climb(self, climb: Climb, rng: np.random.Generator) -> None:  # noqa: ARG002  draws nothing

@@ -1,4 +1,4 @@
-"""Learns weights by pairwise ranking."""
+"""Learn weights by pairwise ranking."""
 
 from __future__ import annotations
 
@@ -11,11 +11,18 @@ from annotated_types import Ge, Gt, Le
 from pydantic.dataclasses import dataclass
 
 from portmert.metrics._base import FloatArray, IntArray
+from portmert.tuner.executors.team import raise_if_cancelled
 from portmert.tuner.ground.mapped import gather
 from portmert.tuner.search.constraints import Bounds
 from portmert.tuner.search.optimizers._base import Found, Optimizer
-from portmert.tuner.search.optimizers._gains import all_stats, background_of, gains
-from portmert.tuner.search.optimizers._linear import Linear, best_between, best_of
+from portmert.tuner.search.optimizers._linear import (
+    Linear,
+    all_stats,
+    background_of,
+    best_between,
+    best_of,
+    gains,
+)
 from portmert.tuner.search.problem import TuningProblem
 
 PILOT = 100
@@ -24,28 +31,27 @@ PILOT = 100
 
 @dataclass(frozen=True)
 class Pro(Optimizer):
-    """Learns to tell the better of two hypotheses (Hopkins & May, EMNLP 2011).
+    """Learn to tell the better of two hypotheses (Hopkins & May, EMNLP 2011).
 
-    Pairs of hypotheses of a segment are drawn at random; of those that differ enough in what they
-    are worth the largest differences are kept, and a logistic regression on the differences of
-    features gives the weights. What a hypothesis is worth is the metric of it and a background
-    corpus, the best hypotheses under the start weights, so that every metric will do and so that
-    length counts as in the corpus score: with the brevity penalty of single segments PRO ends in
-    short translations (Nakov, Guzman & Vogel, COLING 2012).
+    Pairs of hypotheses of a segment are drawn at random. Some of those that differ enough in worth
+    are kept, and a logistic regression on their differences of features gives the weights. The
+    worth of a hypothesis is the metric of it together with a background corpus, the best
+    hypotheses under the start weights. So every metric will do, and length counts as in the corpus
+    score: with the brevity penalty of single segments PRO ends in short translations (Nakov,
+    Guzman & Vogel, COLING 2012).
 
-    Pairs of very large differences have a monster in them, an overlong or garbled hypothesis of
-    which there is nothing to learn but its length; kept for their difference they drive weights
-    into regions where more of them win (Nakov, Guzman & Vogel, ACL 2013). `most` drops them, and
-    what is kept of the others is drawn at random: of the largest differences more are of length
-    than of words.
+    A pair of a very large difference contains a monster, an overlong or garbled hypothesis that
+    teaches nothing but its length. Such pairs drive the weights to where more monsters win (Nakov,
+    Guzman & Vogel, ACL 2013). `most` drops them. The pairs kept of the others are drawn at random,
+    because the largest differences are more often of length than of words.
 
-    A background that is too long rewards short hypotheses, and one that is too short long ones,
-    without end. So there are several rounds, each on the background of the best hypotheses of the
-    one before: they swing from one side to the other, and the right length lies on the line
-    between two of them, which is searched exactly.
+    A background that is too long rewards short hypotheses without end, and one that is too short
+    rewards long ones. So there are several rounds, each with the best hypotheses of the round
+    before as its background. The rounds swing from one side to the other; the right length lies
+    between two of them, on a line that is searched exactly.
 
-    Of all these and the start the weights are returned that score highest on the given lists.
-    Searches weights of sparse features too.
+    The result is what scores highest on the given lists among all these weights and the start.
+    Weights of sparse features are searched too.
 
     Parameters
     ----------
@@ -156,7 +162,7 @@ class Pro(Optimizer):
         return np.concatenate(better), np.concatenate(worse)
 
     def _regress(self, linear: Linear, better: IntArray, worse: IntArray) -> FloatArray:
-        """Return the numbers that minimise the logistic loss of all pairs."""
+        """Return the scaled weights that minimise the logistic loss of all pairs."""
         from scipy.optimize import minimize  # noqa: PLC0415  start-up time
 
         dense = gather(linear.matrix, better)
@@ -167,6 +173,7 @@ class Pro(Optimizer):
             sparse = linear.sparse[better] - linear.sparse[worse]
 
         def loss(numbers: FloatArray) -> tuple[float, FloatArray]:
+            raise_if_cancelled()
             margins = np.einsum("pd,d->p", dense, numbers[:columns])
             if sparse is not None:
                 margins += sparse @ numbers[columns:]

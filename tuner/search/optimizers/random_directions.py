@@ -1,4 +1,4 @@
-"""Searches lines along random directions."""
+"""Search lines along random directions."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ import numpy as np
 from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
-from portmert.tuner.search.climb import Climb
-from portmert.tuner.search.optimizers._exact import ExactSearch
+from portmert.tuner.search.optimizers._exact import Climb, ExactSearch
 
 
 @dataclass(frozen=True)
 class RandomDirections(ExactSearch):
-    """Searches along random directions until many in a row gain nothing (Cer et al. 2008).
+    """Search along random directions until many in a row gain nothing (Cer et al. 2008).
 
     Directions are normal, each feature scaled by the spread of its values, so that no feature
     dominates for the units it is measured in.
@@ -22,7 +21,7 @@ class RandomDirections(ExactSearch):
     Parameters
     ----------
     patience : int
-        How many lines in a row may gain nothing, in multiples of the number of features.
+        Lines in a row that may gain nothing, in multiples of the number of features.
     """
 
     patience: Annotated[int, Ge(1)] = 10

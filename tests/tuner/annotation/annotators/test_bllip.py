@@ -116,6 +116,9 @@ class Parse:
         self.ptb_parse = tree
 
 
+OPTIONS = {"overparsing": 10, "language": "En", "case_insensitive": False}
+
+
 class Fake:
     """Stands for the library's parser; remembers what it was given."""
 
@@ -132,8 +135,8 @@ class Fake:
 
 def parser(fake, *, straight_quotes=False, contractions=True):
     made = _Parser.__new__(_Parser)
-    made._parser, made._options, made._max_words = fake, {"overparsing": 10}, 3
-    made._straight_quotes, made._contractions = straight_quotes, contractions
+    made._parser, made._straight_quotes = fake, straight_quotes
+    made._options = {**OPTIONS, "max_words": 3, "contractions": contractions}
     return made
 
 
@@ -141,7 +144,7 @@ def test_no_words_and_too_many_never_reach_the_parser():
     fake = Fake()
     assert parser(fake).annotate([[], ["a"] * 4, ["a"]], ALL) == [None, None, None]
     assert fake.given == [["a"]]
-    assert fake.options == {"nbest": 5, "overparsing": 10}
+    assert fake.options == {"nbest": 5, **OPTIONS}
 
 
 @pytest.mark.parametrize(("straight", "quotes"), [(True, ['"', '"']), (False, ["``", "''"])])

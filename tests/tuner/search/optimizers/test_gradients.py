@@ -8,13 +8,11 @@ from hypothesis import strategies as st
 from portmert.tuner.components import registry
 from portmert.tuner.search.constraints import Bounds
 from portmert.tuner.search.optimizers import _kernels
-from portmert.tuner.search.optimizers._gains import background_of, gains
-from portmert.tuner.search.optimizers._linear import Linear, best_between
-from portmert.tuner.search.optimizers._mira import Lists, Mira
-from portmert.tuner.search.optimizers._risk import Risk
+from portmert.tuner.search.optimizers._linear import Linear, background_of, best_between, gains
+from portmert.tuner.search.optimizers.kbmira import Mira, MiraLists
+from portmert.tuner.search.optimizers.min_risk import Risk
 from portmert.tuner.search.optimizers.pro import Pro
-from portmert.tuner.search.prior import Prior
-from portmert.tuner.search.problem import StatTable, TuningProblem
+from portmert.tuner.search.problem import Prior, StatTable, TuningProblem
 from tests.oracles.learning import expected_statistics, mira
 from tests.support.places import MOSES, needs
 from tests.tuner.search.test_line_search import Misses, Share
@@ -206,7 +204,7 @@ def test_interpolation_by_hand():
 
 
 def mira_of(problem, start, **options):
-    return Mira(Lists(linear_of(problem, start), start), np.arange(1), **options)
+    return Mira(MiraLists(linear_of(problem, start), start), np.arange(1), **options)
 
 
 def test_steps_of_mira_by_hand():
@@ -214,15 +212,15 @@ def test_steps_of_mira_by_hand():
     # second is worth 1 - -1 = 2 more. Hope is the second, fear the first.
     problem = problem_of([[0.0], [1.0]], [0, 2], [[0, 2], [2, 2]], spread=np.ones(1))
     mira = mira_of(problem, np.array([-0.1]), c=0.3)
-    mira.numbers = np.array([-0.1])
+    mira.weights = np.array([-0.1])
     mira.learn(np.array([0]))
     # Loss 2 - -0.1 = 2.1, squared change 1: the step is c.
-    assert mira.numbers.tolist() == pytest.approx([0.2])
+    assert mira.weights.tolist() == pytest.approx([0.2])
     mira.c = 5.0
     mira.learn(np.array([0]))
-    assert mira.numbers.tolist() == pytest.approx([2.0])  # loss 1.8: the margin is reached
+    assert mira.weights.tolist() == pytest.approx([2.0])  # loss 1.8: the margin is reached
     mira.learn(np.array([0]))
-    assert mira.numbers.tolist() == pytest.approx([2.0])  # hope and fear are one
+    assert mira.weights.tolist() == pytest.approx([2.0])  # hope and fear are one
     assert mira.mean.tolist() == pytest.approx([(0.2 + 2.0 + 2.0) / 3])
 
 
@@ -239,7 +237,7 @@ def test_where_all_are_worth_the_same_nothing_is_learnt():
     problem = problem_of([[0.0], [1.0]], [0, 2], [[2, 2], [2, 2]])
     mira = mira_of(problem, np.ones(1))
     mira.epoch(np.random.default_rng(1))
-    assert mira.numbers.tolist() == mira.lists.begin.tolist()
+    assert mira.weights.tolist() == mira.lists.begin.tolist()
 
 
 @settings(deadline=None, max_examples=100)
@@ -261,7 +259,9 @@ def test_steps_of_mira_are_those_of_their_twin(seed, is_sparse):
     lower = np.where(rng.random(width) < 0.3, 0.0, -np.inf)
     numbers, upper = np.maximum(numbers, lower), np.full(width, np.inf)
     parts = (marks.indptr, marks.indices) if is_sparse else (np.empty(0), np.empty(0))
-    lists = _kernels.Lists(matrix, offsets, *(part.astype(np.int64) for part in parts), marks.data)
+    lists = _kernels.FeatureRows(
+        matrix, offsets, *(part.astype(np.int64) for part in parts), marks.data
+    )
     late = rng.normal(size=width)
     before, at_first = late.copy(), numbers.copy()
     ways, hopes = mira(

@@ -1,6 +1,10 @@
 """Restarts in threads: what becomes of them when the user interrupts."""
 
+import signal
+import subprocess
+import sys
 import threading
+import time
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -42,3 +46,50 @@ def test_who_interrupts_does_not_wait_for_searches():
         assert len(optimizer.ended) == 1
     finally:
         optimizer.may_end.set()
+
+
+LONG = """
+import sys
+import numpy as np
+from portmert.tuner.components import registry
+from portmert.tuner.search.problem import StatTable, TuningProblem
+
+rng = np.random.default_rng(1)
+stats = np.column_stack([rng.integers(0, 9, size=10_000), *np.ones((2, 10_000))])
+problem = TuningProblem(
+    rng.normal(size=(8, 10_000)), np.arange(0, 10_001, 50), StatTable(stats),
+    registry.metric("bleu:max_order=1"),
+)
+try:
+    registry.optimizer(sys.argv[1]).optimize(
+        problem, [np.ones(8)], threads=2, progress=lambda *at: print("searching", flush=True)
+    )
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+
+
+@pytest.mark.parametrize(
+    "optimizer",
+    [
+        "mert:searches_per_feature=10000000,restarts=2",
+        "kbmira:epochs=10000000,restarts=2",
+        "min-risk:iterations=10000000,restarts=200",
+        "pro:rounds=10000000,restarts=2",
+        "bagged:epochs=10000000,restarts=2",
+    ],
+)
+def test_a_search_in_python_ends_soon_after_an_interrupt(optimizer):
+    with subprocess.Popen(
+        [sys.executable, "-c", LONG, optimizer], stdout=subprocess.PIPE, text=True
+    ) as process:
+        for line in process.stdout:
+            if line == "searching\n":
+                break
+        time.sleep(0.5)
+        begin = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        said = process.stdout.read()
+        assert process.wait(60) == 0
+    assert "interrupted" in said
+    assert time.monotonic() - begin < 6  # 2 s; the rest is for a busy machine

@@ -1,0 +1,213 @@
+"""Choosing and judging by held-out segments: by hand, against a slow twin, and on pure noise."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from portmert.tuner.nbest.model import without_texts
+from portmert.tuner.search.length_penalty import LengthPenalty, optimize_penalised
+from portmert.tuner.search.optimization import Setup
+from portmert.tuner.search.optimizers.bagged import Bagged
+from portmert.tuner.search.problem import StatTable, TuningProblem
+from portmert.tuner.search.unseen import (
+    SHARES,
+    blends_of,
+    choose,
+    judged,
+    samples,
+    typical,
+)
+from portmert.tuner.weights.feature_weights import FeatureWeights
+from tests.oracles.learning import believed
+from tests.tuner.search.test_line_search import Share
+
+HITS = StatTable(np.column_stack([np.arange(11.0), np.full(11, 10.0)]))
+"""Row n has n hits of 10."""
+
+
+def test_blends_are_of_one_two_or_all_searches():
+    assert blends_of(1).tolist() == [[1]]
+    assert blends_of(2).tolist() == [[0, 1], [1, 0], [0.5, 0.5]]
+    three = blends_of(3)
+    assert len(three) == 7
+    assert three.sum(axis=1) == pytest.approx(np.ones(7))
+    assert three[-1] == pytest.approx([1 / 3, 1 / 3, 1 / 3])
+
+
+def test_the_error_is_that_of_a_mean():
+    # Shares of 0 and 1, half and half, of 400 segments: the deviation of the mean is 0.5 / 20.
+    rows = np.array([0, 10] * 200)
+    unseen = judged(HITS, Share(), rows, np.zeros(400, dtype=int), 3)
+    assert unseen.value == 0.5
+    assert unseen.error == pytest.approx(0.025, rel=0.15)
+    assert unseen.rows.tolist() == [0, 10] * 200
+
+
+def chosen(rows, *, penalties=None, blends=None, folds=None):
+    rows = np.array(rows)
+    count = rows.shape[1]
+    return choose(
+        HITS,
+        Share(),
+        rows,
+        np.zeros(len(rows)) if penalties is None else np.array(penalties),
+        np.eye(2) if blends is None else blends,
+        np.arange(count) % 2 if folds is None else folds,
+        samples(count, 1),
+    )
+
+
+# The start has 5 hits everywhere. At share 3/4 the first search has 8, at the others 6 or 7; the
+# second has one less in every segment: all differences are the same in all samples.
+CERTAIN = [[5] * 40, *([n] * 40 for n in (7, 6, 8, 7, 6, 5, 6, 5))]
+
+
+def test_the_best_share_is_taken_and_worse_searches_do_not_count():
+    whole, others = chosen(CERTAIN)
+    assert whole.tolist() == [0.75, 0]
+    assert [one.tolist() for one in others] == [[0.75, 0]] * 2
+
+
+def test_equal_searches_count_equally_and_of_equal_shares_the_largest_is_taken():
+    whole, _ = chosen([[5] * 40, *[[7] * 40] * 8])
+    assert whole.tolist() == [0.5, 0.5]
+
+
+def test_a_penalty_counts_and_the_start_stays_where_nothing_is_better():
+    assert chosen(CERTAIN, penalties=[0, 0, 0, 0.2, 0.2, 0, 0, 0, 0])[0].tolist() == [1, 0]
+    assert chosen(CERTAIN, penalties=[0, *[0.4] * 8])[0].tolist() == [0, 0]
+    assert chosen([[5] * 40] * 9)[0].tolist() == [0, 0]
+
+
+def test_a_share_within_one_error_of_the_best_is_taken():
+    rng = np.random.default_rng(1)
+    best = rng.integers(0, 11, 40)
+    # 0.01 lower at share 1, with differences of 1 and more in single segments.
+    near = np.clip(best + rng.permutation([2, -2] * 20), 0, 10)
+    near[np.argmax(near)] -= int(near.sum() - best.sum()) + 4
+    whole, _ = chosen([[0] * 40, near, near, best, best, best, best, best, best])
+    assert near.sum() < best.sum()
+    assert whole.sum() == 1
+
+
+def test_no_fold_chooses_what_it_is_judged_by():
+    # By the second fold alone the second search is best, of which the first fold has 4 of 10; by
+    # the first fold alone the first search, of which the second fold has 4 too.
+    first, second = [9, 4] * 200, [4, 8] * 200
+    whole, others = chosen([[5, 5] * 200, *[first, second] * 4])
+    assert [one.tolist() for one in others] == [[0, 1], [1, 0]]
+    # Of all the first has 0.65, the second 0.05 less with an error of 0.45 / 20.
+    belief = np.exp(-0.05 * 20 / 0.45)
+    assert whole == pytest.approx([1 / (1 + belief), belief / (1 + belief)], abs=0.05)
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(0, 2**32 - 1), st.integers(2, 12), st.integers(1, 3))
+def test_choices_are_those_of_the_slow_twin(seed, segments, searches):
+    rng = np.random.default_rng(seed)
+    blends = blends_of(searches)
+    rows = rng.integers(0, 11, (1 + 4 * len(blends), segments))
+    # Some rows choose the same for most segments.
+    rows[2:, : segments // 2] = rows[1, : segments // 2]
+    penalties = rng.choice([0.0, 0.05], len(rows))
+    fold_of = rng.permutation(segments) % 3
+    counts = samples(segments, seed)
+    drawn = [np.repeat(np.arange(segments), of.astype(int)).tolist() for of in counts[1:]]
+
+    def by(segments):
+        return believed(
+            lambda sums: sums[0] / max(sums[1], 1),
+            HITS.rows[rows],
+            penalties,
+            blends=blends,
+            shares=SHARES,
+            segments=sorted(segments),
+            samples=[
+                [segment for segment in one if segment in segments] or sorted(segments)
+                for one in drawn
+            ],
+        )
+
+    whole, others = choose(HITS, Share(), rows, penalties, blends, fold_of, counts)
+    everything = set(range(segments))
+    assert whole == pytest.approx(by(everything))
+    for fold, found in enumerate(others):
+        kept = everything - set(np.flatnonzero(fold_of == fold).tolist())
+        assert found == pytest.approx(by(kept))
+
+
+def test_the_estimate_of_several_is_the_middle_one_of_those_not_clearly_worse():
+    rng = np.random.default_rng(1)
+    rows = rng.integers(0, 11, 40)
+
+    def candidate(rows):
+        return judged(HITS, Share(), np.array(rows), np.arange(40) % 4, 1)
+
+    near = [candidate(rng.permutation(rows) // 2 + shift) for shift in (0, 0, 0)]
+    best = candidate(rows // 2 + 1)
+    middle = sorted([*near, best], key=lambda one: one.value)[1]
+    assert typical([*near, best], HITS, Share()) is middle
+    bad = candidate(np.zeros(40, dtype=int))
+    assert typical([bad, bad, bad, *near, best], HITS, Share()) is middle
+    assert typical([bad], HITS, Share()) is bad
+
+
+# Pure noise: nothing that is learnt is worth anything, and the truth is 0 for all weights.
+
+QUICK = {"folds": 10, "epochs": 1, "iterations": 0}
+NOISE = 20
+"""Seeds."""
+
+
+class Mean(Share):
+    """The mean of the first statistic over segments, of any sign."""
+
+    def score(self, stats):
+        return stats[..., 0] / stats[..., 1]
+
+
+def noise(seed, *, segments=40, per_segment=12):
+    rng = np.random.default_rng(seed)
+    size = segments * per_segment
+    features = rng.normal(size=(size, 3)) - 5  # as log-probabilities; of one sign, so that
+    lengths = rng.integers(2, 30, size=size)  # lengths count
+    stats = np.column_stack([rng.normal(size=size), np.ones(size)])
+    return np.asfortranarray(features), np.arange(0, size + 1, per_segment), lengths, stats
+
+
+def assert_unbiased(values, errors):
+    assert abs(np.mean(values)) < 2 * np.std(values, ddof=1) / len(values) ** 0.5
+    # The error that is told is of the size of the one that is made.
+    assert 0.5 * np.std(values) < np.mean(errors) < 3 * np.std(values)
+
+
+def test_a_length_penalty_that_is_searched_does_not_flatter_the_estimate():
+    names = (("F", 3),)
+    estimates = []
+    for seed in range(NOISE):
+        features, offsets, lengths, stats = noise(seed)
+        setup = Setup(Bagged(**QUICK), (FeatureWeights({"F": (1.0, 1.0, 1.0)}),), seed=seed)
+        found, _ = optimize_penalised(
+            without_texts(features, offsets, names, None), StatTable(stats), Mean(), setup,
+            penalty=LengthPenalty(0.0, 2.0), lengths=lengths, start_alpha=0.0,
+            notice=lambda _: None,
+        )  # fmt: skip
+        estimates.append(found)
+    values = [one.unseen_score for one in estimates]
+    assert_unbiased(values, [one.unseen_error for one in estimates])
+
+
+@pytest.mark.parametrize("several", ["restarts", "starts"])
+def test_several_searches_do_not_flatter_the_estimate(several):
+    estimates = []
+    for seed in range(NOISE):
+        features, offsets, _, stats = noise(seed)
+        problem = TuningProblem(
+            np.ascontiguousarray(features.T), offsets, StatTable(stats), Mean()
+        )
+        rng = np.random.default_rng(seed)
+        starts = list(rng.normal(size=(6 if several == "starts" else 1, 3)))
+        optimizer = Bagged(**QUICK, restarts=6 if several == "restarts" else 1, spread=2.0)
+        estimates.append(optimizer.optimize(problem, starts, seed=seed).unseen)
+    assert_unbiased([one.value for one in estimates], [one.error for one in estimates])

@@ -1,0 +1,173 @@
+"""Choose weights, and estimate their score on unseen text, by segments that were held out."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from portmert.metrics._base import FloatArray, IntArray, Metric
+from portmert.tuner.ground import streams
+from portmert.tuner.search.problem import StatTable, finite, objective
+
+RESAMPLES = 200
+"""Bootstrap samples of the segments; a standard error is the deviation over them."""
+
+
+SHARES = (1.0, 0.75, 0.5, 0.25)
+"""How much of what was learnt goes into a mixture with the start weights; 0 is always tried, and
+the largest preferred."""
+
+
+CLEARLY = 3.0
+"""Standard errors of the difference by which a clearly worse candidate is below the best one."""
+
+
+@dataclass(frozen=True)
+class Unseen:
+    """An estimate of what weights are worth on segments that they were not found on.
+
+    Parameters
+    ----------
+    value : float
+        The objective.
+    error : float
+        Its standard error.
+    rows : (S,) int64
+        The hypothesis that was chosen for each segment while it was held out, as a row of the
+        statistics.
+    folds : (S,) int64
+        The fold that each segment was held out with, from 0.
+    seed : int
+        Of the bootstrap samples.
+    """
+
+    value: float
+    error: float
+    rows: IntArray = field(compare=False, repr=False)
+    folds: IntArray = field(compare=False, repr=False)
+    seed: int = field(default=0, compare=False, repr=False)
+
+
+def samples(segments: int, seed: int) -> FloatArray:
+    """Return (1 + RESAMPLES, S): how often each segment counts in the text and in each sample.
+
+    In the text, row 0, each counts once.
+    """
+    drawn = streams.error_samples(seed).multinomial(
+        segments, np.full(segments, 1 / segments), size=RESAMPLES
+    )
+    return np.vstack([np.ones(segments), drawn])
+
+
+def judged(stats: StatTable, metric: Metric, rows: IntArray, folds: IntArray, seed: int) -> Unseen:
+    """Estimate from the hypotheses that were chosen for held-out segments; see `Unseen`."""
+    counts = samples(len(rows), seed)
+    worth = objective(metric, np.einsum("ns,sk->nk", counts, stats.take(rows)))
+    return Unseen(float(worth[0]), float(np.std(finite(worth)[1:], ddof=1)), rows, folds, seed)
+
+
+def typical(candidates: Sequence[Unseen], stats: StatTable, metric: Metric) -> Unseen:
+    """Estimate what the best of several candidates is worth.
+
+    The highest of several estimates promises too much, because it is the luckiest one too. (To
+    choose by some folds and to judge by others helps little: a candidate that learnt well from one
+    fold for another has done so the other way round, too.) So this is the middle estimate of all
+    candidates that are not clearly worse than the best one.
+
+    Parameters
+    ----------
+    candidates
+        At least one. All are of the same segments.
+    """
+    counts = samples(len(candidates[0].rows), candidates[0].seed)
+    tables = np.stack([stats.take(one.rows) for one in candidates])
+    worths = finite(objective(metric, np.einsum("ns,csk->cnk", counts, tables)))
+    below = worths[np.argmax(worths[:, 0])] - worths
+    errors = np.std(below[:, 1:], axis=1, ddof=1)
+    near = np.flatnonzero(below[:, 0] <= CLEARLY * errors)
+    ordered = near[np.argsort(worths[near, 0], kind="stable")]
+    return candidates[int(ordered[(len(ordered) - 1) // 2])]
+
+
+def blends_of(searches: int) -> FloatArray:
+    """Return (B, L): every way to take one or more of L searches in equal parts that add to 1."""
+    sets = np.array(list(itertools.product((0.0, 1.0), repeat=searches))[1:])
+    blends: FloatArray = sets / sets.sum(axis=1, keepdims=True)
+    return blends
+
+
+def choose(
+    stats: StatTable,
+    metric: Metric,
+    rows: IntArray,
+    penalties: FloatArray,
+    blends: FloatArray,
+    fold_of: IntArray,
+    counts: FloatArray,
+) -> tuple[FloatArray, list[FloatArray]]:
+    """Choose how much of each of several searches to believe, the rest being the start.
+
+    Parameters
+    ----------
+    rows : (1 + SHARES * B, S) int64
+        Hypotheses that held-out segments get, as rows of `stats`: those of the start, then those
+        of each share of each blend.
+    penalties : (1 + SHARES * B,) float64
+        Taken off the objective of each.
+    blends : (B, L) float64
+        Parts of L searches, see `blends_of`.
+    fold_of : (S,) int64
+    counts : (1 + RESAMPLES, S) float64
+        See `samples`.
+
+    Returns
+    -------
+    parts : (L,) float64
+        Of each search; all 0 for the start.
+    by_others : list of (L,) float64
+        For each fold, the parts that the other folds choose.
+    """
+    table = stats.take(rows.ravel()).reshape(*rows.shape, -1)
+    folds = [fold_of == fold for fold in range(fold_of.max() + 1)]
+    sums = np.stack([np.einsum("ns,rsk->nrk", counts[:, at], table[:, at]) for at in folds])
+    counted = np.vstack([np.ones(len(sums)), 1 - np.eye(len(sums))])  # all, then without each
+    drawn = np.stack([counts[:, at].sum(axis=1) for at in folds])
+    whole, *others = [
+        _parts(objective(metric, _text_if_empty(some, sums, drawn)), penalties, blends)
+        for some in counted
+    ]
+    return whole, others
+
+
+def _text_if_empty(some: FloatArray, sums: FloatArray, drawn: FloatArray) -> FloatArray:
+    """Return sums (1 + RESAMPLES, n, K) over some folds: the text's for a sample without any."""
+    total: FloatArray = np.einsum("f,fnrk->nrk", some, sums)
+    total[some @ drawn == 0] = total[0]
+    return total
+
+
+def _parts(worths: FloatArray, penalties: FloatArray, blends: FloatArray) -> FloatArray:
+    """Return the (L,) parts of searches to believe in, all 0 for the start.
+
+    Parameters
+    ----------
+    worths : (1 + RESAMPLES, 1 + SHARES * B) float64
+        Objectives of the start, then of each share of each blend; in each sample.
+    """
+    worths = finite(worths)
+    values = (worths[0, 1:] - penalties[1:]).reshape(len(SHARES), -1)
+    drawn = worths[1:, 1:].reshape(-1, *values.shape)
+    best = int(np.argmax(values[0]))
+    errors = np.std(drawn[:, 0, [best]] - drawn[:, 0], axis=0, ddof=1)
+    least = np.finfo(np.float64).eps * (np.abs(values).max() or 1.0)  # rounding, no difference
+    belief = np.exp(-(values[0, best] - values[0]) / np.maximum(errors, least))
+    shared = values[:, best]
+    top = int(np.argmax(shared))
+    errors = np.std(drawn[:, [top], best] - drawn[:, :, best], axis=0, ddof=1)
+    good = (shared > worths[0, 0] - penalties[0]) & (shared[top] - shared <= errors)
+    share = SHARES[int(np.argmax(good))] if good.any() else 0.0
+    parts: FloatArray = share * (belief @ blends) / belief.sum()
+    return parts
