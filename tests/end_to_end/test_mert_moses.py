@@ -1,5 +1,6 @@
 """`portmert mert-moses`: mert-moses.pl's command line and files."""
 
+import fcntl
 import gzip
 import os
 import re
@@ -335,6 +336,8 @@ def test_skipping_the_decoder_uses_the_list_that_is_there(tmp_path):
         (["--nbest=many"], 2, "--nbest many: expected a whole number"),
         ([f"--nbest={'1' * 5000}"], 2, "expected a whole number"),
         (["--historic-interpolation=1e999"], 2, "1e999: expected a number"),
+        (["--historic-interpolation=2"], 2, "--historic-interpolation 2: expected a share"),
+        (["--maximum-iterations=0"], 2, "--maximum-iterations 0: expected 1 or more"),
         (["--nocase=1"], 2, "--nocase is a switch and takes no value: --nocase=1"),
         (["--range=LM0:1..0"], 2, "--range LM0:1..0: expected NAME:LOW..HIGH,LOW..HIGH"),
         (["five"], 2, "5 words besides options"),
@@ -483,3 +486,35 @@ def test_a_decoder_and_a_filter_that_hang_are_one_line(tmp_path, monkeypatch):
     for text, found in (("-1", "--timeout-seconds -1: expected 0 or more"), ("x", "a number")):
         result = tune(tmp_path / "work", f"--timeout-seconds={text}", status=2)
         assert found in result.stderr
+
+
+def test_a_second_run_in_a_folder_fails_at_once_with_one_line(tmp_path):
+    folder = tmp_path / "work"
+    folder.mkdir()
+    lock = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # as the first run holds it
+        result = tune(folder, status=1)
+    finally:
+        os.close(lock)
+    assert result.stderr.splitlines()[-1] == (
+        f"portmert: error: {folder}: another run is at work there; wait for its end, or name "
+        f"another --working-dir"
+    )
+    assert not list(folder.iterdir())
+
+
+def test_two_runs_in_a_folder_do_not_disturb_each_other(tmp_path):
+    command = [
+        sys.executable, "-m", "portmert", "mert-moses", *FOUR, *QUICK,
+        f"--working-dir={tmp_path / 'work'}", "--maximum-iterations=1",
+    ]  # fmt: skip
+    runs = [
+        subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        for _ in range(2)
+    ]
+    said = [run.communicate()[1].decode() for run in runs]
+    assert sorted(run.returncode for run in runs) == [0, 1]
+    [failed] = [text for run, text in zip(runs, said, strict=True) if run.returncode]
+    assert "another run is at work there" in failed.splitlines()[-1]
+    assert (tmp_path / "work" / "moses.ini").is_file()

@@ -34,7 +34,7 @@ OPTIONS = (
     Option("scconfig", "c", help="its configuration, NAME1:VAL1,NAME2:VAL2 (source:FILE,"
            "reflinks:FILE for PORT)"),
     Option("reference", "r", help="comma separated list of reference files"),
-    Option("binary", "b", takes_value=False, help="ignored: text is written, and exact"),
+    Option("binary", "b", takes_value=False, help="ignored: text is written, which is exact; binary files are read"),
     Option("nbest", "n", help="comma separated list of n-best files"),
     Option("scfile", "S", help="the scorer data output file"),
     Option("ffile", "F", help="the feature data output file"),

@@ -284,18 +284,17 @@ class _DatReader:
         float32. Statistics of older versions of Moses are int32, which would be tiny as float32.
         """
         parts: list[bytes] = []
-        begin, at = f"{self.kind}_BIN_BEGIN".encode(), 0
+        at = 0
         while at < len(self.data):
             start = self._next_line(at)
             head = self.data[at:start].split(None, 4)
             sizes = [int(token) for token in head[2:4] if token.isdigit() and len(token) < 10]
             stop = start + 4 * math.prod(sizes)
             end = self._next_line(stop)
-            if not head or head[0] != begin + b"_0" or len(sizes) != 2 or end > len(self.data):
-                raise InputError(f"{self.where}: byte {at + 1}: expected a block; is it cut off?")
+            whole = len(sizes) == 2 and self.data.startswith(f"{self.kind}_BIN_END".encode(), stop)
+            if not whole or not self.data.startswith(f"{self.kind}_BIN_BEGIN".encode(), at):
+                raise InputError(f"{self.where}: the block at byte {at + 1} is damaged or cut off")
             values = np.frombuffer(self.data[start:stop], dtype="<f4")
-            if len(values) != math.prod(sizes) or not self.data[stop:end].strip():
-                raise InputError(f"{self.where}: the block at byte {at + 1} is cut off")
             if np.any(values) and np.abs(values).max() < np.finfo(np.float32).tiny:
                 values = np.frombuffer(self.data[start:stop], dtype="<i4")
             parts.append(self.data[at:start].replace(b"_BIN_", b"_TXT_", 1))

@@ -18,6 +18,7 @@ from portmert.tuner.ground.errors import InputError, PortmertError
 from portmert.tuner.ground.files import (
     check_writable,
     each_line,
+    make_folder,
     read_bytes,
     read_lines,
     write_text,
@@ -191,3 +192,14 @@ def test_a_pipe_that_nobody_reads_is_told(pipe):
 
     with pytest.raises(PortmertError, match=r"pipe: cannot write: Broken pipe"):
         write()
+
+
+@pytest.mark.parametrize("name", ["loop", "loop/file"])
+def test_links_that_form_a_loop_are_one_line(tmp_path, name):
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises(PortmertError, match="cannot write: its symbolic links form a loop"):
+        check_writable(tmp_path / name)
+    with pytest.raises(PortmertError, match="cannot write"):
+        write_text(tmp_path / name, "text")
+    with pytest.raises(PortmertError, match="cannot be made"):
+        make_folder(tmp_path / "loop")

@@ -55,6 +55,32 @@ def read(tmp_path, *pairs, **options):
     return read_dat(paths[::2], paths[1::2], **options)
 
 
+def binary(text, dtype):
+    """What Moses' extractor writes with --binary in place of a text."""
+    out = b""
+    for line in text.splitlines():
+        if "_TXT_" in line:
+            out += line.replace("_TXT_", "_BIN_").encode() + b"\n"
+        else:
+            out += np.array(line.split(), dtype=np.float64).astype(dtype).tobytes()
+    return out
+
+
+@pytest.mark.parametrize("dtype", ["<f4", "<i4"])
+def test_binary_files_are_read(tmp_path, dtype):
+    (tmp_path / "f").write_bytes(binary(FEATURES, "<f4"))
+    (tmp_path / "s").write_bytes(binary(SCORES, dtype))
+    expected = read(tmp_path, (FEATURES, SCORES))
+    found = read_dat([tmp_path / "f"], [tmp_path / "s"])
+    assert np.array_equal(found.features, expected.features)
+    assert np.array_equal(found.stats, expected.stats)
+    assert found.feature_names == expected.feature_names
+    for cut in range(4, 90):
+        (tmp_path / "s").write_bytes(binary(SCORES, dtype)[:-cut])
+        with pytest.raises(InputError, match=r"cut off|its segments are not those of"):
+            read_dat([tmp_path / "f"], [tmp_path / "s"])
+
+
 def fails(tmp_path, *pairs, **options):
     with pytest.raises(InputError) as caught:
         read(tmp_path, *pairs, **options)
@@ -136,7 +162,7 @@ def test_equal_features_with_other_statistics_both_stay(tmp_path):
         (
             FEATURES.replace("TXT", "BIN"),
             SCORES,
-            "f1: binary Moses' features.dat, only text is read; run Moses' extractor without",
+            "f1: the block at byte 1 is damaged or cut off",
         ),
         (
             FEATURES.replace("0 2 3 LM0_0", "0 2 LM0_0"),
