@@ -71,8 +71,7 @@ def compare(
         Name -> a file of tokenised text, or one for each replica, or the folder of a run of
         `tune`. Or a list as on the command line, of `FOLDER` and `name=FILE,FILE`.
     test
-        Files of references, or a `TestSet` with more: the source and word alignments, for metrics
-        of word order. Default: as the folders of runs say.
+        Files of references, or a `TestSet` with source and links too. Default: that of the runs.
     metric
         As `"port:alpha=0.5"`, or several. Default: bleu, port, qmean, ter, and what runs were
         tuned on.
