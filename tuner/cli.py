@@ -1,4 +1,4 @@
-"""Finds the commands of `portmert`, turns a user's fault into one line and a status."""
+"""The program `portmert`: its commands; a user's fault becomes one line and a status."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ from portmert.tuner.families import readable_packages
 from portmert.tuner.ground.errors import PortmertError, as_message, exhausted, suggest
 
 ENDING = (signal.SIGTERM, signal.SIGHUP)
-"""What `kill`, `timeout`, a batch system, and a terminal that is closed send."""
+"""Signals of `kill`, `timeout`, a batch system, and a terminal that is closed."""
 
 MEMORY_FAULTS = (errno.ENOMEM, errno.EAGAIN, errno.EMFILE, errno.ENFILE)
-"""What starting a process or a thread may meet, and opening one file more."""
+"""Errors when a process or a thread starts, or one more file is opened."""
 
 DISK_FAULTS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
-"""What any write may meet, also one that nobody thinks of as a file of the user's."""
+"""Errors of any write, of a temporary file too."""
 
 
 NAME_FAULTS = (errno.ENAMETOOLONG, errno.ELOOP, errno.EACCES)
-"""What asking whether there is a file may meet, whoever asks."""
+"""Errors of a file name."""
 
 
 class Interrupted(KeyboardInterrupt):
-    """Says that a signal asks this program to end; what it runs must end with it."""
+    """A signal that asks this program, and the programs it runs, to end."""
 
     def __init__(self, number: signal.Signals) -> None:
         super().__init__(number.name)
@@ -46,7 +46,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 class CommandFolder(click.Group):
-    """Groups the commands, modules of `portmert.tuner.commands`, loaded when asked for."""
+    """The commands, modules of `portmert.tuner.commands`, loaded when they are called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's signature
         """Return the names of all commands."""
@@ -64,14 +64,14 @@ class CommandFolder(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command named; of an unknown one, name the nearest."""
+        """Find the command; for an unknown one, suggest the nearest name."""
         name = args[0]
         if not name.startswith("-") and self.get_command(ctx, name) is None:
             ctx.fail(f"no command '{name}'{suggest(name, self.list_commands(ctx))}")
         return super().resolve_command(ctx, args)
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the program; what the machine lacks ends as one line and exit status 1."""
+        """Run the program; a lack of memory or disk ends as one line and exit status 1."""
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(errors="surrogateescape")  # names of files that are no UTF-8
         try:
@@ -108,7 +108,7 @@ class CommandFolder(click.Group):
 
 
 def _lacking(error: MemoryError | RuntimeError | ImportError | OSError) -> str | None:
-    """Return in one line what the machine lacks, None where it is another fault."""
+    """Return one line about a lack of memory, disk or libraries; None for another fault."""
     if isinstance(error, ImportError):
         said = f"a library cannot be loaded, is there enough memory? {error}"
         return as_message(said) if "shared object" in str(error) else None
@@ -126,7 +126,7 @@ def _lacking(error: MemoryError | RuntimeError | ImportError | OSError) -> str |
 
 
 def _discard_output() -> None:
-    """Let what waits to be written go nowhere."""
+    """Discard the output that is not written yet."""
     try:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
@@ -137,7 +137,7 @@ def _discard_output() -> None:
 
 @contextmanager
 def _signals_as_interrupts() -> Iterator[None]:
-    """Let signals that end the program unwind it: decoders and trainers would work on without it.
+    """Turn signals that end the program into exceptions, so that decoders and trainers end too.
 
     A signal that is ignored (`nohup`) stays so. The same signal again ends the program at once.
     """
@@ -159,7 +159,7 @@ def _signals_as_interrupts() -> Iterator[None]:
 
 
 def _waited_for() -> list[threading.Thread]:
-    """Return the threads that Python waits for at its end: searches, maybe for minutes."""
+    """Return the threads that Python waits for at its end; searches may take minutes."""
     return [thread for thread in threading.enumerate() if not thread.daemon]
 
 

@@ -176,8 +176,9 @@ def test_scores_of_the_lists_judge_no_others(tmp_path):
     given = ["rerank-tune", "--nbest", nbest, "--test-nbest", nbest, "--test-ref",
              RERANK / "dev.ref", "--text", "hyp:debpe", "--metric", scores, *MERT,
              "--out-dir", tmp_path / "run"]  # fmt: skip
-    assert "has no scores of other lists: say what compares the outputs, as --also chrf" in fault(
-        *given
+    assert (
+        "has no scores of other lists: name a metric that compares the outputs, as --also chrf"
+        in fault(*given)
     )
     shown = run(*given, "--also", "chrf")
     assert "scores has no scores of the test lists: they are not scored" in shown.stderr
@@ -230,6 +231,16 @@ def test_the_example_lists_are_what_their_program_makes():
 def test_what_cannot_judge_is_said_before_the_search(tmp_path, also, message):
     assert message in fault(
         "rerank-tune", *DEV, *TEST, *TEST_REF, *MERT, "--metric", "bleu", "--also", also,
+        "--out-dir", tmp_path / "run",
+    )  # fmt: skip
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("also", ["chrf", "scores:nonexistent.jsonl#x"])
+def test_other_metrics_need_references_of_the_test_set(tmp_path, also):
+    message = "outputs are compared with references of the test set; give --test-ref"
+    assert f"--also {also}: {message}" in fault(
+        "rerank-tune", *DEV, *TEST, *MERT, "--metric", "bleu", "--also", also,
         "--out-dir", tmp_path / "run",
     )  # fmt: skip
     assert not (tmp_path / "run").exists()

@@ -88,6 +88,21 @@ class Distinct:
         return cls(lines, Ragged(values, offsets), index)
 
 
+@dataclass(frozen=True)
+class _Found:
+    """Distinct sentences, their keys, and their records for each layer."""
+
+    lines: Sequence[str]
+    keys: Sequence[bytes]
+    columns: dict[KeptLayer, list[bytes]]
+
+    def add(self, place: int, made: Mapping[KeptLayer, bytes]) -> Row:
+        """Add the new records of a sentence; return them as the cache takes them."""
+        for layer, record in made.items():
+            self.columns[layer][place] = record
+        return self.keys[place], {str(layer): record for layer, record in made.items()}
+
+
 class TextAnnotator:
     """Annotates texts with one annotator, through the cache.
 
@@ -296,25 +311,24 @@ class TextAnnotator:
         keys = [line_key(line) for line in lines]
         by_name = self._cache.get([str(layer) for layer in layers], keys)
         kept = {layer: by_name[str(layer)] for layer in layers}
-        missing = places_of(None, kept.values())
-        found = {
-            layer: [records.UNPARSED if record is None else record for record in column]
-            for layer, column in kept.items()
-        }
+        found = _Found(
+            lines,
+            keys,
+            {layer: [one or records.UNPARSED for one in kept[layer]] for layer in kept},
+        )
+        own = [layer for layer in kept if not layer.rules]
+        by_rules = [layer for layer in kept if layer.rules]
         self._seen.update(keys)
-        self._made.update(
-            keys[place]
-            for layer, column in kept.items()
-            if not layer.rules  # rules take no time worth telling
-            for place in places_of(None, [column])
-        )
-        if missing:
-            self._make(lines, keys, missing, found)
-        failed = places_of(records.UNPARSED, found.values())
+        # Rules take no time worth telling.
+        self._made.update(keys[place] for place in places_of(None, [kept[layer] for layer in own]))
+        missing = places_of(None, kept.values())
+        if missing and by_rules:
+            self._derive(by_rules, missing, found)
+        if missing and own:
+            self._make(own, missing, found)
+        failed = places_of(records.UNPARSED, found.columns.values())
         self._unparsed.update(keys[place] for place in failed)
-        self._check_failures(
-            [keys[place] for place in failed], [lines[place] for place in failed], found
-        )
+        self._check_failures(failed, found)
         # A search asks many times for a few sentences: tell again when there are twice as many.
         if self.failed >= max(1, 2 * self._failed_told):
             self._failed_told = self.failed
@@ -322,74 +336,50 @@ class TextAnnotator:
                 f"annotator {self._name}: {self.failed} of "
                 f"{counted(len(self._seen), 'sentence')} have no parse and count as unparsed"
             )
-        return found
+        return found.columns
 
-    def _make(
-        self,
-        lines: Sequence[str],
-        keys: Sequence[bytes],
-        missing: Sequence[int],
-        found: Mapping[KeptLayer, list[bytes]],
-    ) -> None:
+    def _make(self, own: Sequence[KeptLayer], missing: Sequence[int], found: _Found) -> None:
         """Ask the annotator for the sentences at the places `missing`, and keep its answers."""
-        by_rules = [layer for layer in found if layer.rules]
-        if by_rules:
-            self._derive(by_rules, [lines[place] for place in missing], missing, keys, found)
-        own = [layer for layer in found if not layer.rules]
-        if not own:
-            return
-        failed: set[int] = set()
+        gives = self._annotator.gives
+        failed: list[int] = []
         begin = time.monotonic()
-        for request, layers in layers_of.requests(own, self._annotator.gives):
+        sentences = [_words(found.lines[place]) for place in missing]
+        for request, layers in layers_of.requests(own, gives):
             rows: list[Row] = []
             since = time.monotonic()
-            sentences = [_words(lines[place]) for place in missing]
-            answers = self._answers(sentences, request)
             try:
-                for number, answer in answers:
-                    place, words = missing[number], sentences[number]
-                    made = self._made_records(layers, answer, words)
-                    for layer, record in made.items():
-                        found[layer][place] = record
-                    rows.append((keys[place], {str(layer): made[layer] for layer in made}))
+                for number, answer in self._answers(sentences, request):
+                    words, place = sentences[number], missing[number]
+                    try:
+                        made = layers_of.pack(answer, layers, gives, len(words))
+                    except (ValueError, records.RecordError) as error:
+                        raise ProgramError(
+                            f"annotator {self._name}: {error} in its answer to {shown(words)}"
+                        ) from None
+                    rows.append(found.add(place, made))
                     if records.UNPARSED in made.values():
-                        failed.add(place)
+                        failed.append(place)
                     now = time.monotonic()
                     if len(rows) >= KEPT_TOGETHER or now - since > KEPT_AFTER_SECONDS:
                         self._cache.put(rows)
                         rows, since = [], now
                         # If too many fail, there is no need to wait for the end.
-                        self._check_failures(
-                            [keys[p] for p in failed], [lines[p] for p in failed], found
-                        )
+                        self._check_failures(failed, found)
             finally:
                 self._cache.put(rows)
         self.seconds += time.monotonic() - begin
 
-    def _derive(
-        self,
-        layers: Sequence[KeptLayer],
-        lines: Sequence[str],
-        places: Sequence[int],
-        keys: Sequence[bytes],
-        found: Mapping[KeptLayer, list[bytes]],
-    ) -> None:
+    def _derive(self, layers: Sequence[KeptLayer], missing: Sequence[int], found: _Found) -> None:
         """Make layers that follow by rules from dependency parses, and keep them."""
-        heads = layers_of.KeptLayer("heads")
-        tags = layers_of.KeptLayer("tags")
-        has_tags = "tags" in self._annotator.gives
-        parsed = self._records(lines, [heads, tags] if has_tags else [heads])
-        rows: list[Row] = []
-        for number, (line, place) in enumerate(zip(lines, places, strict=True)):
-            made = layers_of.derive(
-                layers,
-                _words(line),
-                parsed[heads][number],
-                parsed[tags][number] if has_tags else None,
-            )
-            for layer, record in made.items():
-                found[layer][place] = record
-            rows.append((keys[place], {str(layer): made[layer] for layer in made}))
+        heads = KeptLayer("heads")
+        tags = [KeptLayer("tags")] if "tags" in self._annotator.gives else []
+        lines = [found.lines[place] for place in missing]
+        parsed = self._records(lines, [heads, *tags])
+        rows = []
+        for number, (line, place) in enumerate(zip(lines, missing, strict=True)):
+            of_tags = parsed[tags[0]][number] if tags else None
+            made = layers_of.derive(layers, _words(line), parsed[heads][number], of_tags)
+            rows.append(found.add(place, made))
         self._cache.put(rows)
 
     def _answers(
@@ -411,30 +401,15 @@ class TextAnnotator:
                 f"{counted(len(sentences), 'sentence')}"
             )
 
-    def _made_records(
-        self, layers: Sequence[KeptLayer], answer: Annotation | None, words: Words
-    ) -> dict[KeptLayer, bytes]:
-        """Return the records of an answer, checked."""
-        try:
-            return layers_of.pack(answer, layers, self._annotator.gives, len(words))
-        except (ValueError, records.RecordError) as error:
-            raise ProgramError(
-                f"annotator {self._name}: {error} in its answer to {shown(words)}"
-            ) from None
-
-    def _check_failures(
-        self,
-        keys: Sequence[bytes],
-        lines: Sequence[str],
-        layers: Iterable[KeptLayer],
-    ) -> None:
+    def _check_failures(self, places: Sequence[int], found: _Found) -> None:
         """Stop if too many fail; these are not kept, because the reason may go away."""
+        keys = [found.keys[place] for place in places]
         failed = self._failed_before + len(self._unparsed.union(keys))
         seen = self._seen_before + len(self._seen)
         if seen < LEAST_SENTENCES or failed <= self._max_failed * seen:
             return
-        self._cache.forget([str(layer) for layer in layers], keys)
-        one = shown(_words(lines[0]))
+        self._cache.forget([str(layer) for layer in found.columns], keys)
+        one = shown(_words(found.lines[places[0]]))
         raise ProgramError(
             f"annotator {self._name}: no parse of {failed} of {counted(seen, 'sentence')}, more "
             f"than the share of {self._max_failed:g} that may fail (one is {one}); is it "

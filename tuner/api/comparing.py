@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -71,25 +71,22 @@ def compare(
         Name -> a file of tokenised text, or one for each replica, or the folder of a run of
         `tune`. Or a list as on the command line, of `FOLDER` and `name=FILE,FILE`.
     test
-        Files of references, or a `TestSet` with more: the source and word alignments, for metrics
-        of word order. Default: as the folders of runs say.
+        Files of references, or a `TestSet` with source and links too. Default: that of the runs.
     metric
         As `"port:alpha=0.5"`, or several. Default: bleu, port, qmean, ter, and what runs were
         tuned on.
-    text, text_model, annotator, annotation_cache
-        As of `score`. Default: as the runs say.
+    text, text_model, annotator, annotation_cache, notice, progress
+        As of `score`. The default of the first four is what the runs used.
     resampling
         How many samples tests and intervals take, their level and seed.
     threads
-        0: one for each processor. Changes no result.
+        0: one for each processor.
     runs
         Whether to read the histories of runs too: that takes reading all their lists.
     timing
         Whether to measure times, the only values that differ from call to call.
     executor
         Where texts are annotated and resampled test sets are scored, as of `crossval`.
-    notice, progress
-        As of `score`.
 
     Raises
     ------
@@ -109,37 +106,38 @@ def compare(
     >>> found.headlines
     ('bleu: new is better than base (+100.00, p = 0.0099; tuning luck untested)',)
     """
-    named = [systems] if isinstance(systems, str) else systems
-    if not isinstance(named, list | tuple):
-        named = [f"{name}={_joined(files)}" for name, files in _items(systems)]
     if not isinstance(test, TestSet):
-        test = TestSet(tuple(map(Path, [test] if isinstance(test, Path | str) else test)))
+        test = TestSet([test] if isinstance(test, Path | str) else list(test))
     pipeline = None if text is None and text_model is None else pipeline_of(text or "", text_model)
+    request = CompareRequest(
+        systems=_named(systems),
+        test=test,
+        metrics=(metric,) if isinstance(metric, str) else tuple(metric),
+        pipeline=pipeline,
+        resampling=resampling,
+        threads=threads or available_processors(),
+        runs=runs,
+        timing=timing,
+    )
     with (
         opened(executor, threads=1, notice=notice) as team,
         preparing(
             annotator, annotation_cache, notice=notice, progress=progress, team=team
         ) as prepare,
     ):
-        request = CompareRequest(
-            systems=tuple(named),
-            test=test,
-            metrics=(metric,) if isinstance(metric, str) else tuple(metric),
-            pipeline=pipeline,
-            prepare=prepare,
-            resampling=resampling,
-            threads=threads or available_processors(),
-            runs=runs,
-            timing=timing,
-            team=team,
-        )
-        found = compare_request(request, notice)
+        return _shown(compare_request(replace(request, prepare=prepare, team=team), notice))
+
+
+def _shown(found: Comparison) -> Compared:
     document = found.as_json()
     return Compared(report.as_text(document), report.tables(document), document, found)
 
 
-def _items(systems: Any) -> list[tuple[str, PathLike | Sequence[PathLike]]]:
-    return list(systems.items())
+def _named(systems: Any) -> tuple[str, ...]:
+    """Return systems as they are written on the command line."""
+    if isinstance(systems, Mapping):
+        return tuple(f"{name}={_joined(files)}" for name, files in systems.items())
+    return (systems,) if isinstance(systems, str) else tuple(systems)
 
 
 def _joined(files: PathLike | Sequence[PathLike]) -> str:

@@ -25,7 +25,7 @@ from portmert.tuner.nbest.parts import PartedList, merged_parts
 from portmert.tuner.nbest.pool import segment_sizes
 from portmert.tuner.nbest.pool_files import PoolWriter, locked, open_pool
 from portmert.tuner.nbest.readers._base import Reader
-from portmert.tuner.runs.contents import content_of
+from portmert.tuner.runs.config import content_of
 from portmert.tuner.search.problem import StatTable
 from portmert.tuner.search.stat_tables import check_pooled, moses_stats
 from portmert.tuner.texts.corpus import References, make_batch, read_references

@@ -84,7 +84,7 @@ def crossval(
     progress: Phases | None = None,
     **search: Unpack[CommonOptions],
 ) -> CrossValidation:
-    r"""Tune on half of the segments and judge on the others, for every choice given.
+    """Tune on half of the segments and judge on the others, for every choice given.
 
     The segments are halved at random, `splits` times. On one half weights are tuned, once for each
     metric, optimizer, prior and set of features left out; on the other half every metric judges
@@ -130,13 +130,12 @@ def crossval(
 
     Examples
     --------
-    >>> import portmert, pathlib, tempfile
-    >>> path = pathlib.Path(tempfile.mkdtemp(), "lists.moses")
-    >>> _ = path.write_text("".join(
-    ...     f"{n} ||| a b c {word} ||| LM= {lm} TM= {tm} ||| 0\n"
+    >>> import portmert
+    >>> records = [
+    ...     {"id": n, "text": f"a b c {word}", "features": {"LM": lm, "TM": tm}}
     ...     for n in range(8) for word, lm, tm in (("x", -1, -2), ("d", -2, -1))
-    ... ))
-    >>> lists = portmert.Lists.read(path, refs=[["a b c d"] * 8])
+    ... ]
+    >>> lists = portmert.Lists.from_records(records, refs=[["a b c d"] * 8])
     >>> found = portmert.crossval(lists, "bleu", splits=2, timing=False)
     >>> for choice in found.document["choices"]:
     ...     print(choice["name"], round(choice["judged"]["bleu"]["unseen"], 4))

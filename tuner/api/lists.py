@@ -69,7 +69,6 @@ class _Content(NamedTuple):
     nbest: NBest
     references: References | None
     source: tuple[str, ...] | None
-    seconds: float
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -105,13 +104,12 @@ class Lists:
 
     Examples
     --------
-    >>> import portmert, pathlib, tempfile
-    >>> path = pathlib.Path(tempfile.mkdtemp(), "lists.moses")
-    >>> _ = path.write_text(
-    ...     "0 ||| a b ||| LM= -2 TM= -1 ||| -3\n"
-    ...     "0 ||| b a ||| LM= -1 TM= -3 ||| -4\n"
-    ... )
-    >>> lists = portmert.Lists.read(path, refs=[["a b"]], notice=lambda line: None)
+    >>> import portmert
+    >>> records = [
+    ...     {"id": 0, "text": "a b", "features": {"LM": -2.0, "TM": -1.0}},
+    ...     {"id": 0, "text": "b a", "features": {"LM": -1.0, "TM": -3.0}},
+    ... ]
+    >>> lists = portmert.Lists.from_records(records, refs=[["a b"]])
     >>> lists
     Lists(segments=1, hypotheses=2, features=LM TM, references=1)
     >>> lists.nbest.features.shape
@@ -303,7 +301,6 @@ class Lists:
         content = self._content
         if values is None:
             nbest = self._with_features(content.nbest, [feature], content)
-            # Arrays added before are nowhere in the files: such lists stay without paths.
             changed = replace(self, features=(*self.features, feature))
         else:
             column = np.asarray(values, dtype=np.float64)
@@ -371,11 +368,6 @@ class Lists:
         """The hypotheses and their features."""
         return self._content.nbest
 
-    @property
-    def reading_seconds(self) -> float:
-        """The time that reading took."""
-        return self._content.seconds
-
     @cached_property
     def pipeline(self) -> TextPipeline:
         """The text steps."""
@@ -400,7 +392,6 @@ class Lists:
     @cached_property
     def _content(self) -> _Content:
         """Read lists and references and bring the texts into the order of the lists."""
-        begin = time.perf_counter()
         refs, source, ref_links, known = self.refs, self.source, self.ref_links, None
         if self.ids and (refs or source is None):
             by_id = ById.of(refs)
@@ -423,11 +414,11 @@ class Lists:
         if references is not None:
             references = _in_order(nbest, references, known, self.notice)
         lines = _source_lines(nbest, references, source, ids=self.ids)
-        content = _Content(nbest, references, lines, 0.0)
+        content = _Content(nbest, references, lines)
         nbest = self._with_features(nbest, self.features, content)
         if references is not None and references.source_lengths is not None:
             check_links(nbest, references.source_lengths)
-        return content._replace(nbest=nbest, seconds=time.perf_counter() - begin)
+        return content._replace(nbest=nbest)
 
     def _merged(
         self, vocabulary: Vocabulary, segments: int | None, names: SegmentNames | None

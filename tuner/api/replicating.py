@@ -27,8 +27,7 @@ from portmert.tuner.components.features import Feature
 from portmert.tuner.executors.opening import opened
 from portmert.tuner.ground.errors import ConfigError
 from portmert.tuner.ground.files import text_digest
-from portmert.tuner.runs.config import ListsData
-from portmert.tuner.runs.contents import content_of
+from portmert.tuner.runs.config import ListsData, content_of
 from portmert.tuner.runs.folder import open_run
 from portmert.tuner.runs.inputs import write_list_inputs
 from portmert.tuner.runs.replicas import Replicas

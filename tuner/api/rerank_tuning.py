@@ -188,11 +188,11 @@ def rerank_tune(
 
 
 def _check_judges(judges: Sequence[str], chosen: Metric, test: Lists, lists: Lists) -> None:
-    """Raise `ConfigError`, before any search, if the outputs cannot be compared in the end."""
+    """Raise `ConfigError` before the search if the outputs cannot be compared after it."""
     if not judges:
         raise ConfigError(
-            f"metric {chosen.signature} has no scores of other lists: say what compares the "
-            f"outputs, as --also chrf"
+            f"metric {chosen.signature} has no scores of other lists: name a metric that "
+            f"compares the outputs, as --also chrf"
         )
     for judge in judges:
         metric = registry.metric(judge)

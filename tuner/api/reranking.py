@@ -71,9 +71,8 @@ class Mbr:
     metric
         A metric that reads nothing but tokens.
     temperature
-        The probability of a hypothesis is the softmax of temperature times model score. The model
-        score is that of the weights, or of the list where there are none. None: all hypotheses
-        are equally likely.
+        The probability of a hypothesis is the softmax of temperature times model score, under the
+        weights or, without weights, as in the list. None: all hypotheses are equally likely.
     size
         Compare with so many hypotheses of each list only: the best under the weights; without
         weights the best by the list's own scores where there is a temperature, else the first.
@@ -110,7 +109,7 @@ def rerank(
     notice: Notice = log_notice,
     progress: Progress | None = None,
 ) -> Reranked:
-    r"""Choose the best hypothesis of each segment; of equal ones the first in the list.
+    """Choose the best hypothesis of each segment; of equal ones the first in the list.
 
     Parameters
     ----------
@@ -139,13 +138,13 @@ def rerank(
 
     Examples
     --------
-    >>> import portmert, pathlib, tempfile
-    >>> path = pathlib.Path(tempfile.mkdtemp(), "lists.moses")
-    >>> _ = path.write_text(
-    ...     "0 ||| a b ||| LM= -2 TM= -1 ||| -3\n"
-    ...     "0 ||| b a ||| LM= -1 TM= -3 ||| -4\n"
-    ... )
-    >>> portmert.rerank(path, {"LM": 1.0, "TM": 0.1}, notice=lambda line: None)
+    >>> import portmert
+    >>> records = [
+    ...     {"id": 0, "text": "a b", "features": {"LM": -2.0, "TM": -1.0}},
+    ...     {"id": 0, "text": "b a", "features": {"LM": -1.0, "TM": -3.0}},
+    ... ]
+    >>> lists = portmert.Lists.from_records(records)
+    >>> portmert.rerank(lists, {"LM": 1.0, "TM": 0.1})
     Reranked(lines=('b a',))
     """
     metric = None if oracle_metric is None else registry.metric(oracle_metric)

@@ -116,7 +116,7 @@ def refs_option(
 def metrics_option(
     help_text: str, *, name: str = "metric", option: str = "--metric", required: bool = False
 ) -> Decorator:
-    """Declare --metric, of which there may be several."""
+    """Declare --metric, which may be repeated."""
     return several(option, name, kind=str, required=required, metavar=METRIC, help=help_text)
 
 
@@ -202,7 +202,7 @@ executor_option = click.option(
 run_executor_option = click.option(
     "--executor",
     metavar="PLACE",
-    help=f"{_PLACES} Default: what the table [executor] of CONFIG says, else local.",
+    help=f"{_PLACES} Default: the table [executor] of CONFIG, else local.",
 )
 
 confidence_option = click.option(

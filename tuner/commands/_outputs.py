@@ -177,10 +177,9 @@ def announce_compiling() -> None:
             """Write the note."""
             if not self.said:
                 self.said = True
-                click.echo(
-                    "portmert: note: compiling kernels, once after an installation (10 to 30 s; "
-                    "`portmert compile` does it ahead of time)",
-                    err=True,
+                notice(
+                    "compiling kernels, once after an installation (10 to 30 s; "
+                    "`portmert compile` does it ahead of time)"
                 )
 
         def on_end(self, _: Event) -> None:

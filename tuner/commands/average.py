@@ -23,8 +23,8 @@ from portmert.tuner.commands._outputs import check_outputs, notice, say_written
 )
 @format_option
 @missing_features_option(
-    "What is done with features that some W do not name: an error, or they count as 0 there, as "
-    "for sparse features."
+    "Whether features that some W do not name are an error, or count as 0 there, as sparse "
+    "features do."
 )
 @click.option("--out", required=True, type=FILE, help="Where the average goes, in the form of W1.")
 def command(

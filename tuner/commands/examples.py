@@ -1,4 +1,4 @@
-"""`portmert examples`: example data and documentation for who installed with pip."""
+"""`portmert examples`: example data and documentation for an installation with pip."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Runs tasks in threads here or on a Dask cluster; imports what lies flat in tuner only."""
+"""Run tasks in threads of this process or on a Dask cluster."""

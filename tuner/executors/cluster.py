@@ -1,7 +1,7 @@
-"""Runs tasks on the workers of a Dask cluster.
+"""Run tasks on the workers of a Dask cluster.
 
-What travels is pickled: our own data, between our own processes of one version of portmert. Who
-can reach the scheduler can run programs on all of them, see SECURITY.md.
+Our own data is pickled and sent between our own processes of one version of portmert. Everybody
+who can reach the scheduler can run programs on all workers, see SECURITY.md.
 """
 
 from __future__ import annotations
@@ -35,37 +35,37 @@ from portmert.tuner.ground.programs import Cancelled
 Value = TypeVar("Value")
 
 PROTOCOLS = ("tcp", "tls", "ws", "wss", "ucx")
-"""What Dask's addresses begin with."""
+"""The protocols of Dask's addresses."""
 INSTALL = "pip install 'portmert[dask]'"
 ATTEMPTS = 3
-"""So often a task may fail until the run ends."""
+"""How often a task may fail before the run ends."""
 LEAST_AHEAD = 64
-"""So many tasks are handed out even where no worker has come yet."""
+"""How many tasks are handed out while no worker has come yet."""
 _CONNECT = "10s"
 
 
 class Cluster(Team):
-    """Runs tasks on a cluster.
+    """A team of the workers of a cluster.
 
     Parameters
     ----------
     client
-        Of `distributed`.
+        The client of `distributed`.
     name
-        How messages name the cluster.
+        The name of the cluster in messages.
     notice
-        Called with a line for the user.
+        Called with each line for the user.
     expected
-        How many workers have been asked for, if any.
+        The number of workers that were asked for, if any.
     """
 
     is_remote = True
 
     @staticmethod
     def step(done: int, total: int) -> None:  # noqa: ARG004
-        """Raise `Cancelled` where the command that gave the task at work has dropped it.
+        """Raise `Cancelled` if the command has dropped the task that calls this.
 
-        A thread cannot be ended from outside.
+        A thread cannot be ended from outside, so tasks ask.
         """
         from distributed import get_worker  # noqa: PLC0415  an extra
         from distributed.worker import thread_state  # noqa: PLC0415
@@ -94,14 +94,14 @@ class Cluster(Team):
 
     @property
     def size(self) -> int:
-        """The number of threads of all workers that are there or will come; one must be there."""
+        """The threads of all workers that have come or will come; waits for the first."""
         while not self._there():
             time.sleep(1)
         return max(self._expected, self._there())
 
     @property
     def ahead(self) -> int:
-        """Four for each thread of each worker that is there."""
+        """Four tasks for each thread of each worker that has come."""
         return max(LEAST_AHEAD, 4 * self._there())
 
     def _there(self) -> int:
@@ -119,24 +119,24 @@ class Cluster(Team):
     def submit(
         self, executor: Executor, work: Callable[..., Value], task: tuple[Any, ...]
     ) -> Future[Value]:
-        """Hand out a task; its worker says which version of portmert it has."""
+        """Hand out a task; its worker checks that it has the same version of portmert."""
         with self._answering():
             return executor.submit(perform, portmert.__version__, work, *task)
 
     def close(self, executor: Executor, *, interrupted: bool) -> None:  # noqa: ARG002
-        """Drop what is not done; workers stop it at their next step."""
+        """Drop unfinished tasks; workers stop at their next step."""
         if self._client.status == "running":
             executor.shutdown(wait=False)
 
     def look(self) -> None:
-        """Say once that there are no workers any more."""
+        """Notify the user, once, that there are no workers any more."""
         alone = not self._there()
         if alone and not self._alone:
             self._notice(f"{self._name}: no workers now; tasks wait for them")
         self._alone = alone
 
     def shared(self, value: Value) -> Value:
-        """Return a future of it, which the scheduler can give to workers that come later too."""
+        """Return a future of it; workers that come later can get it too."""
         with (
             self._answering(),
             warnings.catch_warnings(),
@@ -175,7 +175,7 @@ class Cluster(Team):
 
 
 def perform(version: str, work: Callable[..., Value], *task: Any) -> Value:
-    """Do a task, at a worker of the same version; a fault names the worker."""
+    """Do a task at a worker of the same version; an error names the worker."""
     from distributed import get_worker  # noqa: PLC0415  an extra
 
     here = get_worker().address
@@ -191,7 +191,7 @@ def perform(version: str, work: Callable[..., Value], *task: Any) -> Value:
 
 
 def same(value: Value) -> Value:
-    """Return a value as it is: what tasks share."""
+    """Return a value as it is; shared values travel by it."""
     return value
 
 
@@ -230,14 +230,14 @@ def _module(name: str) -> Any:
 
 @contextmanager
 def connected(given: str, address: str, *, notice: Callable[[str], None]) -> Iterator[Cluster]:
-    """Give the workers of a running cluster.
+    """Open the workers of a running cluster.
 
     Parameters
     ----------
     given
-        How the user named it.
+        The text of the user, for messages.
     address
-        As tcp://HOST:8786, or the scheduler's file.
+        An address, as tcp://HOST:8786, or the scheduler's file.
     """
     distributed = _module("distributed")
     if "://" not in address:
@@ -253,7 +253,7 @@ def connected(given: str, address: str, *, notice: Callable[[str], None]) -> Ite
 
 
 def check_address(address: str, origin: str) -> None:
-    """Raise ConfigError where a scheduler's address is none: a protocol, a host and a port."""
+    """Raise ConfigError unless an address has a protocol, a host and a port."""
     try:
         found = urlsplit(address)
         known = found.scheme in PROTOCOLS and found.hostname and found.port
@@ -267,7 +267,7 @@ def check_address(address: str, origin: str) -> None:
 
 
 def _check_certificate(distributed: Any, given: str) -> None:
-    """Raise ConfigError where Dask's own configuration names no certificate for TLS."""
+    """Raise ConfigError if Dask's own configuration names no certificate for TLS."""
     with faults_at(
         f"{given}: the certificate that Dask's configuration names", OSError, ConfigError
     ):
@@ -297,16 +297,16 @@ def _address_in(path: Path, given: str) -> str:
 def started(
     given: str, kind: str, jobs: int, options: Mapping[str, Any], *, notice: Callable[[str], None]
 ) -> Iterator[Cluster]:
-    """Give the workers of a cluster that lives as long as the command.
+    """Start a cluster in a queueing system, and end it with the block.
 
     Parameters
     ----------
     kind
         The queueing system, one of `KINDS`.
     jobs
-        How many jobs to ask it for.
+        The number of jobs to submit.
     options
-        Those of its class in dask-jobqueue; what is not given is as in Dask's own configuration.
+        The options of its class in dask-jobqueue; others are as in Dask's own configuration.
     """
     made = getattr(_module("dask_jobqueue"), KINDS[kind])
     if str(options.get("protocol", "")).startswith(("tls", "wss")):
@@ -399,7 +399,7 @@ def _check_versions(client: Any, name: str) -> None:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep Dask from logging what we say in one line, and from waiting long for the dead."""
+    """Silence the log of Dask, since we say it in one line, and shorten its waiting."""
     config = importlib.import_module("dask").config
     names = [name for name in logging.Logger.manager.loggerDict if name.startswith("distributed")]
     others = ("distributed", "tornado.application", "asyncio")

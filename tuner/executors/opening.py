@@ -1,4 +1,4 @@
-"""Understands --executor and the [executor] table, and opens what they name."""
+"""Parse --executor and the [executor] table, and open the team that they name."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ EXPECTED = "local, dask:ADDRESS, dask:FILE.json, dask-slurm:JOBS or FILE.toml wi
 
 @dataclass(frozen=True)
 class Workplace:
-    """Says where tasks run.
+    """The place where tasks run.
 
     Parameters
     ----------
     given
-        As it was written.
+        The text of the user.
     address
-        Of a running scheduler, or its file.
+        The address of a running scheduler, or its file.
     kind, jobs, options
-        A queueing system, how many jobs to ask it for, and the options of its class in
+        A queueing system, the number of jobs to submit, and the options of its class in
         dask-jobqueue.
     """
 
@@ -41,17 +41,17 @@ class Workplace:
 
     @property
     def is_local(self) -> bool:
-        """Whether tasks run on this machine, in this process."""
+        """True if tasks run on this machine, in this process."""
         return not self.address and not self.kind
 
     @classmethod
     def parse(cls, given: str | Workplace, options: Mapping[str, Any] | None = None) -> Workplace:
-        """Return the place that a text names; options go with queueing systems only.
+        """Return the place that a text names; only queueing systems have options.
 
         Raises
         ------
         ConfigError
-            It names none, or its file has no table [executor].
+            The text names no place, or its file has no table [executor].
         """
         if isinstance(given, Workplace):
             return given
@@ -79,7 +79,7 @@ class Workplace:
 
     @classmethod
     def of_table(cls, table: Mapping[str, Any], *, where: str, folder: Path) -> Workplace:
-        """Return the place that a table [executor] names: `name`, and options of its own.
+        """Return the place that a table [executor] names, by `name` and other options.
 
         A scheduler's file is relative to the folder of the table's file.
         """
@@ -109,19 +109,19 @@ def _table(path: Path) -> Mapping[str, Any]:
 def opened(
     given: str | Workplace, *, threads: int, notice: Callable[[str], None]
 ) -> Iterator[Team]:
-    """Give what runs tasks.
+    """Open the team that runs tasks.
 
     Parameters
     ----------
     given
         See `Workplace`.
     threads
-        Tasks at once where it is this machine.
+        Number of tasks at once on this machine.
 
     Raises
     ------
     ConfigError, StateError
-        There is no such place, its package is not installed, or no scheduler answers.
+        The place does not exist, its package is not installed, or no scheduler answers.
     """
     place = Workplace.parse(given)
     if place.address:

@@ -1,7 +1,7 @@
-"""Runs tasks on any `concurrent.futures.Executor`: threads of this process, or a cluster's.
+"""Run tasks on any `concurrent.futures.Executor`: threads of this process, or a cluster's.
 
-Tasks are pure functions of plain data, so that it does not matter where, in what order and how
-often they run. Whoever gives them puts what comes back into a fixed order.
+Tasks are pure functions of plain data, so it does not matter where, in what order and how often
+they run. The caller puts the results into a fixed order.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from portmert.tuner.ground.programs import Cancelled
 Progress = Callable[[int, int], None]
 
 LOOK_SECONDS = 5.0
-"""After so long without a task that has ended, it is looked whether somebody is at work."""
+"""Seconds without a finished task after which `Team.look` is called."""
 
 Result = TypeVar("Result")
 Value = TypeVar("Value")
 
 
 class Team(ABC):
-    """Runs tasks, several at once.
+    """A team of threads or workers that run tasks, several at once.
 
     Attributes
     ----------
     is_remote
-        Whether tasks run in other processes: all that they take and return is then pickled.
+        True if tasks run in other processes; their arguments and results are then pickled.
     """
 
     is_remote: ClassVar[bool]
@@ -41,7 +41,7 @@ class Team(ABC):
     @staticmethod
     @abstractmethod
     def step(done: int, total: int) -> None:
-        """End the task that calls it, if nobody waits for its result; long ones do now and then.
+        """End the calling task if nobody waits for its result. Long tasks call it now and then.
 
         Raises
         ------
@@ -51,25 +51,25 @@ class Team(ABC):
     @staticmethod
     @abstractmethod
     def folder() -> Path:
-        """Return where the task that calls it may write scratch files."""
+        """Return the folder in which the calling task may write scratch files."""
 
     @property
     @abstractmethod
     def size(self) -> int:
-        """How many tasks are done at once."""
+        """The number of tasks that run at once."""
 
     @property
     @abstractmethod
     def ahead(self) -> int:
-        """How many tasks are handed out before the first of them is done."""
+        """The number of tasks that are handed out before the first one ends."""
 
     @abstractmethod
     def opened(self, count: int) -> Executor:
-        """Return an executor for so many tasks."""
+        """Return an executor for this number of tasks."""
 
     @abstractmethod
     def close(self, executor: Executor, *, interrupted: bool) -> None:
-        """End an executor; tasks that have not begun are dropped."""
+        """End an executor and drop the tasks that have not begun."""
 
     def submit(
         self, executor: Executor, work: Callable[..., Result], task: tuple[Any, ...]
@@ -78,14 +78,14 @@ class Team(ABC):
         return executor.submit(work, *task)
 
     def shared(self, value: Value) -> Value:
-        """Return what stands for a large value in tasks, so that it travels once."""
+        """Return a stand-in for a large value in tasks, so that it travels once."""
         return value
 
     def look(self) -> None:  # noqa: B027  threads do not go away
-        """Be called when no task has ended for a while."""
+        """Do something when no task has ended for a while."""
 
     def fault(self, error: Exception, task: str) -> Exception:  # noqa: ARG002  has its own name
-        """Return what to raise where a task failed."""
+        """Return the error to raise for a failed task."""
         return error
 
     def run(
@@ -98,15 +98,15 @@ class Team(ABC):
     ) -> Generator[tuple[int, Result]]:
         """Yield the number and the result of each `work(*task)`, in the order in which they end.
 
-        Of several faults the first task's is raised, when those before it are done: what they
-        found is not lost. Leaving early drops what has not begun.
+        If several tasks fail, the error of the first one is raised after all tasks before it are
+        done, so that their results are not lost. Leaving early drops tasks that have not begun.
 
         Parameters
         ----------
         progress
             Called as progress(tasks done, tasks in all), from this thread.
         named
-            Names the task of a number, for a message on workers that died of it.
+            Number -> name of the task, for the message if workers died of it.
         """
         ended: SimpleQueue[int] = SimpleQueue()
         under_way: dict[int, Future[Result]] = {}
@@ -151,23 +151,23 @@ def _tell(ended: SimpleQueue[int], number: int, _: Future[Any]) -> None:
 
 
 class Threads(Team):
-    """Runs tasks in threads of this process.
+    """A team of threads of this process.
 
     Parameters
     ----------
     threads
-        How many.
+        Their number.
     waits
-        Whether who gives up waits for tasks at work, which must look often whether to end. One
-        that runs programs has to: they work on where nobody ends them. A search that parses would
-        be waited for too long.
+        Whether an interrupted run waits for running tasks, which must then check often whether to
+        end. Tasks that run programs need this, since the programs would go on. Searches that
+        parse do not: they would take too long.
     """
 
     is_remote = False
 
     @staticmethod
     def step(done: int, total: int) -> None:  # noqa: ARG004
-        """Raise `Cancelled` in a thread of a pool that has been closed."""
+        """Raise `Cancelled` in a thread of a closed pool."""
         raise_if_cancelled()
 
     @staticmethod
@@ -186,7 +186,7 @@ class Threads(Team):
 
     @property
     def ahead(self) -> int:
-        """Twice as many as there are threads."""
+        """Twice the number of threads."""
         return 2 * self.threads
 
     def opened(self, count: int) -> Executor:
@@ -208,7 +208,7 @@ _here = _Here()
 
 
 class _Pool(ThreadPoolExecutor):
-    """Threads that know when their work was given up, or that of the thread that waits for it."""
+    """Threads that know when their pool, or that of the thread waiting for it, is closed."""
 
     def __init__(self, threads: int) -> None:
         super().__init__(threads, initializer=self._begin)
@@ -245,7 +245,7 @@ def each(
     threads: int,
     progress: Progress | None = None,
 ) -> list[Result]:
-    """Return `work(0)`, `work(1)` and so on, in order, so many of them at once in threads."""
+    """Return `work(0)`, `work(1)` and so on, in order, computed in several threads."""
     numbers = [(number,) for number in range(count)]
     found = dict(Threads(threads).run(work, numbers, progress=progress))
     return [found[number] for number in range(count)]

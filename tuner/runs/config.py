@@ -1,7 +1,7 @@
-"""Reads a tuning experiment from a TOML file and checks all of it before anything runs.
+"""Read a tuning experiment from a TOML file and check all of it before anything runs.
 
-Every table is a frozen dataclass; an unknown key anywhere is an error that names the nearest
-known one. Relative paths are relative to the folder of the file.
+Every table is a frozen dataclass. An unknown key is an error that names the nearest known one.
+Relative paths are relative to the folder of the file.
 """
 
 from __future__ import annotations
@@ -21,16 +21,18 @@ from pydantic import Field, TypeAdapter, ValidationError
 import portmert
 from portmert.aligners._base import Aligner
 from portmert.metrics._base import Metric
+from portmert.metrics._lexicon_files import content_hash
 from portmert.tuner.annotation.annotators._base import Annotator
 from portmert.tuner.components import registry
+from portmert.tuner.components.external import Scores
 from portmert.tuner.components.features import Feature
 from portmert.tuner.decoders._base import Decoder
 from portmert.tuner.executors.opening import Workplace
 from portmert.tuner.ground.documents import parse_toml
 from portmert.tuner.ground.errors import AnnotatorError, ConfigError, counted, faults_at, suggest
+from portmert.tuner.ground.files import file_digest
 from portmert.tuner.ground.numbers import LARGEST
 from portmert.tuner.ground.processes import available_processors
-from portmert.tuner.runs.contents import content_of
 from portmert.tuner.search import DEFAULT_OPTIMIZER
 from portmert.tuner.search.constraints import Constraints
 from portmert.tuner.search.optimizers._base import Optimizer
@@ -42,22 +44,22 @@ Table = TypeVar("Table")
 RESULT_FREE = frozenset(
     {"threads", "processes", "jobs", "annotation_cache", "timeout_seconds", "pool"}
 )
-"""Keys, in any table, that change how long a run takes and nothing else."""
+"""Keys, in any table, that change the time of a run but not its result."""
 
 WHERE_IT_RUNS = frozenset({("tune", "output"), ("decoder", "command")})
-"""Table and key: where a run lies and where its programs run. A job moves on to another host."""
+"""Table and key: where a run lies and where its programs run. A resumed job may differ there."""
 
 
 @dataclass(frozen=True)
 class Tune:
-    """Holds the [tune] table: where the run lies, what is random in it, when it stops.
+    """The [tune] table: the folder of the run, its seed, when it stops.
 
     Parameters
     ----------
     output
         Folder of the run; made if absent.
     seed
-        Every random number of the run follows from it.
+        Determines every random number of the run.
     iterations
         Most passes of the outer loop (decode, merge, optimize).
     nbest
@@ -65,27 +67,27 @@ class Tune:
     threads
         Threads and decoder processes; 0 is one for each processor. Never changes a result.
     patience
-        Stop when the dev score of the decoder's own best has not risen for so many iterations.
+        Stop after so many iterations without a higher dev score of the decoder's best output.
     min_weight_change
-        Stop when the weights, each vector scaled to absolute values that sum to 1, move by
-        less than this in all (sum of absolute differences, 0..2).
+        Stop when the weights change by less: the sum of absolute differences, 0..2, after each
+        vector is scaled to absolute values that sum to 1.
     weights
-        Start weights, our JSON or a moses.ini; absent, the decoder's own.
+        Start weights, our JSON or a moses.ini. Default: the decoder's own.
     held_out
-        Share of the dev segments, chosen by the seed, that is not tuned on: the best iteration,
-        and when to stop, follow from the score of the decoder's own best output on them.
+        Share of the dev segments, chosen by the seed, that is not tuned on. The score of the
+        decoder's best output on them chooses the best iteration and decides when to stop.
     prior
         Strength of a pull towards the start weights, see `search.problem.Prior`; 0 for none.
     bootstrap
-        In the end, tune again on so many resampled sets of segments over the lists of all
-        iterations, and report percentiles of each weight.
+        Number of resampled sets of segments. In the end the run searches each of them, over the
+        lists of all iterations, and reports percentiles of each weight.
     replicas
-        So many whole tunings, from different seeds; the mean of their weights is the result.
+        Number of whole tunings from different seeds. The result is the mean of their weights.
     annotation_cache
-        Folder that keeps what the annotator said; absent, PORTMERT_CACHE or the user's cache
-        folder. Never changes a result.
+        Folder that keeps annotations. Default: PORTMERT_CACHE or the user's cache folder. Never
+        changes a result.
     pool
-        Keep the merged lists on disk in place of memory. Never changes a result.
+        Keep the merged lists on disk, not in memory. Never changes a result.
     """
 
     output: Path
@@ -106,25 +108,25 @@ class Tune:
 
 @dataclass(frozen=True)
 class Data:
-    """Holds the [data] table: tokenised text, a segment a line.
+    """The [data] table: tokenised text, one segment a line.
 
     Parameters
     ----------
     source, references
         The dev set.
     reference_links
-        Source-reference links, one file of `0-0 1-2` lines for each reference; absent, the
-        aligner makes them where the metric needs them.
+        Source-reference links, one file of `0-0 1-2` lines for each reference. Default: the
+        aligner makes them if the metric needs them.
     test_source, test_references, test_reference_links
         A test set, decoded and scored once, with the final weights.
     held_out_source, held_out_references, held_out_reference_links
-        A set that is decoded and scored in each iteration and never tuned on: with it in place of
-        the dev set the best iteration is chosen.
+        A set that is decoded and scored in each iteration and never tuned on. Its scores, not
+        those of the dev set, choose the best iteration.
     lowercase
         Lowercase hypotheses and references for the metric (not for decoder and aligner).
     text
-        What else is done to hypotheses and references for the metric, in order: `debpe`, `13a`
-        and so on, see `portmert.tuner.texts.text_pipeline`; `lowercase` is then one of the steps.
+        Steps that change hypotheses and references for the metric, in order: `debpe`, `13a` and
+        others, see `portmert.tuner.texts.text_pipeline`; `lowercase` is then one of them.
     text_model
         The sentencepiece model of the steps spm-decode and spm-encode, or of the flores steps.
     """
@@ -144,7 +146,7 @@ class Data:
 
     @property
     def pipeline(self) -> TextPipeline:
-        """What is done to texts before they are scored."""
+        """The steps that change texts before they are scored."""
         return TextPipeline.from_names(
             ("lowercase",) if self.lowercase else self.text, self.text_model
         )
@@ -152,7 +154,7 @@ class Data:
 
 @dataclass(frozen=True)
 class ListsData(Data):
-    """Holds the texts of a tuning on given lists: there need be no source.
+    """The texts of a tuning on given lists; the source may be missing.
 
     Parameters
     ----------
@@ -170,7 +172,7 @@ class ListsData(Data):
 
 @dataclass(frozen=True)
 class Experiment:
-    """Holds what the file `path` says, checked: every file of [tune] and [data] exists."""
+    """The content of the file `path`, checked: every file of [tune] and [data] exists."""
 
     path: Path
     tune: Tune
@@ -189,10 +191,10 @@ class Experiment:
         return self.tune.threads or available_processors()
 
     def fingerprint(self) -> dict[str, str]:
-        """Return all that the result depends on: key -> value, a file by what it holds.
+        """Return all that the result depends on: key -> value, a file by its digest.
 
-        Two experiments with equal fingerprints make the same bytes. Files are named by the key
-        that holds them, so that a moved folder is still the same experiment.
+        Two experiments with equal fingerprints write the same bytes. The name of a file does not
+        count, so that a moved folder is still the same experiment.
         """
         prints = {"portmert": portmert.__version__}
         tables: dict[str, Any] = {
@@ -232,10 +234,10 @@ def load_config(
     Parameters
     ----------
     overrides
-        `table.key=value` each; the value is read as TOML, or taken as text where it is not TOML.
-        They, then `seed` and `threads`, take the place of what the file says.
+        `table.key=value` each; the value is TOML, or else text. They replace values of the file;
+        `seed` and `threads` replace both.
     annotator, annotation_cache, executor
-        In place of the table [annotator], of the folder in [tune], of the table [executor].
+        Replace the table [annotator], the folder in [tune], the table [executor].
 
     Raises
     ------
@@ -495,3 +497,35 @@ def _check_annotator(experiment: Experiment) -> None:
         annotator.fingerprint()
     except AnnotatorError as error:
         raise ConfigError(f"{experiment.path}: [annotator] {error}") from None
+
+
+# What configurations name, by content.
+
+
+def content_of(value: object) -> Any:
+    """Return a value for JSON; a file is replaced by the digest of its content."""
+    if isinstance(value, Feature):
+        value = value.content()
+    if isinstance(value, Path):
+        return _digest(value)
+    if isinstance(value, Scores):
+        value = {"name": value.name(), "files": value.paths}
+    if isinstance(value, Metric):  # a metric of a formula
+        options = {f.name: content_of(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        return {"name": value.name(), **options}
+    if isinstance(value, list | tuple):
+        return [content_of(item) for item in value]
+    if isinstance(value, dict):
+        return {str(key): content_of(item) for key, item in value.items()}
+    if value is None or isinstance(value, str | int | float):
+        return value
+    return str(value)
+
+
+def _digest(path: Path) -> str:
+    """Return a digest of a file, or of a WordNet folder; the name of another folder."""
+    if path.is_file():
+        return file_digest(path)
+    if (path / "index.sense").is_file():
+        return content_hash(path)
+    return path.name

@@ -1,8 +1,7 @@
-"""Runs the outer loop: decode, merge, annotate, optimize, again, until nothing is left to gain.
+"""Run the outer loop: decode, merge, annotate, optimize, and again, until nothing is gained.
 
-Every step leaves one file, written whole, and reads what it needs from the files of earlier steps.
-These files are all the state there is: a run that was killed goes on behind its last finished step
-and ends as one left alone.
+Every step writes one whole file and reads the files of earlier steps. There is no other state. A
+run that was killed goes on after its last finished step and ends like an uninterrupted run.
 """
 
 from __future__ import annotations
@@ -51,29 +50,29 @@ def run(
     team: Team = LOCAL,
     wait: float = 0,
 ) -> Result:
-    """Tune once as `experiment` says, going on where an earlier run of the same one ended.
+    """Tune once as `experiment` says, and go on where an earlier run ended.
 
     Parameters
     ----------
     log
-        Called with one line for each step; the lines also stand in log.txt, with times.
+        Called with one line for each step; log.txt has the same lines, with times.
     progress
         Called while the decoder works.
     annotated
-        Called with how many sentences are annotated, and of how many.
+        Called with the number of annotated sentences, and of all.
     fresh
-        Remove the work of an earlier run first.
+        First remove the work of an earlier run.
     shared
-        Where the run is one of several replicas, see `portmert.tuner.runs.replicas`.
+        If the run is one of several replicas, see `portmert.tuner.runs.replicas`.
     team
-        What decodes, annotates, and searches what is worth sending, if it is a cluster.
+        If it is a cluster: it decodes, annotates, and does large searches.
     wait
-        For how many seconds to wait for another process that works in the folder.
+        Seconds to wait for another process that works in the folder.
 
     Raises
     ------
     PortmertError
-        The folder holds other work or is in use; the input does not fit; a program failed.
+        The folder has other work or is in use; the input does not fit; a program failed.
     """
     with _opened(
         experiment, log, progress, annotated, shared, team, fresh=fresh, wait=wait
@@ -122,7 +121,7 @@ def _opened(
 
 
 def start_weights(experiment: Experiment) -> FeatureWeights:
-    """Return the weights that a run begins at: those given, else the decoder's own."""
+    """Return the start weights of a run: those given, else the decoder's own."""
     weights = experiment.decoder.read_weights()
     experiment.constraints.check(weights.names)  # before anything takes long
     given = experiment.tune.weights
@@ -133,7 +132,7 @@ def start_weights(experiment: Experiment) -> FeatureWeights:
 
 
 class _Run:
-    """Makes one run; every method that makes a file first looks whether it is there."""
+    """One run. Every method that makes a file first looks whether it exists."""
 
     def __init__(
         self,
@@ -212,11 +211,11 @@ class _Run:
         return read_weights(path)
 
     def _after(self, number: int, found: FeatureWeights) -> FeatureWeights:
-        """Return the weights that follow an iteration which found some.
+        """Return the weights after an iteration that found some.
 
-        Lists say little about weights far from those that they were decoded under. Who searches
-        the highest score on them comes back there in the end; who begins at the start weights in
-        every iteration is taken a share of the way.
+        Lists tell little about weights far from those that they were decoded under. A search for
+        the highest score on the lists returns to the same weights in the end. A search that
+        starts afresh in every iteration takes only part of the step.
         """
         if not self.experiment.optimizer.holds_out:
             return found
@@ -236,7 +235,7 @@ class _Run:
         )
 
     def _shared_file(self, number: int, out: Path) -> bool:
-        """Whether the first iteration of another replica has this file: then it is copied."""
+        """Copy a file from the first iteration of another replica; return whether it has one."""
         first = self.shared.first
         if number > 1 or first is None or not (first / out.name).exists():
             return False
@@ -285,8 +284,8 @@ class _Run:
     ) -> float | None:
         """Return an estimate of the score on unseen text, see `Iteration`.
 
-        Weights some share of the way between two are taken to be so in this too. The start weights
-        were not found on these segments.
+        If weights are some share of the way between two others, their estimate is taken to be so
+        too. The start weights were not found on these segments, so their dev score is unbiased.
         """
         if not self.experiment.optimizer.holds_out:
             return None
@@ -349,9 +348,9 @@ class _Run:
     def _report_annotation(
         self, number: int, phase: str, found: Optimization | None = None
     ) -> None:
-        """Say and keep how many sentences a phase of an iteration has annotated.
+        """Log and write how many sentences a phase of an iteration has annotated.
 
-        In a file of its own: the numbers depend on what earlier runs left in the cache.
+        The counts have a file of their own, because they depend on the cache of earlier runs.
         """
         ready = self.evaluator.ready
         if ready.annotator is None:
@@ -370,9 +369,9 @@ class _Run:
         write_json(path, {**(read_json(path) if path.exists() else {}), phase: counts})
 
     def _starts(self, iterations: Sequence[Iteration]) -> list[FeatureWeights]:
-        """Return this iteration's weights, then those of the best iteration if it is another.
+        """Return the weights at which a search starts: this iteration's, and the best one's.
 
-        An optimizer that holds segments out starts from weights that were found on none of them.
+        An optimizer that holds segments out starts at weights that were found on none of them.
         """
         if self.experiment.optimizer.holds_out:
             return [self._weights_of(1)]
@@ -380,10 +379,10 @@ class _Run:
         return [self._weights_of(number) for number in numbers]
 
     def _seed(self, number: int) -> int:
-        """Return the seed of an iteration's search; who holds segments out always holds the same.
+        """Return the seed of an iteration's search.
 
-        So estimates of different iterations can be compared, and the same lists give the same
-        weights.
+        An optimizer that holds segments out gets the same seed in every iteration. So estimates
+        of different iterations can be compared, and the same lists give the same weights.
         """
         if self.experiment.optimizer.holds_out:
             number = 1
@@ -403,7 +402,7 @@ class _Run:
         )
 
     def _confidence(self, weights: FeatureWeights, lists: int) -> Confidence | None:
-        """Tune again on resampled segments over the lists of all iterations, one file a sample."""
+        """Search over the lists of all iterations on resampled segments; one file a sample."""
         samples = self.experiment.tune.bootstrap
         if not samples:
             return None
@@ -413,7 +412,7 @@ class _Run:
         if missing:
             folder.mkdir(exist_ok=True)
             self.note(f"tuning on {counted(len(missing), 'bootstrap sample')}")
-            # What there is to be noticed each iteration has said.
+            # The iterations have logged the notices about these lists.
             nbest, stats = self.lists.searched(lists, lambda _: None)
             setup = self._setup([weights], streams.weight_bootstrap(self.experiment.tune.seed))
             search = bootstrap(
@@ -489,13 +488,13 @@ class _Run:
             self.note(result.keeps_start)
         return result
 
-    # What they read.
+    # Reading.
 
     def _list(self, number: int) -> Path:
         return self.folder.iteration(number) / "nbest.gz"
 
     def _check_model_scores(self, number: int, nbest: NBest) -> None:
-        """Say so if the scores of an iteration's list are not weights . features."""
+        """Log a line if the scores of an iteration's list are not weights . features."""
         found = model_score_mismatch(nbest, self._weights_of(number), origin="weights.json")
         if found.off:
             self.note(f"iteration {number}: {found}")

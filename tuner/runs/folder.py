@@ -1,4 +1,4 @@
-"""Keeps the folder of a run: whose work lies in it, one process at a time, what it has logged."""
+"""The folder of a run: its lock, the fingerprint of its work, its files and its log."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import fcntl
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -22,7 +22,7 @@ LOCK = ".lock"
 CONFIG_NAME = "decoder.config"
 """The decoder's tuned configuration, in the run's folder."""
 ANNOTATION_NAME = "annotation.json"
-"""How much of an iteration's texts the annotator's cache had, in the iteration's folder."""
+"""How many sentences of an iteration came from the annotator's cache; in its folder."""
 
 PRODUCTS = (
     "iteration-[0-9]*",
@@ -42,7 +42,7 @@ PRODUCTS = (
     "decoder.*",
     "log.txt",
 )
-"""What a run makes in its folder; nothing else there is ever removed."""
+"""Names of the files that a run makes in its folder; it never removes others."""
 
 
 @dataclass(frozen=True)
@@ -100,23 +100,23 @@ class RunFolder:
                 path.unlink()
 
     def log(self, line: str) -> None:
-        """Append a line with the time to log.txt, the only file here that knows of time."""
+        """Append a line with the time to log.txt. No other file of a run contains a time."""
         with (self.path / "log.txt").open("a", encoding="utf-8") as file:
             file.write(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S}Z {line}\n")
 
 
 @dataclass(frozen=True)
 class Shared:
-    """Holds what replicas of one experiment have in common.
+    """Folder and seed that the replicas of one experiment share.
 
     Parameters
     ----------
     annotations
         Folder of links.
     split_seed
-        Chooses the segments held out.
+        Seed that chooses the segments held out.
     first
-        Folder of the first iteration of another replica, the same in all, or None.
+        Folder of the first iteration of another replica, or None. All begin with the same list.
     """
 
     annotations: Path
@@ -127,8 +127,8 @@ class Shared:
 def today() -> str:
     """Return the date for the header of a tuned configuration, UTC.
 
-    The only thing in a run's products that the input does not determine; SOURCE_DATE_EPOCH, as
-    reproducible builds set it, does.
+    Nothing else in the files of a run differs between two runs of the same input. Set
+    SOURCE_DATE_EPOCH, as reproducible builds do, to fix the date too.
     """
     epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
     moment = datetime.fromtimestamp(int(epoch), UTC) if epoch.isdecimal() else datetime.now(UTC)
@@ -136,7 +136,7 @@ def today() -> str:
 
 
 def is_at_work(path: Path) -> bool:
-    """Whether a process holds the lock of a run's folder now."""
+    """Return whether a process has the lock of a run's folder now."""
     try:
         lock = os.open(path / LOCK, os.O_RDONLY)
     except OSError:
@@ -150,12 +150,6 @@ def is_at_work(path: Path) -> bool:
     return False
 
 
-def holds_work(path: Path, fingerprint: Callable[[], Mapping[str, str]]) -> bool:
-    """Whether a folder holds work of a fingerprint, which is asked for only if it holds any."""
-    held = _read_state(path / STATE)
-    return held is not None and held["fingerprint"] == fingerprint()
-
-
 @contextmanager
 def open_run(
     path: Path,
@@ -165,24 +159,24 @@ def open_run(
     fresh: bool = False,
     wait: float = 0,
 ) -> Iterator[RunFolder]:
-    """Hold the lock of a run folder, made if absent, and check whose work it holds.
+    """Lock the folder of a run, made if absent, and check that its work has this fingerprint.
 
     Parameters
     ----------
     fingerprint
-        Key of the configuration -> value; equal fingerprints make equal bytes.
+        Key of the configuration -> value. Runs with equal fingerprints write equal bytes.
     origin
         Name of the configuration, for messages.
     fresh
-        Remove what an earlier run made there first.
+        First remove the files of an earlier run.
     wait
-        For how many seconds to wait for another process that works there.
+        Seconds to wait for another process that works there.
 
     Raises
     ------
     StateError
-        Another process works there; the work is of another fingerprint (the message names the
-        first key that differs); the folder holds files of these names that no run made.
+        Another process works there; the fingerprint is another one (the message names the first
+        key that differs); the folder has files of these names that no run made.
     """
     with faults_at(f"{path}: cannot be the output folder", OSError, StateError):
         path.mkdir(parents=True, exist_ok=True)
@@ -213,7 +207,7 @@ def _claim(path: Path, fingerprint: Mapping[str, str], *, origin: str, fresh: bo
     held = _read_state(state)
     if held is None and (found := _products(path)):
         raise StateError(
-            f"{path}: holds {found[0].name}, but no {STATE} that says what made it; "
+            f"{path}: holds {found[0].name}, but no {STATE} of a run; "
             f"name another output folder or move it away"
         )
     if held is not None and (fresh or held.get("removing")):
@@ -225,7 +219,7 @@ def _claim(path: Path, fingerprint: Mapping[str, str], *, origin: str, fresh: bo
         _compare(path, held["fingerprint"], fingerprint, origin)
     for folder in (path, *filter(Path.is_dir, _products(path))):
         parts = folder.rglob(".*.part") if folder != path else folder.glob(".*.part")
-        for part in list(parts):  # what a killed process was writing, or a model it was training
+        for part in list(parts):  # half a file, or half a model, of a killed process
             _remove(part)
 
 
@@ -266,7 +260,7 @@ def _products(path: Path) -> list[Path]:
 
 
 def _remove_work(path: Path) -> None:
-    """Remove what a run made; killed in the middle, the next run goes on removing."""
+    """Remove the files of a run. If this is killed, the next run goes on removing."""
     state = path / STATE
     write_text(state, to_json({"fingerprint": {}, "removing": True}, indent=None) + "\n")
     for item in _products(path):

@@ -1,7 +1,7 @@
-"""Keeps what a run was made from in its folder: data files, aligner, annotator.
+"""Write the inputs of a run into its folder, and read them: data files, aligner, annotator.
 
-Paths are relative to the folder, so that folder and data can be moved together. Nothing of a run
-depends on this file: it is there for whoever looks at the run later.
+Paths are relative to the folder, so that folder and data can be moved together. The run itself
+does not read this file; `report` and `compare` do.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from portmert.tuner.runs.config import Data, Experiment, ListsData
 
 NAME = "inputs.json"
 FAMILIES = ("aligner", "annotator")
-"""Components that a comparison needs again."""
+"""The components that a comparison needs too."""
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """Names what a run was made from.
+    """The inputs of a run.
 
     Parameters
     ----------
     config
-        The configuration; it may have been changed since. None of a tuning on given lists.
+        The configuration, which may have changed since; None for a tuning on given lists.
     data
-        Paths of this machine; `ListsData` of a tuning on given lists.
+        Paths on this machine; a `ListsData` for a tuning on given lists.
     components
         Family (`aligner`, `annotator`) -> component, where the run has one.
     """
@@ -44,13 +44,13 @@ class Inputs:
 
 
 def write_inputs(folder: Path, experiment: Experiment) -> None:
-    """Write what a run is made from into its folder."""
+    """Write the inputs of a run into its folder."""
     components = {family: getattr(experiment, family, None) for family in FAMILIES}
     _write(folder, experiment.path, experiment.data, components)
 
 
 def write_list_inputs(folder: Path, data: ListsData, annotator: Annotator | None) -> None:
-    """Write what a tuning on given lists is made from into its folder."""
+    """Write the inputs of a tuning on given lists into its folder."""
     _write(folder, None, data, {"annotator": annotator})
 
 
@@ -63,14 +63,14 @@ def _write(folder: Path, config: Path | None, data: Data, components: dict[str, 
 
 
 def read_inputs(folder: Path) -> Inputs | None:
-    """Return what a run was made from; None where its folder does not say.
+    """Return the inputs of a run; None if its folder has no such file.
 
     Raises
     ------
     StateError
         The file is not what portmert writes.
     ConfigError
-        It names a component that there is none of now.
+        It names a component that is not installed.
     """
     from pydantic import TypeAdapter  # noqa: PLC0415  start-up time
 

@@ -1,4 +1,4 @@
-"""Merges the n-best lists of a run's iterations, one after the other, in memory or on disk."""
+"""Merge the n-best lists of a run's iterations, one after the other, in memory or on disk."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ Notice = Callable[[str], None]
 
 
 class GatheredLists(ABC):
-    """Gathers the lists of a run's iterations, counted from 1; no call is of an earlier one.
+    """The lists of a run's iterations, counted from 1. Callers never go back to an earlier one.
 
     Parameters
     ----------
     evaluator : Evaluator
     files : callable
-        From the number of an iteration to its list.
+        Number of an iteration -> the file of its list.
     """
 
     def __init__(self, evaluator: Evaluator, files: Callable[[int], Path]) -> None:
@@ -61,7 +61,7 @@ class GatheredLists(ABC):
 
 
 class ListMerger(GatheredLists):
-    """Merges lists in their order, so that a resumed run numbers words as an unbroken one."""
+    """Lists in memory, merged in order: a resumed run numbers words like an unbroken one."""
 
     def __init__(self, evaluator: Evaluator, files: Callable[[int], Path]) -> None:
         super().__init__(evaluator, files)
@@ -81,7 +81,7 @@ class ListMerger(GatheredLists):
         return len(self._up_to(number).texts)
 
     def searched(self, number: int, notice: Notice) -> tuple[NBest, StatTable]:
-        """Return the lists as the metric sees them."""
+        """Return the lists with the texts that the metric sees."""
         experiment = self.evaluator.experiment
         nbest, annotate = self.evaluator.for_metric(self._up_to(number))
         stats = statistics_table(
@@ -101,10 +101,10 @@ class ListMerger(GatheredLists):
 
 
 class PooledLists(GatheredLists):
-    """Keeps the merged lists as a pool on disk: each is added, and its texts are gone then.
+    """Lists on disk, merged into a pool without texts.
 
-    In memory is one list, of the iteration that is being added. The pool of each iteration is a
-    folder of its own, which is written whole before that of the last one is removed.
+    Only the list of the iteration that is being added is in memory. The pool of each iteration is
+    a folder of its own; it is written whole before the one before it is removed.
 
     Parameters
     ----------
@@ -162,12 +162,12 @@ class PooledLists(GatheredLists):
         return pool if isinstance(pool, Pool) else None
 
     def _inputs(self, number: int) -> dict[str, object]:
-        """Return what tells a pool from another of the same run."""
+        """Return the digests of the lists in a pool, and the version that wrote it."""
         lists = [file_digest(self.files(k)) for k in range(1, number + 1)]
         return {"portmert": portmert.__version__, "lists": lists}
 
     def _add(self, before: Pool | None, number: int) -> None:
-        """Write the pool that has the list of an iteration, too."""
+        """Write the pool before, with the list of an iteration added."""
         nbest, path = self.last(number), self.files(number)
         evaluator, metric = self.evaluator, self.evaluator.experiment.metric
         references = evaluator.references

@@ -1,7 +1,7 @@
-"""Scores weights: decodes a set, reads its list, adds links, counts with the metric.
+"""Score weights: decode a set, read its list, add links, compute the metric.
 
-Everything is written whole to a file before it is used, and a file that is there is not made
-again: whoever asks twice, before and after a kill, gets the same.
+Each step writes a whole file and a file that exists is not made again. So a run that was killed
+gets the same values when it goes on.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ from portmert.tuner.texts.statistics import compute_stats, notices
 from portmert.tuner.weights.feature_weights import FeatureWeights
 
 LOCAL = Threads(1)
-"""The team of a run on this machine: its parts have processes of their own."""
+"""The team of a run on this machine; decoders and annotators start their own processes."""
 
 
 @dataclass(frozen=True)
 class Scored:
-    """Holds the score of one translation of a whole set.
+    """The score of one translation of a whole set.
 
     Parameters
     ----------
     score
         On the metric's own scale.
     parts
-        What the papers tabulate: precisions, penalties, lengths.
+        The parts that papers tabulate: precisions, penalties, lengths.
     """
 
     score: float
@@ -62,20 +62,20 @@ class Evaluator:
     scratch
         Folder of the decoder's logs.
     split_seed
-        Chooses the segments held out.
+        Seed that chooses the segments held out.
     note
-        Called with one line for what the user should know.
+        Called with each line that the user should read.
     progress
         Called while the decoder works.
     annotated
         Called with how many sentences are annotated, and of how many.
     team
-        What decodes and annotates, if it is a cluster.
+        Decodes and annotates, if it is a cluster.
 
     Attributes
     ----------
     signature
-        Metric and all else that a score depends on; known when something has been scored.
+        The metric and all other settings that a score depends on; complete after a first score.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class Evaluator:
         self.progress = progress
         self.signature = experiment.metric.signature
         self.vocabulary = Vocabulary()
-        # Of its own: that of the dev set grows in one order, whenever a run was interrupted.
+        # Separate, so that the dev set's grows in one order wherever a run was interrupted.
         self._held_out_vocabulary = Vocabulary()
         self._linked = "links" in experiment.metric.needs
         self.annotated = annotated
@@ -112,7 +112,7 @@ class Evaluator:
 
     @cached_property
     def ready(self) -> Preparation:
-        """What makes texts ready for the metric."""
+        """The steps that prepare texts for the metric."""
         experiment = self.experiment
 
         def opened() -> TextAnnotator | None:
@@ -130,13 +130,13 @@ class Evaluator:
         return Preparation.of([experiment.metric], experiment.data.pipeline, opened)
 
     def close(self) -> None:
-        """Close the annotator's cache; the evaluator is of no use any more."""
+        """Close the annotator's cache. Do not use the evaluator after it."""
         ready: Preparation | None = self.__dict__.get("ready")  # not opened for the sake of it
         if ready is not None and ready.annotator is not None:
             ready.annotator.close()
 
     def decode(self, weights: FeatureWeights, out: Path, *, source: Path, size: int) -> None:
-        """Decode a set to `out`; not if it is there."""
+        """Decode a set to `out`, unless that file exists."""
         if out.exists():
             return
         self.scratch.mkdir(exist_ok=True)
@@ -191,7 +191,7 @@ class Evaluator:
         return None if self.parts is None else self.parts[0]
 
     def dev(self, nbest: NBest) -> tuple[Scored, Scored | None]:
-        """Score the decoder's own best output of the dev set: the part tuned on, that held out."""
+        """Score the best output of the dev set: of the part tuned on and of the part held out."""
         stats = self._stats(nbest, self.references)
         if self.parts is None:
             return self._scored(stats), None
@@ -199,7 +199,7 @@ class Evaluator:
         return self._scored(stats[tuned]), self._scored(stats[held])
 
     def held_out(self, weights: FeatureWeights, folder: Path) -> Scored | None:
-        """Decode and score the held-out set of its own files, if there is one."""
+        """Decode and score the held-out set that has its own files, if there is one."""
         data = self.experiment.data
         if data.held_out_source is None:
             return None
@@ -240,7 +240,7 @@ class Evaluator:
         return Scored(held["score"], held["parts"])
 
     def for_metric(self, nbest: NBest) -> tuple[NBest, Callable[[IntArray], Texts] | None]:
-        """Return a list as the metric sees it, and what annotates its hypotheses, if it must."""
+        """Return a list with texts as the metric sees them, and a function that annotates them."""
         scored, annotate = self.ready.lazily(nbest.texts)
         return replace(nbest, texts=scored), annotate
 
@@ -286,7 +286,7 @@ class Evaluator:
 
 
 def held_out_split(count: int, share: float, seed: int) -> tuple[IntArray, IntArray]:
-    """Return the segments tuned on and those held out, both rising; one is held out at least."""
+    """Return the segments tuned on and those held out, both sorted; at least one is held out."""
     held = max(1, round(share * count))
     order = streams.held_out(seed).permutation(count)
     return np.sort(order[held:]), np.sort(order[:held])
@@ -306,7 +306,7 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
 
 
 def finish(last: Path, content: Mapping[str, Any]) -> None:
-    """Write the last file of a part of a run, a JSON object; before it the digests of all."""
+    """Write the digests of all files of a part of a run, then its last file, a JSON object."""
     folder, text = last.parent, to_json(content) + "\n"
     files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
     held = {
@@ -319,9 +319,9 @@ def finish(last: Path, content: Mapping[str, Any]) -> None:
 
 
 def is_finished(last: Path, note: Callable[[str], None]) -> bool:
-    """Whether `finish` wrote this file and nothing in its folder has changed since.
+    """Return whether `finish` wrote this file and no file of its folder has changed since.
 
-    Files that have changed are removed, so that the part is made again.
+    Changed files are removed, so that the caller makes the part again.
     """
     if not last.exists():
         return False
@@ -342,9 +342,9 @@ def read_json(path: Path, optional: Sequence[str] = (), **kinds: Any) -> dict[st
     Parameters
     ----------
     optional
-        Keys that need not be there: runs of long ago lack them.
+        Keys that may be missing.
     kinds
-        Keys that must be there, and of what type their values are.
+        Required keys, and the types of their values.
 
     Raises
     ------

@@ -1,7 +1,7 @@
-"""Averages weights that were found by several searches, each scaled to the same size first.
+"""Average the weights of several searches, each scaled to the same size first.
 
-The scale of weights does not change which hypothesis wins, and searches leave it to chance: of
-weights that are averaged as they are, the largest would count most.
+The scale of weights does not change which hypothesis wins, and searches leave it to chance. In a
+plain average the largest weights would count most.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from portmert.tuner.search.problem import within_segment_spread
 from portmert.tuner.weights.feature_weights import FeatureWeights
 
 FARTHEST = 0.35
-"""Most that weights whose absolute values add to 1 change at once: lists say little of those far
-away."""
+"""The most that weights change at once, both scaled to absolute values that add to 1. Lists tell
+little about weights far from those they were decoded under."""
 
 
 def absolute_size(weights: FeatureWeights) -> float:
@@ -27,10 +27,9 @@ def absolute_size(weights: FeatureWeights) -> float:
 
 
 def spread_size(weights: FeatureWeights, nbest: NBest, *, origin: str) -> float:
-    """Return the spread of the model scores: their deviation from the mean of their segment.
+    """Return the root mean square deviation of model scores from the mean of their segment.
 
-    It is in the unit that hypotheses are chosen in: a feature counts by what it moves on these
-    lists, whatever it is measured in, and not at all where it moves nothing.
+    A feature counts by how much it moves the model scores on these lists, whatever its unit.
 
     Raises
     ------
@@ -55,7 +54,7 @@ def stacked(
     Parameters
     ----------
     sizes
-        What each is divided by, unless it is 0; None: the sums of absolute values.
+        The divisor of each vector, unless it is 0. Default: its sum of absolute values.
     """
     sizes = [absolute_size(one) for one in weights] if sizes is None else sizes
     names: dict[str, int] = {}
@@ -83,11 +82,10 @@ def weight_change(before: FeatureWeights, after: FeatureWeights) -> float:
 
 
 def step_share(number: int, before: FeatureWeights, found: FeatureWeights) -> float:
-    """Return how much of the way an outer loop goes from its weights to those it finds.
+    """Return the share of the step from an iteration's weights to those it found.
 
-    The whole way in the first iteration, half of it in the second, a third in the third: then the
-    weights are the mean of all that were found, and come to rest. But no farther at once than
-    `FARTHEST`, counted before the weights are scaled again.
+    It is 1 in the first iteration, 1/2 in the second, 1/3 in the third, so that the weights are
+    the mean of all that were found, and come to rest. A step is never longer than `FARTHEST`.
 
     Parameters
     ----------

@@ -143,24 +143,44 @@ def read_links(
     joined = " ".join(lines).replace("-", " ")
     pairs = np.array(joined.split(), dtype=np.int32).reshape(-1, 2)
     rows = np.repeat(np.arange(len(lines)), counts)
-    for column, side, lengths in ((0, "source", source_lengths), (1, "target", target_lengths)):
-        outside = np.flatnonzero(pairs[:, column] >= lengths[rows])
-        if outside.size:
-            first = outside[0]
-            length = int(lengths[rows[first]])
-            raise InputError(
-                f"{where}:{rows[first] + 1}: link {pairs[first, 0]}-{pairs[first, 1]}: "
-                f"{describe_length(side, length)}"
-            )
+    if outside := first_outside(pairs, rows, source_lengths, target_lengths):
+        row, fault = outside
+        raise InputError(f"{where}:{row + 1}: {fault}")
     return without_duplicates(pairs, rows, len(lines))
 
 
-def describe_length(side: str, length: int) -> str:
-    """Return the positions a text allows: `the source has 7 tokens, so positions are 0..6`."""
-    if length == 0:
-        return f"the {side} is empty, so it cannot have links"
-    tokens = counted(length, "token")
-    return f"the {side} has {tokens}, so positions are 0..{length - 1}"
+def first_outside(
+    pairs: NDArray[np.int32],
+    rows: IntArray,
+    source_lengths: IntegerArray,
+    target_lengths: IntegerArray,
+    target: str = "target",
+) -> tuple[int, str] | None:
+    """Return the row of the first link outside its sentence, and a message; None if there is none.
+
+    Parameters
+    ----------
+    pairs : (V, 2) int32
+        The links of N texts.
+    rows : (V,) int64
+        The text of each link.
+    source_lengths, target_lengths : (N,) integer
+        Number of tokens on either side of each text.
+    target
+        The name of the target side in the message.
+    """
+    of_links = np.column_stack([source_lengths[rows], target_lengths[rows]])
+    outside = (pairs < 0) | (pairs >= of_links)
+    wrong = np.flatnonzero(outside.any(axis=1))
+    if not wrong.size:
+        return None
+    first = wrong[0]
+    column = int(outside[first].argmax())
+    side, length = ("source", target)[column], int(of_links[first, column])
+    i, j = pairs[first].tolist()
+    allowed = f"{counted(length, 'token')}, so positions are 0..{length - 1}"
+    has = f"has {allowed}" if length else "is empty, so it cannot have links"
+    return int(rows[first]), f"link {i}-{j}: the {side} {has}"
 
 
 def read_references(

@@ -9,9 +9,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from portmert.metrics._base import SYNTAX, Batch, FloatArray, IntArray, Metric, Need, Ragged, Texts
+from portmert.metrics._base import SYNTAX, Batch, FloatArray, IntArray, Metric, Need, Texts
 from portmert.tuner.ground.errors import InputError, counted
-from portmert.tuner.texts.corpus import IntegerArray, describe_length
+from portmert.tuner.texts.corpus import first_outside
 from portmert.tuner.texts.text_pipeline import unknown_tokens, untokenised, used
 
 HYPOTHESES_PER_CHUNK = 8192
@@ -218,34 +218,17 @@ def _check_links(batch: Batch, first_segment: int) -> None:
     ):
         links = texts.links
         assert links is not None  # noqa: S101
-        source_lengths = np.repeat(batch.source_lengths, np.diff(offsets))
-        fault = _first_outside(links, source_lengths, texts.tokens.lengths)
-        if fault is None:
-            continue
-        text, (i, j) = fault
-        segment = int(np.searchsorted(offsets, text, side="right")) - 1
-        if not 0 <= i < source_lengths[text]:
-            reason = describe_length("source", int(source_lengths[text]))
-        else:
-            reason = describe_length(name, int(texts.tokens.lengths[text]))
-        raise InputError(
-            f"segment {first_segment + segment}, {name} {text - int(offsets[segment])} (counted "
-            f"from 0): link {i}-{j}: {reason}"
+        outside = first_outside(
+            used(links).reshape(-1, 2),
+            np.repeat(np.arange(len(links)), links.lengths),
+            np.repeat(batch.source_lengths, np.diff(offsets)),
+            texts.tokens.lengths,
+            name,
         )
-
-
-def _first_outside(
-    links: Ragged, source_lengths: IntegerArray, target_lengths: IntegerArray
-) -> tuple[int, tuple[int, int]] | None:
-    values = links.values[links.offsets[0] : links.offsets[-1]].reshape(-1, 2)
-    counts = links.lengths
-    outside = np.flatnonzero(
-        (values < 0).any(axis=1)
-        | (values[:, 0] >= np.repeat(source_lengths, counts))
-        | (values[:, 1] >= np.repeat(target_lengths, counts))
-    )
-    if not outside.size:
-        return None
-    first = int(outside[0])
-    text = int(np.searchsorted(links.offsets - links.offsets[0], first, side="right")) - 1
-    return text, (int(values[first, 0]), int(values[first, 1]))
+        if outside:
+            text, fault = outside
+            segment = int(np.searchsorted(offsets, text, side="right")) - 1
+            raise InputError(
+                f"segment {first_segment + segment}, {name} {text - int(offsets[segment])} "
+                f"(counted from 0): {fault}"
+            )

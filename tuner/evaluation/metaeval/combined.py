@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
 
 from portmert.metrics._base import FloatArray
-from portmert.tuner.evaluation.metaeval.differences import Permuted, permute, permute_rows
+from portmert.tuner.evaluation.metaeval.differences import Permuted, permute_all
 from portmert.tuner.evaluation.metaeval.evaluation import (
     Differences,
     Estimate,
@@ -126,12 +127,11 @@ def combine(
             _mean_column(name, parts, settings),
             _pooled_column(name, parts, settings, number),
         ]
-    names = [
-        name for name in measured[0].samples[0] if all(name in one.samples[0] for one in measured)
-    ]
+    first = [one.metrics[0].samples for one in measured]
+    names = [name for name in first[0] if all(name in one for one in first)]
     better, at_least = {}, {}
     for name in names:
-        values = np.array([[one[name][0] for one in part.samples] for part in measured])
+        values = np.array([[one.samples[name][0] for one in part.metrics] for part in measured])
         if not np.isnan(values).any():
             better[name], at_least[name] = shares(values)
     documents = np.concatenate(
@@ -156,11 +156,11 @@ def _means(parts: Sequence[MeasuredSet]) -> list[dict[str, FloatArray]]:
     """Return for each metric samples of means over test sets, for measures that all sets have."""
     return [
         {
-            name: np.mean([one[name] for one in of_metric], axis=0)
-            for name in of_metric[0]
-            if all(name in one for one in of_metric)
+            name: np.mean([one.samples[name] for one in of_metric], axis=0)
+            for name in of_metric[0].samples
+            if all(name in one.samples for one in of_metric)
         }
-        for of_metric in zip(*(part.samples for part in parts), strict=True)
+        for of_metric in zip(*(part.metrics for part in parts), strict=True)
     ]
 
 
@@ -182,49 +182,33 @@ def _pooled_column(
 ) -> Column:
     levels = [level for level in parts[0].blocks if all(level in part.blocks for part in parts)]
     systems = max(len(part.found.judged.systems) for part in parts)
-    count = len(parts[0].samples)
     samples: list[dict[str, FloatArray]] = []
-    for place in range(count):
+    for of_metric in zip(*(part.metrics for part in parts), strict=True):
         found: dict[str, FloatArray] = {}
         for level in levels:
-            sums = PearsonSums.pooled([part.pearsons[place][level] for part in parts])
+            sums = PearsonSums.pooled([one.pearsons[level] for one in of_metric])
             of_level = sums.correlations(systems=systems)
             if level == "document":
                 of_level.pop("pearson_by_item", None)
             found |= {f"{level}.{key}": values for key, values in of_level.items()}
-        if all(part.pairs for part in parts):
-            total = np.sum([part.pairs[place] for part in parts], axis=0)
+        pairs = [one.pairs for one in of_metric if one.pairs is not None]
+        if len(pairs) == len(parts):
+            total = np.sum(pairs, axis=0)
             found |= {f"segment.{key}": one for key, one in pair_correlations(total).items()}
         samples.append(found)
+    permuted = None
+    if parts[0].permuted is not None:
+        permuted = permute_all(
+            [part.blocks for part in parts], [part.rows for part in parts], settings.samples,
+            partial(streams.pooled_permutations, settings.seed, number),
+        )  # fmt: skip
     return Column(
         name,
         "pooled",
         _names(parts),
         tuple(estimates(one, settings.level) for one in samples),
-        differences_of(samples, _pooled_permuted(parts, levels, settings, number)),
+        differences_of(samples, permuted),
     )
-
-
-def _pooled_permuted(
-    parts: Sequence[MeasuredSet], levels: Sequence[str], settings: Settings, number: int
-) -> Permuted | None:
-    if parts[0].permuted is None:
-        return None
-    observed: dict[str, FloatArray] = {}
-    samples: dict[str, FloatArray] = {}
-    for stream, level in enumerate(levels):
-        rng = streams.pooled_permutations(settings.seed, number, stream)
-        blocks = [part.blocks[level] for part in parts]
-        found = permute(blocks, level, permutations=settings.samples, rng=rng)
-        observed |= found.observed
-        samples |= found.samples
-    rng = streams.pooled_permutations(settings.seed, number, 2)
-    for name in parts[0].rows:
-        if all(name in part.rows for part in parts):
-            observed[name], samples[name] = permute_rows(
-                [part.rows[name] for part in parts], permutations=settings.samples, rng=rng
-            )
-    return Permuted(observed, samples)
 
 
 def _scenarios(

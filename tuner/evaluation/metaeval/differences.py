@@ -18,7 +18,7 @@ Methods", TACL 2021.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -152,6 +152,38 @@ def permute(
         {name: found[0] for name, found in parts[0].items()},
         {name: np.concatenate([one[name] for one in parts[1:]]) for name in parts[0]},
     )
+
+
+def permute_all(
+    blocks: Sequence[Mapping[str, ScoredPoints]],
+    rows: Sequence[Mapping[str, tuple[FloatArray, FloatArray]]],
+    permutations: int,
+    stream: Callable[[int], np.random.Generator],
+) -> Permuted:
+    """Permute the scores of every level, and the rows of measures that are means over rows.
+
+    Parameters
+    ----------
+    blocks, rows
+        For each test set: level -> data points; measure -> values and weights of rows. Only what
+        all sets have is permuted.
+    stream
+        Returns the generators: 0 for segments, 1 for documents, 2 for rows.
+    """
+    observed: dict[str, FloatArray] = {}
+    samples: dict[str, FloatArray] = {}
+    levels = [level for level in blocks[0] if all(level in one for one in blocks)]
+    for number, level in enumerate(levels):
+        own = [one[level] for one in blocks]
+        found = permute(own, level, permutations=permutations, rng=stream(number))
+        observed |= found.observed
+        samples |= found.samples
+    rng = stream(2)
+    for name in rows[0]:
+        if all(name in one for one in rows):
+            each = [one[name] for one in rows]
+            observed[name], samples[name] = permute_rows(each, permutations=permutations, rng=rng)
+    return Permuted(observed, samples)
 
 
 def permute_rows(

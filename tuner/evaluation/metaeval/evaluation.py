@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -30,8 +31,7 @@ from portmert.tuner.evaluation.metaeval.differences import (
     Permuted,
     ScoredPoints,
     metric_pairs,
-    permute,
-    permute_rows,
+    permute_all,
 )
 from portmert.tuner.evaluation.metaeval.intervals import (
     PearsonSums,
@@ -164,30 +164,41 @@ class MetaEvaluation:
     name: str = ""
 
 
+class MetricParts(NamedTuple):
+    """The results of one metric by which test sets are combined.
+
+    Parameters
+    ----------
+    samples : dict
+        Measure -> (B,) values, that of the data itself first.
+    pearsons : dict
+        Level -> sums.
+    pairs : (B, 5) float64 or None
+        The result of `pair_sums`; None with one system.
+    epsilon
+        As of `MetricAgreement`.
+    """
+
+    samples: dict[str, FloatArray]
+    pearsons: dict[str, PearsonSums]
+    pairs: FloatArray | None
+    epsilon: float | None
+
+
 @dataclass(frozen=True, eq=False)
 class MeasuredSet:
     """The results on one test set, and the parts by which test sets are combined.
 
     Parameters
     ----------
-    found : MetaEvaluation
-    samples : tuple of dict
-        For each metric: measure -> (B,) values, that of the data itself first.
-    pearsons : tuple of dict
-        For each metric: level -> sums.
-    pairs : tuple of (B, 5) float64
-        For each metric the result of `pair_sums`; empty with one system.
     blocks : dict
         Level -> data points.
     rows : dict
         Measure -> (n, N) values of rows, and their weights (N,).
-    permuted : Permuted
     """
 
     found: MetaEvaluation
-    samples: tuple[dict[str, FloatArray], ...]
-    pearsons: tuple[dict[str, PearsonSums], ...]
-    pairs: tuple[FloatArray, ...]
+    metrics: tuple[MetricParts, ...]
     blocks: dict[str, ScoredPoints]
     rows: dict[str, tuple[FloatArray, FloatArray]]
     permuted: Permuted | None
@@ -246,45 +257,37 @@ def measure(
     if len(data.systems) > 1:
         soft = SoftAccuracy(data, draws["segment"], settings, seed=seed)
     levels = _levels(data, scores)
-    each = [_of_metric(data, place, one, draws, levels, soft) for place, one in enumerate(scores)]
-    samples = tuple(one.samples for one in each)
-    epsilons = [one.epsilon for one in each]
-    rows = _rows(data, scores, epsilons)
-    permuted = _permuted(levels, rows, settings, seed) if len(scores) > 1 else None
+    each = tuple(
+        _of_metric(data, place, one, draws, levels, soft) for place, one in enumerate(scores)
+    )
+    rows = _rows(data, scores, [one.epsilon for one in each])
+    permuted = None
+    if len(scores) > 1:
+        stream = partial(streams.agreement_permutations, seed)
+        permuted = permute_all([levels], [rows], settings.samples, stream)
     documents = _document_correlations(data, scores)
     agreements = tuple(
         MetricAgreement(
             one.label,
             one.signature,
             tuple(one.system_scores.tolist()),
-            estimates(own, settings.level),
+            estimates(own.samples, settings.level),
             tuple(documents[:, place].tolist()),
-            epsilon,
+            own.epsilon,
         )
-        for place, (one, own, epsilon) in enumerate(zip(scores, samples, epsilons, strict=True))
+        for place, (one, own) in enumerate(zip(scores, each, strict=True))
     )
     better = at_least = None
     if len(documents):
         better, at_least = shares(documents)
-    differences = differences_of(samples, permuted)
+    differences = differences_of([one.samples for one in each], permuted)
     if differences:
         differences = _with_williams(data, scores, agreements, differences)
-    found_here = MetaEvaluation(
+    found = MetaEvaluation(
         data, settings, agreements, differences, better, at_least,
         np.stack([one.segment_scores for one in scores]), name,
     )  # fmt: skip
-    pairs = tuple(one.pairs for one in each if one.pairs is not None)
-    pearsons = tuple(one.pearsons for one in each)
-    return MeasuredSet(found_here, samples, pearsons, pairs, levels, rows, permuted)
-
-
-class _OfMetric(NamedTuple):
-    """One metric's parts of `MeasuredSet` and `MetricAgreement`."""
-
-    samples: dict[str, FloatArray]
-    pearsons: dict[str, PearsonSums]
-    pairs: FloatArray | None
-    epsilon: float | None
+    return MeasuredSet(found, each, levels, rows, permuted)
 
 
 def _of_metric(
@@ -294,7 +297,7 @@ def _of_metric(
     draws: Mapping[str, Draws],
     levels: Mapping[str, ScoredPoints],
     soft: SoftAccuracy | None,
-) -> _OfMetric:
+) -> MetricParts:
     """Compute every measure of one metric; `place` is its index in the scores of `levels`."""
     found: dict[str, FloatArray] = {}
     pearsons = {}
@@ -316,7 +319,7 @@ def _of_metric(
     if scores.likeness is not None:
         found |= _named("likeness", scores.likeness.samples(draws["segment"]))
     _forget_single_rows(found, draws)
-    return _OfMetric(found, pearsons, pairs, epsilon)
+    return MetricParts(found, pearsons, pairs, epsilon)
 
 
 def _forget_single_rows(samples: Mapping[str, FloatArray], draws: Mapping[str, Draws]) -> None:
@@ -376,25 +379,6 @@ def _rows(
         orange = np.stack([one.orange.mean(axis=1) for one in likeness])
         found["likeness.orange"] = orange, whole
     return found
-
-
-def _permuted(
-    levels: Mapping[str, ScoredPoints],
-    rows: Mapping[str, tuple[FloatArray, FloatArray]],
-    settings: Settings,
-    seed: int,
-) -> Permuted:
-    observed: dict[str, FloatArray] = {}
-    samples: dict[str, FloatArray] = {}
-    for stream, (level, block) in enumerate(levels.items()):
-        rng = streams.agreement_permutations(seed, stream)
-        found = permute([block], level, permutations=settings.samples, rng=rng)
-        observed |= found.observed
-        samples |= found.samples
-    rng = streams.agreement_permutations(seed, 2)
-    for name, one in rows.items():
-        observed[name], samples[name] = permute_rows([one], permutations=settings.samples, rng=rng)
-    return Permuted(observed, samples)
 
 
 def _document_correlations(data: Judged, scores: Sequence[MetricScores]) -> FloatArray:

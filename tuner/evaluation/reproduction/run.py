@@ -1,4 +1,4 @@
-"""Tunes one decoder on several metrics, several times each, and fills the paper's tables."""
+"""Tune one decoder on several metrics, several times each, and fill the paper's tables."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from portmert.tuner.texts.links import Linker
 from portmert.tuner.texts.prepare import Prepare
 
 TUNED_ON = ("bleu", "port", "qmean", "port-rho", "port-tau")
-"""What the paper tunes on; the first is what the others are compared with."""
+"""The metrics that the paper tunes on; the others are compared with the first."""
 
 SCORED_WITH = ("bleu", "nist", "ter", "meteor", "port", "qmean")
 
@@ -37,7 +37,7 @@ RESAMPLED = Resampling()
 
 @dataclass(frozen=True)
 class Reproduction:
-    """Holds what came of it: the comparison, and the document."""
+    """The result: the comparison, and the document."""
 
     comparison: Comparison
     document: str
@@ -117,13 +117,13 @@ def reproduce(
     prepare
         As of a `CompareRequest`, for metrics that compare syntax.
     team
-        What tunes, if it is a cluster: each replica of each metric is a task. Folders are the same
+        Tunes, if it is a cluster: each replica of each metric is a task. Folders are the same
         on all machines, and a task that is tried again goes on where it was.
 
     Raises
     ------
     PortmertError
-        What `tune` and `compare` raise.
+        The errors of `tune` and `compare`.
     """
     figures = Published() if published is None else read_published(published)
     if team is not None and team.is_remote:
