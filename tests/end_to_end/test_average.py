@@ -10,7 +10,7 @@ from click.testing import CliRunner
 import portmert
 from portmert.tuner.cli import main
 from portmert.tuner.weights.feature_weights import read_weights
-from portmert.tuner.weights.moses_sparse import read_sparse
+from portmert.tuner.weights.weights_file import read_sparse
 from tests.support.cli import fault, run
 from tests.support.places import ROOT
 

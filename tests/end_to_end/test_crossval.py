@@ -13,7 +13,7 @@ import pytest
 
 import portmert
 from portmert.tuner.ground import streams
-from portmert.tuner.nbest.write import write_nbest
+from portmert.tuner.nbest.model import write_nbest
 from tests.support.cli import fault, run
 from tests.support.places import ROOT
 

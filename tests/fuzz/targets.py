@@ -13,8 +13,8 @@ from portmert.tuner.annotation.cache import AnnotationCache, line_key
 from portmert.tuner.components import registry
 from portmert.tuner.ground.errors import InputError
 from portmert.tuner.ground.files import read_lines
+from portmert.tuner.nbest.model import write_nbest
 from portmert.tuner.nbest.read import read_nbest
-from portmert.tuner.nbest.write import write_nbest
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
 from tests.fuzz import commands, judges, moses
 from tests.fuzz.target import Target, new_place

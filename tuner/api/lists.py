@@ -33,9 +33,8 @@ from portmert.tuner.nbest import read as files
 from portmert.tuner.nbest.check import check_links
 from portmert.tuner.nbest.model import NBest, best_hypotheses, model_scores, without_texts
 from portmert.tuner.nbest.moses_dat import read_dat
-from portmert.tuner.nbest.readers._base import ListFile, Reader
+from portmert.tuner.nbest.readers._base import ListFile, Reader, SegmentNames, positions
 from portmert.tuner.nbest.readers._json import JsonReader
-from portmert.tuner.nbest.segment_names import SegmentNames, positions
 from portmert.tuner.search.length_penalty import penalised
 from portmert.tuner.search.problem import StatTable
 from portmert.tuner.search.stat_tables import Annotate, statistics_table

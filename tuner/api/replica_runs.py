@@ -21,8 +21,7 @@ from portmert.tuner.executors.team import Team
 from portmert.tuner.ground import streams
 from portmert.tuner.ground.errors import InputError
 from portmert.tuner.ground.files import write_text
-from portmert.tuner.nbest.model import NBest, without_texts
-from portmert.tuner.nbest.write import write_nbest
+from portmert.tuner.nbest.model import NBest, without_texts, write_nbest
 from portmert.tuner.runs.config import ListsData
 from portmert.tuner.runs.folder import RunFolder
 from portmert.tuner.runs.replicas import SCORES, Chosen, Replicas, run_tasks, write_result

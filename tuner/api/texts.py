@@ -20,7 +20,7 @@ from portmert.tuner.executors.team import Team
 from portmert.tuner.ground.errors import InputError
 from portmert.tuner.ground.files import Lines, TextFile
 from portmert.tuner.ground.processes import available_processors
-from portmert.tuner.nbest.segment_names import SegmentNames
+from portmert.tuner.nbest.readers._base import SegmentNames
 from portmert.tuner.texts.corpus import LinesById, read_by_id
 from portmert.tuner.texts.prepare import Preparation, Prepare
 from portmert.tuner.texts.statistics import needs_of

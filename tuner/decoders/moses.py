@@ -31,7 +31,7 @@ from portmert.tuner.ground.processes import available_processors
 from portmert.tuner.ground.programs import Bound, Command, run, scratch
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
 from portmert.tuner.weights.moses_ini import MosesIni, read_moses_ini
-from portmert.tuner.weights.moses_sparse import read_sparse, sparse_text
+from portmert.tuner.weights.weights_file import read_sparse, sparse_text
 
 PATIENCE_SECONDS = 4 * 3600.0
 """A decoder that writes nothing for so long hangs: its models load in minutes, and a segment takes

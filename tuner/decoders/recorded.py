@@ -16,9 +16,8 @@ from portmert.tuner.decoders._base import Decoder, Progress
 from portmert.tuner.executors.team import Team
 from portmert.tuner.ground.errors import ConfigError, InputError, counted, faults_at
 from portmert.tuner.ground.files import read_lines, write_text, writing
-from portmert.tuner.nbest.model import NBest, SparseFeatures, model_scores
+from portmert.tuner.nbest.model import NBest, SparseFeatures, model_scores, write_nbest
 from portmert.tuner.nbest.read import read_nbest
-from portmert.tuner.nbest.write import write_nbest
 from portmert.tuner.texts.prepare import Preparation
 from portmert.tuner.texts.text_pipeline import TextPipeline
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights

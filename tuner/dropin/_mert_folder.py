@@ -21,7 +21,7 @@ from portmert.tuner.ground.files import read_lines, write_text
 from portmert.tuner.ground.numbers import parse_number
 from portmert.tuner.nbest.moses_dat import DatLists, read_dat
 from portmert.tuner.weights.feature_weights import FeatureNames, FeatureWeights, read_weights
-from portmert.tuner.weights.moses_sparse import read_sparse
+from portmert.tuner.weights.weights_file import read_sparse
 
 Ranges = tuple[FloatArray, FloatArray]
 

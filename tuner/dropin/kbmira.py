@@ -29,7 +29,7 @@ from portmert.tuner.ground.errors import InputError, counted
 from portmert.tuner.ground.files import read_lines, writing
 from portmert.tuner.ground.numbers import parse_number
 from portmert.tuner.weights.feature_weights import FeatureNames, FeatureWeights, read_weights
-from portmert.tuner.weights.moses_sparse import read_sparse
+from portmert.tuner.weights.weights_file import read_sparse
 
 SMALLEST = 1e-8
 """Weights of sparse features below this are not written, as in Moses."""

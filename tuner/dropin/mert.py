@@ -34,7 +34,7 @@ from portmert.tuner.nbest.moses_dat import DatLists, read_dat
 from portmert.tuner.search.optimizers._base import Optimizer
 from portmert.tuner.search.optimizers.mert import Mert
 from portmert.tuner.weights.feature_weights import FeatureNames
-from portmert.tuner.weights.moses_sparse import read_sparse
+from portmert.tuner.weights.weights_file import read_sparse
 
 NO_STARTS = 3
 """Exit status where starting points are at fault, as Moses' mert has it."""

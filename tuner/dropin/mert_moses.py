@@ -49,7 +49,7 @@ from portmert.tuner.nbest.moses_dat import (
     write_scores,
 )
 from portmert.tuner.weights.feature_weights import FeatureNames, FeatureWeights
-from portmert.tuner.weights.moses_sparse import sparse_text
+from portmert.tuner.weights.weights_file import sparse_text
 
 FIRST_INTERPOLATED = 4
 SEEDS = 10**6

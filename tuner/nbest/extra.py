@@ -1,4 +1,4 @@
-"""Reads numbers that belong to the hypotheses of n-best lists, from files of their own."""
+"""Read numbers that belong to the hypotheses of n-best lists, from files of their own."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def numbers_of(nbest: NBest, files: Sequence[Path], *, where: str) -> FloatArray
     Parameters
     ----------
     where
-        Begins the messages that are not of one file.
+        Begins the messages that are not about one file.
 
     Raises
     ------
@@ -53,8 +53,8 @@ def numbers_of(nbest: NBest, files: Sequence[Path], *, where: str) -> FloatArray
 def read_numbers(path: Path | str) -> FloatArray:
     """Return the (n,) finite numbers of a text, one a line, of a .npy file, or of JSON lines.
 
-    `FILE#KEY` is what a key of JSON lines holds; a dot leads into objects, a list is all of its
-    entries, true is 1.
+    `FILE#KEY` reads the values of a key of JSON lines: a dot leads into objects, all entries of a
+    list are taken, and true is 1.
 
     Raises
     ------
@@ -102,6 +102,11 @@ def _read_json(file: str, key: str) -> FloatArray:
     return np.array(values, dtype=np.float64)
 
 
+def one_line(error: Exception) -> str:
+    """Return what numpy says, without its advice on how to load a file that is trusted."""
+    return str(error).partition("\n")[0].partition(". If you trust")[0]
+
+
 def _read_npy(path: Path) -> FloatArray:
     try:
         # Mapped: a header that tells of more numbers than there are asks for no memory. What
@@ -111,8 +116,7 @@ def _read_npy(path: Path) -> FloatArray:
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from None
     except (ValueError, EOFError, OverflowError, TypeError, TokenError, SyntaxError) as error:
-        reason = str(error).partition(". If you trust")[0]  # nothing pickled is loaded here
-        raise InputError(f"{path}: not what numpy.save writes: {reason}") from None
+        raise InputError(f"{path}: not what numpy.save writes: {one_line(error)}") from None
     if found.ndim != 1 or found.dtype.kind not in "fiu":
         raise InputError(
             f"{path}: an array of {found.dtype} and shape {found.shape}; expected one number for "

@@ -11,10 +11,9 @@ import numpy as np
 from portmert.metrics._base import IntArray, Vocabulary
 from portmert.tuner.ground.errors import InputError
 from portmert.tuner.ground.files import reading
-from portmert.tuner.nbest.arrived import ArrivedList
-from portmert.tuner.nbest.merge import Merger
 from portmert.tuner.nbest.model import NBest
-from portmert.tuner.nbest.pool import empty_rows, take_rows
+from portmert.tuner.nbest.pool import ArrivedList, empty_rows, take_rows
+from portmert.tuner.nbest.read import Merger
 from portmert.tuner.nbest.readers._bars import BarsReader
 from portmert.tuner.nbest.readers._base import BYTE_ORDER_MARK, ListFile, Reader, empty_list
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from portmert.metrics._base import FloatArray, IntArray, TokenArray, offsets_of
 from portmert.tuner.ground.errors import InputError
 from portmert.tuner.nbest import _pool_kernels as kernels
+from portmert.tuner.weights.feature_weights import FeatureNames
 
 _LISTED = 5
 """Missing ids that a message names."""
@@ -41,6 +43,33 @@ class Rows(NamedTuple):
     sparse_columns: TokenArray
     sparse_values: FloatArray
     sparse_offsets: IntArray
+
+
+@dataclass
+class ArrivedList:
+    """One list as a reader leaves it, in order of arrival, with the names of its columns.
+
+    Parameters
+    ----------
+    rows : Rows
+        Without statistics.
+    model_scores : (n,) float64
+    where : str
+        What messages call it.
+    absent_is_zero : bool
+        Whether the format leaves out features that are 0, whatever their names.
+    remark : str
+        A remark for the user on what the reader did, or nothing.
+    """
+
+    rows: Rows
+    model_scores: FloatArray
+    names: FeatureNames
+    sparse_names: tuple[str, ...]
+    has_links: bool
+    where: str
+    absent_is_zero: bool = False
+    remark: str = ""
 
 
 class HypothesisPool:

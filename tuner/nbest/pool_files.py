@@ -4,7 +4,7 @@ A pool is a folder of numpy's own files and a description. `features.npy` is (F,
 feature's column contiguous; `stats.npy` is (H, K), the smallest of uint8, uint16, uint32 and
 float64 that holds all of them exactly; `offsets.npy` is (S + 1,) int64, where the hypotheses of
 each segment begin. A pool that lists are added to also has `keys.npy`, (H,) int64, hashes of
-texts and links (see `nbest.text_keys`). `pool.json` says what they were made from, and the
+texts and links (see `text_keys`). `pool.json` says what they were made from, and the
 check sum of each of them; it is written last, so that without it there is no pool.
 """
 
@@ -17,6 +17,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import Path
 from tokenize import TokenError
 from typing import IO, Any, Self
@@ -24,7 +25,7 @@ from typing import IO, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from portmert.metrics._base import FloatArray, IntArray
+from portmert.metrics._base import FloatArray, IntArray, Ragged, Texts
 from portmert.tuner.ground.documents import parse_json, to_json
 from portmert.tuner.ground.errors import InputError, PortmertError, faults_at
 from portmert.tuner.ground.files import read_bytes, write_text, writing
@@ -42,6 +43,9 @@ LOCK = ".lock"
 _COPIED = 1 << 22
 """Bytes, a multiple of 8, that are copied at once."""
 _TYPES = (np.uint8, np.uint16, np.uint32)
+
+_STEP = np.uint64(0x9E3779B97F4A7C15)
+_FACTORS = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
 
 @dataclass(frozen=True, eq=False)
@@ -321,3 +325,50 @@ def _damaged(path: Path, what: str) -> InputError:
     return InputError(
         f"{path}: the pool is damaged: {what}; remove {path.parent}, it is then made anew"
     )
+
+
+def word_hashes(words: list[str]) -> NDArray[np.uint64]:
+    """Return a hash of each word; the same word has the same in every process."""
+    digests = (blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8) for word in words)
+    return np.frombuffer(b"".join(digest.digest() for digest in digests), dtype=np.uint64)
+
+
+def text_keys(texts: Texts, hashes: NDArray[np.uint64]) -> IntArray:
+    """Return (n,) int64: equal tokens and links have equal keys, others another but by chance.
+
+    The chance is 1 in 2^64 for any two texts.
+
+    Parameters
+    ----------
+    hashes : (V,) uint64
+        Of the words of the vocabulary.
+    """
+    tokens, begin = texts.tokens, int(texts.tokens.offsets[0])
+    keys = _sums(hashes[tokens.values[begin : int(tokens.offsets[-1])]], tokens)
+    links = texts.links
+    if links is not None:
+        pairs = links.values[int(links.offsets[0]) : int(links.offsets[-1])].astype(np.uint64)
+        keys ^= _mixed(_sums(_mixed((pairs[:, 0] << np.uint64(32)) | pairs[:, 1]), links))
+    return keys.view(np.int64)
+
+
+def _sums(values: NDArray[np.uint64], ragged: Ragged) -> NDArray[np.uint64]:
+    """Return the sum of each row's values, each mixed with its place in the row."""
+    offsets = ragged.offsets - ragged.offsets[0]
+    places = np.arange(1, len(values) + 1, dtype=np.uint64)
+    places -= np.repeat(offsets[:-1].astype(np.uint64), ragged.lengths)
+    ends = np.concatenate(
+        [np.zeros(1, dtype=np.uint64), np.cumsum(_mixed(values + places * _STEP))]
+    )
+    found: NDArray[np.uint64] = ends[offsets[1:]] - ends[offsets[:-1]]
+    return found
+
+
+def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return values whose bits all depend on all bits (the finish of splitmix64)."""
+    mixed = values ^ (values >> np.uint64(30))
+    mixed *= _FACTORS[0]
+    mixed ^= mixed >> np.uint64(27)
+    mixed *= _FACTORS[1]
+    mixed ^= mixed >> np.uint64(31)
+    return mixed

@@ -1,4 +1,4 @@
-"""Reads n-best lists of any format and merges them."""
+"""Read n-best lists of any format and merge them: of equal hypotheses the first stays."""
 
 from __future__ import annotations
 
@@ -6,13 +6,30 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from portmert.metrics._base import Vocabulary
-from portmert.tuner.ground.errors import InputError
-from portmert.tuner.nbest.merge import Merger
-from portmert.tuner.nbest.model import NBest
-from portmert.tuner.nbest.readers._base import ListFile, Reader, read_list
+import numpy as np
+
+from portmert.metrics._base import (
+    FloatArray,
+    IntArray,
+    Ragged,
+    Texts,
+    TokenArray,
+    Vocabulary,
+    offsets_of,
+)
+from portmert.tuner.ground.errors import InputError, counted
+from portmert.tuner.nbest.model import NBest, SparseFeatures
+from portmert.tuner.nbest.pool import (
+    ArrivedList,
+    HypothesisPool,
+    Rows,
+    empty_rows,
+    segment_sizes,
+    with_sparse,
+)
+from portmert.tuner.nbest.readers._base import ListFile, Reader, SegmentNames, read_list
 from portmert.tuner.nbest.readers.moses import Moses
-from portmert.tuner.nbest.segment_names import SegmentNames
+from portmert.tuner.weights.feature_weights import FeatureNames
 
 
 def read_nbest(
@@ -100,3 +117,261 @@ def read_first_hypotheses(path: Path, vocabulary: Vocabulary, *, segments: int) 
     lines = ListFile(file.where, data)
     merger.add(Moses().read(lines, vocabulary, segments, notice=lambda _: None))
     return merger.finish(vocabulary, segments, from_files=True)
+
+
+def merge(lists: Sequence[NBest]) -> NBest:
+    """Merge lists of the same segments: of equal hypotheses of a segment the first stays.
+
+    Raises
+    ------
+    ValueError
+        No list, lists with different vocabularies, or of different numbers of segments.
+    InputError
+        The lists have different features.
+    """
+    if not lists:
+        raise ValueError("no n-best list given")
+    vocabulary = lists[0].texts.vocabulary
+    merger = Merger()
+    for number, nbest in enumerate(lists, 1):
+        if nbest.texts.vocabulary is not vocabulary:
+            raise ValueError(f"n-best list {number} has another vocabulary than list 1")
+        if len(nbest) != len(lists[0]):
+            raise ValueError(
+                f"n-best list {number} has {counted(len(nbest), 'segment')}, list 1 has "
+                f"{len(lists[0])}"
+            )
+        merger.add(_as_list(nbest, f"n-best list {number}"))
+    return merger.finish(vocabulary, len(lists[0]))
+
+
+class Merger:
+    """Brings lists to common columns and pools their hypotheses."""
+
+    def __init__(self, notice: Callable[[str], None] | None = None) -> None:
+        self._notice = notice or (lambda _: None)
+        self._pool = HypothesisPool(features=0)
+        self._scores = np.empty(0)
+        self._lines = np.empty(0, dtype=np.int64)
+        self._sizes: list[int] = []
+        self._absent_is_zero = True
+        self._names: FeatureNames = ()
+        self._sparse: dict[str, int] = {}
+        self._linked: str | None = None
+        self._unlinked: str | None = None
+        self._first = ""
+        self._lists = 0
+
+    def add(self, new: ArrivedList) -> None:
+        """Add a list."""
+        self._lists += 1
+        if not self._first:
+            self._first, self._names = new.where, new.names
+            self._pool = HypothesisPool(features=sum(size for _, size in new.names))
+        self._absent_is_zero = self._absent_is_zero and new.absent_is_zero
+        if self._absent_is_zero:
+            new = self._with_all_columns(new)
+        rows = self._aligned_columns(new)
+        if new.has_links:
+            self._linked = self._linked or new.where
+        else:
+            self._unlinked = self._unlinked or new.where
+        if self._linked and self._unlinked:
+            rows = _without_links(rows)
+            if len(self._pool) and len(self._pool.rows.links):
+                self._repool(_without_links(self._pool.rows))
+        before = sum(self._sizes)
+        self._sizes.append(len(rows.segments))
+        lines = np.arange(before, before + len(rows.segments))
+        self._append(rows, new.model_scores, lines)
+
+    def finish(
+        self,
+        vocabulary: Vocabulary,
+        segments: int | None,
+        *,
+        from_files: bool = False,
+        ids: tuple[str, ...] | None = None,
+    ) -> NBest:
+        """Return everything that was added as one list."""
+        rows, order = self._pool.finish()
+        where = self._first if self._lists == 1 else "the n-best lists together"
+        sizes = segment_sizes(rows.segments, segments, where)
+        if self._linked and self._unlinked:
+            self._notice(
+                f"{self._unlinked} has no word alignment, {self._linked} has; metrics that need "
+                f"links will not find them: leave out the lists without"
+            )
+        has_links = self._linked is not None and self._unlinked is None
+        sparse = None
+        if self._sparse:
+            sparse = SparseFeatures(
+                tuple(self._sparse), rows.sparse_offsets, rows.sparse_columns, rows.sparse_values
+            )
+        return NBest(
+            texts=Texts(
+                vocabulary,
+                Ragged(rows.tokens, rows.token_offsets),
+                Ragged(rows.links, rows.link_offsets) if has_links else None,
+            ),
+            offsets=offsets_of(sizes),
+            features=rows.features,
+            feature_names=self._names,
+            model_scores=self._scores[order],
+            sparse=sparse,
+            lines=self._lines[order] if from_files else None,
+            list_sizes=tuple(self._sizes) if from_files else (),
+            ids=ids,
+        )
+
+    def _append(self, rows: Rows, scores: FloatArray, lines: IntArray) -> None:
+        new = self._pool.append(rows)
+        self._scores = np.concatenate([self._scores, scores[new]])
+        self._lines = np.concatenate([self._lines, lines[new]])
+
+    def _repool(self, rows: Rows) -> None:
+        """Start again with changed rows: some may be equal now."""
+        scores, self._scores = self._scores, np.empty(0)
+        lines, self._lines = self._lines, np.empty(0, dtype=np.int64)
+        self._pool = HypothesisPool(features=rows.features.shape[1])
+        self._append(rows, scores, lines)
+
+    def _with_all_columns(self, new: ArrivedList) -> ArrivedList:
+        """Give both sides the columns that only the other has, all 0: what is absent is 0."""
+        mine, theirs = dict(self._names), dict(new.names)
+        sparse = {*self._sparse, *new.sparse_names}
+        lacking = tuple(item for item in new.names if item[0] not in mine | dict.fromkeys(sparse))
+        if lacking:
+            self._repool(_with_zeros(self._pool.rows, lacking))
+            self._names = (*self._names, *lacking)
+        lacking = tuple(
+            item for item in self._names if item[0] not in theirs | dict.fromkeys(sparse)
+        )
+        if not lacking:
+            return new
+        return replace(new, rows=_with_zeros(new.rows, lacking), names=(*new.names, *lacking))
+
+    def _aligned_columns(self, new: ArrivedList) -> Rows:
+        """Return the rows of `new` with the columns of the pool; both may give up dense ones."""
+        mine, theirs = dict(self._names), dict(new.names)
+        for name, size in (*self._names, *new.names):
+            if mine.get(name) == theirs.get(name):
+                continue
+            if name in mine and name in theirs:
+                raise InputError(
+                    f"{new.where}: feature {name} has {counted(theirs[name], 'value')}, in "
+                    f"{self._first} it has {mine[name]}; lists that are merged must come from one "
+                    f"model"
+                )
+            if ("_" not in name and not self._absent_is_zero) or size != 1:
+                lacks, has = (new.where, self._first) if name in mine else (self._first, new.where)
+                raise InputError(
+                    f"{new.where}: {lacks} has no feature {name}, {has} has; lists that are "
+                    f"merged must come from one model"
+                )
+        rows = new.rows
+        if any(name not in theirs for name in mine):
+            pooled, names, sparse = _sparse_columns(
+                self._pool.rows, self._names, tuple(self._sparse), keep=theirs
+            )
+            self._names, self._sparse = names, {name: k for k, name in enumerate(sparse)}
+            self._repool(pooled)
+            mine = dict(names)
+        names, sparse_names = new.names, new.sparse_names
+        if any(name not in mine for name in theirs):
+            rows, names, sparse_names = _sparse_columns(rows, names, sparse_names, keep=mine)
+        if names != self._names:
+            starts, at = {}, 0
+            for name, size in names:
+                starts[name] = at
+                at += size
+            columns = [starts[name] + k for name, size in self._names for k in range(size)]
+            rows = rows._replace(features=np.ascontiguousarray(rows.features[:, columns]))
+        renumbered = np.array(
+            [self._sparse.setdefault(name, len(self._sparse)) for name in sparse_names],
+            dtype=np.int32,
+        )
+        if not np.array_equal(renumbered, np.arange(len(renumbered))):
+            rows = _renumbered(rows, renumbered)
+        return rows
+
+
+def _with_zeros(rows: Rows, names: FeatureNames) -> Rows:
+    zeros = np.zeros((len(rows.segments), sum(size for _, size in names)))
+    return rows._replace(features=np.ascontiguousarray(np.hstack([rows.features, zeros])))
+
+
+def _without_links(rows: Rows) -> Rows:
+    return rows._replace(
+        links=np.empty((0, 2), dtype=np.int32), link_offsets=np.zeros_like(rows.link_offsets)
+    )
+
+
+def _sparse_columns(
+    rows: Rows, names: FeatureNames, sparse_names: tuple[str, ...], *, keep: dict[str, int]
+) -> tuple[Rows, FeatureNames, tuple[str, ...]]:
+    """Make dense columns sparse that are not in `keep` (one value each)."""
+    n, at = len(rows.segments), 0
+    kept: list[int] = []
+    moved: list[tuple[str, int]] = []
+    for name, size in names:
+        if name in keep:
+            kept.extend(range(at, at + size))
+        else:
+            moved.append((name, at))
+        at += size
+    sparse_names = (*sparse_names, *(name for name, _ in moved))
+    base = len(sparse_names) - len(moved)
+    every = np.arange(n)
+    lines = [np.repeat(every, np.diff(rows.sparse_offsets)), *([every] * len(moved))]
+    columns = [rows.sparse_columns, *(np.full(n, base + k) for k in range(len(moved)))]
+    values = [rows.sparse_values, *(rows.features[:, column] for _, column in moved)]
+    rows = rows._replace(
+        features=np.ascontiguousarray(rows.features[:, np.array(kept, dtype=np.int64)])
+    )
+    rows = with_sparse(
+        rows, np.concatenate(lines), np.concatenate(columns), np.concatenate(values)
+    )
+    return rows, tuple(item for item in names if item[0] in keep), sparse_names
+
+
+def _renumbered(rows: Rows, columns: TokenArray) -> Rows:
+    """Give sparse columns new numbers."""
+    lines = np.repeat(np.arange(len(rows.segments)), np.diff(rows.sparse_offsets))
+    return with_sparse(rows, lines, columns[rows.sparse_columns], rows.sparse_values)
+
+
+def _as_list(nbest: NBest, where: str) -> ArrivedList:
+    """Return a list as the merger takes it."""
+    features = np.ascontiguousarray(nbest.features) + 0.0  # no -0.0
+    tokens, token_offsets = _from_zero(nbest.texts.tokens)
+    rows = empty_rows(len(features), features=0, stats=0)._replace(
+        segments=np.repeat(np.arange(len(nbest)), np.diff(nbest.offsets)),
+        features=features,
+        tokens=tokens,
+        token_offsets=token_offsets,
+    )
+    if nbest.texts.links is not None:
+        links, link_offsets = _from_zero(nbest.texts.links)
+        rows = rows._replace(links=links, link_offsets=link_offsets)
+    if nbest.sparse is not None:
+        rows = rows._replace(
+            sparse_columns=nbest.sparse.columns,
+            sparse_values=nbest.sparse.values + 0.0,
+            sparse_offsets=nbest.sparse.offsets,
+        )
+    return ArrivedList(
+        rows=rows,
+        model_scores=nbest.model_scores,
+        names=nbest.feature_names,
+        sparse_names=() if nbest.sparse is None else nbest.sparse.names,
+        has_links=nbest.texts.links is not None,
+        where=where,
+    )
+
+
+def _from_zero(ragged: Ragged) -> tuple[TokenArray, IntArray]:
+    """Return the values of a ragged array, and offsets that begin at 0."""
+    begin, end = int(ragged.offsets[0]), int(ragged.offsets[-1])
+    values = np.ascontiguousarray(ragged.values[begin:end], dtype=np.int32)
+    return values, ragged.offsets - begin

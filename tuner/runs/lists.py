@@ -16,11 +16,10 @@ from portmert.tuner.ground.errors import InputError
 from portmert.tuner.ground.files import file_digest
 from portmert.tuner.ground.mapped import BLOCK_BYTES, release
 from portmert.tuner.nbest.check import check_links
-from portmert.tuner.nbest.merge import merge
 from portmert.tuner.nbest.model import NBest, without_texts
 from portmert.tuner.nbest.pool import HypothesisPool, Rows, empty_rows
-from portmert.tuner.nbest.pool_files import Pool, PoolWriter, open_pool
-from portmert.tuner.nbest.text_keys import text_keys, word_hashes
+from portmert.tuner.nbest.pool_files import Pool, PoolWriter, open_pool, text_keys, word_hashes
+from portmert.tuner.nbest.read import merge
 from portmert.tuner.runs.scorer import Evaluator
 from portmert.tuner.search.problem import StatTable
 from portmert.tuner.search.stat_tables import check_pooled, statistics_table

@@ -22,9 +22,9 @@ from portmert.metrics._base import (
     offsets_of,
 )
 from portmert.tuner.components import registry
+from portmert.tuner.nbest.model import write_nbest
 from portmert.tuner.nbest.moses_dat import read_dat
 from portmert.tuner.nbest.read import read_nbest
-from portmert.tuner.nbest.write import write_nbest
 from portmert.tuner.search import DEFAULT_OPTIMIZER
 from portmert.tuner.search.optimization import Setup, optimize_dat, optimize_lists
 from portmert.tuner.texts.corpus import make_batch, read_references

@@ -1,4 +1,4 @@
-"""Turns feature weights into the numbers that are searched, and back."""
+"""Turn feature weights into the variables that are searched, and back."""
 
 from __future__ import annotations
 
@@ -14,10 +14,13 @@ from portmert.tuner.search.constraints import Bounds, Constraints, columns_of
 from portmert.tuner.search.problem import NOTHING, within_segment_spread
 from portmert.tuner.weights.feature_weights import FeatureNames
 
+EQUAL_SPREADS = 1e-9
+"""Relative difference up to which two features may be equal; a closer look follows."""
+
 
 @dataclass(frozen=True, eq=False)
 class Variables:
-    """Lets V numbers stand for F weights: w[columns[v]] = ratios[v] * x[v].
+    """V variables that F weights are multiples of: w[columns[v]] = ratios[v] * x[v].
 
     Weights outside of all variables keep their start value.
 
@@ -27,7 +30,7 @@ class Variables:
     columns : V arrays of columns, none in two of them.
     ratios : V arrays of float64, of the same lengths.
     bounds : Bounds
-        Of the V numbers.
+        Of the V variables.
     """
 
     start: FloatArray
@@ -90,9 +93,9 @@ def choose_variables(
 ) -> tuple[Variables, IntArray]:
     """Decide which weights are searched.
 
-    Left at their start value: fixed features; features that are constant within every segment,
-    which move no hypothesis above another; and features equal to an earlier one, whose weight
-    only their sum with it determines. The last two are reported.
+    Three kinds of features keep their start weights: fixed ones; those that are constant within
+    every segment, which move no hypothesis above another; and those equal to an earlier feature,
+    because only the sum of both weights matters. The last two kinds are reported.
 
     Parameters
     ----------
@@ -128,10 +131,16 @@ def choose_variables(
         )
     tied = {column for group in groups for column in group}
     left_out = fixed | set(constant)
+    by_spread = np.argsort(spread, kind="stable")
+    sorted_spread = spread[by_spread]
     for column in range(len(labels)):
         if column in left_out or column in tied:
             continue
-        for earlier in range(column):
+        # Equal features have equal spreads; most of thousands are told apart by that.
+        ends = np.array([1 - 2 * EQUAL_SPREADS, 1 + 2 * EQUAL_SPREADS]) * spread[column]
+        first, last = np.searchsorted(sorted_spread, ends)
+        near = np.sort(by_spread[first:last])
+        for earlier in near[near < column].tolist():
             if earlier not in left_out and _equal(features, offsets, spread, earlier, column):
                 notice(
                     f"left at its start value: {labels[column]}: equal to {labels[earlier]} in "
@@ -204,7 +213,7 @@ def _equal(
     features: FloatArray, offsets: IntArray, spread: FloatArray, first: int, second: int
 ) -> bool:
     """Whether two columns differ by nothing but a constant in each segment."""
-    if abs(spread[first] - spread[second]) > 1e-9 * spread[first]:
+    if abs(spread[first] - spread[second]) > EQUAL_SPREADS * spread[first]:
         return False
     difference = (features[first] - features[second])[np.newaxis]
     release(features)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from portmert.tuner.ground.errors import InputError
-from portmert.tuner.ground.files import Lines, decode_line, writing
+from portmert.tuner.ground.files import Lines, TextFile, decode_line, read_lines, writing
+from portmert.tuner.ground.numbers import parse_number
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_penalised_weights
 from portmert.tuner.weights.moses_ini import MosesIni, read_moses_ini
-from portmert.tuner.weights.moses_sparse import read_sparse, sparse_text
 
 
 @dataclass(frozen=True)
@@ -99,3 +101,49 @@ def read_weights_file(path: Path) -> WeightsFile:
     if not values:
         raise InputError(f"{where}: no weights that Moses tunes")
     return WeightsFile(FeatureWeights(values), "moses.ini", ini=ini)
+
+
+def sparse_text(weights: Mapping[str, Sequence[float]]) -> str:
+    """Return the text of the file.
+
+    Raises
+    ------
+    InputError
+        A feature has more than one weight: the file has no place for them.
+    """
+    for name, values in weights.items():
+        if len(values) != 1:
+            raise InputError(
+                f"feature {name} has {len(values)} weights, and a file of sparse weights holds "
+                f"one of each feature; name a moses.ini or our JSON first"
+            )
+    return "".join(f"{name} {values[0]!r}\n" for name, values in weights.items())
+
+
+def read_sparse(path: TextFile) -> dict[str, tuple[float, ...]]:
+    """Read the file; a name may end with `=`.
+
+    Raises
+    ------
+    InputError
+        A line is something else, a weight is not finite, or a name stands twice.
+    """
+    found: dict[str, tuple[float, ...]] = {}
+    for number, line in enumerate(read_lines(path), 1):
+        if line.startswith("#") or not line.strip():
+            continue
+        name, *values = line.split()
+        value = parse_number(values[0]) if len(values) == 1 else None
+        if value is None:
+            raise InputError(
+                f"{path}:{number}: '{line}' is not a sparse weight, expected `name value`"
+            )
+        name = name.removesuffix("=")
+        if not math.isfinite(value):
+            raise InputError(
+                f"{path}:{number}: weight {values[0]} of feature {name} is not finite"
+            )
+        if name in found:
+            raise InputError(f"{path}:{number}: feature {name} stands twice; leave one line of it")
+        found[name] = (value,)
+    return found

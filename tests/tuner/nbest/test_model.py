@@ -18,10 +18,8 @@ from portmert.metrics._base import Vocabulary
 from portmert.tuner.ground.errors import InputError
 from portmert.tuner.ground.numbers import LARGEST
 from portmert.tuner.nbest.check import check_links, model_score_mismatch
-from portmert.tuner.nbest.merge import merge
-from portmert.tuner.nbest.model import best_hypotheses, model_scores
-from portmert.tuner.nbest.read import read_nbest
-from portmert.tuner.nbest.write import write_nbest
+from portmert.tuner.nbest.model import best_hypotheses, model_scores, write_nbest
+from portmert.tuner.nbest.read import merge, read_nbest
 from portmert.tuner.texts import _kernels as kernels
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
 from tests.oracles import nbest as oracle

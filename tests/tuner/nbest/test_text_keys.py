@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from portmert.metrics._base import Ragged, Texts, Vocabulary
-from portmert.tuner.nbest.text_keys import text_keys, word_hashes
+from portmert.tuner.nbest.pool_files import text_keys, word_hashes
 
 TEXT = st.tuples(
     st.lists(st.sampled_from("abc"), max_size=4),

@@ -31,9 +31,8 @@ from portmert.tuner.evaluation.history.model import (
 )
 from portmert.tuner.ground.errors import StateError, counted
 from portmert.tuner.ground.files import file_digest
-from portmert.tuner.nbest.merge import merge
 from portmert.tuner.nbest.model import NBest, model_scores
-from portmert.tuner.nbest.read import read_nbest
+from portmert.tuner.nbest.read import merge, read_nbest
 from portmert.tuner.runs.folder import ANNOTATION_NAME, STATE, is_at_work
 from portmert.tuner.runs.scorer import read_json, read_scored
 from portmert.tuner.search.averaging import stacked

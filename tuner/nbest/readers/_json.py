@@ -30,7 +30,7 @@ _KEYS = 8
 
 
 @dataclass(frozen=True)
-class Found:
+class Hypothesis:
     """Holds a hypothesis as JSON has it; `segment` is an id, of whole numbers or names."""
 
     place: Place
@@ -51,7 +51,7 @@ class JsonReader(CollectingReader):
         return dialect(head) == cls.name()
 
     @abstractmethod
-    def found(self, file: ListFile) -> Iterator[Found]:
+    def found(self, file: ListFile) -> Iterator[Hypothesis]:
         """Yield the hypotheses of a whole file."""
 
     def collect(self, file: ListFile, segments: int | None) -> Collector:

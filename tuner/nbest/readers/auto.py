@@ -10,7 +10,7 @@ from pydantic.dataclasses import dataclass
 from portmert.metrics._base import Vocabulary
 from portmert.tuner.families import component, names
 from portmert.tuner.ground.errors import ConfigError, InputError, shown
-from portmert.tuner.nbest.arrived import ArrivedList
+from portmert.tuner.nbest.pool import ArrivedList
 from portmert.tuner.nbest.readers._base import ListFile, Reader
 from portmert.tuner.nbest.readers.moses import Moses
 

@@ -40,7 +40,7 @@ class Espnet(JsonReader):
         '"1": {"output": [{"rec_text": "", "score": -2}]}}}\n',
     )
 
-    def found(self, file: ListFile) -> Iterator[js.Found]:
+    def found(self, file: ListFile) -> Iterator[js.Hypothesis]:
         """Yield the hypotheses of a whole file."""
         content = js.document(file)
         utterances = content.get("utts")
@@ -56,4 +56,4 @@ class Espnet(JsonReader):
                 place = f"utts.{name}.output, hypothesis {number}"
                 names, values = js.features(file, place, item, self.features)
                 text = js.get_text(file, place, item, self.text)
-                yield js.Found(place, name, text.strip().removesuffix(_END), names, values)
+                yield js.Hypothesis(place, name, text.strip().removesuffix(_END), names, values)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import warnings
+import zipfile
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, ClassVar
 
@@ -11,13 +12,17 @@ import numpy as np
 from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
+from portmert.tuner.ground.compressed import RATIO
 from portmert.tuner.ground.errors import InputError, counted, shown
+from portmert.tuner.nbest.extra import one_line
 from portmert.tuner.nbest.readers import _json as js
 from portmert.tuner.nbest.readers._base import ListFile, Place
 from portmert.tuner.nbest.readers._json import JsonReader
 
 _ID = "id"
 _ZIP = b"PK\x03\x04"
+SMALL = 1 << 22
+"""So many bytes may come out of any archive. As a list a number takes 8 bytes and more."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +62,7 @@ class Huggingface(JsonReader):
         """Whether the first lines are JSON with sequences, or the file is an archive of arrays."""
         return head[0].startswith(_ZIP.decode()) or super().recognises(head)
 
-    def found(self, file: ListFile) -> Iterator[js.Found]:
+    def found(self, file: ListFile) -> Iterator[js.Hypothesis]:
         """Yield the hypotheses of a whole file."""
         segment = 0
         keys = [self.text, *self.features.split("+")]
@@ -84,7 +89,7 @@ class Huggingface(JsonReader):
                         js.number(file, place, key, x)
                         for key, x in zip(keys[1:], numbers, strict=True)
                     ]
-                    yield js.Found(place, named, text, names, values)
+                    yield js.Hypothesis(place, named, text, names, values)
                 segment += 1
 
     def _contents(self, file: ListFile) -> Iterator[tuple[Place, dict[str, Any]]]:
@@ -130,6 +135,10 @@ def _decoded(file: ListFile, place: Place, text: object) -> str:
 def _arrays(file: ListFile, keys: set[str]) -> dict[str, Any]:
     """Return the arrays of an .npz as lists."""
     try:
+        with zipfile.ZipFile(io.BytesIO(file.data)) as zipped:
+            expanded = sum(info.file_size for info in zipped.infolist())
+        if expanded > max(RATIO * len(file.data), SMALL):
+            file.fail("archive", f"{expanded} bytes of arrays, more than {RATIO} times the file")
         with (
             warnings.catch_warnings(action="ignore"),  # of how old a file is
             np.load(io.BytesIO(file.data), allow_pickle=False) as archive,
@@ -138,10 +147,12 @@ def _arrays(file: ListFile, keys: set[str]) -> dict[str, Any]:
         for array in held.values():
             if array.dtype.kind == "U":  # numpy lets any 32 bits pass for a character
                 "".join(array.ravel().tolist()).encode().decode()
+    except InputError:
+        raise
     except MemoryError:
         raise InputError(f"{file.where}: its arrays do not fit into memory") from None
     except Exception as error:  # noqa: BLE001  the parsers of a damaged archive raise anything
-        raise InputError(f"{file.where}: not what numpy.savez writes: {error}") from None
+        raise InputError(f"{file.where}: not what numpy.savez writes: {one_line(error)}") from None
     for key, array in held.items():
         if array.dtype.kind not in "Ubiuf":
             raise InputError(

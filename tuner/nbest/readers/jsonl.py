@@ -60,7 +60,7 @@ class Jsonl(JsonReader):
         in_braces = all(line.startswith("{") and line.rstrip().endswith("}") for line in head)
         return in_braces and js.dialect(head) is None
 
-    def found(self, file: ListFile) -> Iterator[js.Found]:
+    def found(self, file: ListFile) -> Iterator[js.Hypothesis]:
         """Yield the hypotheses of a whole file."""
         for place, number, content in js.objects(file):
             listed = js.get(content, self.hypotheses)
@@ -76,7 +76,7 @@ class Jsonl(JsonReader):
                 names, values = js.features(file, place, item, "" if has_none else self.features)
                 text = js.get_text(file, place, item, self.text)
                 score = js.get(item, self.score)
-                yield js.Found(
+                yield js.Hypothesis(
                     place,
                     segment,
                     text,

@@ -43,7 +43,7 @@ class MlmScoring(JsonReader):
         '"1": {"hyp_1": {"score": -2, "text": ""}, "ref": "a"}}\n',
     )
 
-    def found(self, file: ListFile) -> Iterator[js.Found]:
+    def found(self, file: ListFile) -> Iterator[js.Hypothesis]:
         """Yield the hypotheses of a whole file."""
         others = {}
         for path in filter(None, self.scores.split("+")):
@@ -62,7 +62,7 @@ class MlmScoring(JsonReader):
                     other.fail(place, f"not the hypothesis '{text}' that {file.where} has there")
                 values.append(js.number(other, place, "score", same.get("score"), of=same))
             segment = place.rpartition(".")[0]
-            yield js.Found(place, segment, text, names, values, values[0])
+            yield js.Hypothesis(place, segment, text, names, values, values[0])
         for other, left in others.values():
             check_all_used(other, list(left), file)
 

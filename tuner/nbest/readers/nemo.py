@@ -38,7 +38,7 @@ class Nemo(JsonReader):
         '{"id": 1, "beams": [["", -2]]}\n',
     )
 
-    def found(self, file: ListFile) -> Iterator[js.Found]:
+    def found(self, file: ListFile) -> Iterator[js.Hypothesis]:
         """Yield the hypotheses of a whole file."""
         for place, number, content in js.objects(file):
             counted = number - 1 if self.id == _ID else None
@@ -48,4 +48,4 @@ class Nemo(JsonReader):
                 if len(beam) != 2 or not isinstance(beam[0], str):
                     js.wrong(file, place, "beams", beam, 'a text and a score, ["a b", -1.5]')
                 score = js.number(file, place, "score", beam[1])
-                yield js.Found(place, segment, beam[0], (("score", 1),), [score], score)
+                yield js.Hypothesis(place, segment, beam[0], (("score", 1),), [score], score)

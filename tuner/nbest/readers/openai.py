@@ -51,7 +51,7 @@ class Openai(JsonReader):
         ),
     )
 
-    def found(self, file: ListFile) -> Iterator[js.Found]:
+    def found(self, file: ListFile) -> Iterator[js.Hypothesis]:
         """Yield the hypotheses of a whole file."""
         for place, number, content in js.objects(file):
             counted = number - 1 if self.id == _ID else None
@@ -69,13 +69,13 @@ class Openai(JsonReader):
 
     def _choice(
         self, file: ListFile, place: Place, segment: str, choice: dict[str, Any]
-    ) -> js.Found:
+    ) -> js.Hypothesis:
         key = "text" if "text" in choice else "message.content"
         text = js.get_text(file, place, choice, key)
         names, values = js.features(file, place, choice, self.features)
         counted = (("logprob", 1), ("tokens", 1))
         sums = _logprobs(file, place, choice)
-        return js.Found(place, segment, text, (*counted, *names), [*sums, *values], sums[0])
+        return js.Hypothesis(place, segment, text, (*counted, *names), [*sums, *values], sums[0])
 
 
 def sorted_by_index(

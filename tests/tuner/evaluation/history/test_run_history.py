@@ -91,7 +91,7 @@ def test_weights_add_to_one_and_spread_over_replicas(runs):
         assert weight.mean == pytest.approx(held["mean"][at])
         assert weight.sd == pytest.approx(held["sd"][at])
     alone = history(runs / "alone")
-    assert all(weight.sd is None for weight in alone.weights)
+    assert {weight.sd for weight in alone.weights} == {None}
 
 
 def test_dev_scores_of_other_metrics_are_those_of_portmert_score(runs, tmp_path):

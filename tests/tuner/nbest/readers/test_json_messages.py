@@ -11,6 +11,7 @@ import pytest
 from portmert.metrics._base import Vocabulary
 from portmert.tuner.components import registry
 from portmert.tuner.ground.errors import InputError
+from portmert.tuner.nbest.extra import read_numbers
 from portmert.tuner.nbest.read import read_nbest
 from tests.support.reading import fails, read
 
@@ -401,6 +402,26 @@ def test_archive_that_numpy_calls_old_is_read_without_a_word(tmp_path):
             old.writestr(name, new.read(name).replace(b"(2,), } ", b"(2L,), }", 1))  # Python 2's
     nbest = read(tmp_path, "huggingface", (tmp_path / "old.npz").read_bytes())
     assert columns(nbest) == (["sequences_scores"], [[-1.0], [-2.0]])
+
+
+def test_an_archive_that_expands_without_end_is_refused(tmp_path):
+    np.savez_compressed(tmp_path / "list.npz", sequences_scores=np.zeros(20_000_000))
+    data = (tmp_path / "list.npz").read_bytes()
+    assert len(data) < 200_000
+    message = fails(tmp_path, "huggingface:n=2", data)
+    assert message == "list1: archive: 160000128 bytes of arrays, more than 200 times the file"
+
+
+def test_a_header_of_an_array_that_is_too_large_is_one_line(tmp_path):
+    head = b"{'descr': '<f8', 'fortran_order': False, 'shape': (1,), }".ljust(60_000) + b"\n"
+    data = b"\x93NUMPY\x02\x00" + len(head).to_bytes(4, "little") + head + bytes(8)
+    (tmp_path / "a.npy").write_bytes(data)
+    with pytest.raises(InputError) as fault:
+        read_numbers(tmp_path / "a.npy")
+    assert "\n" not in str(fault.value)
+    with zipfile.ZipFile(tmp_path / "list.npz", "w") as archive:
+        archive.writestr("sequences.npy", data)
+    assert "\n" not in fails(tmp_path, "huggingface", (tmp_path / "list.npz").read_bytes())
 
 
 def test_archive_with_pickled_objects_is_refused(tmp_path):

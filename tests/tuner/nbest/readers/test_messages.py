@@ -6,7 +6,7 @@ import pytest
 
 from portmert.tuner.components import registry
 from portmert.tuner.ground.errors import ConfigError
-from portmert.tuner.nbest import moses_text
+from portmert.tuner.nbest.readers import _bars
 from tests.support.reading import fails, read
 
 MARIAN = "0 ||| a b ||| F0= -1 F1= -2 ||| -3\n"
@@ -75,7 +75,7 @@ def test_several_lists_are_described_by_name_and_may_be_of_several_formats(tmp_p
 
 
 def test_many_features_that_are_absent_somewhere_stay_sparse(tmp_path, monkeypatch):
-    monkeypatch.setattr(moses_text, "MOST_FILLED", 1)
+    monkeypatch.setattr(_bars, "MOST_FILLED", 1)
     text = "0 ||| a ||| LM=1 x=1 ||| 0\n0 ||| b ||| LM=1 y=2 ||| 0\n"
     nbest = read(tmp_path, "cdec", text)
     assert nbest.feature_names == (("LM", 1),)
