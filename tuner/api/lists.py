@@ -92,7 +92,7 @@ class Lists:
         The format of the lists, as on the command line; `auto` recognises it.
     features
         Features to add: `"qe=FILE"` with one number for each hypothesis, `"length"`, or
-        `"other=chrf@FILE"`, a metric's score against another output; see docs/how-to/rerank.md.
+        `"other=chrf@FILE"`, a metric's score against another output; see docs/how-to/features.md.
     text, text_model
         Text steps, as `"debpe,lowercase"`, and the sentencepiece model of those that need one.
     annotator, annotation_cache
