@@ -35,7 +35,7 @@ def test_report_prints_every_iteration_and_all_weights(finished):
         f"in iteration {result['best_iteration']} of {len(result['iterations'])}, finished"
     )
     assert "held out" not in shown.stdout  # nothing was
-    assert "projected: of the weights then found" in " ".join(shown.stdout.split())
+    assert "projected: score of the weights then found" in " ".join(shown.stdout.split())
     for one in result["iterations"]:
         assert f"  {one['hypotheses']}" in shown.stdout
         assert f"{100 * one['dev_score']:.2f}" in shown.stdout

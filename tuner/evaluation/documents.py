@@ -1,7 +1,7 @@
 """What all reports share: how numbers are written, how sentences list names, what a chart is.
 
 Each kind of result has a `report.py` that turns it into sentences, `Table`s and charts. These
-serve the terminal, LaTeX, JSON and the HTML page alike.
+serve the terminal, LaTeX, JSON and the HTML page.
 """
 
 from __future__ import annotations

@@ -262,7 +262,7 @@ class Resampling:
     seed
         Equal seeds give equal results.
     level
-        Of the intervals, such as 0.95.
+        Level of the intervals, such as 0.95.
     """
 
     samples: int = SAMPLES

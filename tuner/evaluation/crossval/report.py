@@ -294,7 +294,7 @@ def charts(document: Mapping[str, Any]) -> Iterator[Chart]:
         f"Better on unseen segments than {choices[0]['name']}",
         [_gains(choices[1:], metric) for metric in found["metrics"]],
         caption="In points, with one standard error over splits; right of the dashed line is "
-        "better, also of metrics of which lower is better.",
+        "better, for any metric.",
         x="gain (points)",
         wide=True,
         tall=80 + 26 * len(choices),
@@ -305,7 +305,7 @@ def charts(document: Mapping[str, Any]) -> Iterator[Chart]:
         "bars",
         "Seen and unseen",
         [_halves(choices, metric) for metric in found["metrics"]],
-        caption="Scores on the segments learnt from, and on the others.",
+        caption="Scores on the segments learnt from (seen), and on the others (unseen).",
         x="score",
         wide=True,
         tall=80 + 34 * len(choices),

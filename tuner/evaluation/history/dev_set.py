@@ -104,7 +104,7 @@ class DevSet:
         except ConfigError as error:
             raise UnknownDevSet(str(error)) from None
         if inputs is None:
-            raise UnknownDevSet("the run does not say where its dev set is")
+            raise UnknownDevSet("the run did not record its dev set")
         data = inputs.data
         for path in (data.source, *data.references):
             if not path.is_file():

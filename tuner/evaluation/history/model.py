@@ -142,7 +142,8 @@ class RunHistory:
     weights
         Weights of the replicas that have a result; of running ones, the best so far.
     slices
-        Of the replica with the best dev score, named in `sliced`; empty if its data are gone.
+        Slices for the replica with the best dev score, named in `sliced`; empty if its data are
+        gone.
     percents
         Label of each metric in the scores of passes -> whether it is printed in percent.
     notes

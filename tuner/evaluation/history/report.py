@@ -17,9 +17,10 @@ from portmert.tuner.ground.tables import Table, fold, inert
 Run = Mapping[str, Any]
 
 COLUMNS = (
-    "dev: of the decoder's own best output under the iteration's weights. projected: of the "
-    "weights then found, over the lists so far; the next dev score shows what came of it. oracle: "
-    "of the best choice of hypotheses from these lists. change: of the weights, 0 to 2."
+    "dev: score of the decoder's own best output under the iteration's weights. projected: score "
+    "of the weights then found, on the lists so far; compare it with the next dev score. oracle: "
+    "score of the best choice of hypotheses from these lists. change: distance of the weights "
+    "from the next ones, 0 to 2."
 )
 """What the columns of an iteration mean."""
 MOST_FEATURES = 40
@@ -147,24 +148,24 @@ def charts(document: Mapping[str, Any]) -> Iterator[Chart]:
     yield _weights(runs)
     yield _lines(
         "dev", "Dev score of each iteration", "dev score", _dev_choices(runs),
-        "Of the decoder's own best output under the weights of that iteration.",
+        "Score of the decoder's own best output under the weights of that iteration.",
     )  # fmt: skip
     yield _lines(
         "projected", "Projected, real, possible", "dev score", _projected_choices(runs),
-        "Projected: the score that the weights of an iteration had over the lists they were found "
-        "on. Real: what the decoder then made of them. Oracle: one hypothesis a segment chosen by "
-        "score alone; what lies between is headroom.",
+        "Projected: score of an iteration's weights on the lists they were found on. Real: score "
+        "of the decoder's output under these weights. Oracle: one hypothesis a segment, chosen by "
+        "score alone; the gap between real and oracle is headroom.",
     )  # fmt: skip
     yield _lines(
         "hypotheses", "Growth of the n-best lists", "hypotheses",
         _one_choice(runs, lambda one: one["hypotheses"]),
-        "Distinct hypotheses of all lists so far.",
+        "Number of distinct hypotheses of all lists so far.",
     )  # fmt: skip
     yield _lines(
         "change", "How far the weights moved", "change of weights",
         _one_choice(runs, lambda one: one["change"]),
-        "From each iteration to the next, each vector scaled to absolute values that add to 1; 2 "
-        "would be all of it.",
+        "Distance from each iteration to the next. Absolute values of a vector add to 1, so the "
+        "largest distance is 2.",
     )  # fmt: skip
     yield _lines(
         "annotations", "Annotation", "sentences",
@@ -174,7 +175,7 @@ def charts(document: Mapping[str, Any]) -> Iterator[Chart]:
                                ("failed", "without a parse"))
             for found in _one_choice(runs, _counter(key))
         ],
-        "Distinct sentences that the metric had annotated in each iteration.",
+        "Number of distinct sentences that were annotated for the metric in each iteration.",
     )  # fmt: skip
     for number, run in runs:
         yield _surface(number, run)
@@ -244,8 +245,8 @@ def _weights(runs: Numbered) -> Chart:
         "bars",
         "Weights",
         [option("", series, categories=features, marker=0)] if features else [],
-        caption="Each vector scaled to absolute values that add to 1; mean and standard deviation "
-        f"over replicas.{more}",
+        caption="Absolute values of each vector add to 1. Mean and standard deviation over "
+        f"replicas.{more}",
         x="weight",
         wide=True,
         tall=70 + len(features) * max(24, 17 * len(runs)),
@@ -322,8 +323,8 @@ def _surface(number: int, run: Run) -> Chart:
             )
             for piece in run["slices"]
         ],
-        caption="The score of the best hypotheses of all lists as one weight moves and the others "
-        "stay: the exact function, every step of it. The dashed line is where tuning ended"
+        caption="Score of the best hypotheses of all lists as one weight changes and the others "
+        "stay fixed: the exact function. The dashed line marks the weight after tuning"
         f"{ended} Weights are the decoder's own, not scaled.",
         x="weight",
         y=f"dev {run['metric']}",

@@ -153,7 +153,7 @@ class Judged:
     @property
     def document_lengths(self) -> FloatArray:
         """(D,) tokens of each document's references."""
-        assert self.documents is not None  # noqa: S101  asked for only where there are some
+        assert self.documents is not None  # noqa: S101  the caller has checked it
         return np.bincount(self.documents, self.lengths).astype(np.float64)
 
     @property
@@ -314,7 +314,11 @@ def notices(data: Judged, scores: Sequence[MetricScores], *, left_out: int = 0) 
     """Return warnings about the data, one line each. `left_out` counts missing segments."""
     lines = []
     if left_out:
-        why = "not every system has a score of them" if data.each is None else "nobody judged them"
+        why = (
+            "not every system has a score of them"
+            if data.each is None
+            else "they have no judgment"
+        )
         lines.append(f"{left_out} of {left_out + len(data.human)} segments are left out: {why}")
     if len(data.systems) == 1:
         lines.append("one system: there are no correlations of systems, nor within segments")

@@ -335,7 +335,7 @@ class _Test:
 
     def kendall(self, signs: NDArray[Any], pairs: IntArray) -> FloatArray:
         """Return (R, Q) differences of right less wrong judgments."""
-        assert self.pairs is not None  # noqa: S101  asked for only where there are some
+        assert self.pairs is not None  # noqa: S101  the caller has checked it
         systems = np.stack([self.pairs.first, self.pairs.second], axis=1)
         scores = np.ascontiguousarray(self.plain.transpose(0, 2, 1))
         better, worse = (

@@ -460,7 +460,7 @@ def _with_williams(
     agreements: Sequence[MetricAgreement],
     differences: Differences,
 ) -> Differences:
-    """Return the differences with Williams' test where it applies."""
+    """Add Williams' test to the differences to which it applies."""
     points = data.points
     vectors = {"segment.pearson": np.stack([one.segment_scores.ravel() for one in scores])}
     weights = {"segment.pearson": points.counts.ravel()}

@@ -228,7 +228,7 @@ def test_a_run_that_has_scored_nothing_is_read(copies):
 @pytest.mark.parametrize(
     ("file", "content", "said"),
     [
-        ("alone/inputs.json", None, "does not say where its dev set is"),
+        ("alone/inputs.json", None, "did not record its dev set"),
         ("configs/recorded/dev.tgt", None, "dev.tgt of the dev set is gone"),
         ("configs/recorded/dev.src", "x\n", "have changed since"),
     ],
