@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, Unpack, cast
 
 from portmert.metrics._base import Metric
 from portmert.tuner.api.counts import Mean
@@ -13,8 +13,7 @@ from portmert.tuner.api.lists import ListsLike, as_lists
 from portmert.tuner.api.optimizing import (
     CommonOptions,
     ListProblem,
-    as_constraints,
-    as_weights,
+    SearchOptions,
     list_problem,
 )
 from portmert.tuner.api.texts import (
@@ -29,7 +28,6 @@ from portmert.tuner.components import registry
 from portmert.tuner.evaluation.crossval.cells import CrossPlan, Judge, choices_of, digest, measure
 from portmert.tuner.evaluation.crossval.report import document_of, headlines, tables_of
 from portmert.tuner.evaluation.page.html import render
-from portmert.tuner.executors.opening import opened
 from portmert.tuner.ground.documents import to_json
 from portmert.tuner.ground.files import write_text
 from portmert.tuner.ground.processes import available_processors
@@ -154,32 +152,25 @@ def crossval(
         [(one,) if isinstance(one, str) else tuple(one) for one in without],
         [prior] if isinstance(prior, int | float) else list(prior),
     )
-    start = as_weights(search.get("weights"))
-    threads = search.get("threads", 0) or available_processors()
-    with (
-        opened(search.get("executor", "local"), threads=threads, notice=notice) as team,
-        list_problem(
-            given,
-            next(iter(metrics.values()), None),
-            also=list(metrics.values())[1:],
-            start=start,
-            length_penalty=None,
-            threads=threads,
-            notice=notice,
-            progress=phase(progress, "annotating"),
-            team=team,
-        ) as problem,
-    ):
+    with list_problem(
+        given,
+        next(iter(metrics.values()), None),
+        cast("SearchOptions", search),
+        also=list(metrics.values())[1:],
+        threads=search.get("threads", 0) or available_processors(),
+        notice=notice,
+        progress=phase(progress, "annotating"),
+    ) as (problem, setup, team):
         judged = metrics or {labels[0]: problem.metric}
         plan = CrossPlan(
-            problem.read.penalised(start.length_penalty),
-            {name: _judge(problem, one, threads, notice) for name, one in judged.items()},
-            start=start.weights,
-            constraints=as_constraints(search.get("constraints")),
+            problem.read.penalised(problem.start_alpha),
+            {name: _judge(problem, one, setup.threads, notice) for name, one in judged.items()},
+            start=setup.starts[0] if setup.starts else None,
+            constraints=setup.constraints,
             splits=splits,
             seeds=seeds,
             size=size,
-            seed=search.get("seed", 1),
+            seed=setup.seed,
             timing=timing,
         )
         measured = measure(

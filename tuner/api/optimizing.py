@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol, TypedDict, Unpack, runtime_checkable
 import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray, Metric, rows_taken
-from portmert.tuner.api.counts import Pooled
+from portmert.tuner.api.counts import Counts, Pooled
 from portmert.tuner.api.lists import Lists, ListsLike, PreparedLists, as_lists
 from portmert.tuner.api.texts import (
     Notice,
@@ -212,16 +212,14 @@ class ListProblem:
 def list_problem(
     lists: Lists,
     metric: Metric | None,
+    search: SearchOptions,
     *,
     also: Sequence[Metric] = (),
-    start: Start,
-    length_penalty: str | float | None,
-    threads: int,
+    threads: int = 1,
     notice: Notice,
-    progress: Progress | None = None,
-    team: Team | None = None,
-) -> Iterator[ListProblem]:
-    """Read lists and references and compute the statistics of the metric.
+    progress: Progress | None,
+) -> Iterator[tuple[ListProblem, Setup, Team]]:
+    """Read lists and references, and compute the statistics of the metric.
 
     Parameters
     ----------
@@ -229,69 +227,64 @@ def list_problem(
         None: the mean of the scores that the lists hold.
     also
         Metrics whose faults are found before the search.
+    threads
+        Tasks at once where the executor is this machine.
     progress
         Called with the number of sentences annotated, and of how many.
     """
-    penalty = LengthPenalty(start.length_penalty, start.length_penalty)
-    if length_penalty is not None:
-        penalty = LengthPenalty.parse(str(length_penalty))
-    elif start.length_penalty and lists.counts is None:
-        notice(f"length penalty {start.length_penalty:g}, as in {start.origin}")
-    has_penalty = length_penalty is not None or bool(start.length_penalty)
-    if lists.counts is not None:
-        _check_counted(lists.counts.name, start, also, length_penalty)
-        found = lists.counts.counted(metric, threads=threads, notice=notice)
-        nbest = found.nbest
-        _describe(found.metric, found.stats, nbest.offsets, notice)
-        yield ListProblem(
-            PreparedLists(nbest, nbest, no_references(nbest.texts.vocabulary, len(nbest))),
-            Preparation(),
-            found.metric,
-            found.stats,
-            penalty,
-            has_penalty=False,
-            start_alpha=0.0,
-            signature=found.signature,
-            seconds=found.seconds,
-        )
-        return
-    if metric is None:
-        raise ValueError("give a metric; or scores, as in Lists.from_arrays(features, scores=...)")
-    with preparing(
-        lists.annotator,
-        lists.annotation_cache,
-        notice=notice,
-        progress=progress,
-        team=team,
-    ) as prepare:
-        metrics = [metric, *also]
-        ready = prepare(metrics, lists.pipeline, None)
-        begin = time.perf_counter()
-        read = lists.prepared(metrics, ready)
-        for one in also:
-            if not needs_of([one]):
-                nbest = read.scored
-                check_texts(one, make_batch(nbest.texts, nbest.offsets, read.references))
-        read_at = time.perf_counter()
-        stats = read.statistics(metric, threads=threads, notice=notice)
-        _describe(metric, stats, read.nbest.offsets, notice)
-        yield ListProblem(
-            read,
-            ready,
-            metric,
-            stats,
-            penalty,
-            has_penalty=has_penalty,
-            start_alpha=start.length_penalty,
-            signature=ready.signature(metric, read.references.offsets),
-            seconds={"reading": read_at - begin, "statistics": time.perf_counter() - read_at},
-        )
+    start, setup = setup_of(search)
+    with opened(search.get("executor", "local"), threads=threads, notice=notice) as team:
+        setup = replace(setup, team=team)
+        given = search.get("length_penalty")
+        if lists.counts is not None:
+            counted = _counted_problem(lists.counts, metric, start, given, also, setup, notice)
+            yield counted, setup, team
+            return
+        if metric is None:
+            raise ValueError(
+                "give a metric; or scores, as in Lists.from_arrays(features, scores=...)"
+            )
+        if given is None and start.length_penalty:
+            notice(f"length penalty {start.length_penalty:g}, as in {start.origin}")
+        with preparing(
+            lists.annotator, lists.annotation_cache, notice=notice, progress=progress, team=team
+        ) as prepare:
+            metrics = [metric, *also]
+            ready = prepare(metrics, lists.pipeline, None)
+            begin = time.perf_counter()
+            read = lists.prepared(metrics, ready)
+            for one in also:
+                if not needs_of([one]):
+                    nbest = read.scored
+                    check_texts(one, make_batch(nbest.texts, nbest.offsets, read.references))
+            read_at = time.perf_counter()
+            stats = read.statistics(metric, threads=setup.threads, notice=notice)
+            _describe(metric, stats, read.nbest.offsets, notice)
+            problem = ListProblem(
+                read,
+                ready,
+                metric,
+                stats,
+                LengthPenalty.parse(str(start.length_penalty if given is None else given)),
+                has_penalty=given is not None or bool(start.length_penalty),
+                start_alpha=start.length_penalty,
+                signature=ready.signature(metric, read.references.offsets),
+                seconds={"reading": read_at - begin, "statistics": time.perf_counter() - read_at},
+            )
+            yield problem, setup, team
 
 
-def _check_counted(
-    name: str, start: Start, also: Sequence[Metric], length_penalty: str | float | None
-) -> None:
-    """Raise ConfigError for what needs texts, where there are none."""
+def _counted_problem(
+    counts: Counts,
+    metric: Metric | None,
+    start: Start,
+    length_penalty: str | float | None,
+    also: Sequence[Metric],
+    setup: Setup,
+    notice: Notice,
+) -> ListProblem:
+    """Return the problem of lists whose statistics are known without texts."""
+    name = counts.name
     if start.length_penalty:
         raise ConfigError(
             f"{start.origin}: weights with a length penalty ({start.length_penalty:g}) need lists "
@@ -301,6 +294,20 @@ def _check_counted(
         raise ConfigError(f"other metrics need n-best lists with texts, not {name}")
     if length_penalty is not None:
         raise ConfigError(f"a length penalty needs n-best lists with texts, not {name}")
+    found = counts.counted(metric, threads=setup.threads, notice=notice)
+    nbest = found.nbest
+    _describe(found.metric, found.stats, nbest.offsets, notice)
+    return ListProblem(
+        PreparedLists(nbest, nbest, no_references(nbest.texts.vocabulary, len(nbest))),
+        Preparation(),
+        found.metric,
+        found.stats,
+        LengthPenalty(0.0, 0.0),
+        has_penalty=False,
+        start_alpha=0.0,
+        signature=found.signature,
+        seconds=found.seconds,
+    )
 
 
 def _describe(metric: Metric, stats: StatTable, offsets: IntArray, notice: Notice) -> None:
@@ -490,60 +497,78 @@ def optimize(
     --------
     Two segments with two hypotheses each; the second of each scores higher:
 
-    >>> import numpy as np, portmert
-    >>> features = np.array([[[1.0, 0.0], [0.0, 2.0]], [[2.0, 0.0], [0.0, 1.0]]])
+    >>> import portmert
+    >>> features = [[[1.0, 0.0], [0.0, 2.0]], [[2.0, 0.0], [0.0, 1.0]]]
     >>> lists = portmert.Lists.from_arrays(features, scores=[[0.1, 0.9], [0.2, 0.8]])
     >>> found = portmert.optimize(lists, optimizer="mert")
     >>> round(found.start_score, 4), round(found.score, 4)
     (0.55, 0.85)
-    >>> best = np.argmax(features @ found.vector, axis=1)
-    >>> best.tolist()
-    [1, 1]
     """
     begin, notice = time.perf_counter(), once(notice)
-    start, setup = setup_of(search)
     chosen = None if metric is None else registry.metric(metric)
     judges = list({one.signature: one for one in map(registry.metric, also)}.values())
     given = as_lists(lists, notice)
-    executor = search.get("executor", "local")
-    if isinstance(given.counts, Pooled) and (samples or executor != "local"):
+    remote = search.get("executor", "local") != "local"
+    if isinstance(given.counts, Pooled) and (samples or remote):
         raise ConfigError("a pool on disk does not go with samples or an executor")
     if chosen is not None:
         remind(chosen, also, notice)
-    with (
-        _workers(executor, setup, samples or given.annotator, notice) as setup,
-        list_problem(
-            given,
-            chosen,
-            also=judges,
-            start=start,
-            length_penalty=search.get("length_penalty"),
-            threads=setup.threads,
-            notice=notice,
-            progress=phase(progress, "annotating"),
-            team=setup.team,
-        ) as problem,
+    shown = phase(progress, "annotating")
+    with list_problem(given, chosen, search, also=judges, notice=notice, progress=shown) as (
+        problem,
+        setup,
+        team,
     ):
+        if not samples and given.annotator is None:
+            _check_work(team, setup, notice)
         found, alpha = problem.search(setup, notice, phase(progress, "searching"))
         nbest = problem.read.penalised(alpha)
-        begun = setup.starts[0] if setup.starts else equal_weights(nbest.feature_names)
-        sure = None
-        if samples:
-            again = replace(setup, starts=(found.weights,), toward=begun)
-            shown = phase(progress, "sampling")
-            drawn = dict(
-                bootstrap(
-                    nbest, problem.stats, problem.metric, again, range(samples),
-                    notice=notice, progress=shown,
-                )
-            )  # fmt: skip
-            sure = confidence([drawn[sample] for sample in range(samples)])
-        said = _others(judges, problem, found, nbest, begun, threads=setup.threads, notice=notice)
-        seconds, annotations, by = {**problem.seconds, **found.seconds}, {}, ""
-        if (used := problem.ready.annotator) is not None:
-            seconds["annotating"] = used.seconds  # of the others
-            annotations = {"annotated": problem.stats.known, **counts(used)}
-            by = f"{used.name}{depth(used)}"
+        start = setup.starts[0] if setup.starts else equal_weights(nbest.feature_names)
+        shown = phase(progress, "sampling")
+        again = replace(setup, starts=(found.weights,), toward=start)
+        sure = _confidence(problem, nbest, again, samples, notice, shown) if samples else None
+        said = _others(judges, problem, found, nbest, start, threads=setup.threads, notice=notice)
+        result = _result(problem, found, alpha, sure, said)
+    result.seconds["total"] = time.perf_counter() - begin
+    return result
+
+
+def _confidence(
+    problem: ListProblem,
+    nbest: NBest,
+    setup: Setup,
+    samples: int,
+    notice: Notice,
+    progress: Progress | None,
+) -> Confidence:
+    """Tune again on bootstrap samples of the segments."""
+    found = dict(
+        bootstrap(
+            nbest,
+            problem.stats,
+            problem.metric,
+            setup,
+            range(samples),
+            notice=notice,
+            progress=progress,
+        )
+    )
+    return confidence([found[sample] for sample in range(samples)])
+
+
+def _result(
+    problem: ListProblem,
+    found: Optimization,
+    alpha: float,
+    sure: Confidence | None,
+    also: tuple[OtherScore, ...],
+) -> Optimized:
+    """Return everything that was found."""
+    seconds, annotations, by = {**problem.seconds, **found.seconds}, {}, ""
+    if (used := problem.ready.annotator) is not None:
+        seconds["annotating"] = used.seconds  # of the others
+        annotations = {"annotated": problem.stats.known, **counts(used)}
+        by = f"{used.name}{depth(used)}"
     return Optimized(
         weights=found.weights,
         score=found.final_score,
@@ -558,8 +583,8 @@ def optimize(
         bootstrap=sure,
         annotations=annotations,
         annotated_by=by,
-        seconds={**seconds, "total": time.perf_counter() - begin},
-        also=said,
+        seconds=seconds,
+        also=also,
     )
 
 
@@ -600,16 +625,10 @@ def remind(metric: Metric, also: Sequence[object], notice: Notice) -> None:
     )
 
 
-@contextmanager
-def _workers(executor: str, setup: Setup, others: object, notice: Notice) -> Iterator[Setup]:
-    """Give the setup with the team of the executor, and notice a cluster without work.
-
-    `others` is true if there is more to do than restarts.
-    """
-    with opened(executor, threads=1, notice=notice) as team:
-        if team.is_remote and not others and setup.optimizer.restarts <= setup.threads:
-            notice(
-                f"workers have nothing to do: they get bootstrap samples, sentences to annotate, "
-                f"and restarts where they are more than the {setup.threads} threads here"
-            )
-        yield replace(setup, team=team)
+def _check_work(team: Team, setup: Setup, notice: Notice) -> None:
+    """Notice a cluster that gets no work."""
+    if team.is_remote and setup.optimizer.restarts <= setup.threads:
+        notice(
+            f"workers have nothing to do: they get bootstrap samples, sentences to annotate, "
+            f"and restarts where they are more than the {setup.threads} threads here"
+        )

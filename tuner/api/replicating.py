@@ -7,6 +7,7 @@ compares runs takes it.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, Unpack
@@ -14,9 +15,10 @@ from typing import Any, Unpack
 import portmert
 from portmert.metrics._base import Metric
 from portmert.tuner.api.lists import Lists, ListsLike, as_lists
-from portmert.tuner.api.optimizing import ListProblem, SearchOptions, list_problem, setup_of
+from portmert.tuner.api.optimizing import ListProblem, SearchOptions, list_problem
 from portmert.tuner.api.replica_runs import (
     ReplicaRun,
+    TestLists,
     in_order_of_lists,
     read_test_lists,
     with_texts,
@@ -24,7 +26,6 @@ from portmert.tuner.api.replica_runs import (
 from portmert.tuner.api.texts import Notice, PathLike, Phases, log_notice, phase
 from portmert.tuner.components import registry
 from portmert.tuner.components.features import Feature
-from portmert.tuner.executors.opening import opened
 from portmert.tuner.ground.errors import ConfigError
 from portmert.tuner.ground.files import text_digest
 from portmert.tuner.runs.config import ListsData, content_of
@@ -89,43 +90,23 @@ def replicate(
     given = as_lists(lists, notice)
     tests = None if test is None else as_lists(test, notice).like(given)
     data = _data(given, tests)
-    start, setup = setup_of(search)
     named = given.annotator
     named = registry.annotator(named) if isinstance(named, str) else named
-    length_penalty = search.get("length_penalty")
-    with (
-        opened(search.get("executor", "local"), threads=1, notice=notice) as team,
-        list_problem(
-            given,
-            registry.metric(metric),
-            start=start,
-            length_penalty=length_penalty,
-            threads=setup.threads,
-            notice=notice,
-            progress=phase(progress, "annotating"),
-            team=team,
-        ) as problem,
+    shown = phase(progress, "annotating")
+    with list_problem(given, registry.metric(metric), search, notice=notice, progress=shown) as (
+        problem,
+        setup,
+        team,
     ):
         if problem.penalty.low != problem.penalty.high:
             raise ConfigError(
-                f"length penalty '{length_penalty}': replicas are averaged under one; give one "
-                f"number, as `portmert optimize` finds it in a range"
+                f"length penalty '{search.get('length_penalty')}': replicas are averaged under "
+                f"one; give one number, as `portmert optimize` finds it in a range"
             )
         prints = _fingerprint(problem, setup, data, given, tests)
-        for key in ("lists", "references"):
-            if prints[f"data.{key}"] == prints[f"data.test_{key}"] != "[]":
-                notice(
-                    f"the {key} of the test set are those tuned on: the scores of the test set "
-                    f"say nothing of unseen text"
-                )
-                break
+        _check_unseen(prints, notice)
         test_set = read_test_lists(problem, tests, setup.threads, notice)
-        ordered = {}
-        if given.ids:
-            ordered[""] = problem.read
-        if tests is not None and tests.ids and test_set is not None:
-            ordered["test_"] = test_set.read
-        texts = in_order_of_lists(data, ordered)
+        texts = _texts_by_id(data, given, tests, problem, test_set)
         for key, several in texts.items():
             held = [text_digest(text) for text in several]
             prints[f"data.{key}"] = json.dumps(held[0] if key.endswith("source") else held)
@@ -139,6 +120,33 @@ def replicate(
             numbers = range(1, replicas + 1)
             run.search(numbers, team, phase(progress, "searching"))
             return run.finish(numbers, baselines=baselines)
+
+
+def _check_unseen(prints: Mapping[str, str], notice: Notice) -> None:
+    """Notice a test set that is the one tuned on."""
+    for key in ("lists", "references"):
+        if prints[f"data.{key}"] == prints[f"data.test_{key}"] != "[]":
+            notice(
+                f"the {key} of the test set are those tuned on: the scores of the test set "
+                f"say nothing of unseen text"
+            )
+            break
+
+
+def _texts_by_id(
+    data: ListsData,
+    lists: Lists,
+    test: Lists | None,
+    problem: ListProblem,
+    test_set: TestLists | None,
+) -> dict[str, tuple[str, ...]]:
+    """Return texts whose lines begin with ids in the order of the lists, see `ListsData`."""
+    ordered = {}
+    if lists.ids:
+        ordered[""] = problem.read
+    if test is not None and test.ids and test_set is not None:
+        ordered["test_"] = test_set.read
+    return in_order_of_lists(data, ordered)
 
 
 def _data(lists: Lists, test: Lists | None) -> ListsData:

@@ -166,13 +166,7 @@ def rerank_tune(
         progress=progress,
         **search,
     )
-    pipeline = given.pipeline
-    joining = tuple(
-        step for step in pipeline.steps if step.name in _JOINING and "hyp" in step.sides
-    )
-    averaged = read_texts(found.baselines["averaged"].text, Vocabulary())
-    joined = TextPipeline(joining, pipeline.model).applied(averaged, "hyp")
-    lines = tuple(" ".join(joined.words(row)) for row in range(len(joined)))
+    lines = _joined(found.baselines["averaged"].text, given.pipeline)
     write_text(folder / "output.txt", as_lines(lines))
     if not tests.refs:
         for name in (PAGE, DOCUMENT):  # of an earlier call that --fresh has put an end to
@@ -185,6 +179,13 @@ def rerank_tune(
     write_text(folder / PAGE, compared.as_html())
     write_text(folder / DOCUMENT, to_json(compared.as_json(), indent=1) + "\n")
     return RerankTuned(found, lines, compared)
+
+
+def _joined(path: Path, pipeline: TextPipeline) -> tuple[str, ...]:
+    """Return the lines of a file with its subwords joined, where the text steps join them."""
+    steps = tuple(step for step in pipeline.steps if step.name in _JOINING and "hyp" in step.sides)
+    joined = TextPipeline(steps, pipeline.model).applied(read_texts(path, Vocabulary()), "hyp")
+    return tuple(" ".join(joined.words(row)) for row in range(len(joined)))
 
 
 def _check_judges(judges: Sequence[str], chosen: Metric, test: Lists, lists: Lists) -> None:
