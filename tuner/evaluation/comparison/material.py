@@ -131,55 +131,6 @@ def find_links(
     return Linking(tuple(sets), linker)
 
 
-def linked(
-    texts: Sequence[Texts],
-    links: LinkSet,
-    linking: Linking,
-    *,
-    source: Path,
-    source_lengths: NDArray[np.int32],
-    sources: Sequence[str],
-    offsets: IntArray,
-) -> list[Texts] | None:
-    """Return all outputs with the links of one set; None if some have none and cannot get any.
-
-    Parameters
-    ----------
-    texts
-        Outputs with the decoder's own links, if it gave some.
-    source, sources, source_lengths
-        The source text, its lines and their lengths.
-    offsets : (S + 1,) int64
-        One hypothesis a segment.
-    """
-    if links.hypotheses:
-        return [
-            replace(
-                text,
-                links=read_links(
-                    path, source_lengths=source_lengths, target_lengths=text.tokens.lengths
-                ),
-            )
-            for text, path in zip(texts, links.hypotheses, strict=True)
-        ]
-    unlinked = sum(text.links is None for text in texts)
-    if unlinked and linking.linker is None:
-        if links.required:
-            raise InputError(
-                f"--links {links.name}: {unlinked} of {len(texts)} outputs have no links; add a "
-                f"file for each output after those of the references, or give --aligner"
-            )
-        return None
-    found = []
-    for text in texts:
-        if text.links is None and linking.linker is not None:
-            found.append(linking.linker.hypothesis_links(text, offsets=offsets, sources=sources))
-        else:
-            found.append(text)
-    _check_decoders(found, source, source_lengths)
-    return found
-
-
 def _check_decoders(
     texts: Sequence[Texts], source: Path, source_lengths: NDArray[np.int32]
 ) -> None:
@@ -324,17 +275,34 @@ def _with_links(
     test: TestFiles,
     sources: Sequence[str],
 ) -> list[Texts] | None:
+    """Return all outputs with the links of one set; None if some have none and cannot get any."""
     assert test.source is not None  # noqa: S101  without a source there are no sets of links
     lengths = np.array([len(line.encode().split()) for line in sources], dtype=np.int32)
-    return linked(
-        texts,
-        links,
-        linking,
-        source=test.source,
-        source_lengths=lengths,
-        sources=sources,
-        offsets=np.arange(len(sources) + 1),
-    )
+    if links.hypotheses:
+        return [
+            replace(
+                text,
+                links=read_links(path, source_lengths=lengths, target_lengths=text.tokens.lengths),
+            )
+            for text, path in zip(texts, links.hypotheses, strict=True)
+        ]
+    linker, unlinked = linking.linker, sum(text.links is None for text in texts)
+    if unlinked and linker is None:
+        if links.required:
+            raise InputError(
+                f"--links {links.name}: {unlinked} of {len(texts)} outputs have no links; add a "
+                f"file for each output after those of the references, or give --aligner"
+            )
+        return None
+    offsets = np.arange(len(sources) + 1)
+    found = [
+        text
+        if text.links is not None or linker is None
+        else linker.hypothesis_links(text, offsets=offsets, sources=sources)
+        for text in texts
+    ]
+    _check_decoders(found, test.source, lengths)
+    return found
 
 
 def _read_output(output: Output, references: References, beside: Path) -> Texts:

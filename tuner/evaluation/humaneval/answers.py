@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -213,16 +213,10 @@ def _votes(
             )
         where[placed.item] = row
         choice = _SHORT.get(answer.lower(), answer.lower())
-        if not choice:
-            raise InputError(
-                f"{row}: item {placed.item} has no answer; expected "
-                f"{', '.join(ANSWERS[:-1])} or {ANSWERS[-1]}"
-            )
         if choice not in ANSWERS:
-            raise InputError(
-                f"{row}: item {placed.item}: answer is '{_start(answer)}'; expected "
-                f"{', '.join(ANSWERS[:-1])} or {ANSWERS[-1]}"
-            )
+            given = f": answer is '{_start(answer)}'" if choice else " has no answer"
+            expected = f"{', '.join(ANSWERS[:-1])} or {ANSWERS[-1]}"
+            raise InputError(f"{row}: item {placed.item}{given}; expected {expected}")
         votes[placed.item] = _vote(choice, placed)
     missing = [placed.item for placed in sheet if placed.item not in votes]
     if missing:
@@ -282,12 +276,9 @@ def check_complete(answers: Sequence[Answers], evaluations: Sequence[Evaluation]
         if missing:
             raise InputError(
                 f"evaluation {evaluation.id} ({evaluation.condition}): no sheet of "
-                f"{', '.join(_listed(missing))}; give it, or leave the judge out (--without)"
+                f"{', '.join(f'judge {judge}' for judge in missing)}; give it, or leave the judge "
+                f"out (--without)"
             )
-
-
-def _listed(judges: Iterable[str]) -> Iterator[str]:
-    return (f"judge {judge}" for judge in judges)
 
 
 def check_left_out(answers: Iterable[Answers], judges: Iterable[str]) -> None:
@@ -309,8 +300,6 @@ def without(evaluation: Evaluation, judges: Iterable[str]) -> Evaluation:
     InputError
         No judge is left.
     """
-    from dataclasses import replace  # noqa: PLC0415
-
     absent = set(judges)
     sheets = {judge: sheet for judge, sheet in evaluation.sheets.items() if judge not in absent}
     if not sheets:
