@@ -1,4 +1,3 @@
-# Long because all that a metric reads and is stands in one place.
 """Defines what a metric is, and the flat arrays it reads.
 
 To add a metric, write a frozen pydantic dataclass that derives from `Metric` into a public file of

@@ -44,6 +44,18 @@ def helper(function: Any) -> Callable[..., Any]:
     return compiled
 
 
+def borrower(function: Any) -> Callable[..., Any]:
+    """Compile a helper that makes no array and returns none.
+
+    It does not count the references to the arrays that it is given. Counting takes longer than the
+    work on a short text, above all of arrays in a named tuple.
+    """
+    compiled: Callable[..., Any] = njit(
+        nogil=True, no_cfunc_wrapper=True, no_cpython_wrapper=True, _nrt=False
+    )(function)
+    return compiled
+
+
 def _files(function: Any) -> set[str]:
     """Return the files of a function and of all helpers that it calls, directly or not."""
     found = {function.__code__.co_filename}

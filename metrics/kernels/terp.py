@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from portmert.metrics._base import FloatArray, IntArray, TokenArray
-from portmert.metrics.kernels.compiled import Segments, helper, kernel, longest_row
+from portmert.metrics.kernels.compiled import Segments, borrower, kernel, longest_row
 from portmert.metrics.kernels.lexicon import Phrases, Words, are_synonyms
 
 MATCH, INSERT, DELETE, SUBSTITUTE, STEM, SYNONYM, SHIFT, PHRASE = range(8)
@@ -23,22 +23,9 @@ MATCH, INSERT, DELETE, SUBSTITUTE, STEM, SYNONYM, SHIFT, PHRASE = range(8)
 KINDS = 8
 """Kinds of edits that a code of a match tells apart."""
 START, TAKES, SIZE, COST, ENTRY, BEGIN, BY_START = range(7)
-"""Columns of phrases for which a hypothesis has all words, in any order, by the place behind them
-in the reference, then the longest first: place and words of the reference, words of the
-hypothesis, price, which phrase, where its words begin; row k of the last column is the row of the
-phrase that is number k by the place at which they begin."""
-ORDER, MOVED, EXTRA, LOW, HIGH, AT, EXTRAS, CONTENT = range(8)
-"""Rows of places, by hypothesis place: the word there, and after a shift; 1 if it has no match on
-the cheapest path, otherwise 0. By row of the edit distance: the first cell that is filled, the one
-behind the last; where cell 0 is kept. Up to each place: words without a match, no stop words."""
-MISSED, WHERE, PRICE, ENDS, STARTS, MISSES, OTHER_CONTENT, PLACES = range(8, 16)
-"""Rows of places, by reference place: 1 if it has no match on the cheapest path, otherwise 0; the
-last hypothesis word of the path when it takes this word, -1 if none; what makes one hypothesis
-word this one, a substitution between two uses; how many phrases end before it, how many begin
-before it. Up to each place: words without a match, no stop words. Last, how many rows there are.
-
-All are in one array, and arrays are handed on one by one: an array is counted whenever it is taken
-out of a record or cut, which takes longer than the search of a short text."""
+"""Columns of `Found.rows`: place and words of the reference, words of the hypothesis, price, which
+phrase, where its words begin. Row k of the last column is the row of the phrase that is number k
+by the place at which they begin."""
 LONGEST = 10
 """Words of the longest shift."""
 MATCHING, PAIR_LAST = 1, 2
@@ -51,7 +38,7 @@ WORDS_KEPT = 512
 
 
 class Worths(NamedTuple):
-    """Says what phrases cost.
+    """What phrases cost.
 
     Parameters
     ----------
@@ -90,9 +77,9 @@ class Limits(NamedTuple):
 
 
 class Size(NamedTuple):
-    """Says how large the edit distance of a hypothesis and a reference is.
+    """How large the edit distance of a hypothesis and a reference is.
 
-    Cell j of row i is kept at `places[AT, i] + j`. One cell on the left of those that are filled,
+    Cell j of row i is kept at `places.at[i] + j`. One cell on the left of those that are filled,
     and on their right those that the next row reads, are out of reach.
 
     Parameters
@@ -114,7 +101,92 @@ class Size(NamedTuple):
     reach: int
 
 
-@helper
+class Places(NamedTuple):
+    """What is known of the places of a hypothesis and a reference; all are (longest + 2,) int64.
+
+    Parameters
+    ----------
+    order, moved
+        The word at each place of the hypothesis, and after a shift.
+    extra
+        1 if the hypothesis word has no match on the cheapest path, otherwise 0.
+    low, high, at
+        Of each row of the edit distance: the first cell that is filled, the one behind the last,
+        and where cell 0 is kept.
+    extras, content
+        Up to each place of the hypothesis: words without a match; words that are no stop words.
+    missed
+        1 if the reference word has no match on the cheapest path, otherwise 0.
+    where
+        The last hypothesis word of the path when it takes this reference word, -1 if none.
+    price
+        What makes one hypothesis word this reference word; a substitution between two uses.
+    misses, other_content
+        Up to each place of the reference: words without a match; words that are no stop words.
+    """
+
+    order: IntArray
+    moved: IntArray
+    extra: IntArray
+    low: IntArray
+    high: IntArray
+    at: IntArray
+    extras: IntArray
+    content: IntArray
+    missed: IntArray
+    where: IntArray
+    price: IntArray
+    misses: IntArray
+    other_content: IntArray
+
+
+class Matches(NamedTuple):
+    """What the words of hypotheses match in a reference.
+
+    Parameters
+    ----------
+    codes, begins
+        Word w matches the places and kinds `codes[begins[w]:begins[w + 1]]`, by place.
+    content
+        1 for each word that is no stop word, otherwise 0.
+    prices : (7,) int64
+        What each kind of edit costs.
+    """
+
+    codes: IntArray
+    begins: IntArray
+    content: IntArray
+    prices: IntArray
+
+
+class Found(NamedTuple):
+    """The phrases of a reference for which a hypothesis has all words, in any order.
+
+    Parameters
+    ----------
+    rows : (P, 7) int64
+        By the place behind them in the reference, then the longest first.
+    words
+        Their words.
+    ends, starts
+        How many end before each place of the reference; how many begin before it.
+    """
+
+    rows: IntArray
+    words: IntArray
+    ends: IntArray
+    starts: IntArray
+
+
+class Tables(NamedTuple):
+    """Work space: edit distances in the present order and after a shift, and matching spans."""
+
+    costs: IntArray
+    trial: IntArray
+    spans: IntArray
+
+
+@borrower
 def _width(n: int, m: int, limits: Limits) -> tuple[int, int]:
     """Return how far from the diagonal cells are filled, and how many of a row are kept."""
     slope, width = m / max(n, 1), m + 1
@@ -125,21 +197,21 @@ def _width(n: int, m: int, limits: Limits) -> tuple[int, int]:
     return width, min(m + 1, math.ceil(slope) + 2 * width + 1) + 3
 
 
-@helper
-def _set_band(n: int, m: int, limits: Limits, places: IntArray) -> int:
+@borrower
+def _set_band(n: int, m: int, limits: Limits, places: Places) -> int:
     """Say in `places` which cells are filled. Return how many of a row are kept."""
     width, stride = _width(n, m, limits)
     slope = m / max(n, 1)
     for i in range(n + 1):
         diagonal = math.floor(i * slope)
-        places[LOW, i] = max(0, diagonal - width)
-        places[HIGH, i] = min(m + 1, diagonal + width)
-        places[AT, i] = i * stride + 1 - places[LOW, i]
-    places[HIGH, 0], places[HIGH, n] = stride - 3, m + 1
+        places.low[i] = max(0, diagonal - width)
+        places.high[i] = min(m + 1, diagonal + width)
+        places.at[i] = i * stride + 1 - places.low[i]
+    places.high[0], places.high[n] = stride - 3, m + 1
     return int(stride)
 
 
-@helper
+@borrower
 def _compare(
     word: int,
     reference: TokenArray,
@@ -177,7 +249,7 @@ def _compare(
     return count
 
 
-@helper
+@borrower
 def _first_from(codes: IntArray, low: int, high: int, place: int) -> int:
     """Return the first of the codes low..high-1 that is of this place or of one behind it."""
     while low < high:
@@ -189,7 +261,7 @@ def _first_from(codes: IntArray, low: int, high: int, place: int) -> int:
     return low
 
 
-@helper
+@borrower
 def _kind(codes: IntArray, begins: IntArray, word: int, place: int) -> int:
     """Return what makes a word the reference word of a place; -1 if they do not match."""
     spot = _first_from(codes, begins[word], begins[word + 1], place)
@@ -198,18 +270,16 @@ def _kind(codes: IntArray, begins: IntArray, word: int, place: int) -> int:
     return -1
 
 
-@helper
+@borrower
 def _find_phrases(
     text: int,
     n: int,
     m: int,
     entries: Phrases,
     costs: IntArray,
-    known: IntArray,
-    marks: NDArray[np.bool_],
-    places: IntArray,
-    phrases: IntArray,
-    words: IntArray,
+    known: tuple[IntArray, NDArray[np.bool_]],
+    order: IntArray,
+    rows: Found,
 ) -> tuple[int, int]:
     """Find the phrases of reference `text` for which the hypothesis has all words, in any order.
 
@@ -218,11 +288,12 @@ def _find_phrases(
     entries, costs
         All phrases and their prices.
     known
-        The number of each word of the vocabulary, -1 for others.
-    marks
-        False for each word, before and after.
-    places, phrases, words
-        Modified in place; `words` are those of the phrases found.
+        The number of each word of the vocabulary, -1 for others; False for each number, before
+        and after.
+    order
+        Which word stands where in the hypothesis.
+    rows
+        Modified in place.
 
     Returns
     -------
@@ -230,8 +301,10 @@ def _find_phrases(
         How many there are; words of the longest one in the hypothesis, at least 1.
     """
     found, offsets = entries.found, entries.offsets
+    numbers, marks = known
+    phrases, words, ends, starts = rows
     for i in range(n):
-        marks[places[ORDER, i]] = True
+        marks[order[i]] = True
     count, reach, begin = 0, 1, 0
     for occurrence in range(found.offsets[text], found.offsets[text + 1]):
         entry = found.entries[occurrence]
@@ -240,7 +313,7 @@ def _find_phrases(
             continue
         size = 0
         for place in range(offsets[entry], offsets[entry + 1]):
-            word = known[entries.words[place]]
+            word = numbers[entries.words[place]]
             if word < 0 or not marks[word]:
                 size = -1
                 break
@@ -269,70 +342,60 @@ def _find_phrases(
         phrases[k, COST], phrases[k, ENTRY], phrases[k, BEGIN] = costs[entry], entry, begin
         count, begin, reach = count + 1, begin + size, max(reach, size)
     for i in range(n):
-        marks[places[ORDER, i]] = False
+        marks[order[i]] = False
     if count > 0:
         for j in range(m + 2):
-            places[ENDS, j], places[STARTS, j] = 0, 0
+            ends[j], starts[j] = 0, 0
         for k in range(count):
-            places[ENDS, phrases[k, START] + phrases[k, TAKES] + 1] += 1
-            places[STARTS, phrases[k, START]] += 1
+            ends[phrases[k, START] + phrases[k, TAKES] + 1] += 1
+            starts[phrases[k, START]] += 1
         for j in range(1, m + 2):
-            places[ENDS, j] += places[ENDS, j - 1]
-            places[STARTS, j] += places[STARTS, j - 1]
+            ends[j] += ends[j - 1]
+            starts[j] += starts[j - 1]
         for k in range(count - 1, -1, -1):
             place = phrases[k, START]
-            places[STARTS, place] -= 1
-            phrases[places[STARTS, place], BY_START] = k
+            starts[place] -= 1
+            phrases[starts[place], BY_START] = k
     return count, reach
 
 
-@helper
-def _is_at(
-    start: int, k: int, places: IntArray, row: int, n: int, phrases: IntArray, words: IntArray
-) -> bool:
-    """Return whether the hypothesis, in the order of a row of places, has phrase k at `start`."""
+@borrower
+def _is_at(start: int, k: int, order: IntArray, n: int, found: Found) -> bool:
+    """Return whether the hypothesis, in this order, has phrase k at `start`."""
+    phrases, words = found.rows, found.words
     same, i = 0 <= start <= n - phrases[k, SIZE], 0
     while same and i < phrases[k, SIZE]:
-        same = places[row, start + i] == words[phrases[k, BEGIN] + i]
+        same = order[start + i] == words[phrases[k, BEGIN] + i]
         i += 1
     return bool(same)
 
 
-@helper
+@borrower
 def _phrase_cost(
-    i: int,
-    k: int,
-    costs: IntArray,
-    places: IntArray,
-    row: int,
-    n: int,
-    phrases: IntArray,
-    words: IntArray,
+    i: int, k: int, costs: IntArray, places: Places, order: IntArray, n: int, found: Found
 ) -> int:
     """Return what the cell in row i behind phrase k costs by it, or more than any cost."""
+    phrases = found.rows
     start, before = i - phrases[k, SIZE], phrases[k, START]
     if (
         start >= 0
-        and places[LOW, start] <= before < places[HIGH, start]
-        and _is_at(start, k, places, row, n, phrases, words)
+        and places.low[start] <= before < places.high[start]
+        and _is_at(start, k, order, n, found)
     ):
-        return int(costs[places[AT, start] + before] + phrases[k, COST])
+        return int(costs[places.at[start] + before] + phrases[k, COST])
     return OUT_OF_REACH
 
 
-@helper
+@borrower
 def _fill(
     first: int,
     limit: int,
-    row: int,
+    order: IntArray,
     size: Size,
     costs: IntArray,
-    places: IntArray,
-    codes: IntArray,
-    begins: IntArray,
-    phrases: IntArray,
-    words: IntArray,
-    prices: IntArray,
+    places: Places,
+    matches: Matches,
+    found: Found,
 ) -> bool:
     """Fill rows of the edit distance of i hypothesis and j reference words.
 
@@ -342,8 +405,8 @@ def _fill(
         The first row, at least 1.
     limit
         Of the distance.
-    row
-        Which row of places says what word stands where in the hypothesis.
+    order
+        Which word stands where in the hypothesis.
     costs
         Modified in place; rows before the first as far as phrases reach are given, but row 0.
 
@@ -353,14 +416,17 @@ def _fill(
         Whether the distance is at most the limit; False as soon as that is certain.
     """
     n, m, stride, count, reach = size
+    codes, begins, _, prices = matches
+    phrases = found.rows
+    price, ends = places.price, found.ends
     insert, delete, substitute = prices[INSERT], prices[DELETE], prices[SUBSTITUTE]
     if first == 1:
         for j in range(stride - 3):
             costs[j + 1] = j * delete
     above_limit = 0
     for i in range(first, n + 1):
-        low, high, word = places[LOW, i], places[HIGH, i], places[row, i - 1]
-        here, above = places[AT, i], places[AT, i - 1]
+        low, high, word = places.low[i], places.high[i], order[i - 1]
+        here, above = places.at[i], places.at[i - 1]
         begin = max(1, low)
         left = costs[above] + insert if low == 0 else OUT_OF_REACH
         costs[here + begin - 1] = left
@@ -368,23 +434,23 @@ def _fill(
         spot = _first_from(codes, begins[word], begins[word + 1], begin - 1)
         last = spot
         while last < begins[word + 1] and codes[last] < (high - 1) * KINDS:
-            places[PRICE, codes[last] // KINDS] = prices[codes[last] % KINDS]
+            price[codes[last] // KINDS] = prices[codes[last] % KINDS]
             last += 1
         # Whole numbers without a sign, which need no look whether they count from the end.
         cell, upper_cell = np.uint64(here + begin), np.uint64(above + begin)
         for j in range(begin - 1, high - 1):
             upper = costs[upper_cell]
-            left = min(min(corner + places[PRICE, j], upper + insert), left + delete)  # noqa: PLW3301  faster
+            left = min(min(corner + price[j], upper + insert), left + delete)  # noqa: PLW3301  faster
             corner = upper
             costs[cell] = left
             least = min(least, left)
             cell += np.uint64(1)
             upper_cell += np.uint64(1)
         for k in range(spot, last):
-            places[PRICE, codes[k] // KINDS] = substitute
+            price[codes[k] // KINDS] = substitute
         if count > 0:
-            for k in range(places[ENDS, begin], places[ENDS, high]):
-                cost = _phrase_cost(i, k, costs, places, row, n, phrases, words)
+            for k in range(ends[begin], ends[high]):
+                cost = _phrase_cost(i, k, costs, places, order, n, found)
                 least = min(least, cost)
                 for j in range(phrases[k, START] + phrases[k, TAKES], high):
                     if costs[here + j] <= cost:
@@ -396,21 +462,17 @@ def _fill(
         above_limit = above_limit + 1 if least > limit else 0
         if above_limit >= reach:  # no phrase leads past these rows
             return False
-    return bool(costs[places[AT, n] + m] <= limit)
+    return bool(costs[places.at[n] + m] <= limit)
 
 
-@helper
+@borrower
 def _trace(
     size: Size,
     costs: IntArray,
-    places: IntArray,
-    codes: IntArray,
-    begins: IntArray,
-    phrases: IntArray,
-    words: IntArray,
-    prices: IntArray,
+    places: Places,
+    matches: Matches,
+    found: Found,
     features: FloatArray,
-    h: int,
     counts: FloatArray,
 ) -> None:
     """Follow the cheapest path back.
@@ -418,88 +480,88 @@ def _trace(
     Of equal steps a phrase comes first, the longest one, then a pair of words, then a phrase of
     one word each, then a hypothesis word, then a reference word: as in TERp.
 
-    Modified in place: `places`; `counts[h]`, all but the shifts.
+    Modified in place: `places`; `counts`, a row, all but the shifts.
     """
-    i, j, _, found, _ = size
-    order = np.int64(ORDER)
+    i, j, _, count, _ = size
+    codes, begins, _, prices = matches
+    phrases = found.rows
     for column in range(PHRASE + 4):
         if column != SHIFT:
-            counts[h, column] = 0.0
+            counts[column] = 0.0
     while i > 0 or j > 0:
-        here, chosen = costs[places[AT, i] + j], -1
-        if found > 0:
-            for k in range(places[ENDS, j], places[ENDS, j + 1]):
+        here, chosen = costs[places.at[i] + j], -1
+        if count > 0:
+            for k in range(found.ends[j], found.ends[j + 1]):
                 if chosen < 0 and here == _phrase_cost(
-                    i, k, costs, places, order, size.n, phrases, words
+                    i, k, costs, places, places.order, size.n, found
                 ):
                     chosen = k
         kind = -1  # no pair of words
         if i > 0 and j > 0:
-            kind = _kind(codes, begins, places[ORDER, i - 1], j - 1)
+            kind = _kind(codes, begins, places.order[i - 1], j - 1)
             kind = SUBSTITUTE if kind < 0 else kind
-            if here != costs[places[AT, i - 1] + j - 1] + prices[kind]:
+            if here != costs[places.at[i - 1] + j - 1] + prices[kind]:
                 kind = -1
         if chosen >= 0 and not (kind >= 0 and phrases[chosen, SIZE] + phrases[chosen, TAKES] == 2):
             for k in range(i - phrases[chosen, SIZE], i):
-                places[EXTRA, k] = 1
+                places.extra[k] = 1
             for k in range(j - phrases[chosen, TAKES], j):
-                places[MISSED, k], places[WHERE, k] = 1, i - 1
+                places.missed[k], places.where[k] = 1, i - 1
             i, j = i - phrases[chosen, SIZE], j - phrases[chosen, TAKES]
-            counts[h, PHRASE] += 1.0
+            counts[PHRASE] += 1.0
             for k in range(3):
-                counts[h, PHRASE + 1 + k] += features[phrases[chosen, ENTRY], k]
+                counts[PHRASE + 1 + k] += features[phrases[chosen, ENTRY], k]
         elif kind >= 0:
             i, j = i - 1, j - 1
             error = 0 if kind == MATCH else 1
-            places[EXTRA, i], places[MISSED, j], places[WHERE, j] = error, error, i
-            counts[h, kind] += 1.0
-        elif i > 0 and here == costs[places[AT, i - 1] + j] + prices[INSERT]:
+            places.extra[i], places.missed[j], places.where[j] = error, error, i
+            counts[kind] += 1.0
+        elif i > 0 and here == costs[places.at[i - 1] + j] + prices[INSERT]:
             i -= 1
-            places[EXTRA, i] = 1
-            counts[h, INSERT] += 1.0
+            places.extra[i] = 1
+            counts[INSERT] += 1.0
         else:
             j -= 1
-            places[MISSED, j], places[WHERE, j] = 1, i - 1
-            counts[h, DELETE] += 1.0
+            places.missed[j], places.where[j] = 1, i - 1
+            counts[DELETE] += 1.0
 
 
-@helper
-def _move(n: int, start: int, length: int, to: int, places: IntArray) -> None:
-    """Take out `length` words at `start`, insert them at `to` of the rest: `ORDER` to `MOVED`."""
+@borrower
+def _move(n: int, start: int, length: int, to: int, order: IntArray, moved: IntArray) -> None:
+    """Take out `length` words at `start`, insert them at `to` of the rest: `order` to `moved`."""
     for i in range(n):
-        places[MOVED, i] = places[ORDER, i]
+        moved[i] = order[i]
     if to < start:
         for i in range(to, start):
-            places[MOVED, i + length] = places[ORDER, i]
+            moved[i + length] = order[i]
     else:
         for i in range(start, to):
-            places[MOVED, i] = places[ORDER, i + length]
+            moved[i] = order[i + length]
     for i in range(length):
-        places[MOVED, to + i] = places[ORDER, start + i]
+        moved[to + i] = order[start + i]
 
 
-@helper
-def _least_cost(
-    size: Size, places: IntArray, codes: IntArray, begins: IntArray, prices: IntArray
-) -> int:
+@borrower
+def _least_cost(size: Size, places: Places, matches: Matches) -> int:
     """Return a lower bound of the edit distance in any order of the hypothesis.
 
     At most as many pairs match as either side has words that match any of the other.
-    `places[MISSED]` is modified.
+    `places.missed` is modified.
     """
     n, m, _, phrases, _ = size
+    codes, begins, _, prices = matches
     if phrases > 0:
         return 0
     for j in range(m):
-        places[MISSED, j] = 0
+        places.missed[j] = 0
     pairs, hit = 0, 0
     for i in range(n):
-        word = places[ORDER, i]
+        word = places.order[i]
         pairs += begins[word] < begins[word + 1]
         for k in range(begins[word], begins[word + 1]):
-            places[MISSED, codes[k] // KINDS] = 1
+            places.missed[codes[k] // KINDS] = 1
     for j in range(m):
-        hit += places[MISSED, j]
+        hit += places.missed[j]
     pairs = min(pairs, hit)
     match = min(prices[MATCH], prices[STEM], prices[SYNONYM])
     change = min(prices[SUBSTITUTE], prices[INSERT] + prices[DELETE])
@@ -509,44 +571,36 @@ def _least_cost(
     return int(matched + (n - both) * prices[INSERT] + (m - both) * prices[DELETE])
 
 
-@helper
+@borrower
 def _next_place(
-    word: int,
-    place: int,
-    stop: int,
-    found: int,
-    places: IntArray,
-    codes: IntArray,
-    begins: IntArray,
-    phrases: IntArray,
-    words: IntArray,
+    word: int, place: int, stop: int, count: int, matches: Matches, found: Found
 ) -> int:
     """Return the first place from `place` on where a match or a phrase with this word begins.
 
     `stop`, if there is none before.
     """
+    codes, begins = matches.codes, matches.begins
+    phrases, words, starts = found.rows, found.words, found.starts
     spot = _first_from(codes, begins[word], begins[word + 1], place)
     if spot < begins[word + 1]:
         stop = min(stop, codes[spot] // KINDS)
-    if found > 0:
-        for k in range(places[STARTS, place], places[STARTS, stop]):
+    if count > 0:
+        for k in range(starts[place], starts[stop]):
             phrase = phrases[k, BY_START]
             if words[phrases[phrase, BEGIN]] == word:
                 return int(min(stop, phrases[phrase, START]))
     return stop
 
 
-@helper
+@borrower
 def _spans(
     h: int,
     r: int,
     most: int,
     size: Size,
-    places: IntArray,
-    codes: IntArray,
-    begins: IntArray,
-    phrases: IntArray,
-    words: IntArray,
+    order: IntArray,
+    matches: Matches,
+    found: Found,
     spans: IntArray,
 ) -> tuple[int, int]:
     """Find which words from place h on match which reference words from place r on.
@@ -555,11 +609,12 @@ def _spans(
     words, `MATCHING` if they match otherwise, else 0; as far as (longest, widest), which is
     returned; longest is 0 if there is none. Without phrases only a = b is looked at.
     """
-    order = np.int64(ORDER)
+    codes, begins = matches.codes, matches.begins
+    starts, phrases = found.starts, found.rows
     longest, widest = min(most, size.n - h), min(most, size.m - r)
     if size.phrases == 0:
         alike, most = 0, min(longest, widest)
-        while alike < most and _kind(codes, begins, places[ORDER, h + alike], r + alike) >= 0:
+        while alike < most and _kind(codes, begins, order[h + alike], r + alike) >= 0:
             alike += 1
             spans[alike, alike] = PAIR_LAST
         return alike, alike
@@ -571,36 +626,30 @@ def _spans(
         for b in range(widest):
             if spans[a, b] == 0:
                 continue
-            if a < longest and _kind(codes, begins, places[ORDER, h + a], r + b) >= 0:
+            if a < longest and _kind(codes, begins, order[h + a], r + b) >= 0:
                 spans[a + 1, b + 1] = PAIR_LAST
-            for by_start in range(places[STARTS, r + b], places[STARTS, r + b + 1]):
+            for by_start in range(starts[r + b], starts[r + b + 1]):
                 k = phrases[by_start, BY_START]
                 above, behind = a + phrases[k, SIZE], b + phrases[k, TAKES]
                 if (
                     above <= longest
                     and behind <= widest
-                    and _is_at(h + a, k, places, order, size.n, phrases, words)
+                    and _is_at(h + a, k, order, size.n, found)
                 ):
                     spans[above, behind] = max(spans[above, behind], MATCHING)
     return longest, widest
 
 
-@helper
+@borrower
 def _best_shift(
     least: int,
     tried: int,
     size: Size,
     limits: Limits,
-    costs: IntArray,
-    trial: IntArray,
-    places: IntArray,
-    codes: IntArray,
-    begins: IntArray,
-    content: IntArray,
-    phrases: IntArray,
-    words: IntArray,
-    prices: IntArray,
-    spans: IntArray,
+    tables: Tables,
+    places: Places,
+    matches: Matches,
+    found: Found,
 ) -> tuple[int, int, int, int]:
     """Find the shift that leaves the smallest edit distance, and pays.
 
@@ -613,51 +662,51 @@ def _best_shift(
         A lower bound of the distance after any shift.
     tried
         Shifts tried so far.
-    costs
-        Edit distances in the present order.
-    trial
-        Those after a shift, modified in place as are `places` and `spans`.
+    tables, places
+        Modified in place, but for the edit distances in the present order.
 
     Returns
     -------
     start, length, to, tried : int
         See `_move`; the length is 0 if no shift pays.
     """
-    n, m, stride, found, reach = size
-    last, moved = places[AT, n] + m, np.int64(MOVED)
+    n, m, stride, count, reach = size
+    costs, trial, spans = tables
+    begins, content, prices = matches.begins, matches.content, matches.prices
+    last = places.at[n] + m
     for i in range(n):
-        places[EXTRAS, i + 1] = places[EXTRAS, i] + places[EXTRA, i]
-        places[CONTENT, i + 1] = places[CONTENT, i] + content[places[ORDER, i]]
+        places.extras[i + 1] = places.extras[i] + places.extra[i]
+        places.content[i + 1] = places.content[i] + content[places.order[i]]
     for j in range(m):
-        places[MISSES, j + 1] = places[MISSES, j] + places[MISSED, j]
+        places.misses[j + 1] = places.misses[j] + places.missed[j]
     best = costs[last] - max(prices[SHIFT], 1) + 1  # to be beaten
     start, length, longer, gap, to = n, 0, n + m + 1, 0, 0
     for h in range(n):
-        word = places[ORDER, h]
-        if found == 0 and begins[word] == begins[word + 1]:
+        word = places.order[h]
+        if count == 0 and begins[word] == begins[word + 1]:
             continue
         r, behind = max(0, h - limits.distance) - 1, min(m, h + limits.distance + 1)
         while r + 1 < behind:
-            r = _next_place(word, r + 1, behind, found, places, codes, begins, phrases, words)
-            if r == behind or places[WHERE, r] == h:
+            r = _next_place(word, r + 1, behind, count, matches, found)
+            if r == behind or places.where[r] == h:
                 continue
             longest, widest = _spans(
-                h, r, limits.length, size, places, codes, begins, phrases, words, spans
+                h, r, limits.length, size, places.order, matches, found, spans
             )
             for a in range(1, longest + 1):
-                for b in range(0 if found > 0 else a, (widest if found > 0 else a) + 1):
+                for b in range(0 if count > 0 else a, (widest if count > 0 else a) + 1):
                     if (
                         spans[a, b] != PAIR_LAST
-                        or h <= places[WHERE, r] < h + a
-                        or places[EXTRAS, h + a] == places[EXTRAS, h]
-                        or places[MISSES, r + b] == places[MISSES, r]
-                        or places[CONTENT, h + a] == places[CONTENT, h]
-                        or places[OTHER_CONTENT, r + b] == places[OTHER_CONTENT, r]
+                        or h <= places.where[r] < h + a
+                        or places.extras[h + a] == places.extras[h]
+                        or places.misses[r + b] == places.misses[r]
+                        or places.content[h + a] == places.content[h]
+                        or places.other_content[r + b] == places.other_content[r]
                     ):
                         continue
                     previous = -1
                     for k in range(r - 1, r + b):
-                        target = 0 if k == -1 else places[WHERE, k] + 1
+                        target = 0 if k == -1 else places.where[k] + 1
                         if target == previous:
                             continue
                         previous = target
@@ -676,14 +725,11 @@ def _best_shift(
                         limit = best if wins_tie else best - 1
                         if place == h or limit < least:
                             continue
-                        _move(n, h, a, place, places)
+                        _move(n, h, a, place, places.order, places.moved)
                         first = min(h, place) + 1
                         for cell in range(max(0, first - reach) * stride, first * stride):
                             trial[cell] = costs[cell]
-                        if _fill(
-                            first, limit, moved, size,
-                            trial, places, codes, begins, phrases, words, prices,
-                        ):  # fmt: skip
+                        if _fill(first, limit, places.moved, size, trial, places, matches, found):
                             best = trial[last]
                             start, length, longer, gap, to = h, a, more, target, place
                     if tried >= limits.tried:
@@ -738,15 +784,25 @@ def plus_edits(
             cells = max(cells, (own + 1) * stride)
     # Of the longest hypothesis and reference; others use the beginning.
     costs, trial = np.empty(cells, dtype=np.int64), np.empty(cells, dtype=np.int64)
-    places = np.zeros((PLACES, max(n, m) + 2), dtype=np.int64)
-    places[PRICE] = prices[SUBSTITUTE]
+    rows = np.zeros((15, max(n, m) + 2), dtype=np.int64)
+    rows[10] = prices[SUBSTITUTE]
+    places = Places(
+        rows[0], rows[1], rows[2], rows[3], rows[4], rows[5], rows[6], rows[7],
+        rows[8], rows[9], rows[10], rows[11], rows[12],
+    )  # fmt: skip
+    order, moved, at, other_content = rows[0], rows[1], rows[5], rows[12]
     most_words = n + WORDS_KEPT
     own_words, content = np.empty(most_words, dtype=np.int64), np.empty(most_words, dtype=np.int64)
     codes, begins = np.empty(2 * m + 16, dtype=np.int64), np.zeros(most_words + 1, dtype=np.int64)
     marks = np.zeros(most_words, dtype=np.bool_)
     spans = np.empty((LONGEST + 1, LONGEST + 1), dtype=np.int64)
-    found = np.empty((p, BY_START + 1), dtype=np.int64)
-    found_words = np.empty(p * longest_row(phrases.offsets), dtype=np.int64)
+    found = Found(
+        np.empty((p, BY_START + 1), dtype=np.int64),
+        np.empty(p * longest_row(phrases.offsets), dtype=np.int64),
+        rows[13],
+        rows[14],
+    )
+    tables, matches = Tables(costs, trial, spans), Matches(codes, begins, content, prices)
     known = np.full(stems.size, -1, dtype=np.int64)  # the number of each word
     counts = np.zeros((token_offsets.size - 1, PHRASE + 5))
     used = 0
@@ -754,9 +810,7 @@ def plus_edits(
         reference = reference_tokens[reference_offsets[s] : reference_offsets[s + 1]]
         m = reference.size
         for j in range(m):
-            places[OTHER_CONTENT, j + 1] = places[OTHER_CONTENT, j] + (
-                0 if listed[reference[j]] else 1
-            )
+            other_content[j + 1] = other_content[j] + (0 if listed[reference[j]] else 1)
         for word in range(used):
             known[own_words[word]] = -1
         used, n, stride = 0, -1, 0
@@ -780,44 +834,36 @@ def plus_edits(
                     content[used] = 0 if listed[token] else 1
                     if begins[used] + m > codes.size:
                         codes = np.append(codes, np.empty_like(codes))
+                        matches = Matches(codes, begins, content, prices)
                     begins[used + 1] = _compare(
                         token, reference, stems, synonyms, synonym_offsets, prices, codes,
                         begins[used],
                     )  # fmt: skip
                     used += 1
-                places[ORDER, i] = known[token]
+                order[i] = known[token]
             count, reach = 0, 1
             if occurrences[s] < occurrences[s + 1]:
                 count, reach = _find_phrases(
-                    s, n, m, phrases, phrase_costs, known, marks, places, found, found_words
+                    s, n, m, phrases, phrase_costs, (known, marks), order, found
                 )
             size = Size(n, m, stride, count, reach)
-            least = _least_cost(size, places, codes, begins, prices)
+            least = _least_cost(size, places, matches)
             # Not literals, here and elsewhere: numba compiles a function for each one.
             tried, begin, limit = np.int64(0), np.int64(1), np.int64(1 << 62)
-            order = np.int64(ORDER)
             while True:
-                _fill(
-                    int(begin), int(limit), order, size,
-                    costs, places, codes, begins, found, found_words, prices,
-                )  # fmt: skip
-                _trace(
-                    size, costs, places, codes, begins, found, found_words, prices, features,
-                    h, counts,
-                )  # fmt: skip
-                distance = costs[places[AT, n] + m]
+                _fill(int(begin), int(limit), order, size, costs, places, matches, found)
+                _trace(size, costs, places, matches, found, features, counts[h])
+                distance = costs[at[n] + m]
                 if distance - least < max(prices[SHIFT], 1):
                     break
                 start, length, to, tried = _best_shift(
-                    least, tried, size, limits,
-                    costs, trial, places, codes, begins, content, found, found_words, prices,
-                    spans,
-                )  # fmt: skip
+                    least, tried, size, limits, tables, places, matches, found
+                )
                 if length == 0:
                     break
-                _move(n, start, length, to, places)
+                _move(n, start, length, to, order, moved)
                 for i in range(n):
-                    places[ORDER, i] = places[MOVED, i]
+                    order[i] = moved[i]
                 begin = min(start, to) + 1
                 counts[h, SHIFT] += 1.0
             counts[h, PHRASE + 4] = distance + counts[h, SHIFT] * prices[SHIFT]
