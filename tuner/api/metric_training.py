@@ -22,7 +22,7 @@ from portmert.tuner.components import registry
 from portmert.tuner.evaluation import metric_training as training
 from portmert.tuner.evaluation.metaeval import data
 from portmert.tuner.evaluation.metaeval.data import Judged
-from portmert.tuner.evaluation.reproduction.published import read_published
+from portmert.tuner.evaluation.reproduction.document import read_published
 from portmert.tuner.ground.errors import InputError
 from portmert.tuner.ground.processes import available_processors
 from portmert.tuner.ground.tables import Table, as_text

@@ -1,4 +1,4 @@
-"""Tunes a decoder as a configuration says."""
+"""Tune a decoder as a configuration says."""
 
 from __future__ import annotations
 
@@ -53,27 +53,27 @@ def tune(
     progress: Progress | None = None,
     annotating: Progress | None = None,
 ) -> Result | Replicas:
-    """Tune as CONFIG says: decode, merge, optimize, until nothing is left to gain.
+    """Tune as a configuration says: decode, merge, optimize, and again, until nothing is gained.
 
-    Called again it goes on where it was interrupted. Everything lies in the output folder that
-    the configuration names.
+    Called again, it goes on where it was interrupted. All files are in the output folder that the
+    configuration names.
 
     Parameters
     ----------
     config
-        The file, in TOML; or what `load_config` read, for which the options that replace values
-        mean nothing.
+        The file, in TOML; or the result of `load_config`, which the options that replace values do
+        not change.
     overrides
         Values in place of the file's, as `"metric.alpha=0.5"`.
     seed, threads, annotator, annotation_cache, executor
         In place of the file's. On a cluster, see `crossval`, workers decode, annotate, and search
         bootstrap samples and restarts beyond `threads`; other searches stay here.
     fresh
-        Remove what an earlier run left and start over.
+        Remove the files of an earlier run and start over.
     log
         Called with each line of the run's log.
     progress, annotating
-        Called with how much is done, and of how much, while decoding and while annotating.
+        Called with the amount done and the whole, while decoding and while annotating.
 
     Returns
     -------
@@ -83,7 +83,7 @@ def tune(
     Raises
     ------
     PortmertError
-        The configuration, a file or a program is not what it should be.
+        The configuration, a file or a program is faulty.
     """
     experiment = config
     if not isinstance(experiment, Experiment):

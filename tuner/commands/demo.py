@@ -53,8 +53,8 @@ def command(
 ) -> None:
     """Tune a decoder on BLEU and on PORT and show both beside the untuned one.
 
-    Makes a bitext of two invented languages, trains the embedded decoder and aligner on it, and
-    needs nothing from outside. Started again it goes on where it was interrupted.
+    It brings a bitext of two invented languages, trains the embedded decoder and aligner on it,
+    and needs nothing from outside. Started again, it goes on where it was interrupted.
 
     \b
     portmert demo --out demo-run

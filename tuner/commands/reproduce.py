@@ -54,10 +54,10 @@ from portmert.tuner.ground.files import write_text
 @click.option("--threads", type=Whole(0), help="Threads and processes; 0: all there are.")
 @run_executor_option
 def command(*, config: Path, **given: Any) -> None:
-    """Tune as CONFIG says on each of several metrics and fill the PORT paper's tables.
+    """Tune as CONFIG says on each of several metrics, and fill the PORT paper's tables.
 
-    CONFIG is one of `portmert tune`; its metric is replaced, and each metric's run lies in a
-    folder of its own below its output folder. Started again it goes on where it was interrupted.
+    CONFIG is one of `portmert tune`. Its metric is replaced, and the run of each metric gets a
+    folder below its output folder. Started again, it goes on where it was interrupted.
 
     \b
     portmert reproduce my.toml --tune-on bleu --tune-on port --set tune.replicas=3

@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 @click.argument("config", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--seed", type=Whole(0), help="Replace the seed of CONFIG.")
 @overrides_option("Replace a value of CONFIG, as in metric.alpha=0.5; may be repeated.")
-@click.option("--fresh", is_flag=True, help="Remove what an earlier run left and start over.")
+@click.option("--fresh", is_flag=True, help="Remove the files of an earlier run and start over.")
 @click.option("--threads", type=Whole(0), help="Threads and processes; 0: all there are.")
 @annotator_options
 @run_executor_option
 def command(*, config: Path, fresh: bool, **given: Any) -> None:
-    """Tune as CONFIG says: decode, merge, optimize, until nothing is left to gain.
+    """Tune as CONFIG says: decode, merge, optimize, and again, until nothing is gained.
 
-    Started again it goes on where it was interrupted. The result lies in the output folder that
-    CONFIG names: weights.json, the decoder's tuned configuration, result.json.
+    Started again, it goes on where it was interrupted. The output folder that CONFIG names gets
+    weights.json, the decoder's tuned configuration and result.json.
 
     \b
     portmert tune my.toml --set metric.name=bleu --set tune.output=runs/bleu

@@ -1,4 +1,4 @@
-"""Runs the demo: one bitext, one decoder, tuned once on BLEU and once on PORT."""
+"""Run the demo: one bitext, one decoder, tuned once on BLEU and once on PORT."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ from portmert.tuner.texts.scoring import score_texts
 from portmert.tuner.texts.text_pipeline import TextPipeline
 
 SIZES = {"train": 4000, "dev": 200, "test": 500}
-"""Sentence pairs: enough that tuning matters, few enough for five minutes on two cores."""
+"""Sentence pairs: enough for tuning to matter, and few enough for five minutes on two cores."""
 
 CONFIGS = {name: f"demo-{name}.toml" for name in ("bleu", "port", "posf", "hwcm", "edpm")}
 ALWAYS = ("bleu", "port")
-"""What the demo tunes on; the others when they are asked for."""
+"""The metrics that the demo always tunes on; `also` adds others."""
 
 METRICS = ("bleu", "port", "qmean", "v")
 SYNTAX_METRICS = ("bleu", "port", "ter", "posf", "hwcm-f", "edpm")
-"""What is measured where a system is tuned on a metric of syntax."""
+"""The metrics that score the systems if one is tuned on a metric of syntax."""
 
 SETS = ("test", "dev")
 PAGE = "comparison.html"
@@ -68,16 +68,15 @@ class Demo:
     Parameters
     ----------
     systems
-        Untuned, tuned on BLEU, tuned on PORT, and what else was asked for.
+        The untuned one, those tuned on BLEU and on PORT, and others that were asked for.
     metrics
-        What they were scored with.
+        The names of the metrics in `scores`.
     identical, segments
-        Number of test outputs that are the same tuned on BLEU and on PORT, of the first tunings;
-        of all.
+        Number of test outputs that are equal in the first tunings on BLEU and on PORT, and of all.
     verdicts
-        What the comparison of the tuned systems on the test set has shown, and what not.
+        Sentences on what the comparison of the tuned systems on the test set shows.
     page
-        The comparison of the tuned systems, an HTML file.
+        The HTML file of the comparison.
     """
 
     systems: tuple[ScoredSystem, ...]
@@ -101,34 +100,28 @@ def run_demo(
     dev: int = SIZES["dev"],
     test: int = SIZES["test"],
 ) -> Demo:
-    """Run the demo in `folder`, going on where an earlier demo there was interrupted.
+    """Run the demo in `folder`, and go on where an earlier demo there was interrupted.
 
     Parameters
     ----------
     also
-        What to tune on besides BLEU and PORT, names of `CONFIGS`.
+        More metrics to tune on, names of `CONFIGS`.
     overrides
         `table.key=value`, for all configurations.
     fresh
-        Start over: configurations and runs; trained models are kept, they say what they are of.
+        Start over with new configurations and runs; trained models are kept if they fit.
     train, dev, test
         Sentence pairs of the bitext.
 
     Raises
     ------
     PortmertError
-        The folder holds other work.
+        The folder has other work.
     """
     corpus, untuned = folder / "corpus", folder / "untuned" / "nbest.gz"
     if fresh:
         untuned.unlink(missing_ok=True)
-    else:
-        _check_sizes(corpus, {"train": train, "dev": dev, "test": test})
-    parts = [corpus / f"{part}.{side}" for part in SIZES for side in ("src", "tgt")]
-    if fresh or not all(part.exists() for part in [*parts, corpus / TREEBANK]):
-        log(f"writing a bitext of {train} + {dev} + {test} sentence pairs into {corpus}")
-        corpus.mkdir(parents=True, exist_ok=True)
-        write_bitext(corpus, train=train, dev=dev, test=test)
+    _make_corpus(corpus, {"train": train, "dev": dev, "test": test}, fresh=fresh, log=log)
     names = [*ALWAYS, *(name for name in dict.fromkeys(also) if name not in ALWAYS)]
     if len(names) > len(ALWAYS):
         _train_annotator(corpus / TREEBANK, folder / ANNOTATOR_MODEL, log)
@@ -203,9 +196,9 @@ def _comparison(
     annotator: Callable[[], TextAnnotator | None],
     log: Callable[[str], None],
 ) -> tuple[tuple[str, ...], str]:
-    """Return what a comparison of the tuned systems on the test set shows, and its HTML page.
+    """Compare the tuned systems on the test set; return sentences, and an HTML page.
 
-    Without times: the same demo makes the same bytes.
+    Times are left out, so that the same demo writes the same bytes.
     """
     from portmert.tuner.evaluation.comparison.compare import CompareRequest, compare_request  # noqa: PLC0415
     from portmert.tuner.evaluation.comparison.report import summaries  # noqa: PLC0415
@@ -221,15 +214,23 @@ def _comparison(
     return tuple(summaries(document)), render(document)
 
 
-def _check_sizes(corpus: Path, sizes: Mapping[str, int]) -> None:
-    """Refuse to write another bitext over the one that earlier work was made with."""
-    for name, size in sizes.items():
+def _make_corpus(
+    corpus: Path, sizes: Mapping[str, int], *, fresh: bool, log: Callable[[str], None]
+) -> None:
+    """Write the bitext, unless it is there; StateError if one of another size is."""
+    for name, size in () if fresh else sizes.items():
         path = corpus / f"{name}.src"
         if path.exists() and (found := len(read_lines(path))) != size:
             raise StateError(
                 f"{path}: holds {counted(found, 'sentence')}, but {size} are asked for; name "
                 f"another folder, or give --fresh to start over"
             )
+    parts = [corpus / f"{part}.{side}" for part in SIZES for side in ("src", "tgt")]
+    if fresh or not all(part.exists() for part in [*parts, corpus / TREEBANK]):
+        numbers = " + ".join(map(str, sizes.values()))
+        log(f"writing a bitext of {numbers} sentence pairs into {corpus}")
+        corpus.mkdir(parents=True, exist_ok=True)
+        write_bitext(corpus, **sizes)
 
 
 def _score(
@@ -238,16 +239,16 @@ def _score(
     lists: Mapping[str, Mapping[str, Sequence[Path]]],
     log: Callable[[str], None],
 ) -> tuple[tuple[ScoredSystem, ...], tuple[str, ...], dict[str, list[str]]]:
-    """Score the output of every system with every metric, all with the same links of references.
+    """Score the output of every system with every metric, with the same links of references.
 
     Returns the systems, the names of the metrics, and the test output of each first tuning.
 
     Parameters
     ----------
     measured
-        The experiment whose data and aligner are used.
+        The experiment that gives data and aligner.
     annotated
-        One with an annotator, for metrics of syntax; None: these are left out.
+        An experiment with an annotator, for metrics of syntax; None: these are left out.
     lists
         System -> set -> the n-best list of each tuning.
     """

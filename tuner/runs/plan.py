@@ -58,7 +58,7 @@ STEPS = {
     "annotation": "annotation, for a hypothesis of the pool",
     "search": "a search, for a hypothesis of the pool",
 }
-"""What is measured: key -> what the table calls it."""
+"""The measured steps: key -> label in the table."""
 
 
 class Range(NamedTuple):
@@ -87,7 +87,7 @@ class Needs:
 
 @dataclass(frozen=True)
 class Sample:
-    """What a sample took. Sizes of sets are in segments as long as those of the sample.
+    """The costs of a sample. Sizes of sets are in segments as long as those of the sample.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ class Planned:
     metric
         Signature of the metric tuned on.
     experiment, sample
-        What is planned, and what was measured.
+        The planned experiment and the measured sample.
     searches
         Of one tuning; it decodes once more.
     hypotheses

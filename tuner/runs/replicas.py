@@ -54,7 +54,7 @@ class Chosen(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Replicas:
-    """What several tunings found; `str()` of it is a table of their scores.
+    """The result of several tunings; `str()` of it is a table of their scores.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def run_tasks(
     work
         Returns a result and the lines that the user should read.
     cells
-        What takes these lines, and the task.
+        The log for these lines, and the task.
     """
     tasks = [task for _, task in cells]
     for place, (found, lines) in team.run(work, tasks, progress=progress):
@@ -163,7 +163,7 @@ def write_result(
     Parameters
     ----------
     rows, weights
-        What is said of each replica, and its weights.
+        The line of each replica in result.json, and its weights.
     average
         Scores of the dev set, of what is held out and of the test set under the averaged weights;
         None where there is no such set.
@@ -377,7 +377,7 @@ class _Tunings:
         return Replicas(weights, document, experiment.metric, path, tuple(results))
 
     def _row(self, number: int, result: Result) -> dict[str, Any]:
-        """Return what result.json says of a replica."""
+        """Return the line of a replica in result.json."""
         return {
             "folder": self.folder.replica(number).name,
             "seed": streams.replica(self.experiment.tune.seed, number),

@@ -1,4 +1,4 @@
-"""What a run finds: its iterations, when they end, which is the best, and the result."""
+"""The iterations of a run, when they end, which is the best, and the result."""
 
 from __future__ import annotations
 

@@ -160,4 +160,4 @@ def _parsed(texts: Texts, needs: Iterable[Arcs]) -> Texts:
 
 
 def _ignore(_: str) -> None:
-    """Say nothing."""
+    """Drop a line."""

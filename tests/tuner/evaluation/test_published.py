@@ -1,6 +1,6 @@
 import pytest
 
-from portmert.tuner.evaluation.reproduction.published import read_published
+from portmert.tuner.evaluation.reproduction.document import read_published
 from portmert.tuner.ground.errors import InputError
 from tests.support.readme import ROOT
 

@@ -1,12 +1,18 @@
-"""Writes the document of a reproduction: the paper's tables, ours beside the published."""
+"""Write the document of a reproduction: the paper's tables, with our figures beside them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
+from pydantic import TypeAdapter, ValidationError
+
 from portmert.tuner.evaluation.comparison.model import ComparedMetric, Comparison
-from portmert.tuner.evaluation.reproduction.published import Published, PublishedTable
+from portmert.tuner.families import reason
+from portmert.tuner.ground.documents import parse_toml
+from portmert.tuner.ground.errors import InputError, counted
 from portmert.tuner.ground.numbers import shown_p
 from portmert.tuner.ground.tables import aligned
 
@@ -16,24 +22,73 @@ MISSING = "n/a"
 OURS = "ours"
 
 
+@dataclass(frozen=True)
+class PublishedTable:
+    """One table of the paper as published; every row has a cell for each header."""
+
+    number: int
+    caption: str
+    headers: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class Published:
+    """The known tables of a paper."""
+
+    citation: str = ""
+    table: tuple[PublishedTable, ...] = ()
+
+    def find(self, number: int) -> PublishedTable | None:
+        """Return the table with that number, or None."""
+        return next((table for table in self.table if table.number == number), None)
+
+
+def read_published(path: Path) -> Published:
+    """Read the figures of a paper from a TOML file.
+
+    Raises
+    ------
+    InputError
+        The file is missing, not TOML, or a table has other keys or rows of another length.
+    """
+    try:
+        content = parse_toml(path.read_text(encoding="utf-8"))
+        found = TypeAdapter(Published).validate_python(content)
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}") from None
+    except ValidationError as error:
+        raise InputError(f"{path}: {reason(error)}") from None
+    except ValueError as error:
+        raise InputError(f"{path}: not TOML: {error}") from None
+    for table in found.table:
+        for row in table.rows:
+            if len(row) != len(table.headers):
+                raise InputError(
+                    f"{path}: table {table.number}: the row of '{row[0] if row else ''}' has "
+                    f"{counted(len(row), 'cell')}, the headers are {len(table.headers)}"
+                )
+    return found
+
+
 class Shown(NamedTuple):
-    """Holds a table's headers and rows."""
+    """The headers and rows of a table."""
 
     headers: Sequence[str]
     rows: Rows
 
 
-class Table(NamedTuple):
-    """Holds one table of the paper: its number, what it shows, and how ours is made.
+class PaperTable(NamedTuple):
+    """One table of the paper: its number and caption, and the function that makes our rows.
 
     Parameters
     ----------
     ours
-        Ours in the form of the paper, so that both stand in one table.
+        Makes our rows in the form of the paper, so that both stand in one table.
     absent
-        What is said where ours has no rows.
+        The text if we have no rows.
     detail
-        More of ours, which the paper has not.
+        Makes a second table of ours, which the paper does not have.
     """
 
     number: int
@@ -51,13 +106,13 @@ def document(
     Parameters
     ----------
     comparison
-        Of the tuned systems, the one tuned on BLEU first.
+        The comparison of the tuned systems; the first one is tuned on BLEU.
     published
-        What the paper reports.
+        The figures of the paper.
     origin
-        How the systems were made, one paragraph.
+        One paragraph on how the systems were made.
     more
-        Number of a table -> what stands below it that the comparison does not know.
+        Number of a table -> a table of ours to put below it.
     """
     parts = ["# The tables of the PORT paper, with our own systems", origin]
     if published.citation:
@@ -79,12 +134,12 @@ def document(
 
 
 def _section(
-    table: Table | None,
+    table: PaperTable | None,
     found: PublishedTable | None,
     comparison: Comparison,
     more: Mapping[int, Shown],
 ) -> list[str]:
-    """Return the heading and the paragraphs of one table, of which ours or theirs is known."""
+    """Return the heading and the paragraphs of one table; ours or theirs may be missing."""
     if table is None:
         assert found is not None  # noqa: S101
         return [
@@ -134,7 +189,7 @@ def _markdown(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _cell(text: str) -> str:
-    """Return text that Markdown shows as it is."""
+    """Escape the signs that have a meaning in Markdown."""
     for sign in "\\|<>`*_[]":
         text = text.replace(sign, "\\" + sign)
     return text.replace("\n", " ")
@@ -156,7 +211,7 @@ def _similarity(comparison: Comparison) -> Shown:
 
 
 def _tuned(judges: Sequence[str], own: Callable[[str], bool]) -> Callable[[Comparison], Shown]:
-    """Return what shows the systems tuned on BLEU, on PORT, and `own` ones, if there are any."""
+    """Return a function that shows the systems tuned on BLEU, on PORT, and `own` ones if any."""
 
     def ours(comparison: Comparison) -> Shown:
         scores = {(one.system, one.metric): one.score for one in comparison.scores}
@@ -253,32 +308,32 @@ def _all_ngrams(comparison: Comparison) -> Shown:
 SCORES = ("BLEU", "METEOR", "1-TER", "PORT")
 
 TABLES = (
-    Table(3, "how alike the outputs are", _similarity),
-    Table(
+    PaperTable(3, "how alike the outputs are", _similarity),
+    PaperTable(
         4,
         "scores of the tuned systems on the test set",
         _tuned(SCORES, lambda _name: True),
         detail=_scores,
     ),
-    Table(6, "time to compute a metric's statistics", _timing),
-    Table(
+    PaperTable(6, "time to compute a metric's statistics", _timing),
+    PaperTable(
         7,
         "tuning on PORT with other links",
         _tuned(SCORES, lambda name: name.startswith("port@")),
         "no system was tuned on PORT with other links; --links NAME=FILE does",
     ),
-    Table(
+    PaperTable(
         8,
         "tuning on Qmean, which is PORT without word order",
         _tuned(SCORES, lambda name: name == "qmean"),
         "no system was tuned on Qmean; --tune-on qmean does",
     ),
-    Table(
+    PaperTable(
         9,
         "tuning on PORT with rho or tau in place of v",
         _tuned(SCORES[:3], lambda name: name in ("port-rho", "port-tau")),
         "no system was tuned on PORT with rho or tau; --tune-on port-rho --tune-on port-tau does",
     ),
-    Table(10, "word order of the outputs", _ordering, "links are not known"),
-    Table(11, "n-grams and length penalties", _ngrams, detail=_all_ngrams),
+    PaperTable(10, "word order of the outputs", _ordering, "links are not known"),
+    PaperTable(11, "n-grams and length penalties", _ngrams, detail=_all_ngrams),
 )

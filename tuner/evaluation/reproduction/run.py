@@ -16,8 +16,12 @@ from portmert.tuner.evaluation.comparison.compare import CompareRequest, compare
 from portmert.tuner.evaluation.comparison.material import parse_link_set
 from portmert.tuner.evaluation.comparison.model import Comparison
 from portmert.tuner.evaluation.comparison.scores import error_rate
-from portmert.tuner.evaluation.reproduction.document import Shown, document
-from portmert.tuner.evaluation.reproduction.published import Published, read_published
+from portmert.tuner.evaluation.reproduction.document import (
+    Published,
+    Shown,
+    document,
+    read_published,
+)
 from portmert.tuner.evaluation.significance import Resampling
 from portmert.tuner.executors.team import Team
 from portmert.tuner.ground.errors import InputError, counted
