@@ -1,38 +1,43 @@
-"""Tunes on given lists with several seeds, and says what each is worth on a test set.
+"""Tune on given lists from several seeds, average the weights, and choose from a test set's lists.
 
-The folder has the form of a run of `tune` with replicas, as far as there are no iterations: what
-compares runs takes it.
+The folder has the form of a run of `tune` with replicas, without iterations, so that `compare`
+takes it. A replica whose files are all as they were written is finished; the others are searched.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import fields
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Unpack
 
+import numpy as np
+
 import portmert
-from portmert.metrics._base import Metric
-from portmert.tuner.api.lists import Lists, ListsLike, as_lists
+from portmert.metrics._base import IntArray, Metric
+from portmert.tuner.api.lists import Lists, ListsLike, PreparedLists, as_lists, in_order
 from portmert.tuner.api.optimizing import ListProblem, SearchOptions, list_problem
-from portmert.tuner.api.replica_runs import (
-    ReplicaRun,
-    TestLists,
-    in_order_of_lists,
-    read_test_lists,
-    with_texts,
-)
-from portmert.tuner.api.texts import Notice, PathLike, Phases, log_notice, phase
+from portmert.tuner.api.reranking import Reranked
+from portmert.tuner.api.texts import Notice, PathLike, Phases, Progress, log_notice, phase
 from portmert.tuner.components import registry
 from portmert.tuner.components.features import Feature
-from portmert.tuner.ground.errors import ConfigError
-from portmert.tuner.ground.files import text_digest
+from portmert.tuner.executors.team import Team
+from portmert.tuner.ground import streams
+from portmert.tuner.ground.errors import ConfigError, InputError
+from portmert.tuner.ground.files import text_digest, write_text
+from portmert.tuner.nbest.model import NBest, without_texts, write_nbest
 from portmert.tuner.runs.config import ListsData, content_of
-from portmert.tuner.runs.folder import open_run
+from portmert.tuner.runs.folder import RunFolder, open_run
 from portmert.tuner.runs.inputs import write_list_inputs
-from portmert.tuner.runs.replicas import Replicas
-from portmert.tuner.search.optimization import Setup
+from portmert.tuner.runs.replicas import SCORES, Chosen, Replicas, run_tasks, write_result
+from portmert.tuner.runs.scorer import NUMBER, Scored, finish, is_finished, read_json, write_json
+from portmert.tuner.search.averaging import averaged, spread_size
+from portmert.tuner.search.optimization import Optimization, Setup, equal_weights, optimize_stats
+from portmert.tuner.search.oracle import oracle
+from portmert.tuner.search.problem import StatTable
+from portmert.tuner.weights.feature_weights import FeatureWeights
+from portmert.tuner.weights.weights_file import WeightsFile, read_weights_file
 
 
 def replicate(
@@ -69,7 +74,7 @@ def replicate(
         have the same features; those computed without a file, and the text steps, are taken from
         `lists`.
     fresh
-        Remove what an earlier call left and start over.
+        Remove the files of an earlier call and start over.
     baselines
         Also write other choices from the test lists: the first hypothesis of each list, the best
         by each dense feature alone (by the most or the least of it, whichever scores better on the
@@ -85,7 +90,7 @@ def replicate(
     Raises
     ------
     PortmertError
-        Lists, references and metric do not fit, or the folder holds other work.
+        Lists, references and metric do not fit, or the folder has other work.
     """
     given = as_lists(lists, notice)
     tests = None if test is None else as_lists(test, notice).like(given)
@@ -155,7 +160,7 @@ def _data(lists: Lists, test: Lists | None) -> ListsData:
     Raises
     ------
     ConfigError
-        There are lists or texts that are no files.
+        Some lists or texts are not files.
     """
 
     def paths(name: str, given: Any) -> tuple[Path, ...]:
@@ -212,3 +217,299 @@ def _fingerprint(
     for key, value in contents.items():
         prints[key] = json.dumps(content_of(value), sort_keys=True)
     return prints
+
+
+@dataclass(frozen=True, eq=False)
+class TestLists:
+    """The lists of a test set and, if they can be scored, their statistics."""
+
+    read: PreparedLists
+    stats: StatTable | None
+
+
+@dataclass(frozen=True, eq=False)
+class ReplicaRun:
+    """The searches of all replicas in one folder; finished ones are read from there."""
+
+    folder: RunFolder
+    problem: ListProblem
+    setup: Setup
+    test_set: TestLists | None
+    notice: Notice
+
+    @property
+    def _alpha(self) -> float:
+        return self.problem.penalty.low
+
+    @property
+    def _start(self) -> FeatureWeights:
+        starts = self.setup.starts
+        return starts[0] if starts else equal_weights(self.problem.read.nbest.feature_names)
+
+    def search(self, numbers: Iterable[int], team: Team, searching: Progress | None) -> None:
+        """Search with the seeds of the replicas that are not finished."""
+        missing = [
+            number
+            for number in numbers
+            if not is_finished(self.folder.replica(number) / "result.json", self.notice)
+        ]
+        setups = [
+            replace(self.setup, seed=streams.replica(self.setup.seed, number))
+            for number in missing
+        ]
+        problem, step, progress = self.problem, searching, None
+        nbest = problem.read.penalised(self._alpha)
+        stats = problem.stats
+        if team.is_remote:
+            stats.complete(self.notice)
+            bare = without_texts(nbest.features, nbest.offsets, nbest.feature_names, nbest.sparse)
+            nbest, stats = team.shared(bare), team.shared(stats)
+            setups = [replace(setup, threads=1) for setup in setups]
+            step, progress = team.step, searching
+        tasks = [(nbest, stats, problem.metric, setup, step) for setup in setups]
+        # The first replica speaks for all.
+        cells = [
+            (self.notice if number == 1 else _ignore, task)
+            for number, task in zip(missing, tasks, strict=True)
+        ]
+        for place, found in run_tasks(team, _searched, cells, progress):
+            self._write(self.folder.replica(missing[place]), setups[place].seed, found)
+
+    def _write(self, folder: Path, seed: int, found: Optimization) -> None:
+        folder.mkdir(exist_ok=True)
+        self._write_weights(folder / "weights.json", found.weights)
+        test = self._test(found.weights, folder / "test")
+        finish(
+            folder / "result.json",
+            {
+                "metric": self.problem.signature,
+                "seed": seed,
+                "dev_score": found.final_score,
+                "unseen_score": found.unseen_score,
+                "unseen_error": found.unseen_error,
+                "test_score": None if test is None else test.score,
+            },
+        )
+
+    def _row(self, number: int) -> dict[str, Any]:
+        """Return what result.json says of a replica."""
+        folder = self.folder.replica(number)
+        kept = read_json(
+            folder / "result.json",
+            seed=int,
+            dev_score=NUMBER,
+            unseen_score=NUMBER | None,
+            unseen_error=NUMBER | None,
+            test_score=NUMBER | None,
+        )
+        del kept["metric"]
+        return {"folder": folder.name, **kept}
+
+    def finish(self, numbers: Sequence[int], *, baselines: bool) -> Replicas:
+        """Average the weights of the replicas, score them, and write all."""
+        paths = [self.folder.replica(number) / "weights.json" for number in numbers]
+        found = [read_weights_file(path).weights for path in paths]
+        searched = self.problem.read.penalised(self._alpha)
+        # With one hypothesis everywhere nothing is chosen, and all weights are of one size.
+        sizes = [1.0] * len(found)
+        if len(searched.texts) > len(searched):
+            sizes = [
+                spread_size(one, searched, origin=str(path))
+                for one, path in zip(found, paths, strict=True)
+            ]
+        weights = averaged(found, sizes)
+        self._write_weights(self.folder.path / "weights.json", weights)
+        start = self._test(self._start, None)
+        document = write_result(
+            self.folder.path,
+            self.problem.metric.signature,
+            [self._row(number) for number in numbers],
+            found,
+            (self._dev(weights, self._alpha), None, self._test(weights, self.folder.test)),
+            scores=SCORES,
+            start={
+                "dev_score": self._dev(self._start, self.problem.start_alpha).score,
+                "test_score": None if start is None else start.score,
+            },
+        )
+        files = self._baselines(numbers, weights) if baselines else {}
+        path, metric = self.folder.path, self.problem.metric
+        return Replicas(weights, document, metric, path, baselines=files)
+
+    def _write_weights(self, path: Path, weights: FeatureWeights) -> None:
+        WeightsFile(weights, length_penalty=self._alpha).written(weights, path)
+
+    def _dev(self, weights: FeatureWeights, alpha: float) -> Scored:
+        return self._score(self.problem.stats, self.problem.read.best(weights, alpha))
+
+    def _score(self, stats: StatTable, rows: IntArray) -> Scored:
+        metric, total = self.problem.metric, stats.total(rows)
+        return Scored(float(metric.score(total)), metric.parts(total))
+
+    def _test(self, weights: FeatureWeights, folder: Path | None) -> Scored | None:
+        """Choose from the lists of the test set, if there is one; write and score the choice."""
+        if self.test_set is None:
+            return None
+        read, stats = self.test_set.read, self.test_set.stats
+        rows = read.best(weights, self._alpha)
+        scored = None if stats is None else self._score(stats, rows)
+        if folder is not None:
+            folder.mkdir(exist_ok=True)
+            write_text(folder / "output.txt", as_lines(Reranked.of(read.nbest.texts, rows).lines))
+            if read.nbest.texts.links is not None:
+                write_nbest(_chosen(read.nbest, rows), folder / "nbest.gz", weights)
+            if scored is not None:
+                content = {"metric": self.problem.signature, **asdict(scored)}
+                write_json(folder / "scores.json", content)
+        return scored
+
+    def _baselines(self, numbers: Sequence[int], average: FeatureWeights) -> dict[str, Chosen]:
+        """Write other choices from the test lists, and the links of the replicas' choices.
+
+        The names are `replica-N`, `averaged`, `first`, `only FEATURE`, `oracle`.
+        """
+        if self.test_set is None:
+            return {}
+        read, stats = self.test_set.read, self.test_set.stats
+        folders = [self.folder.replica(number) for number in numbers]
+        weights = {
+            folder.name: read_weights_file(folder / "weights.json").weights for folder in folders
+        } | {"averaged": average}
+        chosen = {name: read.best(one, self._alpha) for name, one in weights.items()}
+        chosen["first"] = read.nbest.offsets[:-1]
+        for name, alone in self._single_features():
+            chosen[f"only {name}"] = read.best(alone, 0.0)
+        if stats is not None:
+            stats.need(np.arange(len(stats.rows)))
+            offsets, metric = read.nbest.offsets, self.problem.metric
+            chosen["oracle"] = oracle(stats.rows, offsets, metric, chosen["averaged"])[1]
+        return {
+            name: _written(read.nbest, rows, self.folder.test / f"choice-{number}.txt")
+            for number, (name, rows) in enumerate(chosen.items(), 1)
+        }
+
+    def _single_features(self) -> Iterator[tuple[str, FeatureWeights]]:
+        """Yield weights of each dense feature alone, named; of two signs the better on dev."""
+        names = self.problem.read.nbest.feature_names
+        labels = [
+            name if size == 1 else f"{name}[{place}]"
+            for name, size in names
+            for place in range(size)
+        ]
+        for label, unit in zip(labels, np.eye(len(labels)), strict=True):
+            more, less = (FeatureWeights.from_vector(names, sign * unit) for sign in (1.0, -1.0))
+            change = self._dev(less, 0.0).score - self._dev(more, 0.0).score
+            gain = self.problem.metric.oriented(change)
+            yield (f"-{label}", less) if gain > 0 else (label, more)
+
+
+def _written(nbest: NBest, rows: IntArray, path: Path) -> Chosen:
+    """Write one hypothesis of each segment, and its links where the lists have them."""
+    found = Reranked.of(nbest.texts, rows)
+    write_text(path, as_lines(found.lines))
+    if found.links is None:
+        return Chosen(path)
+    write_text(path.with_suffix(".links"), as_lines(found.links))
+    return Chosen(path, path.with_suffix(".links"))
+
+
+def as_lines(lines: Iterable[str]) -> str:
+    """Return a text, a line each."""
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _chosen(nbest: NBest, rows: IntArray) -> NBest:
+    """Return one hypothesis of each segment as a list of its own."""
+    return replace(
+        nbest,
+        texts=nbest.texts.take(rows),
+        offsets=np.arange(len(rows) + 1),
+        features=nbest.features[rows],
+        model_scores=nbest.model_scores[rows],
+        sparse=None,
+        lines=None,
+    )
+
+
+def read_test_lists(
+    problem: ListProblem, lists: Lists | None, threads: int, notice: Notice
+) -> TestLists | None:
+    """Read the lists of the test set, if there are any, and compute the metric if possible."""
+    if lists is None:
+        return None
+    metric = problem.metric
+    scorable = not metric.of_lists and (bool(lists.refs) or not metric.reads_references)
+    read = lists.prepared([metric] if scorable else [], problem.ready)
+    _check_same_features(problem.read.nbest, read.nbest)
+    if not scorable:
+        if lists.refs:
+            notice(f"{metric.name()} has no scores of the test lists: they are not scored")
+        return TestLists(read, None)
+    return TestLists(read, read.statistics(metric, threads=threads, notice=notice))
+
+
+def in_order_of_lists(
+    data: ListsData, lists: Mapping[str, PreparedLists]
+) -> dict[str, tuple[str, ...]]:
+    """Return texts whose lines begin with ids in the order of the lists, without the ids.
+
+    Parameters
+    ----------
+    lists
+        Those with ids: `""` -> the lists tuned on, `"test_"` -> those of the test set.
+
+    Returns
+    -------
+    dict
+        Key of `data` -> the text of each of its files.
+    """
+    found = {}
+    for kind, one in lists.items():
+        for key in (f"{kind}references", f"{kind}source", f"{kind}reference_links"):
+            given = getattr(data, key)
+            if given:
+                paths = given if isinstance(given, tuple) else (given,)
+                found[key] = tuple(
+                    as_lines(in_order(one.nbest, path, str(path))) for path in paths
+                )
+    return found
+
+
+def with_texts(data: ListsData, texts: Mapping[str, tuple[str, ...]], folder: Path) -> ListsData:
+    """Write texts into a folder, and name them in place of those that they were made from."""
+    folder.mkdir(exist_ok=True)
+    named: dict[str, Any] = {}
+    for key, several in texts.items():
+        paths = tuple(folder / f"{key}-{number}" for number in range(1, len(several) + 1))
+        for path, text in zip(paths, several, strict=True):
+            write_text(path, text)
+        named[key] = paths if isinstance(getattr(data, key), tuple) else paths[0]
+    return replace(data, **named)
+
+
+def _check_same_features(dev: NBest, test: NBest) -> None:
+    """Raise `InputError` where the lists of the test set have other dense features."""
+    ours, theirs = dict(dev.feature_names), dict(test.feature_names)
+    for lists, missing in (
+        ("the lists of the test set", sorted(ours.keys() - theirs)),
+        ("the lists tuned on", sorted(theirs.keys() - ours)),
+    ):
+        if missing:
+            raise InputError(
+                f"{lists} lack {', '.join(missing)}, which the others have; give both the same "
+                f"features (--feature NAME=FILE for the lists tuned on, --test-feature NAME=FILE "
+                f"for those of the test set)"
+            )
+
+
+def _searched(
+    nbest: NBest, stats: StatTable, metric: Metric, setup: Setup, step: Progress | None
+) -> tuple[Optimization, list[str]]:
+    """Search; return the result and the notices."""
+    lines: list[str] = []
+    found = optimize_stats(nbest, stats, metric, setup, notice=lines.append, progress=step)
+    return found, lines
+
+
+def _ignore(_: str) -> None:
+    """Drop a line."""

@@ -11,8 +11,7 @@ from portmert.metrics._base import Metric, Vocabulary
 from portmert.tuner.api.comparing import Compared, TestSet, compare
 from portmert.tuner.api.lists import Lists, ListsLike, as_lists
 from portmert.tuner.api.optimizing import SearchOptions, remind
-from portmert.tuner.api.replica_runs import as_lines
-from portmert.tuner.api.replicating import replicate
+from portmert.tuner.api.replicating import as_lines, replicate
 from portmert.tuner.api.texts import Notice, PathLike, Phases, Progress, log_notice, phase
 from portmert.tuner.components import registry
 from portmert.tuner.evaluation.documents import shown
