@@ -129,13 +129,12 @@ def annotate(
 
     if isinstance(annotator, str):
         annotator = registry.annotator(annotator, model=str(model))
-    cache = default_folder() if annotation_cache is None else annotation_cache
     with (
         opened(executor, threads=1, notice=notice) as team,
         closing(
             TextAnnotator(
                 annotator,
-                cache=cache,
+                cache=annotation_cache or default_folder(),
                 processes=processes or available_processors(),
                 notice=notice,
                 progress=shown,

@@ -110,14 +110,10 @@ def crossval(
         choices, splits or seeds, searches only what is missing.
     timing
         Whether to measure times, the only numbers that differ from call to call.
-    notice
-        Called with one line for each thing worth knowing. Default: the log `portmert`.
-    progress
-        Called with a phase, how much is done, and of how much: `"annotating"` sentences,
-        `"searching"` with each optimizer on each half.
-    **search
-        `weights` (the start, which is also judged untuned; a length penalty that belongs to them
-        stays), `constraints`, `seed`, `threads` and `executor`, see `SearchOptions`.
+    notice, progress, **search
+        As of `optimize`; the phases are `"annotating"` and `"searching"`, the options `weights`
+        (the start, which is also judged untuned, with its length penalty), `constraints`, `seed`,
+        `threads` and `executor`.
 
     Raises
     ------
@@ -135,10 +131,8 @@ def crossval(
     ... ]
     >>> lists = portmert.Lists.from_records(records, refs=[["a b c d"] * 8])
     >>> found = portmert.crossval(lists, "bleu", splits=2, timing=False)
-    >>> for choice in found.document["choices"]:
-    ...     print(choice["name"], round(choice["judged"]["bleu"]["unseen"], 4))
-    bagged 1.0
-    untuned 0.0
+    >>> [round(one["judged"]["bleu"]["unseen"], 4) for one in found.document["choices"]]
+    [1.0, 0.0]
     """
     notice, given = once(notice), as_lists(lists, notice)
     metrics = {_label(one): registry.metric(one) for one in _several(metric)}
@@ -146,12 +140,8 @@ def crossval(
     labels = list(metrics) or [Mean.name()] * (given.counts is not None)
     if not labels or not optimizers or min(splits, seeds, 1 if size is None else size) < 1:
         raise ValueError("give a metric and an optimizer; splits, seeds and size are above 0")
-    choices = choices_of(
-        labels,
-        optimizers,
-        [(one,) if isinstance(one, str) else tuple(one) for one in without],
-        [prior] if isinstance(prior, int | float) else list(prior),
-    )
+    left_out = [(one,) if isinstance(one, str) else tuple(one) for one in without]
+    choices = choices_of(labels, optimizers, left_out, _several(prior))
     with list_problem(
         given,
         next(iter(metrics.values()), None),
@@ -173,19 +163,17 @@ def crossval(
             seed=setup.seed,
             timing=timing,
         )
-        measured = measure(
-            plan,
-            choices,
-            team=team,
-            folder=None if out_dir is None else Path(out_dir),
-            notice=notice,
-            progress=phase(progress, "searching"),
-        )
-    document = document_of(plan, measured)
+        shown, folder = phase(progress, "searching"), None if out_dir is None else Path(out_dir)
+        measured = measure(plan, choices, team=team, folder=folder, notice=notice, progress=shown)
+    return _written(document_of(plan, measured), folder)
+
+
+def _written(document: dict[str, Any], folder: Path | None) -> CrossValidation:
+    """Add the headlines, and write the document into the folder, if there is one."""
     document["headlines"] = headlines(document)
-    if out_dir is not None:
-        text_of = to_json(document, ensure_ascii=False) + "\n"
-        write_text(Path(out_dir, "result.json"), text_of)
+    if folder is not None:
+        text = to_json(document, ensure_ascii=False) + "\n"
+        write_text(folder / "result.json", text)
     return CrossValidation(tuple(document["headlines"]), document)
 
 

@@ -55,8 +55,7 @@ def replicate(
 ) -> Replicas:
     """Optimize several times with different seeds, average the weights, and score a test set.
 
-    A later call with the same arguments goes on where this one was interrupted. `compare` takes
-    the folder like that of a run of `tune`.
+    The same call goes on after an interruption. `compare` takes the folder.
 
     Parameters
     ----------
@@ -79,11 +78,7 @@ def replicate(
         Also write other choices from the test lists: the first hypothesis of each list, the best
         by each dense feature alone (by the most or the least of it, whichever scores better on the
         lists tuned on), and hypotheses that score high by the metric itself (the oracle).
-    notice
-        Called with one line for each thing worth knowing. Default: the log `portmert`.
-    progress
-        Called with a phase, how much is done, and of how much, as of `optimize`.
-    **search
+    notice, progress, **search
         As of `optimize`; a length penalty must be one number. On a cluster each search takes one
         processor.
 

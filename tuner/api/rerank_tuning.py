@@ -112,16 +112,15 @@ def rerank_tune(
     """Tune with several seeds, rerank a test set by the averaged weights, and compare.
 
     With references of the test set the tuned outputs are compared with the first hypothesis of
-    each list, with the best by each feature alone, and with the oracle. A later call with the same
-    arguments goes on where this one was interrupted.
+    each list, the best by each feature alone, and the oracle. The same call goes on after an
+    interruption.
 
     Parameters
     ----------
     lists
         The lists to tune on with their references, as of `replicate`.
     metric
-        The metric to tune on and, with `also`, to compare by. If it reads the scores of the lists
-        from a file (`scores:FILE`) only `also` compares.
+        The metric to tune on and, with `also`, to compare by; `scores:FILE` does not compare.
     test
         The lists to rerank, with or without references, as of `replicate`.
     out_dir
@@ -172,9 +171,8 @@ def rerank_tune(
             (folder / name).unlink(missing_ok=True)
         notice("no reference of the test set (--test-ref): its outputs are not compared")
         return RerankTuned(found, lines, None)
-    threads = search.get("threads", 0)
-    annotating = phase(progress, "annotating")
-    compared = _compared(folder, found.baselines, judges, given, threads, notice, annotating)
+    shown, threads = phase(progress, "annotating"), search.get("threads", 0)
+    compared = _compared(folder, found.baselines, judges, given, threads, notice, shown)
     write_text(folder / PAGE, compared.as_html())
     write_text(folder / DOCUMENT, to_json(compared.as_json(), indent=1) + "\n")
     return RerankTuned(found, lines, compared)

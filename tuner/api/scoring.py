@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypedDict, Unpack, overload
 
-from portmert.metrics._base import Metric, Vocabulary
+from portmert.metrics._base import Metric, Texts, Vocabulary
 from portmert.tuner.annotation.annotators._base import Annotator
 from portmert.tuner.api.texts import (
     ById,
@@ -22,6 +22,7 @@ from portmert.tuner.api.texts import (
 from portmert.tuner.components import registry
 from portmert.tuner.ground.errors import InputError
 from portmert.tuner.texts import corpus, scoring, statistics
+from portmert.tuner.texts.corpus import References
 from portmert.tuner.texts.prepare import read_output
 from portmert.tuner.texts.scoring import Score
 from portmert.tuner.texts.text_pipeline import TextPipeline
@@ -100,15 +101,13 @@ def score(
         keeps its answers.
     threads
         The number of threads never changes a score.
-    notice
-        Called with one line for each oddity of the texts. Default: the log `portmert`.
-    progress
-        Called with how many sentences are annotated, and of how many.
+    notice, progress
+        Called with one line for each oddity of the texts (default: the log `portmert`), and with
+        how many sentences are annotated, of how many.
 
     Returns
     -------
-    Score or list of Score
-        A list where a list of metrics was given.
+    Score, or a list of them for a list of metrics
 
     Raises
     ------
@@ -123,9 +122,6 @@ def score(
     0.7165
     >>> found
     Score(score=0.7165313105737893, signature='bleu:max_order=2,...|refs:1|case:mixed|...')
-    >>> both = portmert.score(["The cat"], [["the cat"]], metric=["ter", "chrf"], text="lowercase")
-    >>> [one.score for one in both]
-    [0.0, 1.0]
     """
     if ids:
         by_id = ById.of(refs)
@@ -136,24 +132,34 @@ def score(
     several = [metric] if isinstance(metric, str | Metric) else metric
     metrics = [registry.metric(one) for one in several]
     _check_links_given(metrics, source, hyp_links, ref_links)
-    references = text_files(refs, "references")
     with preparing(annotator, annotation_cache, notice=notice, progress=progress) as prepare:
         ready = prepare(metrics, pipeline_of(text, text_model), None)
-        read = corpus.read_references(
-            references,
-            vocabulary=Vocabulary(),
-            source=None if source is None else text_file(source, "the source"),
-            links=text_files(ref_links, "links of references"),
-        )
-        links = None if hyp_links is None else text_file(hyp_links, "links of the hypotheses")
-        texts = read_output(
-            text_file(hyp, "the hypotheses"), read, beside=references[0], links=links
-        )
+        texts, read = _read(hyp, refs, source, hyp_links, ref_links)
         batch = ready.batch(texts, ready.references(read))
         for line in dict.fromkeys(n for one in metrics for n in statistics.notices(one, batch)):
             notice(line)
         scores = scoring.score_texts(metrics, batch, ready, threads=threads)
     return scores[0] if isinstance(metric, str | Metric) else scores
+
+
+def _read(
+    hyp: TextLike,
+    refs: Sequence[TextLike] | PathLike,
+    source: TextLike | None,
+    hyp_links: TextLike | None,
+    ref_links: Sequence[TextLike] | PathLike,
+) -> tuple[Texts, References]:
+    """Read hypotheses and references."""
+    files = text_files(refs, "references")
+    references = corpus.read_references(
+        files,
+        vocabulary=Vocabulary(),
+        source=None if source is None else text_file(source, "the source"),
+        links=text_files(ref_links, "links of references"),
+    )
+    links = None if hyp_links is None else text_file(hyp_links, "links of the hypotheses")
+    hypotheses = text_file(hyp, "the hypotheses")
+    return read_output(hypotheses, references, beside=files[0], links=links), references
 
 
 def _check_links_given(
