@@ -107,7 +107,7 @@ class Comet(MeanOfScores):
         if not found.startswith(self.of):
             raise ConfigError(
                 f"metric comet: {self.checkpoint}: of={self.of} is asked for, found {found[:8]}: "
-                f"another model now lies there"
+                f"the model has changed"
             )
 
     @classmethod

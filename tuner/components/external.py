@@ -109,7 +109,7 @@ class Scores(MeanOfScores):
 
     files: str
 
-    source: ClassVar[str] = "whatever made the numbers"
+    source: ClassVar[str] = "the program that made the scores"
     reads_references: ClassVar[bool] = False
     of_lists: ClassVar[bool] = True
 
@@ -413,7 +413,7 @@ class _Process:
             selector.register(stdout, selectors.EVENT_READ)
             if selector.select(0) and (early := os.read(stdout, CHUNK)):
                 shown = early.decode(errors="replace").strip()[:60]
-                raise self.error(f"wrote '{shown}', which nobody asked for")
+                raise self.error(f"wrote '{shown}', before it was asked")
             writer.start()
             while lines < expected:
                 if not selector.select(self.timeout_seconds):
@@ -452,7 +452,7 @@ class _Process:
 def _write(stdin: IO[bytes], data: bytes) -> None:
     """Write all of the data; if the program has ended, the end of its output tells more."""
     rest = memoryview(data)
-    with contextlib.suppress(BrokenPipeError):
+    with contextlib.suppress(OSError, ValueError):  # ended, or closed by another thread
         while rest:
             rest = rest[stdin.write(rest) :]
 

@@ -290,11 +290,11 @@ class Formula(Metric):
             with np.errstate(over="ignore", invalid="ignore"):
                 change = float((self.value(high) - self.value(low)).sum())
             if not math.isfinite(change):
-                raise ValueError("its numbers multiply beyond all bounds")
+                raise ValueError("its value grows beyond all bounds")
             change = 0.0 if abs(change) < 1e-12 else change
             slopes[self.labels[i]] = metric.oriented(change)
         if not any(slopes.values()):
-            raise ValueError(f"it stays the same whatever {' and '.join(slopes)} say")
+            raise ValueError(f"its value does not depend on {' and '.join(slopes)}")
         outside = {
             label for label, one in zip(self.labels, self.metrics, strict=True) if one.of_lists
         }

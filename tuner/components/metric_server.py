@@ -1,4 +1,4 @@
-"""Answers with one of our metrics to METEOR's text protocol, described in `external`."""
+"""A server of one of our metrics, in METEOR's text protocol (see `external`)."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from portmert.tuner.texts.statistics import compute_stats
 _BARS = re.compile(r"(?:^|(?<=[ \t]))\|\|\|(?=[ \t]|$)")
 _EVAL = re.compile(r"EVAL\s*\|\|\|(.*)", re.DOTALL)
 _SCORE = re.compile(r"SCORE\s+\|\|\|(?=[ \t]|$)(.*)", re.DOTALL)
-_LINK = r"\d{1,9}+-\d{1,9}+(?![\d-])\s*"  # ends where it must: digits are parted in one way
+_LINK = r"\d{1,9}+-\d{1,9}+(?![\d-])\s*"  # possessive: digits can be split in one way only
 _LINKS = re.compile(rf"links:\s+(\d{{1,9}}+)\s*+((?:;\s*+(?:{_LINK})*+)+)", re.ASCII)
 MOST_IN_A_LINE = 1 << 24
-"""Bytes of a request beyond which nobody waits for its end."""
+"""Bytes of a request beyond which it is refused."""
 
 Linked = tuple[int, list[list[tuple[int, int]]]]
 
 
 class MetricServer:
-    """Answers lines; keeps nothing between them but the words it has seen.
+    """Answers lines; between them it keeps only the words it has seen.
 
     Parameters
     ----------
@@ -41,12 +41,12 @@ class MetricServer:
         self._lines = 0
 
     def answers(self, lines: Sequence[bytes]) -> Iterator[str]:
-        """Yield the answer of each line; lines of one kind in a row are computed together.
+        """Yield the answer to each line; successive lines of one kind are computed together.
 
         Raises
         ------
         InputError
-            A line is none of the protocol's, or lacks links that the metric needs.
+            A line is not of the protocol, or lacks links that the metric needs.
         """
         texts = []
         for line in lines:
@@ -122,7 +122,7 @@ class MetricServer:
         return Texts(texts.vocabulary, texts.tokens, Ragged.from_links(rows))
 
     def _checked(self, number: int, fields: Sequence[str], found: Linked | None) -> Linked:
-        """Return the links of a line, in range and as many as there are texts."""
+        """Return the links of a line, after a check of their number and range."""
         name = self.metric.name()
         if found is None:
             raise InputError(
@@ -150,7 +150,7 @@ class MetricServer:
 
 
 def _read_links(field: str) -> Linked | None:
-    """Return source tokens and links of a `links:` field; None if it is none."""
+    """Return source tokens and links of a `links:` field; None if it is another field."""
     match = _LINKS.fullmatch(field)
     if match is None:
         return None

@@ -73,7 +73,9 @@ def build(family: str, name: str, options: Mapping[str, Any], *, where: str = ""
     for key in options:
         value = getattr(built, key)
         if isinstance(value, int | float) and not abs(value) <= MOST:
-            raise ConfigError(f"{prefix}{family} {name}: {key} is {value}, at most {MOST} can be")
+            raise ConfigError(
+                f"{prefix}{family} {name}: {key} is {value}, expected at most {MOST}"
+            )
     return built
 
 

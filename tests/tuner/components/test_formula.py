@@ -124,7 +124,7 @@ def test_an_error_shows_the_place(text, said, column):
     [
         ("1 + 2", "no metric in it"),
         ("port + ter", "it rises where port gets better and falls where ter does"),
-        ("bleu * 2 - bleu - bleu", "it stays the same whatever bleu say"),
+        ("bleu * 2 - bleu - bleu", "its value does not depend on bleu"),
     ],
 )
 def test_a_formula_at_odds_with_itself_is_refused(text, said):

@@ -169,8 +169,8 @@ class _Tree:
         columns = text.split("\t")
         if len(columns) != len(COLUMNS):
             raise ValueError(
-                f"{counted(len(columns), 'column')}, expected {len(COLUMNS)}, parted by tabs; is "
-                f"the file cut off, or no CoNLL-U?"
+                f"{counted(len(columns), 'column')}, expected {len(COLUMNS)}, separated by tabs; "
+                f"is the file cut off, or no CoNLL-U?"
             )
         expected = len(self._words) + 1
         if no_word := _NO_WORD.fullmatch(columns[0]):  # a multiword token or an empty node

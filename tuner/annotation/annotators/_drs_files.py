@@ -196,7 +196,7 @@ class _XmlSentence:
     def _read_tokens(self) -> None:
         for token in self._element.all("tagtoken"):
             tags = {tag.values.get("type", ""): tag.text.strip() for tag in token.all("tag")}
-            if tags.get("to") == "-1":  # it stands for nothing in the text
+            if tags.get("to") == "-1":  # it has no place in the text
                 continue
             self._spans += _span(tags)
             self._add(token, tags.get("tok") or tags.get("word", ""), tags.get("pos", ""))
@@ -321,7 +321,7 @@ def _clause_sentence(rows: list[tuple[int, str]]) -> Analysed:
         for word, *places in _TOKEN.findall(line, len(text)):
             begin, end = map(whole_number, places)
             if begin is None or end is None:
-                raise Fault(number, f"'{word}' stands beyond all texts")
+                raise Fault(number, f"'{word}' has a place beyond all texts")
             if begin < end:  # a token that stands for nothing in the text has no length
                 words[begin, end] = word
                 spans.append((begin, end))

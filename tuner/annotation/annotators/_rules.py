@@ -87,7 +87,7 @@ SILENT = frozenset((
 
 
 MOST_LEVELS = 60
-"""No representation is built for a parse with more levels: the parser has gone wild."""
+"""No representation is built for a parse with more levels: it is certainly wrong."""
 
 
 @dataclass(frozen=True)

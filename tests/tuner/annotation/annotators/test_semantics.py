@@ -197,7 +197,7 @@ CLAUSE_FAULTS = [
     ("b1 NEGATION x1 % not [0...3]\n", "file:1: NEGATION of 'x1', expected a box, as b2"),
     ("b1 CONTRAST x1 % but [0...3]\n", "file:1: CONTRAST of 'x1', expected a box, as b2"),
     ("b1 PRESUPPOSITION x1 % a [0...1]\n", "file:1: PRESUPPOSITION of 'x1', expected a box"),
-    (f"b1 REF x1 % a [0...{'9' * 5000}]\n", "file:1: 'a' stands beyond all texts"),
+    (f"b1 REF x1 % a [0...{'9' * 5000}]\n", "file:1: 'a' has a place beyond all texts"),
     (
         "b1 NEGATION b2 % a [0...1]\nb2 NEGATION b1 % b [2...3]\n",
         "file:1: box b1, b2: boxes that are in one another (a cycle)",
