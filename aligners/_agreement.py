@@ -1,4 +1,4 @@
-"""Compares links with links made by hand: precision, recall, alignment error rate."""
+"""Agreement with links made by hand: precision, recall, alignment error rate."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ GOLD = re.compile(r"([0-9]{1,9})([-?p])([0-9]{1,9})")
 
 @dataclass(frozen=True)
 class Gold:
-    """Holds the links of one pair made by hand; every sure link is possible too."""
+    """The links of one pair made by hand; every sure link is possible too."""
 
     sure: frozenset[tuple[int, int]]
     possible: frozenset[tuple[int, int]]

@@ -1,4 +1,4 @@
-"""Defines what an aligner is, and reads and writes Pharaoh lines (`0-0 1-2`)."""
+"""The base class of aligners, and Pharaoh lines (`0-0 1-2`)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Links = list[tuple[int, int]]
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
 class Aligner(ABC):
-    """Aligns the words of sentence pairs; its fields are the keys of the [aligner] table.
+    """Links the words of sentence pairs; its fields are the keys of the [aligner] table.
 
     A subclass is a frozen pydantic dataclass in a file of the aligner's name.
     """
@@ -31,8 +31,8 @@ class Aligner(ABC):
     def align(self, *, source: Sequence[str], target: Sequence[str], workdir: Path) -> list[Links]:
         """Align line n of `source` with line n of `target` (tokens separated by spaces).
 
-        What it keeps (models, logs) lies in `workdir`; called again with the same `workdir` it
-        uses the model it trained there. A pair with an empty side has no links.
+        Models and logs are kept in `workdir`. A later call with the same `workdir` uses the model
+        that is there. A pair with an empty side has no links.
 
         Raises
         ------

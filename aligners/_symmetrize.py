@@ -1,4 +1,4 @@
-"""Makes one alignment out of two, by the heuristics of Moses' symal, point for point."""
+"""One alignment out of two, by the heuristics of Moses' symal, point for point."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def symmetrize(
 
 
 class _Linked:
-    """Says which words have a link."""
+    """The words that have a link."""
 
     def __init__(self, points: Iterable[tuple[int, int]]) -> None:
         self.targets = {target for target, _ in points}
@@ -127,5 +127,5 @@ def _finish(
     """Add what links a word without a link, or (`both`) two words without one."""
     for point in sorted(rest):
         if linked.count(point) < (1 if both else 2):
-            points.append(point)  # of no importance from here on: where it stands
+            points.append(point)  # the order no longer matters
             linked.add(point)

@@ -131,7 +131,7 @@ def max_length(kind: Kind) -> int:
 
 
 class SymmetrizedModels:
-    """Aligns by two trained directions."""
+    """Two trained directions that align together."""
 
     def __init__(self, folder: Path, kind: Kind, symmetrization: Symmetrization) -> None:
         self.kind = kind

@@ -1,4 +1,4 @@
-"""Reads word alignments made elsewhere from a file."""
+"""Word alignments made elsewhere, from a file."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ USAGE = """Usage: portmert mert-moses SRC REF DECODER INI [options]
 
 
 class _Raw(click.Command):
-    """Leaves a command's words alone: they are of another program's syntax."""
+    """A command whose words are not parsed, as they follow another program's syntax."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Keep all words."""

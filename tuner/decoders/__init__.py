@@ -1,1 +1,1 @@
-"""Runs decoders, one in each public module."""
+"""Decoders, one in each public module."""

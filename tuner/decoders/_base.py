@@ -1,4 +1,4 @@
-"""Defines what a decoder is: a component that turns weights into n-best lists."""
+"""The base class of decoders, which turn weights into n-best lists."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
 class Decoder(ABC):
-    """Turns weights into n-best lists; its fields are the keys of the [decoder] table.
+    """A decoder turns weights into n-best lists; its fields are the keys of the [decoder] table.
 
     A subclass is a frozen pydantic dataclass in a file of the decoder's name.
 
     Attributes
     ----------
     inputs : tuple of str
-        The fields whose files must be there before a run begins: what a run holds is told by
-        what they hold, so that one begun without them could not go on with them.
+        The fields whose files must be there before a run begins. Their content identifies the run:
+        a run that began without them could not go on with them.
     reads_whole : bool
-        Whether it decodes nothing but the whole text that it is made for.
+        Whether it can only decode the whole text that it is made for.
     """
 
     inputs: ClassVar[tuple[str, ...]] = ()
@@ -63,8 +63,8 @@ class Decoder(ABC):
 
         `out` appears whole or not at all. Segments are numbered from 0, each has at least one
         hypothesis, the decoder's own best one first. Logs and scratch files lie in `workdir`.
-        The same weights give the same bytes, also at the workers of a `team`: one of a cluster
-        is there for a decoder that can share its work, any other changes nothing.
+        The same weights give the same bytes, also at the workers of a `team`. A decoder that can
+        share its work uses a team on a cluster; any other team changes nothing.
         """
 
     @abstractmethod

@@ -29,14 +29,14 @@ Prints = tuple[tuple[Path, str], ...]
 
 
 class Shard(NamedTuple):
-    """Holds what is decoded at once.
+    """Lines that are decoded together.
 
     Parameters
     ----------
     number, of
         Which one it is, counted from 1, of how many.
     lines
-        Segments, counted from 0, and what to decode.
+        Segments, counted from 0, and the text of each.
     """
 
     number: int
@@ -49,7 +49,7 @@ class Shard(NamedTuple):
 
 
 class Work(ABC):
-    """Does what a decoder does for some weights; plain data, as it may be sent elsewhere."""
+    """The work of a decoder for some weights, as plain data that can be sent elsewhere."""
 
     source: str
     """The file that the lines are of, for messages."""
@@ -66,12 +66,12 @@ class Work(ABC):
         Parameters
         ----------
         scratch
-            For what nobody needs when the shard is done.
+            For files that nobody needs when the shard is done.
         logs
-            For what says why the decoder failed; on this machine the same folder as `scratch`.
+            For logs that tell why the decoder failed; on this machine the same as `scratch`.
         step
-            To be called as step(lines done, of how many), also while nothing happens; it may
-            raise what ends the work.
+            Call it as step(lines done, of how many), also while nothing happens. What it raises
+            ends the work.
 
         Raises
         ------
@@ -80,7 +80,7 @@ class Work(ABC):
         """
 
     def end(self) -> None:  # noqa: B027  most keep nothing
-        """End what has been kept in this process from shard to shard."""
+        """End the processes that were kept from shard to shard."""
 
 
 @contextmanager
@@ -94,12 +94,12 @@ def decoded(
     journal: Path,
     progress: Progress,
 ) -> Iterator[Journal]:
-    """Give the answers to all lines; what a kill interrupted goes on behind those found.
+    """Give the answers to all lines; after a kill, only missing lines are decoded.
 
     Parameters
     ----------
     shards
-        From how many lines there are to decode, to how many shards they are cut into.
+        Returns, for a number of lines to decode, the number of shards.
     models
         Files and folders that a worker elsewhere must have too.
     journal
@@ -156,7 +156,7 @@ def _answers(
 
 
 class _Done:
-    """Counts lines that are decoded in several threads at once."""
+    """The number of lines decoded so far, by several threads at once."""
 
     def __init__(self, progress: Progress, done: int, total: int) -> None:
         self._progress = progress
@@ -183,15 +183,15 @@ class _Done:
 
 
 class Journal:
-    """Keeps a file of answers, each with the number of its segment; a context manager.
+    """A file of answers, each with the number of its segment; a context manager.
 
-    Answers of the same work are found again when the file is opened anew; those of other work are
-    thrown away, and so is a line that a kill left incomplete. Answers are packed, see `packed`.
+    Answers of the same work are found again when the file is opened anew. Answers of other work
+    are thrown away, and so is a line that a kill left incomplete. Answers are `packed`.
 
     Parameters
     ----------
     path
-        Where it lies.
+        Of the file.
     depends
         All that the answers depend on.
 
@@ -245,7 +245,7 @@ class Journal:
             yield zlib.decompress(self.found[segment])
 
     def remove(self) -> None:
-        """Delete the file: its answers stand elsewhere now."""
+        """Delete the file, as its answers have been written elsewhere."""
         self._path.unlink(missing_ok=True)
 
     def __exit__(

@@ -1,4 +1,4 @@
-"""Decodes in a process of its own: python -m portmert.tuner.decoders._thot_worker.
+"""Decode in a process of its own: python -m portmert.tuner.decoders._thot_worker.
 
 Reads JSON lines: first what to load, then one `[segment, [token, ...], size, [weight, ...]]` for
 each sentence; answers each with one JSON string, the lines of its n-best list. Other weights than
@@ -37,11 +37,11 @@ MIN_SIZE = 20
 """thot is asked for at least so many, so that the first hypothesis does not depend on the size."""
 
 BARS = "&#124;&#124;&#124;"
-"""What stands for `|||` in an n-best list, as in Moses."""
+"""The text that stands for `|||` in an n-best list, as in Moses."""
 
 
 class Translator:
-    """Translates one sentence at a time with a loaded model."""
+    """A loaded model that translates one sentence at a time."""
 
     def __init__(self, task: dict[str, Any]) -> None:
         import thot.translation  # noqa: PLC0415  loads a large library

@@ -68,8 +68,8 @@ class Moses(Decoder):
     jobs : int
         Processes that each decode a part of the source. Changes no list, as `threads`.
     command : str
-        What starts the decoder, before its own command line: `nice -n 10`, `srun -c 8`,
-        `ssh host`. Launchers that hand one string to a shell get it at `{command}`:
+        A launcher that stands before the decoder's own command line: `nice -n 10`,
+        `srun -c 8`, `ssh host`. Launchers that hand one string to a shell get it at `{command}`:
         `qrsh -cwd {command}`. The files must be reachable under the same paths there.
     timeout_seconds : float
         A decoder that writes nothing, neither translations nor lists nor messages, for so long is

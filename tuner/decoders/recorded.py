@@ -1,4 +1,4 @@
-"""Searches saved n-best lists in place of a decoder's search space."""
+"""Saved n-best lists in place of a decoder."""
 
 from __future__ import annotations
 

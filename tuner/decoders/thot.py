@@ -29,13 +29,13 @@ from portmert.tuner.ground.programs import PATIENCE_SECONDS, described
 from portmert.tuner.weights.feature_weights import FeatureNames, FeatureWeights, read_weights
 
 FORMAT = 1
-"""Of the trained models; a change makes older ones refused instead of misread."""
+"""Of the trained models. After a change, older models are refused instead of misread."""
 
 MAX_TOKENS = 200
 """The longest line thot translates; of a longer one it returns nothing."""
 
 HEURISTIC = 6
-"""What uncovered words will cost, as estimated in the search: translation and distortion."""
+"""The estimate, in the search, of the costs of uncovered words: translation and distortion."""
 
 MOST_OF_A_SHARD, SHARDS_OF_A_WORKER = 32, 8
 """Lines that a worker of a cluster gets at once; few, so that all workers end together."""

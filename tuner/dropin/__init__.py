@@ -1,1 +1,1 @@
-"""Runs Moses' tuning programs, as its script mert-moses.pl calls them, on our metrics."""
+"""Moses' tuning programs, as its script mert-moses.pl calls them, on our metrics."""

@@ -1,4 +1,4 @@
-"""Reads and writes what the steps of mert-moses.pl leave in their folder."""
+"""The files that the steps of mert-moses.pl leave in their folder."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from portmert.metrics._base import FloatArray
 from portmert.tuner.decoders._moses_command import ShownFeatures
 from portmert.tuner.dropin._program import number
 from portmert.tuner.dropin._scorer import Scorer
-from portmert.tuner.dropin._search import column_names
 from portmert.tuner.dropin.kbmira import weights_text
-from portmert.tuner.dropin.mert import best_point, read_starts
+from portmert.tuner.dropin.mert import best_point, column_names, read_starts
 from portmert.tuner.ground.errors import StateError, counted
 from portmert.tuner.ground.files import read_lines, write_text
 from portmert.tuner.ground.numbers import parse_number
@@ -36,7 +35,7 @@ _DENSE = re.compile(r"F(\d+) (\S+)")
 
 @dataclass(frozen=True)
 class StepFolder:
-    """Reads and writes the folder of one run of mert-moses.pl.
+    """The folder of one run of mert-moses.pl.
 
     Parameters
     ----------
@@ -44,7 +43,7 @@ class StepFolder:
     names : FeatureNames
         Of the decoder's dense features.
     scorer : Scorer
-        What is tuned on.
+        Of the tuning.
     """
 
     path: Path
@@ -76,7 +75,7 @@ class StepFolder:
         """Return the weights that the decoding of a step had."""
         path = self.path / f"run{step}.dense"
         dense = read_weights(path)
-        dense.vector(self.names, origin=str(path))  # it has them all
+        dense.vector(self.names, origin=str(path))  # checks that it names all of them
         return FeatureWeights({**dense.values, **self._sparse_of(step)})
 
     def _sparse_of(self, step: int) -> dict[str, tuple[float, ...]]:
@@ -117,7 +116,7 @@ class StepFolder:
         return read_starts([self.path / f"run{step}.init.opt"], width).points[0]
 
     def write_features_list(self, shown: ShownFeatures) -> None:
-        """Write what -show-weights said, for scripts that look into it."""
+        """Write the output of -show-weights, for scripts that read it."""
         lines = []
         for name, size in shown.names:
             values = iter(f"{value:.6f}" for value in shown.weights.values[name])
@@ -130,7 +129,7 @@ class StepFolder:
     def write_search(
         self, step: int, found: FeatureWeights, score: float, notes: list[str]
     ) -> None:
-        """Leave what Moses' mert, pro or kbmira would have left."""
+        """Write the files that Moses' mert, pro or kbmira would have left."""
         point = self.vector(found)
         lines = [*notes, best_point(point, score), f"Best BLEU = {score:.6f}"]
         weights = "".join(f"{number(value)} " for value in point) + "\n"

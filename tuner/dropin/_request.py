@@ -1,4 +1,4 @@
-"""Reads what mert-moses.pl's command line asks for, and says what of it cannot be had."""
+"""The command line of mert-moses.pl: what it asks for, and which options cannot be honoured."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ import click
 from portmert.tuner.components import registry
 from portmert.tuner.decoders.moses import PATIENCE_SECONDS
 from portmert.tuner.dropin import extractor, kbmira, mert, pro
-from portmert.tuner.dropin._perl_options import PerlOption
-from portmert.tuner.dropin._perl_options import parse as parse_perl
 from portmert.tuner.dropin._program import (
-    Option,
+    Flag,
+    PerlOption,
     UsageError,
     comma_list,
     integer,
     last,
     parse,
+    parse_perl,
     settings,
 )
 from portmert.tuner.dropin._scorer import Scorer, read_scorer
-from portmert.tuner.dropin._search import optimizer_of_type
+from portmert.tuner.dropin.mert import optimizer_of_type
 from portmert.tuner.executors.opening import Workplace
 from portmert.tuner.ground.errors import ConfigError, InputError, counted
 from portmert.tuner.ground.numbers import parse_number
@@ -79,7 +79,7 @@ IGNORED = {
     "number-of-random-directions": "the search draws random directions by itself",
 }
 STARTS_OF_MERT = ("historic-bests", "pro-starting-point", "range")
-"""Options on where the search begins: who gives one wants the search that has such starts."""
+"""Options on where the search begins. With one of them the default is a search with starts."""
 FILTER = "filter-model-given-input.pl"
 HONOURED = {
     "mert": {"type", "set", "positive", "optimize", "rseed", "threads", "sctype", "scconfig"},
@@ -87,15 +87,15 @@ HONOURED = {
     "pro": {"set", "random-seed"},
     "kbmira": {"set", "random-seed", "type", *kbmira.NAMES},
 }
-"""Program -> those of its options that mean something here."""
+"""Program -> the options of it that are honoured here."""
 REFERENCE_LENGTHS = ("closest", "average", "shortest")
 SCTYPE = re.compile(r"--sctype(?:\s+|=)(\S+)")
 SCCONFIG = re.compile(r"--scconfig(?:\s+|=)(\S+)")
 
 
 @dataclass(frozen=True)
-class Request:
-    """Holds what is asked for; every file exists.
+class MertRequest:
+    """What a command line of mert-moses asks for; every file exists.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ class Request:
     active
         Columns that are tuned, `TM0_1`; empty: all.
     seed
-        0: random numbers follow from the step alone, as in mert-moses.pl.
+        With 0, random numbers depend on the step alone, as in mert-moses.pl.
     replicas
         How many tunings there are, each with a seed of its own, from one first decoding.
     aggregate
@@ -157,7 +157,7 @@ class Request:
         return "links" in self.scorer.metric.needs
 
 
-def read_request(arguments: Sequence[str], notice: Callable[[str], None]) -> Request | None:
+def read_request(arguments: Sequence[str], notice: Callable[[str], None]) -> MertRequest | None:
     """Return what a command line asks for; None for help.
 
     Raises
@@ -190,7 +190,7 @@ def read_request(arguments: Sequence[str], notice: Callable[[str], None]) -> Req
     return _request(given, notice)
 
 
-def _request(given: Mapping[str, list[str]], notice: Callable[[str], None]) -> Request:
+def _request(given: Mapping[str, list[str]], notice: Callable[[str], None]) -> MertRequest:
     def text(name: str, default: str = "") -> str:
         return given.get(name, [default])[-1]
 
@@ -199,7 +199,7 @@ def _request(given: Mapping[str, list[str]], notice: Callable[[str], None]) -> R
 
     more = _more_arguments(text, notice)
     filter_command, filter_input = _filter(given, text)
-    return Request(
+    return MertRequest(
         source=_file(text("input")),
         references=_references(text("refs")),
         program=_program(text("decoder")),
@@ -237,9 +237,9 @@ def _request(given: Mapping[str, list[str]], notice: Callable[[str], None]) -> R
 def _more_arguments(
     text: Callable[..., str], notice: Callable[[str], None]
 ) -> dict[str, dict[str, list[str]]]:
-    """Return what is meant for Moses' programs, by program, without scorers."""
+    """Return the options given for each of Moses' programs, without those of the scorer."""
     shared = SCCONFIG.sub("", SCTYPE.sub("", text("mertargs")))
-    kinds: dict[str, tuple[str, Sequence[Option]]] = {
+    kinds: dict[str, tuple[str, Sequence[Flag]]] = {
         "mert": (f"{shared} {text('mertmertargs')}", mert.OPTIONS),
         "extractor": (text("extractorargs"), extractor.OPTIONS),
         "pro": (text("proargs"), pro.OPTIONS),
@@ -306,7 +306,7 @@ def _timeout(text: str) -> float:
 def _scorer(
     text: Callable[..., str], given: Mapping[str, list[str]], arguments: dict[str, list[str]]
 ) -> Scorer:
-    """Return the scorer, from where mert-moses.pl takes it or from options of our own."""
+    """Return the scorer, from the options of mert-moses.pl or from our own."""
     shared = text("mertargs") or text("batch-mira-args")
     found = {}
     for name, pattern in (("sctype", SCTYPE), ("scconfig", SCCONFIG)):

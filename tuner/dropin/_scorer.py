@@ -1,4 +1,4 @@
-"""Turns `--sctype PORT --scconfig alpha:0.5,source:dev.ja` into a metric and texts for it."""
+"""Scorers: the metric of `--sctype PORT --scconfig alpha:0.5,source:dev.ja`, and its texts."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ MOST_FILTERED = 1 << 20
 
 @dataclass(frozen=True)
 class Scorer:
-    """Holds a metric and how texts are prepared for it.
+    """A metric, and how texts are prepared for it.
 
     Parameters
     ----------
     metric : Metric
     name : str
-        What scores.dat calls it: --sctype in capitals.
+        Its name in scores.dat: --sctype in capitals.
     lowercase : bool
         Moses' `case:false`.
     source : Path or None
@@ -57,11 +57,12 @@ class Scorer:
     factors : tuple of int
         Which of a token's factors `a|b|c` are scored; empty: all there is.
     annotator : str
-        What tags or parses texts, as `portmert score --annotator` takes it; or empty.
+        The annotator that tags or parses texts, written as for `portmert score --annotator`;
+        empty: none.
     filter : str
-        Command that every text passes through, a line in, a line out.
+        Command that changes every text; it reads a line and writes a line.
     notes : tuple of str
-        What the user should know about the options.
+        Remarks on the options, for the user.
     """
 
     metric: Metric
@@ -149,9 +150,9 @@ def scored_lists(given: dict[str, list[str]]) -> tuple[DatLists, Scorer]:
 
 
 def scorer_of(lists: DatLists, given: dict[str, list[str]]) -> Scorer:
-    """Return the scorer of what the score files hold, and say its notes.
+    """Return the scorer of the statistics in the score files, and print its notes.
 
-    mert-moses.pl glues its --sctype to the last of --mertmertargs, where it gets lost.
+    mert-moses.pl appends its --sctype to the last of --mertmertargs, where it gets lost.
 
     Raises
     ------
@@ -286,8 +287,8 @@ def _mapped(texts: Texts, change: Callable[[str], str]) -> Texts:
 def _filtered(texts: Texts, command: str) -> Texts:
     """Return texts after a program read all of them and wrote as many lines.
 
-    All lines are sent before any is awaited: a program that buffers its output, or reads all
-    before it writes, is no trouble.
+    All lines are sent before any is awaited, so a program may buffer its output, or read all lines
+    before it writes one.
     """
     lines = [" ".join(texts.words(row)) for row in range(len(texts))]
     found = _piped(lines, command)
@@ -309,7 +310,7 @@ def _filtered(texts: Texts, command: str) -> Texts:
 
 
 def _piped(lines: Sequence[str], command: str) -> list[str]:
-    """Return what a program prints that reads lines; it is ended when it hangs or floods."""
+    """Return the output of a program that reads these lines."""
     text = "".join(f"{line}\n" for line in lines).encode()
     try:
         words = shlex.split(command)

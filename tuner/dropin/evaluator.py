@@ -1,4 +1,4 @@
-"""Scores plain text or the first hypotheses of n-best lists, as Moses' `evaluator` does."""
+"""Score plain text or the first hypotheses of n-best lists, as Moses' `evaluator` does."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from portmert.metrics._base import FloatArray, Metric, Vocabulary
 from portmert.tuner.dropin._program import (
     SUCCESS,
-    Option,
+    Flag,
     UsageError,
     comma_list,
     integer,
@@ -31,19 +31,19 @@ from portmert.tuner.texts.corpus import References, make_batch
 from portmert.tuner.texts.statistics import compute_stats, notices
 
 SHARE_OUTSIDE = 0.05
-"""Of bootstrap samples, outside of the interval that is printed."""
+"""Share of the bootstrap samples that lie outside the interval printed."""
 
 OPTIONS = (
-    Option("sctype", "s", help="the scorer type (default BLEU), repeatable"),
-    Option("scconfig", "c", help="configuration of the scorer before it, NAME1:VAL1,NAME2:VAL2"),
-    Option("reference", "R", help="comma separated list of reference files"),
-    Option("candidate", "C", help="comma separated list of candidate files"),
-    Option("nbest", "n", help="comma separated list of n-best files (only 1-best is evaluated)"),
-    Option("bootstrap", "b", help="number of bootstrap samples (default 0: none)"),
-    Option("rseed", "r", help="the random seed for the samples (default 0)"),
-    Option("factors", "f", help="list of factors passed to the scorer before it (e.g. 0|2)"),
-    Option("filter", "l", help="filter command of the scorer before it"),
-    Option("help", "h", takes_value=False, help="print this message and exit"),
+    Flag("sctype", "s", help="the scorer type (default BLEU), repeatable"),
+    Flag("scconfig", "c", help="configuration of the scorer before it, NAME1:VAL1,NAME2:VAL2"),
+    Flag("reference", "R", help="comma separated list of reference files"),
+    Flag("candidate", "C", help="comma separated list of candidate files"),
+    Flag("nbest", "n", help="comma separated list of n-best files (only 1-best is evaluated)"),
+    Flag("bootstrap", "b", help="number of bootstrap samples (default 0: none)"),
+    Flag("rseed", "r", help="the random seed for the samples (default 0)"),
+    Flag("factors", "f", help="list of factors passed to the scorer before it (e.g. 0|2)"),
+    Flag("filter", "l", help="filter command of the scorer before it"),
+    Flag("help", "h", takes_value=False, help="print this message and exit"),
 )  # fmt: skip
 
 
@@ -81,7 +81,7 @@ def _work(given: dict[str, list[str]], arguments: Sequence[str]) -> int:
 
 @dataclass
 class _Asked:
-    """Holds what is asked of one scorer."""
+    """The options of one scorer."""
 
     sctype: str
     scconfig: str = ""

@@ -1,4 +1,4 @@
-"""Makes features.dat and scores.dat of n-best lists, as Moses' `extractor` does."""
+"""Write features.dat and scores.dat of n-best lists, as Moses' `extractor` does."""
 
 from __future__ import annotations
 
@@ -11,7 +11,15 @@ from pathlib import Path
 import numpy as np
 
 from portmert.metrics._base import Vocabulary, offsets_of, rows_taken
-from portmert.tuner.dropin._program import SUCCESS, Option, UsageError, comma_list, last, run, say
+from portmert.tuner.dropin._program import (
+    SUCCESS,
+    Flag,
+    UsageError,
+    comma_list,
+    last,
+    run,
+    say,
+)
 from portmert.tuner.dropin._scorer import Scorer, read_scorer
 from portmert.tuner.ground.errors import InputError, counted
 from portmert.tuner.ground.processes import available_processors
@@ -30,21 +38,21 @@ from portmert.tuner.texts.corpus import make_batch
 from portmert.tuner.texts.statistics import compute_stats, notices
 
 OPTIONS = (
-    Option("sctype", "s", help="the scorer type: any metric of `portmert metrics`, as BLEU, PORT"),
-    Option("scconfig", "c", help="its configuration, NAME1:VAL1,NAME2:VAL2 (source:FILE,"
-           "reflinks:FILE for PORT)"),
-    Option("reference", "r", help="comma separated list of reference files"),
-    Option("binary", "b", takes_value=False, help="ignored: text is written, which is exact; binary files are read"),
-    Option("nbest", "n", help="comma separated list of n-best files"),
-    Option("scfile", "S", help="the scorer data output file"),
-    Option("ffile", "F", help="the feature data output file"),
-    Option("prev-ffile", "E", help="comma separated list of previous feature data"),
-    Option("prev-scfile", "R", help="comma separated list of previous scorer data"),
-    Option("factors", "f", help="list of factors passed to the scorer (e.g. 0|2)"),
-    Option("filter", "l", help="filter command used to preprocess the sentences"),
-    Option("allow-duplicates", "d", takes_value=False, help="omit the duplicate removal step"),
-    Option("verbose", "v", help="ignored"),
-    Option("help", "h", takes_value=False, help="print this message and exit"),
+    Flag("sctype", "s", help="the scorer type: any metric of `portmert metrics`, as BLEU, PORT"),
+    Flag("scconfig", "c", help="its configuration, NAME1:VAL1,NAME2:VAL2 (source:FILE,"
+         "reflinks:FILE for PORT)"),
+    Flag("reference", "r", help="comma separated list of reference files"),
+    Flag("binary", "b", takes_value=False, help="ignored: text is written, and exact"),
+    Flag("nbest", "n", help="comma separated list of n-best files"),
+    Flag("scfile", "S", help="the scorer data output file"),
+    Flag("ffile", "F", help="the feature data output file"),
+    Flag("prev-ffile", "E", help="comma separated list of previous feature data"),
+    Flag("prev-scfile", "R", help="comma separated list of previous scorer data"),
+    Flag("factors", "f", help="list of factors passed to the scorer (e.g. 0|2)"),
+    Flag("filter", "l", help="filter command used to preprocess the sentences"),
+    Flag("allow-duplicates", "d", takes_value=False, help="omit the duplicate removal step"),
+    Flag("verbose", "v", help="ignored"),
+    Flag("help", "h", takes_value=False, help="print this message and exit"),
 )  # fmt: skip
 
 
@@ -55,7 +63,7 @@ def extract(
     *,
     notice: Callable[[str], None],
     threads: int = 1,
-) -> DatLists:
+) -> tuple[DatLists, NBest]:
     """Count the statistics of the distinct hypotheses of some n-best lists.
 
     Of equal hypotheses the first stays; those of equal features and statistics are all there.
@@ -65,17 +73,6 @@ def extract(
     InputError
         Lists and references do not fit, or a list has no links and the metric needs them.
     """
-    return _extracted(nbests, references, scorer, notice=notice, threads=threads)[0]
-
-
-def _extracted(
-    nbests: Sequence[Path | str],
-    references: Sequence[Path | str],
-    scorer: Scorer,
-    *,
-    notice: Callable[[str], None],
-    threads: int,
-) -> tuple[DatLists, NBest]:
     vocabulary = Vocabulary()
     read = scorer.references(references, vocabulary)
     nbest = read_nbest(nbests, vocabulary, segments=len(read), notice=notice)
@@ -224,7 +221,7 @@ def _work(given: dict[str, list[str]]) -> int:
         parts.append((earlier, list(starmap(range, pairwise(earlier.offsets.tolist())))))
     if nbests:
         threads = available_processors()
-        new, nbest = _extracted(nbests, references, scorer, notice=say, threads=threads)
+        new, nbest = extract(nbests, references, scorer, notice=say, threads=threads)
         parts.append((new, _arrived(nbests, nbest)))
     lists = merged_as_moses(parts, keep_duplicates="allow-duplicates" in given)
     write(lists, last(given, "ffile", "features.data"), last(given, "scfile", "statscore.data"))

@@ -1,4 +1,4 @@
-"""Runs batch MIRA over features.dat and scores.dat, as Moses' `kbmira` does."""
+"""Run batch MIRA over features.dat and scores.dat, as Moses' `kbmira` does."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from portmert.tuner.components import registry
 from portmert.tuner.dropin._program import (
     FAILURE,
     SUCCESS,
-    Option,
+    Flag,
     UsageError,
     integer,
     last,
@@ -24,7 +24,7 @@ from portmert.tuner.dropin._program import (
     settings,
 )
 from portmert.tuner.dropin._scorer import scored_lists
-from portmert.tuner.dropin._search import Starts, search
+from portmert.tuner.dropin.mert import Starts, search
 from portmert.tuner.ground.errors import InputError, counted
 from portmert.tuner.ground.files import read_lines, writing
 from portmert.tuner.ground.numbers import parse_number
@@ -35,29 +35,29 @@ SMALLEST = 1e-8
 """Weights of sparse features below this are not written, as in Moses."""
 
 OPTIONS = (
-    Option("type", "t", help="nbest; hypergraph is refused"),
-    Option("sctype", help="the scorer type (default: that of the score files)"),
-    Option("scconfig", "c", help="configuration of the scorer"),
-    Option("scfile", "S", help="scorer data file, repeatable"),
-    Option("ffile", "F", help="feature data file, repeatable"),
-    Option("hgdir", "H", help="refused, as hypergraphs are"),
-    Option("reference", "R", help="refused, as hypergraphs are"),
-    Option("random-seed", "r", help="the random seed (default 0: every run is the same)"),
-    Option("output-file", "o", help="where the weights go (default: stdout)"),
-    Option("cparam", "C", help="the largest step (default 0.01)"),
-    Option("decay", "D", help="what is left of the background after a segment (default 0.999)"),
-    Option("iters", "J", help="passes over the lists"),
-    Option("dense-init", "d", help="start weights: `name= value` lines, or init.opt"),
-    Option("sparse-init", "s", help="start weights of sparse features"),
-    Option("streaming", takes_value=False, help="not needed: lists are in memory, compactly"),
-    Option("streaming-out", takes_value=False, help="refused: weights are written at the end"),
-    Option("no-shuffle", takes_value=False, help="ignored: the order follows from the seed"),
-    Option("model-bg", takes_value=False, help="refused: the background is of hopes"),
-    Option("verbose", takes_value=False, help="ignored"),
-    Option("safe-hope", takes_value=False, help="not needed: both scores are in one unit"),
-    Option("hg-prune", help="refused, as hypergraphs are"),
-    Option("set", help="KEY=VALUE, an option of the optimizer kbmira"),
-    Option("help", "h", takes_value=False, help="print this message and exit"),
+    Flag("type", "t", help="nbest; hypergraph is refused"),
+    Flag("sctype", help="the scorer type (default: that of the score files)"),
+    Flag("scconfig", "c", help="configuration of the scorer"),
+    Flag("scfile", "S", help="scorer data file, repeatable"),
+    Flag("ffile", "F", help="feature data file, repeatable"),
+    Flag("hgdir", "H", help="refused, as hypergraphs are"),
+    Flag("reference", "R", help="refused, as hypergraphs are"),
+    Flag("random-seed", "r", help="the random seed (default 0: every run is the same)"),
+    Flag("output-file", "o", help="where the weights go (default: stdout)"),
+    Flag("cparam", "C", help="the largest step (default 0.01)"),
+    Flag("decay", "D", help="what is left of the background after a segment (default 0.999)"),
+    Flag("iters", "J", help="passes over the lists"),
+    Flag("dense-init", "d", help="start weights: `name= value` lines, or init.opt"),
+    Flag("sparse-init", "s", help="start weights of sparse features"),
+    Flag("streaming", takes_value=False, help="not needed: lists are in memory, compactly"),
+    Flag("streaming-out", takes_value=False, help="refused: weights are written at the end"),
+    Flag("no-shuffle", takes_value=False, help="ignored: the order follows from the seed"),
+    Flag("model-bg", takes_value=False, help="refused: the background is of hopes"),
+    Flag("verbose", takes_value=False, help="ignored"),
+    Flag("safe-hope", takes_value=False, help="not needed: both scores are in one unit"),
+    Flag("hg-prune", help="refused, as hypergraphs are"),
+    Flag("set", help="KEY=VALUE, an option of the optimizer kbmira"),
+    Flag("help", "h", takes_value=False, help="print this message and exit"),
 )  # fmt: skip
 
 REFUSED = {

@@ -1,4 +1,4 @@
-"""Learns what mert-moses.pl asks of MegaM: a logistic regression on the pairs of `pro`."""
+"""A logistic regression on the pairs of `pro`, for which mert-moses.pl calls MegaM."""
 
 from __future__ import annotations
 

@@ -1,20 +1,21 @@
-"""Searches features.dat and scores.dat for `Best point: ... => ...`, as Moses' `mert` does."""
+"""Search features.dat and scores.dat for the best weights, as Moses' `mert` does."""
 
 from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from portmert.metrics._base import FloatArray
+from portmert.metrics._base import FloatArray, Metric
+from portmert.tuner.components import registry
 from portmert.tuner.dropin._program import (
     FAILURE,
     SUCCESS,
-    Option,
+    Flag,
     UsageError,
     comma_list,
     integer,
@@ -26,14 +27,28 @@ from portmert.tuner.dropin._program import (
     settings,
 )
 from portmert.tuner.dropin._scorer import scorer_of
-from portmert.tuner.dropin._search import Starts, column_names, optimizer_of_type, search
-from portmert.tuner.ground.errors import InputError, PortmertError, counted
+from portmert.tuner.executors.team import Team
+from portmert.tuner.ground import streams
+from portmert.tuner.ground.errors import (
+    ConfigError,
+    InputError,
+    PortmertError,
+    counted,
+    shown,
+    suggest,
+)
 from portmert.tuner.ground.files import read_lines, write_text
 from portmert.tuner.ground.numbers import parse_number
+from portmert.tuner.nbest.model import best_hypotheses, model_scores, without_texts
 from portmert.tuner.nbest.moses_dat import DatLists, read_dat
+from portmert.tuner.search.averaging import step_share
+from portmert.tuner.search.constraints import SIGNS, Constraints
+from portmert.tuner.search.optimization import Setup, optimize_dat
 from portmert.tuner.search.optimizers._base import Optimizer
 from portmert.tuner.search.optimizers.mert import Mert
-from portmert.tuner.weights.feature_weights import FeatureNames
+from portmert.tuner.search.problem import StatTable, TuningProblem
+from portmert.tuner.search.stat_tables import moses_stats
+from portmert.tuner.weights.feature_weights import FeatureNames, FeatureWeights
 from portmert.tuner.weights.weights_file import read_sparse
 
 NO_STARTS = 3
@@ -46,26 +61,26 @@ SHARED_BY_RESTARTS = 20_000
 """Hypotheses that all restarts together may search; larger lists get the usual restarts."""
 
 OPTIONS = (
-    Option("pdim", "d", help="number of weights (mandatory)"),
-    Option("ntry", "n", help="ignored: the search restarts by itself"),
-    Option("nrandom", "m", help="ignored: the search chooses its directions by itself"),
-    Option("rseed", "r", help="the random seed (default 0: every run is the same)"),
-    Option("optimize", "o", help="comma separated features to optimize, as LM0_0 (default all)"),
-    Option("type", "t", help="powell (default: our search), random-direction, or an optimizer of "
-           "portmert"),
-    Option("sctype", "s", help="the scorer type (default: that of the score files)"),
-    Option("scconfig", "c", help="configuration of the scorer"),
-    Option("scfile", "S", help="comma separated list of scorer data files"),
-    Option("ffile", "F", help="comma separated list of feature data files"),
-    Option("ifile", "i", help="comma separated starting point files (default init.opt)"),
-    Option("sparse-weights", "p", help="weights that sparse features are merged with into one"),
-    Option("positive", "P", help="comma separated features whose weights must not be negative"),
-    Option("threads", "T", help="restarts that run at once"),
-    Option("shard-count", help="refused"),
-    Option("shard-size", help="refused"),
-    Option("set", help="KEY=VALUE, an option of our search, as searches_per_feature=1600"),
-    Option("verbose", "v", help="ignored"),
-    Option("help", "h", takes_value=False, help="print this message and exit"),
+    Flag("pdim", "d", help="number of weights (mandatory)"),
+    Flag("ntry", "n", help="ignored: the search restarts by itself"),
+    Flag("nrandom", "m", help="ignored: the search chooses its directions by itself"),
+    Flag("rseed", "r", help="the random seed (default 0: every run is the same)"),
+    Flag("optimize", "o", help="comma separated features to optimize, as LM0_0 (default all)"),
+    Flag("type", "t", help="powell (default: our search), random-direction, or an optimizer of "
+         "portmert"),
+    Flag("sctype", "s", help="the scorer type (default: that of the score files)"),
+    Flag("scconfig", "c", help="configuration of the scorer"),
+    Flag("scfile", "S", help="comma separated list of scorer data files"),
+    Flag("ffile", "F", help="comma separated list of feature data files"),
+    Flag("ifile", "i", help="comma separated starting point files (default init.opt)"),
+    Flag("sparse-weights", "p", help="weights that sparse features are merged with into one"),
+    Flag("positive", "P", help="comma separated features whose weights must not be negative"),
+    Flag("threads", "T", help="restarts that run at once"),
+    Flag("shard-count", help="refused"),
+    Flag("shard-size", help="refused"),
+    Flag("set", help="KEY=VALUE, an option of our search, as searches_per_feature=1600"),
+    Flag("verbose", "v", help="ignored"),
+    Flag("help", "h", takes_value=False, help="print this message and exit"),
 )  # fmt: skip
 
 
@@ -207,6 +222,156 @@ def merge_sparse(lists: DatLists, path: Path) -> DatLists:
     names: FeatureNames = (*lists.feature_names, ("SparseMerged", 1))
     features = np.asfortranarray(np.column_stack([lists.features, column]))
     return replace(lists, features=features, feature_names=names, sparse=None)
+
+
+# The search, which others call too.
+
+TYPES = {"powell": "mert", "random-direction": "random-directions"}
+"""Moses' names of optimizers -> ours."""
+
+DEFAULT_RANGE = (0.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Starts:
+    """Where a search begins.
+
+    Parameters
+    ----------
+    points : tuple of (F,) float64
+        The first is the weights that the last list was made with.
+    lowest, highest : (F,) float64
+        Range of random starting weights.
+    """
+
+    points: tuple[FloatArray, ...]
+    lowest: FloatArray
+    highest: FloatArray
+
+    @property
+    def has_ranges(self) -> bool:
+        """Whether the ranges are others than 0..1."""
+        low, high = DEFAULT_RANGE
+        return bool((self.lowest != low).any() or (self.highest != high).any())
+
+
+def optimizer_of_type(kind: str, options: Mapping[str, str]) -> Optimizer:
+    """Return the optimizer of a value of --type, which is Moses' name or ours.
+
+    Raises
+    ------
+    ConfigError
+        There is none.
+    """
+    try:
+        return registry.optimizer(TYPES.get(kind, kind), options)
+    except ConfigError as error:
+        raise ConfigError(f"--type {shown(kind)}: {error}") from None
+
+
+def column_names(names: FeatureNames) -> list[str]:
+    """Return the name of each column as mert-moses.pl counts them: `TM0_0`, `TM0_1`, `LM0_0`."""
+    return [f"{name}_{k}" for name, size in names for k in range(size)]
+
+
+def check_columns(wanted: Sequence[str], names: FeatureNames) -> None:
+    """Raise `InputError` if one of these columns is none of the features'."""
+    columns = column_names(names)
+    for name in wanted:
+        if name not in columns:
+            raise InputError(f"there is no feature {name}{suggest(name, columns)}")
+
+
+def search(
+    lists: DatLists,
+    metric: Metric,
+    optimizer: Optimizer,
+    starts: Starts,
+    *,
+    active: Sequence[str] = (),
+    positive: Sequence[str] = (),
+    sparse: FeatureWeights | None = None,
+    step: tuple[int, FeatureWeights] | None = None,
+    seed: int = 0,
+    threads: int = 1,
+    team: Team | None = None,
+    notice: Callable[[str], None],
+) -> tuple[FeatureWeights, float]:
+    """Search for weights; return them as mert prints them, and their score on the metric's scale.
+
+    Parameters
+    ----------
+    active
+        Columns that are searched; empty: all. The others keep the weights of the first start. If
+        all are searched, the absolute values of the dense weights returned add to 1.
+    positive
+        Columns whose weights must not be negative.
+    sparse
+        Weights of sparse features; those that it does not name are 0.
+    step
+        Number of an iteration and its weights. The search then goes from these only a share of the
+        way to the weights that it finds.
+
+    Raises
+    ------
+    InputError, ConfigError
+        The lists have other features than is said.
+    """
+    lists = replace(lists, score_name=metric.name())  # what it is called was looked at before
+    names = lists.feature_names
+    columns = column_names(names)
+    check_columns((*active, *positive), names)
+    points = list(starts.points[:1]) + _best(lists, metric, starts.points[1:], optimizer.restarts)
+    if starts.has_ranges and len(points) < optimizer.restarts:
+        rng = streams.whole(seed)
+        count = optimizer.restarts - len(points)
+        points += list(rng.uniform(starts.lowest, starts.highest, size=(count, len(columns))))
+    extra = {} if sparse is None else dict(sparse.values)
+    found = optimize_dat(
+        lists,
+        metric,
+        Setup(
+            optimizer=optimizer,
+            starts=tuple(
+                FeatureWeights({**FeatureWeights.from_vector(names, point).values, **extra})
+                for point in points
+            ),
+            constraints=Constraints(
+                fixed=tuple(name for name in columns if active and name not in active),
+                bounds=dict.fromkeys(positive, SIGNS["+"]),
+            ),
+            seed=seed,
+            threads=threads,
+            team=team,
+        ),
+        notice=notice,
+    )
+
+    def sized(weights: FeatureWeights) -> FeatureWeights:
+        size = 1.0 if active else float(np.abs(weights.vector(names)).sum()) or 1.0
+        return FeatureWeights(
+            {name: tuple(v / size for v in values) for name, values in weights.values.items()}
+        )
+
+    if step is None:
+        return sized(found.weights), found.final_score
+    number, before, to = step[0], sized(step[1]), sized(found.weights)
+    weights = sized(before.towards(to, step_share(number, before, to)))
+    nbest = without_texts(lists.features, lists.offsets, names, lists.sparse)
+    best = best_hypotheses(nbest, model_scores(nbest, weights))
+    return weights, float(metric.score(StatTable(moses_stats(lists, metric)).total(best)))
+
+
+def _best(
+    lists: DatLists, metric: Metric, points: Sequence[FloatArray], restarts: int
+) -> list[FloatArray]:
+    """Return the best of some starts, as many as there are restarts besides the first."""
+    if not points:
+        return []
+    problem = TuningProblem(lists.features.T, lists.offsets, StatTable(lists.stats), metric)
+    values = [problem.value(problem.model_scores(point)) for point in points]
+    order = np.argsort(-np.array(values), kind="stable")[: max(restarts - 1, 0)]
+    return [points[k] for k in sorted(order.tolist())]
 
 
 if __name__ == "__main__":

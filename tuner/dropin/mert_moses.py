@@ -1,7 +1,7 @@
-"""Runs the loop of mert-moses.pl: the same files in the same folder, our search in the middle.
+"""The loop of mert-moses.pl: the same files in the same folder, with our search.
 
-A run that ends early goes on with `--continue` behind its last finished step, whichever of the two
-programs made it.
+A run that ended early goes on with `--continue` after its last finished step, no matter which of
+the two programs began it.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from portmert.tuner.decoders._base import Progress
 from portmert.tuner.decoders.moses import Moses
 from portmert.tuner.dropin._mert_folder import FINISHED, NOT_ESTIMATED, StepFolder
 from portmert.tuner.dropin._program import number, printed_score
-from portmert.tuner.dropin._request import Request
-from portmert.tuner.dropin._search import (
+from portmert.tuner.dropin._request import MertRequest
+from portmert.tuner.dropin.extractor import extract
+from portmert.tuner.dropin.mert import (
     DEFAULT_RANGE,
     Starts,
     check_columns,
     column_names,
     search,
 )
-from portmert.tuner.dropin.extractor import extract
 from portmert.tuner.executors.opening import opened
 from portmert.tuner.executors.team import Team
 from portmert.tuner.ground.errors import InputError, StateError, suggest
@@ -55,12 +55,12 @@ FIRST_INTERPOLATED = 4
 SEEDS = 10**6
 """Steps of a run draw from this many seeds, so that runs of different seeds share none."""
 PATIENCE = 3
-"""Runs without a better own output after which the default search ends."""
+"""The default search ends after so many runs without a better score of the decoder's output."""
 
 
 @dataclass
 class State:
-    """Says where a run stands.
+    """How far a run has come.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class State:
     own_scores : dict
         Step -> the printed score of the decoder's own best output.
     hypotheses, new : int
-        Of all these lists, without duplicates; those of them that the last step added.
+        How many distinct hypotheses these lists have, and how many the last step added.
     """
 
     weights: FeatureWeights
@@ -95,7 +95,7 @@ class State:
 
 
 def run(
-    request: Request, *, log: Callable[[str], None], progress: Progress
+    request: MertRequest, *, log: Callable[[str], None], progress: Progress
 ) -> list[tuple[Path, str]]:
     """Tune as asked; return the tuned moses.ini and its score as printed, of each replica.
 
@@ -141,7 +141,7 @@ def _alone(folder: Path) -> Iterator[None]:
 
 
 def _replicas(
-    request: Request,
+    request: MertRequest,
     config: Path,
     log: Callable[[str], None],
     progress: Progress,
@@ -165,7 +165,7 @@ def _replicas(
 class _Run:
     def __init__(
         self,
-        request: Request,
+        request: MertRequest,
         config: Path,
         log: Callable[[str], None],
         progress: Progress,
@@ -188,7 +188,7 @@ class _Run:
         self.decoder = cast("Moses", registry.decoder("moses", options, where="--decoder-flags"))
         shown = self.decoder.shown()
         self.names: FeatureNames = shown.names
-        # What is wrong with references and named features need not wait for a decoding.
+        # Faults of references and of named features are found before the first decoding.
         request.scorer.plain_references(request.references, Vocabulary())
         self._ranges()
         for name, size in self.names:
@@ -226,9 +226,9 @@ class _Run:
         return self._finish(state)
 
     def _exhausted(self, state: State) -> str:
-        """Say why more steps are of no use, as `portmert tune` would; empty if they may be.
+        """Return why more steps are of no use, by the rules of `portmert tune`; or an empty text.
 
-        A share of the way is never the whole one, so that weights come to rest late.
+        A step goes only a share of the way, so the weights themselves come to rest late.
         """
         if self.request.aggregate < 0 and not state.new:
             return "the decoder found no new hypothesis"
@@ -272,7 +272,7 @@ class _Run:
 
     def _decode(self, step: int, weights: FeatureWeights) -> None:
         if step == 1:
-            # What mert finds adds to 1; the first list is decoded so as well.
+            # Absolute weights found by mert add to 1; those of the first decoding must, too.
             size = float(np.abs(self.files.vector(weights)).sum()) or 1.0
             weights = FeatureWeights(
                 {
@@ -303,7 +303,7 @@ class _Run:
         if not path.is_file():
             raise StateError(f"{path}: is not there; leave out --skip-decoder")
         notes: list[str] = [f"Scorer type: {self.request.scorer.metric.signature}"]
-        lists = extract(
+        lists, _ = extract(
             [path],
             self.request.references,
             self.request.scorer,
@@ -330,8 +330,8 @@ class _Run:
         request = self.request
         lists = state.merged()
         notes: list[str] = []
-        # Who holds segments out begins at weights that were found on none of them and goes a share
-        # of the way, as `portmert tune` does.
+        # An optimizer that holds segments out must begin at weights that were found on none of
+        # them, and goes only a share of the way, as in `portmert tune`.
         start = self.files.weights(1) if request.optimizer.holds_out else state.weights
         points = [self.files.vector(start)]
         if request.historic_bests:
@@ -496,7 +496,7 @@ class _Run:
             out.write(content)
 
 
-def _filtered(request: Request, log: Callable[[str], None]) -> Path:
+def _filtered(request: MertRequest, log: Callable[[str], None]) -> Path:
     """Return the configuration of the filtered model, made once, or the one given."""
     if not request.filter_command:
         return request.config

@@ -1,4 +1,4 @@
-"""Writes pairs of hypotheses for a classifier to learn from, as Moses' `pro` does."""
+"""Write pairs of hypotheses for a classifier to learn from, as Moses' `pro` does."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from portmert.metrics._base import IntArray
 from portmert.tuner.components import registry
 from portmert.tuner.dropin._program import (
     SUCCESS,
-    Option,
+    Flag,
     integer,
     last,
     number,
@@ -36,16 +36,16 @@ SMALLEST = 1e-5
 """Differences of features below this are not written, as in Moses."""
 
 OPTIONS = (
-    Option("scfile", "S", help="scorer data file, repeatable"),
-    Option("ffile", "F", help="feature data file, repeatable"),
-    Option("random-seed", "r", help="the random seed (default 0: every run is the same)"),
-    Option("output-file", "o", help="where the pairs go (default: stdout)"),
-    Option("smooth-brevity-penalty", "b", takes_value=False,
+    Flag("scfile", "S", help="scorer data file, repeatable"),
+    Flag("ffile", "F", help="feature data file, repeatable"),
+    Flag("random-seed", "r", help="the random seed (default 0: every run is the same)"),
+    Flag("output-file", "o", help="where the pairs go (default: stdout)"),
+    Flag("smooth-brevity-penalty", "b", takes_value=False,
            help="not needed: length counts as in the corpus score"),
-    Option("sctype", help="the scorer type (default: that of the score files)"),
-    Option("scconfig", "c", help="configuration of the scorer"),
-    Option("set", help="KEY=VALUE, an option of the optimizer pro, as samples=1000"),
-    Option("help", "h", takes_value=False, help="print this message and exit"),
+    Flag("sctype", help="the scorer type (default: that of the score files)"),
+    Flag("scconfig", "c", help="configuration of the scorer"),
+    Flag("set", help="KEY=VALUE, an option of the optimizer pro, as samples=1000"),
+    Flag("help", "h", takes_value=False, help="print this message and exit"),
 )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Expands compressed content (.gz, .xz, .zst), never without bound."""
+"""Compressed content (.gz, .xz, .zst), expanded within a bound."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 FREE = 1 << 26
-"""So many bytes may come out of any file, however small it is."""
+"""Bytes that any file may expand to, however small it is."""
 RATIO = 200
-"""How often the size of larger content may be that of its file; of texts it rarely is 20."""
+"""Larger content may be at most so many times the size of its file; texts rarely reach 20."""
 
 _PIECE = 1 << 11
 """Bytes expanded at once: what a hostile piece becomes must still be small."""
@@ -17,7 +17,7 @@ _DAMAGED = "the compressed stream is damaged or cut off; copy or make the file a
 
 
 class DamagedError(ValueError):
-    """Says what is wrong with a compressed file, as the rest of a sentence."""
+    """A compressed file is faulty; the message is the rest of a sentence."""
 
 
 def expand(data: bytes, suffix: str) -> bytes:

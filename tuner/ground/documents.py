@@ -1,4 +1,4 @@
-"""Reads and writes JSON, reads TOML; what is hostile or could mean several things is refused."""
+"""JSON and TOML; hostile and ambiguous texts are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names faults a user can mend. The command line prints one line for them and exits with status 1.
+"""Faults that a user can mend. The command line prints one line for them and exits with status 1.
 
 PortmertError
 ├── InputError     a file, line or segment that does not say what it should
@@ -35,7 +35,7 @@ def shown(text: str) -> str:
 
 
 def as_message(text: str) -> str:
-    """Return a message with what is too long in it cut, and nothing in it that moves a cursor."""
+    """Return a message with long parts cut and without characters that move a cursor."""
     text = "".join(c if c == "\n" else _inert(c) for c in text)
     text = _LONG_QUOTE.sub(lambda found: f"'{shown(found[1])}'", text)
     text = _LONG_PATH.sub(lambda found: shown(found[0]), text)
@@ -52,30 +52,30 @@ def _inert(character: str) -> str:
 
 
 class PortmertError(Exception):
-    """Covers all faults that a user can mend; its text is one line."""
+    """A fault that a user can mend; its text is one line."""
 
     def __init__(self, message: str) -> None:
         super().__init__(as_message(message))
 
 
 class InputError(PortmertError):
-    """Says that input is not what it should be: `where: found, expected, what to do`."""
+    """Input is not what it should be: `where: found, expected, what to do`."""
 
 
 class ConfigError(PortmertError):
-    """Says that a configuration key, an option or the name of a component is wrong."""
+    """A configuration key, an option or the name of a component is wrong."""
 
 
 class ProgramError(PortmertError):
-    """Says that an outside program or embedded library failed."""
+    """An outside program or embedded library failed."""
 
 
 class AnnotatorError(ProgramError):
-    """Says that an annotator cannot work (no library, no model, a crash), and what to do."""
+    """An annotator cannot work (no library, no model, a crash)."""
 
 
 class StateError(PortmertError):
-    """Says that a run folder or saved state does not fit what is asked of it."""
+    """A run folder, a saved model or a saved state does not fit what is asked of it."""
 
 
 def counted(count: int, noun: str) -> str:

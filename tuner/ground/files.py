@@ -1,4 +1,4 @@
-"""Reads and writes files: compressed by suffix, outputs whole or not at all."""
+"""Files: compressed by suffix, written whole or not at all."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ Record = TypeVar("Record", bound="DataclassInstance")
 _READ = 1 << 20
 """Bytes of a file read at once."""
 _PART = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{8}\.part", re.DOTALL)
-"""What a file is called that is being written."""
+"""The name of a file that is being written."""
 
 
 class Lines(tuple[str, ...]):  # noqa: SLOT001  it has a name
-    """Stands for a text file whose lines are there already; its text is what messages call it."""
+    """Lines in memory that stand for a text file; `str` gives the name used in messages."""
 
     name: str
 
@@ -64,7 +64,7 @@ def with_absolute_paths(record: Record) -> Record:
 
 
 TextFile = Path | str | Lines
-"""What texts are read from."""
+"""Sources of texts."""
 
 
 def shipped(name: str) -> Path:
@@ -76,7 +76,7 @@ def shipped(name: str) -> Path:
 
 
 def called(path: TextFile) -> str:
-    """Return what messages call a file: its path, or `stdin`."""
+    """Return the name of a file in messages: its path, or `stdin`."""
     return "stdin" if str(path) == "-" else str(path)
 
 

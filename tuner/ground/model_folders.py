@@ -1,4 +1,4 @@
-"""Folders of trained models: whole or not at all, and they say what they were made from."""
+"""Folders of trained models: written whole or not at all, with a record of their origin."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PROBED = 1 << 16
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 RECORD = "model.json"
-"""In every folder: its `fingerprint` (what it was made from), `notes` (what came out) and `files`.
+"""In every folder: its `fingerprint` (the settings and texts), `notes` (counts) and `files`.
 
 Programs and libraries that load a damaged model crash, or align by it in silence; so `files` has
 the digests of all files.
@@ -88,7 +88,7 @@ def _digest(path: Path) -> str:
 
 
 def _clear(folder: Path) -> None:
-    """Remove what processes that were killed had made of a folder; living ones hold a lock."""
+    """Remove unfinished folders of killed processes; living processes hold a lock."""
     if not folder.parent.is_dir():
         return
     part = re.compile(rf"\.{re.escape(folder.name)}\.[0-9a-f]{{8}}\.part")

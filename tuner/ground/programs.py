@@ -360,9 +360,7 @@ class _Running:
         except ValueError:
             problem = "a NUL character in its arguments"
         name = command.name or command.arguments[0]
-        raise ProgramError(
-            f"{name}: cannot be started: {problem}; the command was: {command.line}"
-        )
+        raise ProgramError(f"{name}: cannot be started: {problem}")
 
     @property
     def lines(self) -> int:

@@ -1,4 +1,4 @@
-"""Prints tables: as aligned text, as LaTeX, as Markdown."""
+"""Tables as aligned text, LaTeX or Markdown."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SIZES = (
     (r"\scriptsize\setlength{\tabcolsep}{2pt}", 3.8, 2.0),
     (r"\tiny\setlength{\tabcolsep}{2pt}", 3.1, 2.0),
 )
-"""How a table is set, how wide a character and half a gap between columns then are, in points."""
+"""Sizes of a table: LaTeX commands, width of a character and of half a gap in points."""
 MOST_ROWS = 40
 """Lines of one float in LaTeX: no float can be longer than a page."""
 _PROSE_LINE = 34
@@ -40,12 +40,12 @@ _PROSE_LINE = 34
 _STEERING = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
 )
-"""What would steer a terminal, or turn the direction of what follows."""
+"""Characters that steer a terminal, or change the direction of the text after them."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """Holds cells as they are printed.
+    """A table of cells as they are printed.
 
     Parameters
     ----------
