@@ -120,7 +120,7 @@ def test_a_decoder_that_prints_without_end_is_stopped(tmp_path):
     text = write_lines(tmp_path / "text", ["a"])
     given = ("mert-moses", text, text, program, tmp_path / "moses.ini")
     said = fault(*given, "--no-filter-phrase-table", f"--working-dir={tmp_path / 'work'}")
-    assert "decoder: printed more than 1048576 bytes" in said
+    assert "decoder wrote more than 1048576 bytes" in said
 
 
 def test_python_m_portmert_runs_no_module_of_the_current_folder(tmp_path):

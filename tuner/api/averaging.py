@@ -35,7 +35,7 @@ class WeightAverage:
     first: WeightsFile = field(repr=False)
 
     def write(self, path: PathLike) -> None:
-        """Write the weights in the form of the first file; JSON where there is none."""
+        """Write the weights in the form of the first file, or as JSON if there is none."""
         self.first.written(self.weights, Path(path))
 
 
@@ -62,13 +62,13 @@ def average(
     lists
         The n-best lists, `Lists` or files; references are not needed.
     missing_features
-        Whether a feature that some weights do not name is refused, or counts as 0 there.
+        What happens to a feature that some weights lack: an error, or its weight is 0 there.
 
     Raises
     ------
     PortmertError
         Weights of different features, of different numbers of values or with different length
-        penalties; or the lists have features that none of them names.
+        penalties; or the lists have features that no weights name.
     ValueError
         There are no weights.
 

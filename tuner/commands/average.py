@@ -37,8 +37,8 @@ def command(
 ) -> None:
     """Average weights, each scaled to the same size first, and write them in the form of W1.
 
-    W is our JSON, a moses.ini, a runN.dense of mert-moses.pl or a file of sparse weights. Of
-    several tunings the average tends to do better on other text than each of them.
+    W is our JSON, a moses.ini, a runN.dense of mert-moses.pl or a file of sparse weights. The
+    average of several tunings tends to do better on other text than each of them.
 
     \b
     portmert average seed1.json seed2.json seed3.json --nbest dev.nbest.gz --out mean.json

@@ -1,4 +1,4 @@
-"""`portmert demo`: the whole way, on a bitext it makes itself."""
+"""`portmert demo`: the whole way, on a bitext of two invented languages."""
 
 from __future__ import annotations
 

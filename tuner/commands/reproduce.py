@@ -1,4 +1,4 @@
-"""`portmert reproduce`: the PORT paper's tables with one's own data and decoder."""
+"""`portmert reproduce`: the PORT paper's tables with your own data and decoder."""
 
 from __future__ import annotations
 

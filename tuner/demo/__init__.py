@@ -1,1 +1,1 @@
-"""Tunes a decoder between two made-up languages, with everything that takes."""
+"""Tune a decoder between two invented languages."""

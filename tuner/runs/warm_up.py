@@ -127,7 +127,7 @@ def _steps(folder: Path) -> list[Callable[[], object]]:
 
 
 def _parsed(texts: Texts, needs: Iterable[Arcs]) -> Texts:
-    """Return texts with a parse each: every word hangs from the one before it."""
+    """Return texts with a parse each, in which every word depends on the one before it."""
     lengths = texts.tokens.lengths.tolist()
     label = texts.vocabulary.add("x")
     heads = [[(i, label) for i in range(n)] for n in lengths]

@@ -1,1 +1,1 @@
-"""Fills the tables of the PORT paper with one's own systems."""
+"""Fill the tables of the PORT paper with your own systems."""
