@@ -217,7 +217,7 @@ def halves(
 
 
 def draws_of(second: BoolArray, *, samples: int, seed: int) -> tuple[FloatArray, FloatArray]:
-    """Return (samples, n) counts of each segment in each sample, of the second half and of the first.
+    """Return (samples, n) counts of each segment in each sample, of second half and first half.
 
     They are the same for all conditions, so that differences between conditions are paired.
     """
