@@ -35,7 +35,7 @@ TokenArray = NDArray[np.int32]
 
 @dataclass(frozen=True, order=True)
 class Arcs:
-    """Names a need: expected dependency links of each text.
+    """A need: expected dependency links of each text.
 
     Parse k, of log score z_k, weighs exp(gamma * z_k) over the sum of these (Kahn, Snover
     and Ostendorf 2009; docs/metrics/dependencies.md).
@@ -43,9 +43,9 @@ class Arcs:
     Parameters
     ----------
     parses
-        So many best parses; 0 is all trees of an arc-factored parser.
+        Number of best parses; 0 is all trees of an arc-factored parser.
     gamma
-        Flattens: 1 keeps the parser's posteriors, 0 makes all parses equal.
+        1 keeps the parser's posteriors, 0 makes all parses equal.
     """
 
     parses: int
@@ -68,7 +68,7 @@ SYNTAX: frozenset[str] = frozenset({"tags", "heads", "trees", "roles", "drs", "a
 
 
 class Vocabulary:
-    """Interns tokens: each distinct string has one id, counted from 0 in order of arrival."""
+    """The distinct tokens of texts; each has one id, from 0 in order of arrival."""
 
     def __init__(self, words: Iterable[str] = ()) -> None:
         self.words: list[str] = []
@@ -110,7 +110,7 @@ def rows_taken(offsets: IntArray, indices: IntArray) -> tuple[IntArray, IntArray
 
 @dataclass(frozen=True, eq=False)
 class Ragged:
-    """Holds rows of unequal length in one flat array.
+    """Rows of unequal length in one flat array.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ class Ragged:
     def from_links(cls, rows: Sequence[Iterable[tuple[int, ...]]], columns: int = 2) -> Ragged:
         """Flatten lists of (source, target) links; `values` is (V, 2) even if there is none.
 
-        Of more than two numbers each, `columns` says how many.
+        `columns` is how many numbers a link has, if not two.
         """
         lists = [list(row) for row in rows]
         offsets = offsets_of([len(row) for row in lists])
@@ -166,7 +166,7 @@ class Ragged:
 
 @dataclass(frozen=True, eq=False)
 class ExpectedArcs:
-    """Holds the expected dependency links of N texts.
+    """The expected dependency links of N texts.
 
     Parameters
     ----------
@@ -193,10 +193,10 @@ class ExpectedArcs:
 
 @dataclass(frozen=True, eq=False)
 class Structures:
-    """Holds what is said of the meaning of N texts: of each a tree with words at its nodes.
+    """Analyses of the meaning of N texts: a tree each, with words at its nodes.
 
-    Of semantic roles the children of the root are predicates, theirs are arguments, whose labels
-    are the roles. Of a discourse representation nodes are boxes and conditions.
+    In semantic roles, the children of the root are predicates. Their children are arguments, with
+    the roles as labels. In a discourse representation, nodes are boxes and conditions.
 
     Parameters
     ----------
@@ -227,7 +227,7 @@ box brings in; a date is none."""
 
 @dataclass(frozen=True, eq=False)
 class Texts:
-    """Holds N token sequences and what is known about each.
+    """N token sequences, with their analyses.
 
     Parameters
     ----------
@@ -321,7 +321,7 @@ class Texts:
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Holds the hypotheses of S segments and what they are compared with.
+    """The hypotheses of S segments, and the references they are compared with.
 
     Hypotheses and references share one vocabulary: equal tokens have equal ids.
 
@@ -435,11 +435,11 @@ class Metric(ABC):
     reads_references: ClassVar[bool] = True
     """Whether hypotheses are compared with references."""
     of_lists: ClassVar[bool] = False
-    """Whether its scores are numbers that belong to given n-best lists, and to no other text."""
+    """Whether it gives scores to the hypotheses of given n-best lists only."""
     compares_words: ClassVar[bool] = True
     """Whether tokens should be words, without the punctuation of running text."""
     most_tokens: ClassVar[int | None] = None
-    """Of a text, where time and memory grow with its square; None where they do not."""
+    """The longest text, if time and memory grow with its square; otherwise None."""
     in_percent: ClassVar[bool] = True
     """Whether the score is a share of something, to be printed in percent."""
     source: ClassVar[str]
@@ -475,19 +475,19 @@ class Metric(ABC):
     def mean_stats(self, lists: WeightedLists) -> FloatArray | None:  # noqa: ARG002  most cannot
         """Return (H, K): the mean statistics of each text against all texts of its list.
 
-        In time that grows with the texts, not with their pairs; None where there is no such way.
+        Takes time that grows with the texts, not with their pairs. None if there is no such way.
         """
         return None
 
     def details(self, batch: Batch) -> dict[str, float]:  # noqa: ARG002  most have none
-        """Return more of what is tabulated, which no score follows from: it is never tuned on.
+        """Return more figures for tables. No score follows from them.
 
         `batch` has one hypothesis a segment.
         """
         return {}
 
     def load(self) -> None:  # noqa: B027  most have no files
-        """Read the files that options name; else each is read when it is first needed.
+        """Read the files that options name. Otherwise each is read when it is first needed.
 
         Raises
         ------
@@ -498,7 +498,7 @@ class Metric(ABC):
     def oriented(self, scores: Value) -> Value:
         """Return scores, or differences of scores, with the sign such that higher is better.
 
-        Its own inverse: what was oriented becomes a score again.
+        Applied twice, it returns the score.
         """
         return scores if self.higher_is_better else -scores  # type: ignore[return-value]
 

@@ -1,7 +1,7 @@
-"""Says how words and phrases that are not equal may match: by stem, synonym or paraphrase.
+"""Matches of words and phrases that are not equal: by stem, synonym or paraphrase.
 
-A `Lexicon` is what the options of a metric name, read from files; `Relations` is what it says
-about the words of one test set, as flat arrays over its vocabulary for the kernels.
+A `Lexicon` is read from the files that the options of a metric name. Its `Relations` for the words
+of one test set are flat arrays over its vocabulary, for the kernels.
 """
 
 from __future__ import annotations
@@ -72,21 +72,21 @@ class Relations:
 
 @dataclass(frozen=True)
 class Lexicon:
-    """Says what may match what; see `read_lexicon`.
+    """Stems, synonyms and paraphrases; see `read_lexicon`.
 
-    Called with a batch it says what it knows of the batch's words; equal ones share the answer
+    Called with a batch, it returns the relations of the batch's words. Equal lexicons share them
     (see `Batch.once`).
 
     Parameters
     ----------
     language
-        Of the Snowball stemmer; None: words have no stems.
+        The language of the Snowball stemmer; None: words have no stems.
     wordnet, paraphrases
         None: no synonyms, no paraphrases.
     words
         A list of words, in lower case.
     both_ways
-        Whether the paraphrases of a pair are so in either direction.
+        Whether pairs of paraphrases may be used in either direction.
     """
 
     language: str | None
@@ -96,7 +96,7 @@ class Lexicon:
     both_ways: bool
 
     def __call__(self, corpus: Batch) -> Relations:
-        """Return what is known of the words of a test set."""
+        """Return the relations of the words of a test set."""
         words = corpus.references.vocabulary.words
         return Relations(
             stems=self._stems(words),
@@ -190,7 +190,7 @@ def read_lexicon(
 
 
 def found_phrases(relations: Relations, segments: Segments) -> Phrases:
-    """Return where the left phrases stand in the references, and what they may become."""
+    """Return the places of left phrases in the references, with their paraphrases."""
     left, right = flat(relations.phrases.left), flat(relations.phrases.right)
     found = phrases_in(
         segments, left.values, left.offsets, right.values, right.offsets, len(relations.stems)

@@ -1,4 +1,4 @@
-"""Reads lexical resources from files: WordNet, paraphrase tables, lists of words."""
+"""Lexical resources in files: WordNet, paraphrase tables, lists of words."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ DETACHMENTS: tuple[tuple[tuple[str, str], ...], ...] = (
 
 @dataclass(frozen=True, eq=False)
 class WordNet:
-    """Says which words share a set of synonyms.
+    """The sets of synonyms of words.
 
     Parameters
     ----------
@@ -87,12 +87,12 @@ class WordNet:
 
 @dataclass(frozen=True, eq=False)
 class Paraphrases:
-    """Holds pairs of phrases.
+    """Pairs of phrases that mean the same.
 
     Parameters
     ----------
     words
-        What the ids of the phrases mean.
+        The words behind the ids of the phrases.
     left, right : Ragged
         E phrases each, none empty; in TERp left is the reference's.
     probabilities : (E,) float64

@@ -102,7 +102,7 @@ class WeightedLists(Batch):
     Parameters
     ----------
     weights : (H,) float64
-        Of each text as a reference; those of a segment add to 1.
+        Weight of each text as a reference; those of a segment add to 1.
     """
 
     weights: FloatArray

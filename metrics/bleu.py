@@ -26,7 +26,7 @@ from portmert.metrics._shared import (
 Smoothing = Literal["none", "exp", "mteval", "add1", "moses+1", "floor", "add-k"]
 
 SMOOTH_VALUES = {"floor": 0.1, "add-k": 1.0}
-"""What a method with a value uses if none is given; both are sacrebleu's."""
+"""The default values of the methods that have one; both are sacrebleu's."""
 
 
 @dataclass(frozen=True)

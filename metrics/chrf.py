@@ -30,8 +30,8 @@ class Chrf(Metric):
     """Computes the F-score of the mean precision and the mean recall of character n-grams.
 
     White space is not counted. Orders of which hypothesis or reference has no n-gram are left out
-    of the means. Equal to sacrebleu's chrF. Of several references the one with the highest score
-    counts, the first on a tie.
+    of the means. Equal to sacrebleu's chrF. With several references, the one with the highest
+    score counts, the first on a tie.
 
     Parameters
     ----------

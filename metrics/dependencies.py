@@ -79,11 +79,11 @@ class _DependencyMatch(Metric):
         head in the dependency parse, `dlh` is word, label and head word, `dl` word and
         label, `lh` label and head word, `dh` word and head word. N-grams alone need no parse.
     parses
-        So many best parses are counted, each by its weight; 1 is the best parse alone.
+        Number of best parses that are counted, each by its weight; 1 is the best parse alone.
     gamma
-        How much better parses count more: the weight of a parse is proportional to its
-        probability to this power. 1: as the parser says. 0: all parses the same. Of one parse it
-        says nothing.
+        How much more better parses count: the weight of a parse is proportional to its
+        probability to this power. 1: the parser's probabilities. 0: all parses are equal. With
+        one parse it has no effect.
     combination
         `f`: the harmonic mean of precision and recall of the counts of all decompositions added
         up.
@@ -108,7 +108,7 @@ class _DependencyMatch(Metric):
         """A parse, or links, unless all decompositions are n-grams."""
         if not any(name in _KINDS for name in decompositions(self.of)):
             return frozenset()
-        # Of one parse gamma says nothing: any best parse will do.
+        # With one parse gamma has no effect: any best parse will do.
         return frozenset({"heads"} if self.parses == 1 else {Arcs(self.parses, self.gamma)})
 
     @property
@@ -159,8 +159,8 @@ class _DependencyMatch(Metric):
 class Dpm(_DependencyMatch):
     """Counts words, word pairs and dependency links that match, of the best parse of each text.
 
-    Of several references the one counts under which the hypothesis scores highest. Where a text
-    has no parse, its links count as none and its n-grams as ever.
+    With several references, the one under which the hypothesis scores highest counts. A text
+    without a parse has no links; its n-grams count all the same.
     """
 
 
@@ -168,8 +168,8 @@ class Dpm(_DependencyMatch):
 class Edpm(_DependencyMatch):
     """Counts words, word pairs and links that match, expected over the best parses.
 
-    Of several references the one counts under which the hypothesis scores highest. Where a text
-    has no parse, its links count as none and its n-grams as ever.
+    With several references, the one under which the hypothesis scores highest counts. A text
+    without a parse has no links; its n-grams count all the same.
     """
 
     parses: Annotated[int, Ge(1), Le(1000)] = 50
@@ -182,14 +182,14 @@ class EdpmExact(_DependencyMatch):
     The expectation of EDPM without a limit on the number of parses: over all trees of a parser
     that scores single links, from the probability of each link.
 
-    Of several references the one counts under which the hypothesis scores highest. Where a text
-    has no parse, its links count as none and its n-grams as ever.
+    With several references, the one under which the hypothesis scores highest counts. A text
+    without a parse has no links; its n-grams count all the same.
 
     Parameters
     ----------
     gamma
-        How much better trees count more: the weight of a tree is proportional to its
-        probability to this power. 1: as the parser says. 0: all trees the same.
+        How much more better trees count: the weight of a tree is proportional to its
+        probability to this power. 1: the parser's probabilities. 0: all trees are equal.
     """
 
     parses: ClassVar[int] = 0  # type: ignore[misc]  # all: no option here
@@ -201,8 +201,8 @@ class EdpmExact(_DependencyMatch):
 class MuPr(_DependencyMatch):
     """Averages precision and recall of every decomposition harmonically, of the best parse.
 
-    Of several references the one counts under which the hypothesis scores highest. Where a text
-    has no parse, its links count as none and its n-grams as ever.
+    With several references, the one under which the hypothesis scores highest counts. A text
+    without a parse has no links; its n-grams count all the same.
     """
 
     combination: ClassVar[Combination] = "mu-pr"  # type: ignore[misc]  # no option here

@@ -99,7 +99,7 @@ class Wer(_DistanceRate):
     """Computes 1 minus the insertions, deletions and substitutions over the reference length.
 
     1 is perfect; below 0 where there are more edits than reference words.
-    Of several references the one with the lowest rate counts, the first on a tie. Without any
+    With several references, the one with the lowest rate counts, the first on a tie. Without any
     reference word the score is 1.
     """
 
@@ -139,7 +139,7 @@ class Cder(_DistanceRate):
     The reference is covered once, in order. The hypothesis may be gone through in any order, with
     jumps that cost 1 each; its words may be covered several times or not at all. 1 is perfect;
     below 0 where there are more edits than reference words.
-    Of several references the one with the lowest rate counts, the first on a tie. Without any
+    With several references, the one with the lowest rate counts, the first on a tie. Without any
     reference word the score is 1.
     """
 
@@ -152,8 +152,8 @@ class Per(Metric):
     """Computes the share of reference words in the hypothesis, less its words too many.
 
     The order of words plays no role. 1 is perfect; below 0 where the hypothesis is much too long;
-    0 without any reference word. Moses takes one reference; here of several the one with the
-    highest score counts, the first on a tie.
+    0 without any reference word. Moses takes one reference; here, with several, the one
+    with the highest score counts, the first on a tie.
     """
 
     source: ClassVar[str] = "Tillmann et al., Eurospeech 1997; Moses mert/PerScorer.cpp"

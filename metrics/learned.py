@@ -40,9 +40,9 @@ GROUPS: dict[str, tuple[str, ...]] = {
 """LearnedFeatures by group: precision and recall of dependency links, TERp's edits, its phrase
 substitutions, precision and recall of n-grams, differences of length."""
 RESOURCES = ("synonyms", "paraphrases", "stop_words")
-"""What TERp reads: options of those who use it, too."""
+"""The files that TERp reads; metrics that use TERp have them as options."""
 HEAVIEST = 1e100
-"""Of weights in a file: sums of features times weights are finite."""
+"""The largest weight that a file may have, so that sums of features times weights are finite."""
 _FORMAT = "portmert learned metric 1"
 _KINDS = {str: "a text", int: "a whole number", dict: "an object"}
 
@@ -82,11 +82,11 @@ class LearnedFeatures:
     groups
         Letters of `GROUPS`, in their order.
     parses, gamma
-        Of E: how many best parses, and how much better ones count more; see `edpm`.
+        For E: the number of best parses, and how much more better ones count; see `edpm`.
     costs
-        Of TERp's alignments; see `terp`.
+        Costs of the edits in TERp's alignments; see `terp`.
     language
-        Of TERp's stemmer.
+        Language of TERp's stemmer.
     """
 
     groups: str
@@ -97,7 +97,7 @@ class LearnedFeatures:
 
     @property
     def need(self) -> Need | None:
-        """What E reads; None without it."""
+        """The analysis that E reads; None without E."""
         if "E" not in self.groups:
             return None
         return "heads" if self.parses == 1 else Arcs(self.parses, self.gamma)
@@ -108,7 +108,7 @@ class LearnedFeatures:
         return feature_names(self.groups)
 
     def lexicon(self, files: Mapping[str, Path | None]) -> Lexicon:
-        """Return what TERp knows of words, from files by the names of `RESOURCES`."""
+        """Return the lexicon of TERp, from files by the names of `RESOURCES`."""
         return read_lexicon(
             language=self.language,
             stem=PRESETS[self.costs].relaxed,
@@ -268,7 +268,7 @@ def _model(content: Mapping[str, Any]) -> LearnedModel:
 
 
 def _held(content: Mapping[str, Any], key: str, kind: type[T]) -> T:
-    """Return what a key of a JSON object holds if it is of a kind; true and false are no int."""
+    """Return the value of a key of a JSON object, of one type; true and false are no int."""
     value = _value(content, key)
     if isinstance(value, kind) and not isinstance(value, bool):
         return value
@@ -323,7 +323,7 @@ class Learned(WeightedMean):
     LearnedFeatures and weights are those of a file that `portmert metric-train` wrote: expected
     precision and recall of dependency links, TERp's edits and paraphrases, precision and recall
     of words and word pairs, differences of length. The scale is that of the human scores, up to a
-    constant. Of several references the cheapest one for TERp counts.
+    constant. With several references, the one that is cheapest for TERp counts.
 
     Parameters
     ----------
@@ -354,7 +354,7 @@ class Learned(WeightedMean):
 
     @cached_property
     def needs(self) -> frozenset[Need]:  # type: ignore[override]  # the model says what
-        """What the model's features read."""
+        """The analyses that the model's features read."""
         need = self._model.features.need
         return frozenset() if need is None else frozenset({need})
 

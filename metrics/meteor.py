@@ -53,7 +53,7 @@ class Meteor(Metric):
     half a word), then fewest chunks (runs of links next to each other on both sides), then least
     distance. The search is exact unless more than 512 partial alignments (fewer in texts of
     hundreds of words) compete at one place, as in sentences of mostly the same few words; then the
-    most promising ones go on. Of several references the one that scores best counts.
+    most promising ones go on. With several references, the best score counts.
 
     Those of 1.5 weigh function words and modules and have no penalty for a perfect hypothesis.
     Words are compared as they are; Meteor lowercases unless told not to, here that is `lowercase`

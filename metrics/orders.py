@@ -64,7 +64,7 @@ class _MeanOrder(WeightedMean, Ordered):
 class V(_MeanOrder):
     """Averages PORT's ordering measure v, weighted with the closest reference length.
 
-    Of several references the one that gives most counts; an empty hypothesis has 0.
+    With several references, the highest value counts. An empty hypothesis has 0.
     """
 
     order: ClassVar[Order] = "v"
@@ -77,7 +77,7 @@ class V(_MeanOrder):
 class Rho(_MeanOrder):
     """Averages Spearman's rho of the word order, weighted with the closest reference length.
 
-    Of several references the one that gives most counts; an empty hypothesis has 0.
+    With several references, the highest value counts. An empty hypothesis has 0.
     """
 
     order: ClassVar[Order] = "rho"
@@ -88,7 +88,7 @@ class Rho(_MeanOrder):
 class Tau(_MeanOrder):
     """Averages Kendall's tau of the word order, weighted with the closest reference length.
 
-    Of several references the one that gives most counts; an empty hypothesis has 0.
+    With several references, the highest value counts. An empty hypothesis has 0.
     """
 
     order: ClassVar[Order] = "tau"
@@ -103,8 +103,8 @@ class _Similarity(WeightedMean, Linked):
     Parameters
     ----------
     refchoice
-        Of several references the one that gives most (`closest`, Moses' name for it), or the
-        mean over all (`average`).
+        With several references: the highest value (`closest`, Moses' name for it), or the mean
+        over all (`average`).
     """
 
     encoding: Encoding = "rank"

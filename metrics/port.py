@@ -31,7 +31,7 @@ REF_LEN, SHORTER, LONGER, ORDERING = 12, 13, 14, 15
 
 @dataclass(frozen=True)
 class _Counted(Metric):
-    """Has the 16 statistics of PORT."""
+    """Counts the 16 statistics of PORT."""
 
     def _stat_names(self, ordering: str) -> tuple[str, ...]:
         """Return the names of the statistics; `ordering` is what the last one weights."""

@@ -97,8 +97,8 @@ class _TagMatch(Metric):
 class Posp(_TagMatch):
     """Averages the precision of tag n-grams over n = 1..4.
 
-    A precision has no length penalty: to tune on it rewards short output; `posf` does not. Of
-    several references the one with the highest F of arithmetic means counts, the first on a tie.
+    A precision has no length penalty: to tune on it rewards short output; `posf` does not. With
+    several references, the one with the highest F of arithmetic means counts, the first on a tie.
     """
 
     figure: ClassVar[Figure] = "precision"
@@ -108,8 +108,8 @@ class Posp(_TagMatch):
 class Posr(_TagMatch):
     """Averages the recall of tag n-grams over n = 1..4.
 
-    A recall has no length penalty: to tune on it rewards long output; `posf` does not. Of several
-    references the one with the highest F of arithmetic means counts, the first on a tie.
+    A recall has no length penalty: to tune on it rewards long output; `posf` does not. With
+    several references, the one with the highest F of arithmetic means counts, the first on a tie.
     """
 
     figure: ClassVar[Figure] = "recall"
@@ -119,8 +119,8 @@ class Posr(_TagMatch):
 class Posf(_TagMatch):
     """Computes the F-score of the mean precision and recall of tag n-grams, n = 1..4.
 
-    An untagged hypothesis matches nothing. Of several references the one with the highest F of
-    arithmetic means counts, the first on a tie.
+    An untagged hypothesis matches nothing. With several references, the one with the highest F
+    of arithmetic means counts, the first on a tie.
     """
 
     figure: ClassVar[Figure] = "F"
@@ -131,8 +131,8 @@ class Wpf(_TagMatch):
     """Computes the F-score of the mean precision and recall of word and tag n-grams, n = 1..4.
 
     As `posf`, on the sums of the counts of words and of tags. The words of an untagged hypothesis
-    still count. Of several references the one with the highest F of arithmetic means counts, the
-    first on a tie.
+    still count. With several references, the one with the highest F of arithmetic means counts,
+    the first on a tie.
     """
 
     figure: ClassVar[Figure] = "F"

@@ -27,7 +27,7 @@ class Ribes(WeightedMean):
     Hypothesis words are linked to reference words of the same form that are unique in both, by
     themselves or with as little context to the left or right as makes them so. The share of pairs
     of links in the same order is multiplied with (links / hypothesis length) ** alpha and with
-    BLEU's brevity penalty ** beta. Of several references the one that gives most counts. Fewer
+    BLEU's brevity penalty ** beta. With several references, the highest value counts. Fewer
     than two links give 0, unless the reference has one word.
 
     Parameters

@@ -124,7 +124,7 @@ class Ol(WeightedMean):
     """Averages over segments the share of words that hypothesis and reference have in common.
 
     Words are lowercased, and counted as often as they occur: the smaller number of occurrences
-    over the larger, summed over words. Of several references the best value counts. What stands
+    over the larger, summed over words. With several references, the best value counts. It stands
     in for metrics of meaning where an analysis is missing.
     """
 
@@ -143,16 +143,16 @@ class Ol(WeightedMean):
 
 @dataclass(frozen=True)
 class _SegmentMean(Metric):
-    """Averages over segments what hypothesis and reference share, with a stand-in where it lacks.
+    """Averages over segments what hypothesis and reference share; lexical overlap may stand in.
 
-    A subclass says what is shared (`_overlaps`). Of several references the best value counts.
+    A subclass says what is shared (`_overlaps`). With several references, the best value counts.
     A value is missing where the hypothesis or all references lack an analysis, or no side has an
     item.
 
     Parameters
     ----------
     form
-        What a segment counts; l is its lexical overlap, see `ol`.
+        The value of a segment; l is its lexical overlap, see `ol`.
         `plain`: its value, 0 if that is missing;
         `back-off`: its value; if that is missing l times the mean value of those that are there;
         `interpolation`: the mean of its value and l; if the value is missing l / 2.
@@ -224,9 +224,9 @@ class _TypedOverlap(_SegmentMean):
     Parameters
     ----------
     type
-        Of items; `*` is all types together.
+        Type of the items; `*` is all types together.
     average
-        Of `*`: the mean over types of what they share, instead of all items together.
+        With `*`: the mean over types of their shares, instead of the share of all items.
     """
 
     type: str = ALL_TYPES
@@ -265,7 +265,7 @@ class _RoleOverlap(_TypedOverlap):
     type
         A role, as A0; `*` is all roles together.
     average
-        Of `*`: the mean over roles of what they share, instead of all items together.
+        With `*`: the mean over roles of their shares, instead of the share of all items.
     """
 
     items: ClassVar[int] = WORDS
@@ -289,7 +289,7 @@ class _RoleOverlap(_TypedOverlap):
 class SrOr(_RoleOverlap):
     """Averages over segments the share of words that arguments of the same role have in common.
 
-    Of several references the best value counts. `type=names` compares the names of roles alone,
+    With several references, the best value counts. `type=names` compares the names of roles alone,
     one for each argument. Roles of a parse by rules are approximate.
     """
 
@@ -300,7 +300,7 @@ class SrOr(_RoleOverlap):
 class SrMr(_RoleOverlap):
     """Averages over segments the share of arguments that are the same in the same role.
 
-    Of several references the best value counts. Roles of a parse by rules are approximate.
+    With several references, the best value counts. Roles of a parse by rules are approximate.
     """
 
     items: ClassVar[int] = STRINGS
@@ -369,8 +369,8 @@ class _DiscourseOverlap(_TypedOverlap):
 class DrOr(_DiscourseOverlap):
     """Averages over segments the share of words that nodes of the same type have in common.
 
-    Nodes are those of discourse representations; a node has the words at it and below it. Of
-    several references the best value counts.
+    Nodes are those of discourse representations; a node has the words at it and below it. With
+    several references, the best value counts.
     """
 
     needs: ClassVar[frozenset[Need]] = frozenset({"drs"})

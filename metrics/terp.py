@@ -47,7 +47,7 @@ class Costs:
     Parameters
     ----------
     edits
-        Of the first seven `COUNTS`.
+        Costs of the first seven `COUNTS`.
     phrase
         w1 to w4: a phrase costs max(0, w1 + w2 * e * log10(p) + w3 * e * p + w4 * e); None: there
         are no phrases.
@@ -118,8 +118,8 @@ class Ter(_EditRate):
 
     Lower is better; 0 is perfect, and there is no highest value. Shifts are searched as in tercom
     0.7.25 and sacrebleu; equal to sacrebleu on the same tokens. Those programs lowercase unless
-    told not to; here that is `lowercase` of the texts. Of several references the one with fewest
-    edits counts, over the mean length of all. Where all references are empty, TER is 1 if there
+    told not to; here that is `lowercase` of the texts. With several references, the fewest edits
+    count, over the mean length of all. Where all references are empty, TER is 1 if there
     are edits, otherwise 0.
     """
 
@@ -136,8 +136,8 @@ class Terp(_EditRate):
 
     Lower is better; 0 is perfect. Words of one stem and synonyms are edits of their own, and a
     phrase may become its paraphrase. Shifts are searched as in TER, but what is moved may also
-    match by stem, synonym or paraphrase, is not made of stop words only, and pays for itself. Of
-    several references the one with the least cost counts, over the mean length of all. Words are
+    match by stem, synonym or paraphrase, is not made of stop words only, and pays for itself. With
+    several references, the least cost counts, over the mean length of all. Words are
     compared as they are; TERp lowercases unless told not to, here that is `lowercase` of the
     texts.
 

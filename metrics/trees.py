@@ -37,7 +37,7 @@ LIU_GILDEA = "Liu and Gildea, ACL workshop on evaluation measures 2005"
 MOSES = f"{LIU_GILDEA}; Moses mert/HwcmScorer.cpp"
 
 WEIGHT_NAMES: dict[Weight, str] = {"one": "segments", "reflen": "ref_len"}
-"""What the sum of the weights is."""
+"""The name of the sum of the weights."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class _Overlap(Metric):
 
     @property
     def stat_names(self) -> tuple[str, ...]:
-        """Of each order the items that match, those of the hypothesis and of the reference."""
+        """For each order: items that match, items of the hypothesis, items of the reference."""
         if self.average == "segments":
             return ("score", "segments")
         kinds = ("matched", "total", "ref_total")
@@ -90,7 +90,7 @@ class _Overlap(Metric):
             totals = np.where(parsed[:, np.newaxis], totals, closest)
         counts = np.empty((len(parsed), 3 * self.depth))
         counts[:, 0::3], counts[:, 1::3], counts[:, 2::3] = matches, totals, closest
-        # Without a parsed reference a segment says nothing of any hypothesis.
+        # A segment without a parsed reference cannot rank hypotheses.
         comparable = closest[:, 0] > 0.0
         counts[~comparable] = 0.0
         if self.average == "corpus":
@@ -232,7 +232,7 @@ class _TreeKernel(WeightedMean):
     lexical
         Keep the words as leaves; else parts of speech are the leaves.
     weight
-        Of a segment in the mean: `one`, or the length of the closest reference (`reflen`).
+        Weight of a segment in the mean: `one`, or the length of the closest reference (`reflen`).
     """
 
     lexical: bool = False
@@ -250,7 +250,7 @@ class _TreeKernel(WeightedMean):
     def stats(self, batch: Batch) -> FloatArray:
         """Return (H, 2) float64 in the order of `stat_names`.
 
-        Both are 0 in a segment without a parsed reference: it says nothing of any hypothesis.
+        Both are 0 in a segment without a parsed reference: such a segment cannot rank hypotheses.
         """
         own, others = _forests(batch, of_words="heads" in self.needs, lexical=self.lexical)
         values = tree_similarities(segments_of(batch, own, others))
@@ -266,7 +266,7 @@ class Tkm(_TreeKernel):
     """Averages the cosine of the numbers of all fragments of constituency parses.
 
     A fragment is a connected part of a tree with at least one production, in which a node has all
-    its children or none. Of several references the one that gives most counts. A hypothesis
+    its children or none. With several references, the highest value counts. A hypothesis
     without a parse has 0; without a parsed reference the segment does not count. Two parses
     without any production are alike, 1, if they are equal.
     """
@@ -279,7 +279,7 @@ class Dtkm(_TreeKernel):
     """Averages the cosine of the numbers of fragments of dependency parses, labels being words.
 
     A fragment is a connected part of a tree with at least one production, in which a node has all
-    its children or none. Of several references the one that gives most counts. A hypothesis
+    its children or none. With several references, the highest value counts. A hypothesis
     without a parse has 0; without a parsed reference the segment does not count. Two parses
     without any production are alike, 1, if they are equal.
     """
@@ -338,7 +338,7 @@ def _constituency_forest(texts: Texts, what: str, *, lexical: bool = False) -> R
 def _forests(batch: Batch, *, of_words: bool, lexical: bool = False) -> list[Ragged]:
     """Return the forests of hypotheses and of references, a row each; none without a parse.
 
-    Of dependency parses if they are `of_words`; else of constituency parses.
+    They are dependency parses with `of_words`, otherwise constituency parses.
     """
     require_references(batch)
     sides = ((batch.hypotheses, "hypothesis"), (batch.references, "reference"))

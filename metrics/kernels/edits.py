@@ -50,7 +50,7 @@ def edit_distances(segments: Segments, long_jumps: bool) -> FloatArray:
 def edit_kinds(segments: Segments) -> FloatArray:
     """Return (H, 3) float64: substitutions, insertions, deletions of a cheapest path.
 
-    Of equally cheap steps to a place an insertion is taken, then a deletion, then a pair of words.
+    Among equally cheap steps to a place, an insertion comes first, then a deletion, then a pair.
     """
     tokens, token_offsets, offsets, reference_tokens, reference_token_offsets, _ = segments
     longest = longest_row(reference_token_offsets)

@@ -53,7 +53,7 @@ class Prepared(NamedTuple):
     skippable : (m,) bool
         Whether a best alignment may leave a reference word out, as far as its group tells.
     chunk : int
-        What a new chunk takes away.
+        The cost of a new chunk.
     """
 
     after: IntArray
@@ -317,7 +317,7 @@ def _insert(
     Returns
     -------
     number : int
-        Of the state, or of the one of the same future that it was compared with.
+        Number of the state, or of the state with the same future that it was compared with.
     new : bool
         Whether it had none.
     """
@@ -564,7 +564,7 @@ def alignments(
         n = max(n, token_offsets[h + 1] - token_offsets[h])
     for s in range(offsets.size - 1):
         m = max(m, reference_offsets[s + 1] - reference_offsets[s])
-    # Of the longest hypothesis and reference; others use the beginning.
+    # Sized for the longest hypothesis and reference; shorter ones use the beginning.
     links, own_stems = np.empty((2 * (n + m) + 16, 5), dtype=np.int64), np.empty(n, dtype=np.int32)
     all_begins, free = np.zeros(m + 1, dtype=np.int64), np.ones(n, dtype=np.bool_)
     for s in range(offsets.size - 1):

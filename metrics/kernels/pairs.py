@@ -139,7 +139,7 @@ def _shared_bits(
     Returns
     -------
     bits : (n, W) uint64
-        Of each text.
+        The pieces of each text.
     ends : (N + 1,) int64
         Words `ends[k]..ends[k + 1] - 1` are those of n-grams of k + 1 tokens.
     always : (N,) int64
@@ -272,7 +272,7 @@ def mean_matches(
     offsets : (S + 1,) int64
         Texts of list s are `offsets[s]:offsets[s + 1]`.
     weights : (H,) float64
-        Of each text as a reference.
+        Weight of each text as a reference.
     max_order
         N, the longest n-gram.
 

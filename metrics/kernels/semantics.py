@@ -26,7 +26,7 @@ DATE, REFERENT = 4, 5
 """Places of `WORD_KINDS`, of which there are less than `KINDS`."""
 
 NAMES, WORDS, STRINGS = range(3)
-"""What is an item of roles: the role; each word of an argument; the words of an argument."""
+"""Items of roles: the role; each word of an argument; all words of an argument together."""
 
 
 @kernel
@@ -188,7 +188,7 @@ def shared_items(
     offsets : (S + 1,)
         Hypotheses of segment s are `offsets[s]:offsets[s + 1]`.
     types, other_types
-        Of each item a number of its type, from 0 without a gap; empty: no means are computed.
+        The number of the type of each item, from 0 without a gap; empty: no means are computed.
 
     Returns
     -------

@@ -64,7 +64,7 @@ class Limits(NamedTuple):
     tried
         Most shifts tried for a hypothesis.
     tokens
-        Of longer texts only cells near the diagonal of the edit distance are filled ...
+        In longer texts, only cells near the diagonal of the edit distance are filled ...
     half_width
         ... at most so far from it.
     """
@@ -111,7 +111,7 @@ class Places(NamedTuple):
     extra
         1 if the hypothesis word has no match on the cheapest path, otherwise 0.
     low, high, at
-        Of each row of the edit distance: the first cell that is filled, the one behind the last,
+        For each row of the edit distance: the first cell that is filled, the one behind the last,
         and where cell 0 is kept.
     extras, content
         Up to each place of the hypothesis: words without a match; words that are no stop words.
@@ -404,7 +404,7 @@ def _fill(
     first
         The first row, at least 1.
     limit
-        Of the distance.
+        The limit of the distance.
     order
         Which word stands where in the hypothesis.
     costs
@@ -477,7 +477,7 @@ def _trace(
 ) -> None:
     """Follow the cheapest path back.
 
-    Of equal steps a phrase comes first, the longest one, then a pair of words, then a phrase of
+    Among equal steps a phrase comes first, the longest one, then a pair of words, then a phrase of
     one word each, then a hypothesis word, then a reference word: as in TERp.
 
     Modified in place: `places`; `counts`, a row, all but the shifts.
@@ -653,8 +653,9 @@ def _best_shift(
 ) -> tuple[int, int, int, int]:
     """Find the shift that leaves the smallest edit distance, and pays.
 
-    Of equal ones that with most words on one side wins, then the first one, then the first target,
-    then that of most hypothesis words. What cannot win is counted as tried, but not worked out.
+    Among equal shifts, the one with most words on one side wins, then the first one, then the
+    first target, then the one of most hypothesis words. A shift that cannot win is counted as
+    tried, but not computed.
 
     Parameters
     ----------
@@ -760,11 +761,11 @@ def plus_edits(
     phrases
         In the references.
     worths
-        What they cost.
+        The prices of phrases.
     prices
         (7,) in the order of the counts.
     limits
-        Of the search.
+        Limits of the search.
 
     Returns
     -------
@@ -782,7 +783,7 @@ def plus_edits(
             own = token_offsets[h + 1] - token_offsets[h]
             stride = _width(own, reference_offsets[s + 1] - reference_offsets[s], limits)[1]
             cells = max(cells, (own + 1) * stride)
-    # Of the longest hypothesis and reference; others use the beginning.
+    # Sized for the longest hypothesis and reference; shorter ones use the beginning.
     costs, trial = np.empty(cells, dtype=np.int64), np.empty(cells, dtype=np.int64)
     rows = np.zeros((15, max(n, m) + 2), dtype=np.int64)
     rows[10] = prices[SUBSTITUTE]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Unpack, cast
 
@@ -27,7 +27,7 @@ from portmert.tuner.api.texts import (
 from portmert.tuner.components import registry
 from portmert.tuner.evaluation.crossval.cells import CrossPlan, Judge, choices_of, digest, measure
 from portmert.tuner.evaluation.crossval.report import document_of, headlines, tables_of
-from portmert.tuner.evaluation.page.html import render
+from portmert.tuner.evaluation.page.html import Report, render
 from portmert.tuner.ground.documents import to_json
 from portmert.tuner.ground.files import write_text
 from portmert.tuner.ground.processes import available_processors
@@ -39,26 +39,16 @@ OptimizerLike = str | Optimizer
 
 
 @dataclass(frozen=True, eq=False)
-class CrossValidation:
-    """The result of cross-validation; `str()` of it is what `portmert crossval` prints.
+class CrossValidation(Report):
+    """The result of cross-validation, in every form.
 
     Parameters
     ----------
     headlines
         The best choice on unseen segments, a sentence for each metric.
-    document
-        Everything as plain data.
     """
 
     headlines: tuple[str, ...]
-    document: dict[str, Any] = field(repr=False)
-
-    def __str__(self) -> str:
-        return "\n".join([*self.headlines, "", as_text(tables_of(self.document))])
-
-    def as_json(self) -> dict[str, Any]:
-        """Return what `portmert crossval --json` prints."""
-        return self.document
 
     def as_html(self) -> str:
         """Return a page that needs no network."""
@@ -174,7 +164,9 @@ def _written(document: dict[str, Any], folder: Path | None) -> CrossValidation:
     if folder is not None:
         text = to_json(document, ensure_ascii=False) + "\n"
         write_text(folder / "result.json", text)
-    return CrossValidation(tuple(document["headlines"]), document)
+    tables = tables_of(document)
+    text = "\n".join([*document["headlines"], "", as_text(tables)])
+    return CrossValidation(text, tables, document, tuple(document["headlines"]))
 
 
 def _several(given: Any) -> list[Any]:

@@ -45,31 +45,35 @@ _RESOURCES = ("synonyms", "paraphrases", "stop_words")
     "--groups",
     metavar="LETTERS",
     help="Features of the metric: E dependency links (needs --annotator), T edits of TERp, P its "
-    "paraphrases (needs --paraphrases), N words and word pairs, B lengths. Default: all that can "
-    "be.",
+    "paraphrases (needs --paraphrases), N words and word pairs, B lengths. Default: all for "
+    "which the options are given.",
 )
-@click.option("--table", "with_table", is_flag=True, help="Try every set of features that can be.")
+@click.option("--table", "with_table", is_flag=True, help="Try every possible set of features.")
 @defaulted(
     "--parses",
     Whole(0, 1000),
     50,
-    "Of E: best parses of each text; 0 is all, from a parser that knows them.",
+    "For E: number of best parses of each text; 0 is all, if the parser gives them.",
 )
-@defaulted("--gamma", FiniteRange(0, 1), 0.25, "Of E: how much better parses count more.")
+@defaulted("--gamma", FiniteRange(0, 1), 0.25, "For E: how much more better parses count.")
 @defaulted(
     "--costs",
     click.Choice(["terpa", "terph", "ter"]),
     "terpa",
-    "Of T and P: what edits cost when texts are aligned.",
+    "For T and P: costs of the edits when texts are aligned.",
 )
-@click.option("--language", default="english", show_default=True, help="Of T: whose stems.")
-@click.option("--synonyms", type=FOLDER, help="Of T: the dict folder of WordNet.")
-@click.option("--paraphrases", type=FILE, help="Of P: a table of paraphrases.")
-@click.option("--stop-words", type=FILE, help="Of T: words that are not moved by themselves.")
+@click.option(
+    "--language", default="english", show_default=True, help="For T: language of the stemmer."
+)
+@click.option("--synonyms", type=FOLDER, help="For T: the dict folder of WordNet.")
+@click.option("--paraphrases", type=FILE, help="For P: a table of paraphrases.")
+@click.option(
+    "--stop-words", type=FILE, help="For T: a list of words that are not moved by themselves."
+)
 @click.option(
     "--by-references",
     is_flag=True,
-    help="Learn with fewer references too: what is one more worth?",
+    help="Learn with fewer references too, to see the gain of one more.",
 )
 @click.option(
     "--published",
@@ -95,7 +99,7 @@ def command(
 ) -> None:
     """Learn the weights of a metric's features from human scores.
 
-    The table says how well each set of features does on documents it was not learnt on. The file
+    The table shows how well each set of features does on documents it was not learnt on. The file
     of --out is a metric: learned:model=FILE.
 
     \b
@@ -127,7 +131,7 @@ def command(
 
 
 def _checked(groups: str | None, annotator: str | None, resources: dict[str, Path]) -> str:
-    """Return the groups in their order, '' for all that can be."""
+    """Return the groups in their order, '' if none are named."""
     from portmert.tuner.api.metric_training import checked_groups  # noqa: PLC0415  start-up time
 
     if groups is None:

@@ -1,12 +1,12 @@
 """Trains weights of features that agree best with human scores.
 
-The objective is TERp's, the "weighted mean removed segment Pearson" (docs/metrics/terp.md):
-from features and human scores of a segment the mean over systems is subtracted; what is left is
-correlated over all systems and segments, segments weighted by their length. Of one system the mean
-of each document is subtracted, or that of all segments where no documents are known. Among all
-weights those of a least squares fit have the highest correlation. TERp's edits may only lower a
-score, and its matches count nothing, as in TERp; that leaves a convex problem, solved exactly: no
-start, no random number, no local optimum.
+The objective is TERp's, the "weighted mean removed segment Pearson" (docs/metrics/terp.md). The
+mean over systems is subtracted from the features and human scores of each segment. The rest is
+correlated over all systems and segments, with segments weighted by their length. If there is one
+system, the mean of each document is subtracted, or that of all segments if no documents are known.
+The weights of a least squares fit have the highest correlation. As in TERp, its edits may only
+lower a score, and its matches have no weight. That leaves a convex problem, which is solved
+exactly: without a start, random numbers or local optima.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from portmert.tuner.ground.tables import Table
 BoolArray = NDArray[np.bool_]
 
 DIGITS = 10
-"""Of weights and correlations that are kept: what lies behind depends on how a processor adds."""
+"""Digits of weights and correlations that are kept. Later ones depend on the processor."""
 _EDITS = GROUPS["T"][1:]
 _MATCH = GROUPS["T"][0]
 
 
 @dataclass(frozen=True, eq=False)
 class Examples:
-    """Holds what weights are learnt from: M systems' translations of S segments.
+    """The data that weights are learnt from: M systems' translations of S segments.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class Examples:
     lengths : (S,) float64
         Reference words of each segment, the mean of several.
     documents : (S,) int64 or None
-        In which means are removed where there is one system; None: in all segments.
+        Documents in which means are removed if there is one system; None: all segments are one.
     """
 
     values: FloatArray
@@ -57,7 +57,7 @@ class Examples:
     documents: IntArray | None = None
 
     def of_segments(self, segments: BoolArray) -> Examples:
-        """Return those of some segments."""
+        """Return the examples of some segments."""
         return Examples(
             self.values[segments],
             self.human[segments],
@@ -66,7 +66,7 @@ class Examples:
         )
 
     def of_features(self, columns: Sequence[int]) -> Examples:
-        """Return those of some features."""
+        """Return the examples with some of the features."""
         return replace(self, values=self.values[:, :, columns])
 
     def removed(self, scores: FloatArray) -> FloatArray:
@@ -84,7 +84,7 @@ class Examples:
 
 @dataclass(frozen=True)
 class Condition:
-    """Says how well one set of features does.
+    """How well one set of features does.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ class Condition:
 
     @property
     def mean(self) -> float:
-        """Of what was tested."""
+        """The mean objective of both tests."""
         return sum(self.tested) / 2
 
 
@@ -115,7 +115,7 @@ def agreement(scores: FloatArray, examples: Examples) -> float:
 
 
 def agreements(scores: FloatArray, examples: Examples, draws: FloatArray) -> FloatArray:
-    """Return (B,) agreements of samples that have each segment so often as draws (B, S) say."""
+    """Return (B,) agreements of samples; draws (B, S) are the counts of each segment in them."""
     x, y = (examples.removed(one) for one in (scores, examples.human))
     w = np.broadcast_to(examples.lengths[:, np.newaxis], x.shape)
     terms = np.stack(
@@ -129,7 +129,7 @@ def agreements(scores: FloatArray, examples: Examples, draws: FloatArray) -> Flo
 
 
 def _positive(variance: FloatArray, squares: FloatArray) -> FloatArray:
-    """Return variances, 0 where they are rounding."""
+    """Return variances, 0 where they are rounding errors."""
     return np.where(variance > 1e-12 * squares, variance, 0.0)
 
 
@@ -160,7 +160,7 @@ def train(examples: Examples, names: Sequence[str]) -> FloatArray:
     if used.any():
         highest = np.array([0.0 if name in _EDITS else np.inf for name in names])
         x = x[:, used] / scale[used]
-        # What two features share goes to both alike; far too little to lower the agreement.
+        # Features that agree share their weight; too weak a pull to lower the agreement.
         x = np.concatenate([x, 1e-3 * np.eye(x.shape[1])])
         y = np.concatenate([y, np.zeros(x.shape[1])])
         found = lsq_linear(
@@ -180,13 +180,13 @@ def halves(
 ) -> BoolArray:
     """Return (S,) bool: segments of the second half; documents stay whole.
 
-    Documents in random order go to the half that has fewer words of their group, or of all where
-    it has as many.
+    Documents go, in random order, to the half that has fewer words of their group. If both halves
+    have as many, they go to the half with fewer words in all.
 
     Parameters
     ----------
     groups : (S,) int64, optional
-        Groups of documents that are dealt out evenly, such as languages.
+        Groups of documents, such as languages, that are spread evenly over both halves.
 
     Raises
     ------
@@ -217,9 +217,9 @@ def halves(
 
 
 def draws_of(second: BoolArray, *, samples: int, seed: int) -> tuple[FloatArray, FloatArray]:
-    """Return (samples, n) how often each segment is in each sample, of the second half and first.
+    """Return (samples, n) counts of each segment in each sample, of second half and first half.
 
-    They are the same for all conditions, whose differences are thus paired.
+    They are the same for all conditions, so that differences between conditions are paired.
     """
     rng = streams.training_bootstrap(seed)
     first, other = (
@@ -299,18 +299,18 @@ def table(
     removed: str = ", the mean of systems removed",
     published: Mapping[str, str] | None = None,
 ) -> Table:
-    """Return the conditions as the paper prints them.
+    """Return the table of conditions, as the paper prints it.
 
     Parameters
     ----------
     halved
         How many units there are in either half.
     units
-        What is dealt out: `documents` or `segments`.
+        The units that are in one half each: `documents` or `segments`.
     removed
-        Which means are, ends the title.
+        The end of the title: the means that were removed.
     published
-        Of groups, what a paper reports.
+        Groups and the correlation that a paper reports for them.
     """
     rows = [
         [
@@ -340,13 +340,13 @@ def table(
 
 
 def shown_interval(samples: FloatArray) -> str:
-    """Return what 95 % of samples lie between."""
+    """Return the interval that holds 95 % of the samples."""
     low, high = interval(samples, 0.95) or (np.nan, np.nan)
     return f"({low:.4f} to {high:.4f})"
 
 
 def reference_table(conditions: Sequence[Condition]) -> Table:
-    """Return what each number of references is worth, the first condition having one."""
+    """Return the table of gains by each more reference; the first condition has one."""
     rows = []
     for number, one in enumerate(conditions, 1):
         row = [str(number), f"{one.mean:.4f}", shown_interval(one.samples), "", ""]
