@@ -59,6 +59,7 @@ from .tuner.ground.errors import PortmertError as PortmertError
 from .tuner.nbest.model import NBest as NBest
 from .tuner.nbest.readers._base import Reader as Reader
 from .tuner.search.constraints import Constraints as Constraints
+from .tuner.search.optimizers._base import Found as Found
 from .tuner.search.optimizers._base import Optimizer as Optimizer
 from .tuner.texts.scoring import Score as Score
 from .tuner.weights.feature_weights import FeatureWeights as FeatureWeights
