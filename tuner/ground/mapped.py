@@ -1,9 +1,8 @@
-"""Maps arrays from files and keeps no more of them in memory than is being read.
+"""Map arrays from files, and keep only the part in memory that is being read.
 
-A mapped array is an ordinary one, so whoever reads it need not know. Only who passes over a whole
-one does so block by block, and gives the pages of each block back: they stay with the system, as
-long as it has room for them, and are not this process's memory. For arrays that are in memory all
-of this does nothing.
+A mapped array is used like any other. A pass over a whole one goes block by block and gives the
+pages of each block back: the system keeps them as long as it has room, and they are not this
+process's memory. For arrays in memory all of this does nothing.
 """
 
 from __future__ import annotations
@@ -25,14 +24,14 @@ from portmert.metrics._base import FloatArray, IntArray
 from portmert.tuner.ground.errors import PortmertError
 
 BLOCK_BYTES = 1 << 26
-"""Of mapped arrays, so much is read at once."""
+"""Bytes of mapped arrays that are read at once."""
 
 GATHERED = 1 << 11
 """Rows taken at once: the system may map 64 KiB around each."""
 
 
 class _Mapping(mmap.mmap):
-    """Knows the folder that its file lies in."""
+    """A mapping with the folder of its file."""
 
     folder: Path
 
@@ -40,10 +39,10 @@ class _Mapping(mmap.mmap):
 def map_array(
     path: Path, dtype: np.dtype[Any], shape: tuple[int, ...], *, begin: int
 ) -> NDArray[Any]:
-    """Return what a file holds from byte `begin` on, C order.
+    """Return the content of a file from byte `begin` on, in C order.
 
-    Writing to it changes no file. (A mapping that cannot be written to would be another type to
-    compiled kernels, which then had to be compiled twice.)
+    Writing to it changes no file. (Kernels would be compiled a second time for a mapping that
+    cannot be written to.)
     """
     with path.open("rb") as file:
         mapping = _Mapping(file.fileno(), 0, access=mmap.ACCESS_COPY)
@@ -74,7 +73,7 @@ def segment_blocks(offsets: IntArray, *arrays: NDArray[Any]) -> Iterator[tuple[i
     offsets : (S + 1,) int64
         Hypotheses of segment s are `offsets[s]:offsets[s + 1]`.
     arrays
-        What is read of each range; each has one column or row for each hypothesis.
+        The arrays that are read; each has one column or row for each hypothesis.
     """
     mapped = [array for array in arrays if is_mapped(array)]
     segments = len(offsets) - 1

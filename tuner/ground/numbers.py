@@ -1,4 +1,4 @@
-"""Reads and writes numbers as people do, none too large to calculate with."""
+"""Read and write numbers as people do; none is too large to calculate with."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import math
 import re
 
 LARGEST = 1e30
-"""Of what comes from outside: products of a few such numbers, summed, are still finite."""
+"""The largest number that is accepted: sums of products of a few such numbers are finite."""
 MOST = 2**63 - 1
-"""Of whole numbers, options and counts: what arrays hold. Seeds of replicas go up to it."""
+"""The largest whole number, option or count: the largest one that arrays hold."""
 FINITE = f"finite, none beyond {LARGEST:g}"
-"""What is expected of numbers, for messages."""
+"""What messages say is expected of numbers."""
 
 LOWEST_P = 0.0001
-"""The smallest p that is printed as a number: of four decimals, what is below is nothing."""
+"""The smallest p that is printed as a number: it has four decimals."""
 
 _NUMBER = re.compile(
     r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|nan|inf|infinity)", re.ASCII | re.IGNORECASE

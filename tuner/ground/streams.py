@@ -1,6 +1,6 @@
-"""Names every stream of random numbers and returns its generator, or a seed for what follows.
+"""The streams of random numbers: their generators, or seeds for the next step.
 
-All chance follows from the seed that the user gives. A stream is numpy's `SeedSequence` of a seed
+The user's seed determines all random numbers. A stream is numpy's `SeedSequence` of a seed
 and a path of numbers. All paths stand in this module, so that no two streams of one command are
 the same by accident. Numpy pads a path with zeros: (), (0,) and (0, 0) are one stream.
 """
@@ -11,7 +11,7 @@ import numpy as np
 
 
 def whole(seed: int) -> np.random.Generator:
-    """Return the one stream of what needs no other: items of judges, halves of documents."""
+    """Return the only stream of a task that needs one: items of judges, halves of documents."""
     return _generator(seed)
 
 
@@ -19,7 +19,7 @@ def whole(seed: int) -> np.random.Generator:
 
 
 def held_out(seed: int) -> np.random.Generator:
-    """Return what chooses the segments held out."""
+    """Return the generator that chooses the held-out segments."""
     return _generator(seed, 0)
 
 
@@ -55,7 +55,7 @@ def error_samples(seed: int) -> np.random.Generator:
 
 
 def weight_sample(seed: int, sample: int) -> tuple[np.random.Generator, int]:
-    """Return what draws a sample of the bootstrap of weights, and the seed of its search."""
+    """Return the generator of a sample of the bootstrap of weights, and its search's seed."""
     sequence = _sequence(seed, sample)
     return np.random.default_rng(sequence), _seed(sequence)
 
@@ -64,7 +64,7 @@ def weight_sample(seed: int, sample: int) -> tuple[np.random.Generator, int]:
 
 
 def split(seed: int, number: int) -> np.random.Generator:
-    """Return what halves the segments; splits are counted from 1."""
+    """Return the generator that halves the segments; splits are counted from 1."""
     return _generator(seed, number)
 
 
@@ -77,27 +77,27 @@ def split_search(seed: int, number: int, repeat: int) -> int:
 
 
 def score_bootstrap(seed: int) -> np.random.Generator:
-    """Return what draws test sets for intervals of scores."""
+    """Return the generator that draws test sets for intervals of scores."""
     return _generator(seed, 0)
 
 
 def randomization(seed: int, replicas: int) -> np.random.Generator:
-    """Return what exchanges outputs of the first system with those of one of so many replicas."""
+    """Return the generator that swaps the first system's outputs with a replica's."""
     return _generator(seed, 1, replicas)
 
 
 def agreement_bootstrap(seed: int, level: int) -> np.random.Generator:
-    """Return what resamples human scores: of segments (level 0) or documents (level 1)."""
+    """Return the generator that resamples human scores: segments (0) or documents (1)."""
     return _generator(seed, level)
 
 
 def agreement_permutations(seed: int, level: int) -> np.random.Generator:
-    """Return what exchanges scores of two metrics: of segments, documents, whole rows."""
+    """Return the generator that swaps scores of two metrics: segments, documents, whole rows."""
     return _generator(seed, 2 + level)
 
 
 def system_swaps(seed: int) -> np.random.Generator:
-    """Return what exchanges two systems' segments, for metrics and people alike."""
+    """Return the generator that swaps two systems' segments, for metrics and people alike."""
     return _generator(seed, 5)
 
 
@@ -107,12 +107,12 @@ def test_set(seed: int, number: int) -> int:
 
 
 def pooled_permutations(seed: int, number: int, level: int) -> np.random.Generator:
-    """Return what exchanges scores of test sets taken together, as the group of this number."""
+    """Return the generator that swaps scores of several test sets, for the group `number`."""
     return _generator(seed, 7, number, level)
 
 
 def training_bootstrap(seed: int) -> np.random.Generator:
-    """Return what resamples segments that learnt metrics are tested on."""
+    """Return the generator that resamples segments that learnt metrics are tested on."""
     return _generator(seed, 1)
 
 

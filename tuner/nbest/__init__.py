@@ -1,4 +1,4 @@
-"""Reads, merges, checks and writes n-best lists.
+"""Read, merge, check and write n-best lists.
 
 It imports texts, weights and the floor below the rooms.
 """

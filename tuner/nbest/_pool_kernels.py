@@ -1,4 +1,4 @@
-"""Finds equal hypotheses and puts them in order: compiled loops."""
+"""Compiled loops that find equal hypotheses and put them in order."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from portmert.tuner.texts._kernels import HASH_PRIME, MIX_PRIME, HashArray, empt
 
 
 class Keys(NamedTuple):
-    """Holds all that makes two of n hypotheses equal, as flat arrays.
+    """Everything by which two of n hypotheses are compared, as flat arrays.
 
     Floats are given as their bits, without any -0.0: equal bits are equal values.
 

@@ -1,4 +1,4 @@
-"""Reads n-best lists by compiled loops: bytes in, flat arrays out.
+"""Read n-best lists by compiled loops: bytes in, flat arrays out.
 
 Numbers and tokens are read by kernels of `texts._kernels`: one number parser serves lists,
 scores.dat and annotations; what it leaves, Python reads.

@@ -1,4 +1,4 @@
-"""Checks what a list says against its source and its weights."""
+"""Check a list's links and model scores against its source and its weights."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from portmert.tuner.nbest.model import NBest, model_scores
 from portmert.tuner.weights.feature_weights import FeatureWeights
 
 HALF_UNIT = 0.5e-5
-"""Of the last of Moses' six digits: so far off a value, a weight or a score may be, relatively."""
+"""Half a unit of the last of Moses' six digits: the relative error of a printed number."""
 
 
 def check_links(nbest: NBest, source_lengths: NDArray[np.int32]) -> None:
@@ -54,7 +54,7 @@ def check_links(nbest: NBest, source_lengths: NDArray[np.int32]) -> None:
 
 @dataclass(frozen=True)
 class ScoreMismatch:
-    """Says how far a list's model scores are from weights . features.
+    """How far a list's model scores are from weights . features.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ from portmert.tuner.weights.feature_weights import FeatureNames, FeatureWeights
 
 @dataclass(frozen=True, eq=False)
 class NBest:
-    """Holds the hypotheses of S segments with their feature values.
+    """The hypotheses of S segments with their feature values.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class NBest:
     list_sizes : tuple of int
         Hypotheses of each file.
     ids : (S,) tuple of str or None
-        What the lists call the segments, in their order; None where they count them.
+        The names of the segments in the lists, in their order; None if they are numbers.
     """
 
     texts: Texts
@@ -63,7 +63,7 @@ class NBest:
 
 @dataclass(frozen=True, eq=False)
 class SparseFeatures:
-    """Holds features that only some hypotheses have, in compressed rows (CSR).
+    """Features that only some hypotheses have, in compressed rows (CSR).
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def without_texts(
     feature_names: FeatureNames,
     sparse: SparseFeatures | None,
 ) -> NBest:
-    """Return hypotheses of which nothing is known but their features; all texts are empty."""
+    """Return hypotheses with features alone; all texts are empty."""
     empty = Ragged(np.empty(0, dtype=np.int32), np.zeros(len(features) + 1, dtype=np.int64))
     scores = np.zeros(len(features))
     texts = Texts(Vocabulary(), empty)

@@ -1,4 +1,4 @@
-"""Reads and writes Moses' features.dat and scores.dat.
+"""Read and write Moses' features.dat and scores.dat.
 
 One block a segment: `FEATURES_TXT_BEGIN_0 id hypotheses F names...`, a line of F numbers for each
 hypothesis, `FEATURES_TXT_END_0`; scores.dat likewise with SCORES, K and the metric's name
@@ -34,7 +34,7 @@ _SPACE = 32
 
 @dataclass(frozen=True, eq=False)
 class DatLists:
-    """Holds features and statistics of H hypotheses in S segments.
+    """Features and statistics of H hypotheses in S segments.
 
     Parameters
     ----------
@@ -246,7 +246,7 @@ def _shortest(value: float) -> str:
 
 @dataclass
 class _DatFile:
-    """Holds one file: the numbers of all blocks, and what their headers say.
+    """One file: the numbers of all blocks, and their headers.
 
     Sparse entries are of row `sparse_rows[e]`, feature `sparse_names[e]`.
     """
@@ -262,7 +262,7 @@ class _DatFile:
 
 
 class _DatReader:
-    """Reads one file of kind FEATURES or SCORES: its bytes, and messages that name its lines."""
+    """Read one file of kind FEATURES or SCORES: its bytes, and messages that name its lines."""
 
     def __init__(self, path: Path | str, kind: str) -> None:
         self.where = called(path)

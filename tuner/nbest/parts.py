@@ -1,4 +1,4 @@
-"""Reads n-best lists in parts of whole segments, and merges them part by part."""
+"""Read n-best lists in parts of whole segments, and merge them part by part."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ID_BYTES = 64
 
 @dataclass(eq=False)
 class PartedList:
-    """Reads one list part by part; its segments must ascend.
+    """Read one list part by part; its segments must ascend.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Gathers hypotheses of several lists, each kept once, in little more than their own memory."""
+"""Gather hypotheses of several lists, each once, in little more than their own memory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LISTED = 5
 
 
 class Rows(NamedTuple):
-    """Holds n hypotheses in order of arrival: all that makes two of them equal.
+    """n hypotheses in order of arrival, with everything by which two of them are compared.
 
     No float is -0.0.
 
@@ -73,10 +73,10 @@ class ArrivedList:
 
 
 class HypothesisPool:
-    """Holds rows in order of arrival, equal ones once: the first stays.
+    """Rows in order of arrival; the first of equal ones stays.
 
-    The arrays grow in place (realloc), and are put in order in place at the end: the peak is the
-    arrays, plus the one block that is being added.
+    The arrays grow in place (realloc) and are put in order in place at the end. So the peak of
+    memory is the arrays plus the one block that is being added.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Keeps features and statistics of hypotheses as a folder of columns, to be mapped.
+"""Keep features and statistics of hypotheses in a folder of columns, which are mapped.
 
 A pool is a folder of numpy's own files and a description. `features.npy` is (F, H) float64, a
 feature's column contiguous; `stats.npy` is (H, K), the smallest of uint8, uint16, uint32 and
@@ -33,7 +33,7 @@ from portmert.tuner.ground.mapped import map_array
 from portmert.tuner.weights.feature_weights import FeatureNames
 
 VERSION = 1
-"""Of the format; a pool of another one is made anew."""
+"""Version of the format; a pool of another version is made anew."""
 
 DESCRIPTION = "pool.json"
 FILES = ("features.npy", "stats.npy", "offsets.npy")
@@ -50,7 +50,7 @@ _FACTORS = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
 @dataclass(frozen=True, eq=False)
 class Pool:
-    """Holds a pool that is open.
+    """An open pool.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class Pool:
     offsets : (S + 1,) int64
     feature_names : FeatureNames
     notices : tuple of str
-        What was said of the lists when the pool was made.
+        The notices of when the pool was made.
     keys : (H,) int64 or None
         Mapped from its file, where there is one.
     linked : bool
@@ -83,7 +83,7 @@ def open_pool(folder: Path, inputs: dict[str, object]) -> Pool | str | None:
     Parameters
     ----------
     inputs
-        What it must have been made from, as JSON holds it.
+        What it must have been made from, as JSON.
 
     Raises
     ------
@@ -151,9 +151,9 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 class PoolWriter:
-    """Writes a pool in a stream: segment after segment, then all of it takes its place.
+    """Write a pool segment after segment; at the end all of it takes its place.
 
-    What is not finished has no name and is gone with the process.
+    An unfinished pool has no name and is gone with the process.
 
     Parameters
     ----------

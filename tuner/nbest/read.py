@@ -146,7 +146,7 @@ def merge(lists: Sequence[NBest]) -> NBest:
 
 
 class Merger:
-    """Brings lists to common columns and pools their hypotheses."""
+    """Bring lists to common columns and pool their hypotheses."""
 
     def __init__(self, notice: Callable[[str], None] | None = None) -> None:
         self._notice = notice or (lambda _: None)

@@ -1,4 +1,4 @@
-"""Searches weights over n-best lists: the problem, exact lines, optimizers.
+"""Search for weights over n-best lists: the problem, exact lines, optimizers.
 
 It imports nbest, texts and weights.
 """

@@ -1,6 +1,6 @@
-"""Searches lines by compiled loops: arrays and numbers in and out, nothing else.
+"""Compiled loops that search lines; they take and return arrays and numbers only.
 
-All of them read one segment's hypotheses at a time, so that what they read twice is still in the
+Each reads one segment's hypotheses at a time, so that a second pass finds them in the
 processor's first cache. `features` is feature-major, (F, H): a feature's column is contiguous.
 No fastmath: the arithmetic is the same, to the last bit, wherever a line is evaluated.
 """

@@ -1,4 +1,4 @@
-"""Holds what a user demands of weights: bounds, signs, features left alone or tied together."""
+"""Constraints on weights: bounds, signs, features that are fixed or tied together."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SIGNS = {"+": (0.0, math.inf), "-": (-math.inf, 0.0)}
 
 @dataclass(frozen=True)
 class Bounds:
-    """Holds hard bounds of F weights.
+    """Hard bounds of F weights.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Constraints:
-    """Holds demands by name: `LM0` means all values of the feature, `LM0_1` its second one.
+    """Constraints by name: `LM0` means all values of the feature, `LM0_1` its second one.
 
     Parameters
     ----------

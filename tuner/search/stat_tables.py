@@ -1,4 +1,4 @@
-"""Makes tables of sufficient statistics, from texts or from Moses' scores.dat."""
+"""Make tables of sufficient statistics, from texts or from Moses' scores.dat."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measures how sure weights are: tunes again on segments drawn with replacement."""
+"""Measure how sure weights are: tune again on segments drawn with replacement."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from portmert.tuner.search.problem import StatTable
 from portmert.tuner.weights.feature_weights import FeatureWeights
 
 PERCENTILES = (2.5, 50.0, 97.5)
-"""The middle one, and the ends of what 95 % of the samples lie within."""
+"""The middle one, and the ends of the interval of 95 % of the samples."""
 
 
 @dataclass(frozen=True)
 class Confidence:
-    """Holds percentiles of each weight over samples, each of these scaled to |w| adding to 1.
+    """Percentiles of each weight over samples; each sample's absolute weights add to 1.
 
     Parameters
     ----------
@@ -78,24 +78,25 @@ def bootstrap(
 ) -> Iterator[tuple[int, FeatureWeights]]:
     """Yield samples and the weights found on each, in the order in which their searches end.
 
-    Workers of `setup.team` search them where that is a cluster, else threads here, each with a
-    copy of the features; samples of lists on disk one after the other, for the room they take
-    there. Lists whose statistics are not all known are searched here, too: a sample asks for few.
+    If `setup.team` is a cluster, its workers search; if not, threads here, each with a copy of the
+    features. Samples of lists on disk are searched here one after the other, because each needs
+    room there. Lists whose statistics are not all known are searched here too: a sample asks for
+    few of them.
 
     Parameters
     ----------
     stats : StatTable
         Of the lists' hypotheses.
     setup : Setup
-        How the weights were found, but its first start is the weights found: each sample is
-        searched once from there, with a seed of its own; by an optimizer that holds segments out
-        from `toward`, which was found on none of them.
+        How the weights were found, with the result as the first start: each sample is searched
+        once from there, with a seed of its own. An optimizer that holds segments out begins at
+        `toward`, which was found on none of them.
     samples : sequence of int
-        Which ones, counted from 0.
+        The samples, counted from 0.
     segments : (n,) int64, optional
-        Those that the weights were found on, where not all.
+        The segments that the weights were found on, if not all.
     notice
-        Called with a line where a cluster cannot search them.
+        Called with a line if a cluster cannot search them.
     progress
         Called as progress(samples done, samples in all), from this thread.
     """

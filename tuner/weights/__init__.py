@@ -1,4 +1,4 @@
-"""Holds feature weights and reads and writes the files they stand in.
+"""Feature weights, and the files that they are read from and written to.
 
 It imports the floor below the rooms.
 """

@@ -1,4 +1,4 @@
-"""Reads and writes feature weights by name."""
+"""Read and write feature weights by name."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FeatureNames = tuple[tuple[str, int], ...]
 
 @dataclass(frozen=True)
 class FeatureWeights:
-    """Maps a feature's name to one weight for each of its columns.
+    """Feature weights by name: one for each of the feature's columns.
 
     All values can be calculated with (`ground.numbers`). The order of names is the order in which
     they were given; two weights are compared by name, never by position.

@@ -1,4 +1,4 @@
-"""Reads a moses.ini: sections and features; puts new weights into its text.
+"""Read a moses.ini, sections and features, and put new weights into its text.
 
 Nothing but numbers in the [weight] section ever changes: comments, order, line ends and bytes that
 are not UTF-8 stay as they are.
@@ -26,7 +26,7 @@ NEVER_TUNED = frozenset({"UnknownWordPenalty"})
 
 @dataclass(frozen=True)
 class MosesIni:
-    r"""Holds a moses.ini as lines without their `\n`; joined by `\n` they are the file.
+    r"""A moses.ini as lines without their `\n`; joined by `\n` they are the file.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Reads a file of weights in whatever form it has, and writes others in the same form."""
+"""Read a file of weights of any form, and write other weights in the same form."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from portmert.tuner.weights.moses_ini import MosesIni, read_moses_ini
 
 @dataclass(frozen=True)
 class WeightsFile:
-    """Holds what a file of weights says.
+    """The content of a file of weights.
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""Reads n-best lists, one public file for each format."""
+"""Read n-best lists, one public file for each format."""

@@ -29,7 +29,7 @@ LONGEST_PHRASE = 4096
 
 
 class NBestReader:
-    """Reads one file: its bytes, where lines and fields are, and messages that name them.
+    """Read one file; messages name its lines.
 
     Parameters
     ----------
@@ -399,7 +399,7 @@ _ID = re.compile(r"[0-9]{1,9}")
 
 
 class BarsReader(Reader):
-    """Reads `id ||| hypothesis ||| ...`: a format says what its lines look like."""
+    """Read `id ||| hypothesis ||| ...`: a format says what its lines look like."""
 
     absent_is_zero: ClassVar[bool] = True
     """Whether a feature that a line has not is 0 there, whatever its name."""

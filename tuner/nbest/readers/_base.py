@@ -1,4 +1,4 @@
-"""Defines what a reader of n-best lists is, and holds what readers share.
+"""The base class of readers of n-best lists, and what they share.
 
 To add a format, write one public file in this folder with one frozen pydantic dataclass that
 derives from `Reader`: its fields are its options, `recognises` and `read` its definition,
@@ -46,7 +46,7 @@ _COMPARED = 10_000
 
 @dataclass
 class SegmentNames:
-    """Numbers names in the order in which they come.
+    """Number the names of segments in the order in which they come.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def _like(name: str, known: Mapping[str, int] | set[str]) -> str:
 
 @dataclass(frozen=True)
 class ListFile:
-    """Holds one file of an n-best list, decompressed.
+    """One file of an n-best list, decompressed.
 
     Parameters
     ----------
@@ -187,7 +187,7 @@ class ListFile:
 
 @component_dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
 class Reader(ABC):
-    """Reads one format of n-best lists."""
+    """Read one format of n-best lists."""
 
     title: ClassVar[str]
     """What a user calls the format."""
@@ -284,7 +284,7 @@ def empty_list(where: str) -> InputError:
 
 @dataclass
 class Collector:
-    """Collects the hypotheses of one list as they are found, one after the other.
+    """Collect the hypotheses of one list as they are found, one after the other.
 
     Parameters
     ----------
@@ -439,7 +439,7 @@ class Collector:
 
 
 class CollectingReader(Reader):
-    """Reads a list hypothesis by hypothesis."""
+    """Read a list hypothesis by hypothesis."""
 
     @abstractmethod
     def collect(self, file: ListFile, segments: int | None) -> Collector:

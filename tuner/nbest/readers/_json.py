@@ -1,4 +1,4 @@
-"""Reads hypotheses from JSON; each format says where in it they stand."""
+"""Read hypotheses from JSON; each format finds them in its own place."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _KEYS = 8
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """Holds a hypothesis as JSON has it; `segment` is an id, of whole numbers or names."""
+    """A hypothesis of a JSON file; `segment` is its id, a whole number or a name."""
 
     place: Place
     segment: str
@@ -43,7 +43,7 @@ class Hypothesis:
 
 
 class JsonReader(CollectingReader):
-    """Reads JSON in which a format finds the hypotheses."""
+    """Read JSON in which a format finds the hypotheses."""
 
     @classmethod
     def recognises(cls, head: Sequence[str]) -> bool:

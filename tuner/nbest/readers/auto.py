@@ -1,4 +1,4 @@
-"""Finds the format that the first lines of a list show."""
+"""Find the format that the first lines of a list show."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from portmert.tuner.nbest.readers.moses import Moses
 
 @dataclass(frozen=True)
 class Auto(Reader):
-    """Reads the format that the first lines show; plain hypotheses (`flat`) show none."""
+    """Read the format that the first lines show; plain hypotheses (`flat`) show none."""
 
     title: ClassVar[str] = "automatic"
 

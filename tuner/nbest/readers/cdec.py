@@ -1,4 +1,4 @@
-"""Reads lists of cdec."""
+"""Read lists of cdec."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _OTHERS = re.compile(r"tm_\w+_\d+=|lm_\d+=|OOVPenalty=|F\d+=")
 
 @dataclass(frozen=True)
 class Cdec(BarsReader):
-    """Reads `0 ||| hypothesis ||| LanguageModel=-3.1 Glue=2 ||| -4.5`; an absent feature is 0."""
+    """Read `0 ||| hypothesis ||| LanguageModel=-3.1 Glue=2 ||| -4.5`; an absent feature is 0."""
 
     title: ClassVar[str] = "cdec"
     example: ClassVar[tuple[str, ...]] = (

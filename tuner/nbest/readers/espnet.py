@@ -1,4 +1,4 @@
-"""Reads JSON of ESPnet's recognisers."""
+"""Read JSON of ESPnet's recognisers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _END = "<eos>"
 
 @dataclass(frozen=True)
 class Espnet(JsonReader):
-    """Reads `{"utts": {"utt-1": {"output": [{"rec_text": "a b", "score": -1.5}, ...]}, ...}}`.
+    """Read `{"utts": {"utt-1": {"output": [{"rec_text": "a b", "score": -1.5}, ...]}, ...}}`.
 
     What asr_recog.py of ESPnet 1 writes; a last `<eos>` is left out. ESPnet 2 writes tables,
     which `kaldi` reads.

@@ -1,4 +1,4 @@
-"""Reads lists of fairseq-generate and fairseq-interactive."""
+"""Read lists of fairseq-generate and fairseq-interactive."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PASSED = frozenset("STWCIE")
 
 @dataclasses.dataclass
 class _Hypothesis:
-    """Holds the lines of one hypothesis, the first of them at `line`."""
+    """The lines of one hypothesis, the first of them at `line`."""
 
     line: int
     id: int
@@ -37,7 +37,7 @@ class _Hypothesis:
 
 @dataclass(frozen=True)
 class Fairseq(CollectingReader):
-    """Reads `H-7`, score, text; `D-7`, score, text; `P-7`, positional scores; `A-7`, links.
+    """Read `H-7`, score, text; `D-7`, score, text; `P-7`, positional scores; `A-7`, links.
 
     Features: Score (of the H line), and where there are P lines PSum and PMean, the sum and the
     mean of the positional scores. The ids may come in any order. S, T and log lines are passed

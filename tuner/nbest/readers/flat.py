@@ -1,4 +1,4 @@
-"""Reads hypotheses one a line, N for each source segment."""
+"""Read hypotheses one a line, N for each source segment."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from portmert.tuner.nbest.readers._base import CollectingReader, Collector, List
 
 @dataclass(frozen=True)
 class Flat(CollectingReader):
-    """Reads a hypothesis a line, `n` lines a segment, maybe scores behind tabs or in other files.
+    """Read a hypothesis a line, `n` lines a segment, maybe scores behind tabs or in other files.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Reads what `generate` of Hugging Face's transformers returns, its sequences decoded."""
+"""Read results of `generate` of Hugging Face's transformers, its sequences decoded."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SMALL = 1 << 22
 
 @dataclass(frozen=True)
 class Huggingface(JsonReader):
-    """Reads `{"sequences": [...], "sequences_scores": [...]}`: a line, or an .npz of arrays.
+    """Read `{"sequences": [...], "sequences_scores": [...]}`: a line, or an .npz of arrays.
 
     Sequences are texts, as `batch_decode` makes them. A line is a segment, and so is each list
     where they are lists of lists. An .npz has them in one row (then give `n`) or a row a segment.

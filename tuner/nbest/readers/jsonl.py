@@ -1,4 +1,4 @@
-"""Reads lists of JSON lines."""
+"""Read lists of JSON lines."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FEATURES = "features"
 
 @dataclass(frozen=True)
 class Jsonl(JsonReader):
-    """Reads a JSON object a line: a hypothesis, or a segment with the list of its hypotheses.
+    """Read a JSON object a line: a hypothesis, or a segment with the list of its hypotheses.
 
     A key inside an object inside is written with a dot: `meta.score`.
 

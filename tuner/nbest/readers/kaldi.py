@@ -1,4 +1,4 @@
-"""Reads n-best archives of Kaldi, as text."""
+"""Read n-best archives of Kaldi, as text."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TENSOR = re.compile(r"tensor\(([^,()]*)(?:,[^()]*)?\)")
 
 @dataclass(frozen=True)
 class Kaldi(CollectingReader):
-    """Reads `utt-1 words`, the first hypothesis of utterance `utt`, `utt-2 words` and so on.
+    """Read `utt-1 words`, the first hypothesis of utterance `utt`, `utt-2 words` and so on.
 
     Words, not their numbers. Costs and scores stand in other files under the same keys, `utt-1
     12.3`, as nbest-to-linear writes them. A feature is called as its file, without what is behind

@@ -1,4 +1,4 @@
-"""Reads lists of Marian."""
+"""Read lists of Marian."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LINK = re.compile(rb"[0-9]{1,9}-([0-9]{1,9})")
 
 @dataclass(frozen=True)
 class Marian(BarsReader):
-    """Reads `0 ||| hypothesis [||| 0-0 1-1] [||| WordScores= ...] ||| F0= -3.1 ||| -0.4`.
+    """Read `0 ||| hypothesis [||| 0-0 1-1] [||| WordScores= ...] ||| F0= -3.1 ||| -0.4`.
 
     F0, F1, ... are the scores of the models; a single one may stand close to its `=`. Word scores
     are not used. Marian also aligns the end of the sentence: links to the position behind the

@@ -1,4 +1,4 @@
-"""Reads JSON of mlm-scoring."""
+"""Read JSON of mlm-scoring."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _HYPOTHESIS = re.compile(r"hyp_([1-9][0-9]{0,8})")
 
 @dataclass(frozen=True)
 class MlmScoring(JsonReader):
-    """Reads `{"utt-1": {"hyp_1": {"score": -1.5, "text": "a b"}, ..., "ref": "a b"}, ...}`.
+    """Read `{"utt-1": {"hyp_1": {"score": -1.5, "text": "a b"}, ..., "ref": "a b"}, ...}`.
 
     Hypotheses stand in the order of their numbers; references are not looked at. The feature is
     `score`.

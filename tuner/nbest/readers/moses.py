@@ -1,4 +1,4 @@
-"""Reads lists of Moses."""
+"""Read lists of Moses."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _GLUED_ID = re.compile(rb"^([0-9]{1,9})\|\|\|", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Moses(BarsReader):
-    """Reads `0 ||| hypothesis ||| LM0= -3.1 TM0= -1 -2 ||| -4.5`, maybe with segments and links.
+    """Read `0 ||| hypothesis ||| LM0= -3.1 TM0= -1 -2 ||| -4.5`, maybe with segments and links.
 
     A feature has as many values as stand behind its name; only one with `_` in its name may be
     missing in some hypotheses.

@@ -1,4 +1,4 @@
-"""Reads manifests of NeMo with beams."""
+"""Read manifests of NeMo with beams."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ID = "id"
 
 @dataclass(frozen=True)
 class Nemo(JsonReader):
-    """Reads a manifest, an utterance a line: `{..., "beams": [["a b", -1.5], ["b", -2.5]]}`.
+    """Read a manifest, an utterance a line: `{..., "beams": [["a b", -1.5], ["b", -2.5]]}`.
 
     The feature is `score`. NeMo's tables of beams, a hypothesis and its score a line, are read as
     `flat:n=N,names=score`.

@@ -1,4 +1,4 @@
-"""Reads what OpenAI's, vLLM's and other compatible services answer."""
+"""Read answers of OpenAI's, vLLM's and other compatible services."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ID = "custom_id"
 
 @dataclass(frozen=True)
 class Openai(JsonReader):
-    """Reads answers with `choices`, of completions or chats: one a line, a batch, or a JSON list.
+    """Read answers with `choices`, of completions or chats: one a line, a batch, or a JSON list.
 
     Also vLLM's own `outputs` with their `cumulative_logprob`. Features: `logprob`, the sum over
     the tokens, and `tokens`, how many they are. The service must be asked for log-probabilities.

@@ -1,4 +1,4 @@
-"""Reads lists of Travatar."""
+"""Read lists of Travatar."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from portmert.tuner.nbest.readers._base import ListFile
 
 @dataclass(frozen=True)
 class Travatar(BarsReader):
-    """Reads `0 ||| hypothesis ||| -4.5 ||| egfp=-3.1 w=5`, score first; an absent feature is 0."""
+    """Read `0 ||| hypothesis ||| -4.5 ||| egfp=-3.1 w=5`, score first; an absent feature is 0."""
 
     title: ClassVar[str] = "Travatar"
     example: ClassVar[tuple[str, ...]] = (

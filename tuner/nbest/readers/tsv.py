@@ -1,4 +1,4 @@
-"""Reads tables with named columns."""
+"""Read tables with named columns."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LINKS = ("alignment", "links")
 
 @dataclass(frozen=True)
 class Tsv(CollectingReader):
-    """Reads a line of column names, then a hypothesis a line; tabs separate columns.
+    """Read a line of column names, then a hypothesis a line; tabs separate columns.
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""Searches for weights, one optimizer in each public module."""
+"""Optimizers, one in each public module."""
