@@ -28,7 +28,7 @@ from portmert.tuner.nbest.pool import (
     with_sparse,
 )
 from portmert.tuner.nbest.readers._base import ListFile, Reader, SegmentNames, read_list
-from portmert.tuner.nbest.readers.moses import Moses
+from portmert.tuner.nbest.readers.moses import MosesReader
 from portmert.tuner.weights.feature_weights import FeatureNames
 
 
@@ -73,7 +73,7 @@ def read_nbest(
     if not paths:
         raise ValueError("no n-best list given")
     say = notice or (lambda _: None)
-    chosen = reader or Moses()
+    chosen = reader or MosesReader()
     if chosen.one_file and len(paths) > 1:
         raise InputError(
             f"{len(paths)} n-best lists, but the files of scores belong to one; put the scores "
@@ -115,7 +115,7 @@ def read_first_hypotheses(path: Path, vocabulary: Vocabulary, *, segments: int) 
     data = b"".join(line + b"\n" for line in firsts.values())
     merger = Merger()
     lines = ListFile(file.where, data)
-    merger.add(Moses().read(lines, vocabulary, segments, notice=lambda _: None))
+    merger.add(MosesReader().read(lines, vocabulary, segments, notice=lambda _: None))
     return merger.finish(vocabulary, segments, from_files=True)
 
 

@@ -12,7 +12,7 @@ from portmert.tuner.families import component, names
 from portmert.tuner.ground.errors import ConfigError, InputError, shown
 from portmert.tuner.nbest.pool import ArrivedList
 from portmert.tuner.nbest.readers._base import ListFile, Reader
-from portmert.tuner.nbest.readers.moses import Moses
+from portmert.tuner.nbest.readers.moses import MosesReader
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Auto(Reader):
                 f"--nbest-format"
             )
         if "|||" in file.head[0]:
-            return Moses()  # whose messages say what is wrong
+            return MosesReader()  # whose messages say what is wrong
         raise InputError(
             f"{file.where}: the first lines (`{shown(file.head[0])}`) fit no format of n-best "
             f"lists that is recognised; name it by --nbest-format (plain hypotheses are flat:n=N)"

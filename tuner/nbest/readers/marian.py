@@ -11,7 +11,7 @@ from portmert.tuner.ground.errors import counted
 from portmert.tuner.nbest.readers._bars import BarsReader, split_fields
 from portmert.tuner.nbest.readers._base import ListFile
 
-_FEATURES = re.compile(r"F0= *\S+(?: +F[0-9]+= *\S+)*")
+_FEATURES = re.compile(r"F0= *\S+(?: +[^\s=]+= *\S+)*")
 _WORD_SCORES = b"WordScores="
 _LINK = re.compile(rb"[0-9]{1,9}-([0-9]{1,9})")
 
@@ -20,9 +20,9 @@ _LINK = re.compile(rb"[0-9]{1,9}-([0-9]{1,9})")
 class Marian(BarsReader):
     """Read `0 ||| hypothesis [||| 0-0 1-1] [||| WordScores= ...] ||| F0= -3.1 ||| -0.4`.
 
-    F0, F1, ... are the scores of the models; a single one may stand close to its `=`. Word scores
-    are not used. Marian also aligns the end of the sentence: links to the position behind the
-    last token are left out.
+    F0, F1, ... are the scores of the models; that of marian-scorer (`Score=`) may follow them. A
+    single one may stand close to its `=`. Word scores are not used. Marian also aligns the end of
+    the sentence: links to the position behind the last token are left out.
     """
 
     title: ClassVar[str] = "Marian"
@@ -37,7 +37,7 @@ class Marian(BarsReader):
 
     @classmethod
     def fits(cls, rows: list[list[str]]) -> bool:
-        """Whether the features before the last field are F0, F1, ..., one value each."""
+        """Whether the features before the last field begin with F0, one value each."""
         return all(
             len(row) in (4, 5, 6) and _FEATURES.fullmatch(row[-2]) is not None for row in rows
         )

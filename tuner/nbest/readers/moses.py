@@ -15,7 +15,7 @@ _GLUED_ID = re.compile(rb"^([0-9]{1,9})\|\|\|", re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class Moses(BarsReader):
+class MosesReader(BarsReader):
     """Read `0 ||| hypothesis ||| LM0= -3.1 TM0= -1 -2 ||| -4.5`, maybe with segments and links.
 
     A feature has as many values as stand behind its name; only one with `_` in its name may be

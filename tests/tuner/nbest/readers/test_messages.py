@@ -32,6 +32,14 @@ def said(folder, name, *texts):
             "0 ||| a ||| 0-0 1-1 ||| WordScores= -1 -2 ||| F0= -1 F1= -2 ||| -3\n",
             "Marian n-best, 2 models, 1 segment x 1, word alignment, word scores not used",
         ),
+        (  # marian-scorer adds its score
+            "0 ||| a b ||| 0-0 1-1 ||| F0= -1 Score= -2 ||| -3\n",
+            "Marian n-best, 2 models, 1 segment x 1, word alignment",
+        ),
+        (
+            "0 ||| a b ||| WordScores= -1 -2 ||| F0= -1 Score= -2 ||| -3\n",
+            "Marian n-best, 2 models, 1 segment x 1, no word alignment, word scores not used",
+        ),
         (
             (
                 "0 ||| a b ||| LM0= -1 TM0= 1 2 ||| 0\n0 ||| b ||| LM0= -1 TM0= 1 2 ||| 0\n"
