@@ -43,7 +43,7 @@ def test_a_run_that_moses_broke_goes_on(tmp_path, monkeypatch):
     result = tune(broken, *options, status=1)
     (message,) = [line for line in result.stderr.splitlines() if "error" in line]
     assert "ended with status 3: Loading table / Exception: phrase-table.gz is" in message
-    assert re.search(r"recorded_moses: segments (1 to 20|21 to 40) of .*dev\.src: exit", message)
+    assert re.search(r"recorded_moses, segments (1 to 20|21 to 40) of .*dev\.src, ended", message)
     # Two jobs run at once and both fail; the first that is seen to is reported.
     logs = [f"its log is {broken / 'scratch' / f'moses-{job}.log'}" for job in (1, 2)]
     assert any(log in message for log in logs)
