@@ -83,23 +83,23 @@ def _longer(links: IntArray) -> IntArray:
 
 @helper
 def _find_links(
-    hypothesis: TokenArray,
-    reference: TokenArray,
+    texts: tuple[TokenArray, TokenArray],
     known_words: Words,
     phrases: Phrases,
     text: int,
     weights: tuple[int, int],
-    own_stems: TokenArray,
-    first_place: IntArray,
+    work: tuple[TokenArray, IntArray],
     links: IntArray,
     begins: IntArray,
 ) -> IntArray:
     """Return the links that are possible, by reference position.
 
     They are written into `links`, or into a longer copy. Those of reference word j become
-    `begins[j]:begins[j + 1]`. `own_stems` is modified; `first_place` is -1 for every word, before
-    and after.
+    `begins[j]:begins[j + 1]`. `texts` are the hypothesis and reference number `text`. The first
+    array of `work` is modified; the second is -1 for every word, before and after.
     """
+    hypothesis, reference = texts
+    own_stems, first_place = work
     stems, synonyms, synonym_offsets, _ = known_words
     occurrence_ends, places, entries = phrases.found
     taken, phrase_words, phrase_offsets = phrases.taken, phrases.words, phrases.offsets
@@ -577,9 +577,15 @@ def alignments(
                 continue
             hypothesis = tokens[token_offsets[h] : token_offsets[h + 1]]
             links = _find_links(
-                hypothesis, reference, words, phrases, s, weights, own_stems, first_place, links,
+                (hypothesis, reference),
+                words,
+                phrases,
+                s,
+                weights,
+                (own_stems, first_place),
+                links,
                 begins,
-            )  # fmt: skip
+            )
             if _compete(links, begins, free):
                 chosen, size = _best_links(links, begins, hypothesis.size)
             else:  # all links together
