@@ -18,7 +18,7 @@ from portmert.tuner.ground.numbers import parse_number
 SUCCESS, FAILURE = 0, 1
 
 
-class UsageError(Exception):
+class UsageError(click.UsageError):
     """A program was called with wrong options."""
 
 

@@ -211,7 +211,7 @@ def _request(given: Mapping[str, list[str]], notice: Callable[[str], None]) -> M
         jobs=max(1, number("jobs", 1)),
         nbest=_at_least(1, number("nbest", 100), "--nbest"),
         iterations=_at_least(1, number("maximum-iterations", 25), "--maximum-iterations"),
-        threads=max(1, number("threads", _whole(more["mert"], "threads", 1))),
+        threads=max(1, number("threads", integer(more["mert"], "threads", 1))),
         aggregate=number("prev-aggregate-nbestlist", -1),
         least_change=float(text("minimum-required-change-in-weights", "1e-5")),
         interpolation=_share(text("historic-interpolation", "0")),
@@ -274,15 +274,8 @@ def _active(text: str) -> tuple[str, ...]:
 def _seed(seed: int, more: Mapping[str, dict[str, list[str]]]) -> int:
     """Return --seed, or what Moses' programs are given as theirs."""
     for program, name in (("mert", "rseed"), ("pro", "random-seed"), ("kbmira", "random-seed")):
-        seed = seed or _whole(more[program], name, 0)
+        seed = seed or integer(more[program], name, 0)
     return _at_least(0, seed, "--seed")
-
-
-def _whole(given: dict[str, list[str]], name: str, default: int) -> int:
-    try:
-        return integer(given, name, default)
-    except UsageError as error:
-        raise click.UsageError(str(error)) from None
 
 
 def _at_least(least: int, value: int, name: str) -> int:
@@ -339,26 +332,21 @@ def _optimizer(
     ]
     if len(kinds) > 1:
         raise click.UsageError(f"--{' and --'.join(kinds)} contradict each other; give one")
-    try:
-        if "pairwise-ranked" in given:
-            return registry.optimizer("pro", settings(more["pro"]), where="--proargs")
-        if "batch-mira" in given:
-            arguments = more["kbmira"]
-            options = {
-                ours: arguments[name][-1]
-                for name, ours in kbmira.NAMES.items()
-                if name in arguments
-            }
-            options |= settings(arguments)
-            return registry.optimizer("kbmira", options, where="--batch-mira-args")
-        kind = DEFAULT_OPTIMIZER
-        if any(name in given for name in STARTS_OF_MERT):
-            kind = "powell"
-        if "random-directions" in given:
-            kind = "random-direction"
-        return optimizer_of_type(last(more["mert"], "type", kind), settings(more["mert"]))
-    except UsageError as error:
-        raise click.UsageError(str(error)) from None
+    if "pairwise-ranked" in given:
+        return registry.optimizer("pro", settings(more["pro"]), where="--proargs")
+    if "batch-mira" in given:
+        arguments = more["kbmira"]
+        options = {
+            ours: arguments[name][-1] for name, ours in kbmira.NAMES.items() if name in arguments
+        }
+        options |= settings(arguments)
+        return registry.optimizer("kbmira", options, where="--batch-mira-args")
+    kind = DEFAULT_OPTIMIZER
+    if any(name in given for name in STARTS_OF_MERT):
+        kind = "powell"
+    if "random-directions" in given:
+        kind = "random-direction"
+    return optimizer_of_type(last(more["mert"], "type", kind), settings(more["mert"]))
 
 
 def _filter(given: Mapping[str, list[str]], text: Callable[..., str]) -> tuple[str, Path | None]:
