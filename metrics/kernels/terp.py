@@ -23,9 +23,9 @@ MATCH, INSERT, DELETE, SUBSTITUTE, STEM, SYNONYM, SHIFT, PHRASE = range(8)
 KINDS = 8
 """Kinds of edits that a code of a match tells apart."""
 START, TAKES, SIZE, COST, ENTRY, BEGIN, BY_START = range(7)
-"""Columns of `Found.rows`: place and words of the reference, words of the hypothesis, price, which
-phrase, where its words begin. Row k of the last column is the row of the phrase that is number k
-by the place at which they begin."""
+"""Columns of `FoundPhrases.rows`: place and words of the reference, words of the hypothesis,
+price, which phrase, where its words begin. Row k of the last column is the row of the phrase that
+is number k by the place at which they begin."""
 LONGEST = 10
 """Words of the longest shift."""
 MATCHING, PAIR_LAST = 1, 2
@@ -159,7 +159,7 @@ class Matches(NamedTuple):
     prices: IntArray
 
 
-class Found(NamedTuple):
+class FoundPhrases(NamedTuple):
     """The phrases of a reference for which a hypothesis has all words, in any order.
 
     Parameters
@@ -279,7 +279,7 @@ def _find_phrases(
     costs: IntArray,
     known: tuple[IntArray, NDArray[np.bool_]],
     order: IntArray,
-    rows: Found,
+    rows: FoundPhrases,
 ) -> tuple[int, int]:
     """Find the phrases of reference `text` for which the hypothesis has all words, in any order.
 
@@ -360,7 +360,7 @@ def _find_phrases(
 
 
 @borrower
-def _is_at(start: int, k: int, order: IntArray, n: int, found: Found) -> bool:
+def _is_at(start: int, k: int, order: IntArray, n: int, found: FoundPhrases) -> bool:
     """Return whether the hypothesis, in this order, has phrase k at `start`."""
     phrases, words = found.rows, found.words
     same, i = 0 <= start <= n - phrases[k, SIZE], 0
@@ -372,7 +372,7 @@ def _is_at(start: int, k: int, order: IntArray, n: int, found: Found) -> bool:
 
 @borrower
 def _phrase_cost(
-    i: int, k: int, costs: IntArray, places: Places, order: IntArray, n: int, found: Found
+    i: int, k: int, costs: IntArray, places: Places, order: IntArray, n: int, found: FoundPhrases
 ) -> int:
     """Return what the cell in row i behind phrase k costs by it, or more than any cost."""
     phrases = found.rows
@@ -395,7 +395,7 @@ def _fill(
     costs: IntArray,
     places: Places,
     matches: Matches,
-    found: Found,
+    found: FoundPhrases,
 ) -> bool:
     """Fill rows of the edit distance of i hypothesis and j reference words.
 
@@ -471,7 +471,7 @@ def _trace(
     costs: IntArray,
     places: Places,
     matches: Matches,
-    found: Found,
+    found: FoundPhrases,
     features: FloatArray,
     counts: FloatArray,
 ) -> None:
@@ -573,7 +573,7 @@ def _least_cost(size: Size, places: Places, matches: Matches) -> int:
 
 @borrower
 def _next_place(
-    word: int, place: int, stop: int, count: int, matches: Matches, found: Found
+    word: int, place: int, stop: int, count: int, matches: Matches, found: FoundPhrases
 ) -> int:
     """Return the first place from `place` on where a match or a phrase with this word begins.
 
@@ -600,7 +600,7 @@ def _spans(
     size: Size,
     order: IntArray,
     matches: Matches,
-    found: Found,
+    found: FoundPhrases,
     spans: IntArray,
 ) -> tuple[int, int]:
     """Find which words from place h on match which reference words from place r on.
@@ -649,7 +649,7 @@ def _best_shift(
     tables: Tables,
     places: Places,
     matches: Matches,
-    found: Found,
+    found: FoundPhrases,
 ) -> tuple[int, int, int, int]:
     """Find the shift that leaves the smallest edit distance, and pays.
 
@@ -797,7 +797,7 @@ def plus_edits(
     codes, begins = np.empty(2 * m + 16, dtype=np.int64), np.zeros(most_words + 1, dtype=np.int64)
     marks = np.zeros(most_words, dtype=np.bool_)
     spans = np.empty((LONGEST + 1, LONGEST + 1), dtype=np.int64)
-    found = Found(
+    found = FoundPhrases(
         np.empty((p, BY_START + 1), dtype=np.int64),
         np.empty(p * longest_row(phrases.offsets), dtype=np.int64),
         rows[13],
