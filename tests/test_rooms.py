@@ -2,10 +2,12 @@
 
 import ast
 import sys
+from collections import defaultdict
 from graphlib import CycleError, TopologicalSorter
 
 import pytest
 
+from portmert.tuner.families import FAMILIES, component, own_names
 from tests.support.imports import MODULES, PACKAGES, arrows, imports, modules
 from tests.support.places import ROOT
 
@@ -105,3 +107,49 @@ def test_tests_stand_in_folders_of_the_same_names():
         for path in (ROOT / "tests" / package).rglob("test_*.py"):
             room = ROOT / path.parent.relative_to(ROOT / "tests")
             assert (room / "__init__.py").is_file(), f"{path} tests no room"
+
+
+def test_numba_is_used_from_outside():
+    for path in MODULES.values():
+        inside = {name for name in imports(path) if name.startswith(("numba.", "llvmlite"))}
+        allowed = {"numba.njit", "numba.prange", "numba.core.event", "numba.core.event.Event"}
+        assert inside <= allowed, path
+
+
+def functions():
+    """Every function, with its file."""
+    for path in MODULES.values():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield path, node
+
+
+def test_functions_are_short():
+    """Kernels apart: a kernel is one loop nest."""
+    for path, node in functions():
+        length = node.end_lineno - node.lineno + 1
+        if "kernels" not in str(path):
+            assert length <= 80, f"{path}: {node.name} has {length} lines"
+
+
+def test_public_functions_take_few_arguments():
+    for path, node in functions():
+        taken = len(node.args.posonlyargs) + len(node.args.args) + len(node.args.kwonlyargs)
+        if not node.name.startswith("_") and "kernels" not in str(path):
+            assert taken <= 15, f"{path}: {node.name} takes {taken} arguments"
+
+
+def test_public_classes_have_names_of_their_own():
+    """Components apart: Moses is a decoder, and a format of lists."""
+    places = defaultdict(list)
+    for name, path in MODULES.items():
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places[node.name].append(name)
+    components = {
+        component(family, name).__name__ for family in FAMILIES for name in own_names(family)
+    }
+    twice = {
+        name: found for name, found in places.items() if len(found) > 1 and name not in components
+    }
+    assert not twice

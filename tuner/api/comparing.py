@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,6 @@ from portmert.tuner.annotation.annotators._base import Annotator
 from portmert.tuner.api.texts import Notice, PathLike, Progress, log_notice, pipeline_of, preparing
 from portmert.tuner.evaluation.comparison import report
 from portmert.tuner.evaluation.comparison.compare import CompareRequest, compare_request
-from portmert.tuner.evaluation.comparison.model import Comparison
 from portmert.tuner.evaluation.comparison.systems import TestSet
 from portmert.tuner.evaluation.page.html import Report
 from portmert.tuner.evaluation.significance import Resampling
@@ -26,20 +25,12 @@ RESAMPLING = Resampling()
 
 @dataclass(frozen=True, eq=False)
 class Compared(Report):
-    """A comparison, in every form.
-
-    Parameters
-    ----------
-    comparison : Comparison
-        All figures.
-    """
-
-    comparison: Comparison = field(repr=False)
+    """A comparison, in every form."""
 
     @property
     def headlines(self) -> tuple[str, ...]:
         """What was found, a sentence for each metric and system."""
-        return self.comparison.headlines
+        return tuple(self.document["headlines"])
 
     def as_latex(self) -> str:
         """Return the tables for LaTeX (booktabs)."""
@@ -125,12 +116,8 @@ def compare(
             annotator, annotation_cache, notice=notice, progress=progress, team=team
         ) as prepare,
     ):
-        return _shown(compare_request(replace(request, prepare=prepare, team=team), notice))
-
-
-def _shown(found: Comparison) -> Compared:
-    document = found.as_json()
-    return Compared(report.as_text(document), report.tables(document), document, found)
+        document = compare_request(replace(request, prepare=prepare, team=team), notice)
+    return Compared(report.as_text(document), report.tables(document), document)
 
 
 def _named(systems: Any) -> tuple[str, ...]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Unpack, cast
 
 from portmert.metrics._base import Metric
 from portmert.tuner.api.counts import Mean
-from portmert.tuner.api.lists import ListsLike, as_lists
+from portmert.tuner.api.lists import Lists, ListsLike, as_lists
 from portmert.tuner.api.optimizing import (
     CommonOptions,
     ListProblem,
@@ -25,7 +25,14 @@ from portmert.tuner.api.texts import (
     phase,
 )
 from portmert.tuner.components import registry
-from portmert.tuner.evaluation.crossval.cells import CrossPlan, Judge, choices_of, digest, measure
+from portmert.tuner.evaluation.crossval.cells import (
+    Choice,
+    CrossPlan,
+    Judge,
+    choices_of,
+    digest,
+    measure,
+)
 from portmert.tuner.evaluation.crossval.report import document_of, headlines, tables_of
 from portmert.tuner.evaluation.page.html import Report, render
 from portmert.tuner.ground.documents import to_json
@@ -33,6 +40,7 @@ from portmert.tuner.ground.files import write_text
 from portmert.tuner.ground.processes import available_processors
 from portmert.tuner.ground.tables import as_text
 from portmert.tuner.search import DEFAULT_OPTIMIZER
+from portmert.tuner.search.optimization import Setup
 from portmert.tuner.search.optimizers._base import Optimizer
 
 OptimizerLike = str | Optimizer
@@ -125,37 +133,70 @@ def crossval(
     [1.0, 0.0]
     """
     notice, given = once(notice), as_lists(lists, notice)
+    if min(splits, seeds, 1 if size is None else size) < 1:
+        raise ValueError("splits, seeds and size are above 0")
     metrics = {_label(one): registry.metric(one) for one in _several(metric)}
-    optimizers = {_label(one): registry.optimizer(one) for one in _several(optimizer)}
     labels = list(metrics) or [Mean.name()] * (given.counts is not None)
-    if not labels or not optimizers or min(splits, seeds, 1 if size is None else size) < 1:
-        raise ValueError("give a metric and an optimizer; splits, seeds and size are above 0")
-    left_out = [(one,) if isinstance(one, str) else tuple(one) for one in without]
-    choices = choices_of(labels, optimizers, left_out, _several(prior))
+    choices = _choices(labels, _several(optimizer), without, _several(prior))
+    folder = None if out_dir is None else Path(out_dir)
+    sizes: dict[str, Any] = {"splits": splits, "seeds": seeds, "size": size, "timing": timing}
+    options = cast("SearchOptions", search)
+    document = _judged(given, metrics, choices, sizes, options, folder, notice, progress)
+    return _written(document, folder)
+
+
+def _judged(
+    given: Lists,
+    metrics: Mapping[str, Metric],
+    choices: list[Choice],
+    sizes: Mapping[str, Any],
+    search: SearchOptions,
+    folder: Path | None,
+    notice: Notice,
+    progress: Phases | None,
+) -> dict[str, Any]:
+    """Tune and judge every choice on every split."""
     with list_problem(
         given,
         next(iter(metrics.values()), None),
-        cast("SearchOptions", search),
+        search,
         also=list(metrics.values())[1:],
         threads=search.get("threads", 0) or available_processors(),
         notice=notice,
         progress=phase(progress, "annotating"),
     ) as (problem, setup, team):
-        judged = metrics or {labels[0]: problem.metric}
-        plan = CrossPlan(
-            problem.read.penalised(problem.start_alpha),
-            {name: _judge(problem, one, setup.threads, notice) for name, one in judged.items()},
-            start=setup.starts[0] if setup.starts else None,
-            constraints=setup.constraints,
-            splits=splits,
-            seeds=seeds,
-            size=size,
-            seed=setup.seed,
-            timing=timing,
-        )
-        shown, folder = phase(progress, "searching"), None if out_dir is None else Path(out_dir)
+        judged = metrics or {choices[0].tuned_on: problem.metric}
+        plan = replace(_plan(problem, setup, judged, notice), **sizes)
+        shown = phase(progress, "searching")
         measured = measure(plan, choices, team=team, folder=folder, notice=notice, progress=shown)
-    return _written(document_of(plan, measured), folder)
+    return document_of(plan, measured)
+
+
+def _choices(
+    labels: Sequence[str],
+    given: Sequence[OptimizerLike],
+    without: Sequence[str | Sequence[str]],
+    priors: Sequence[float],
+) -> list[Choice]:
+    """Return every combination of a metric, an optimizer, features left out and a prior."""
+    optimizers = {_label(one): registry.optimizer(one) for one in given}
+    if not labels or not optimizers:
+        raise ValueError("give a metric and an optimizer")
+    left_out = [(one,) if isinstance(one, str) else tuple(one) for one in without]
+    return choices_of(labels, optimizers, left_out, priors)
+
+
+def _plan(
+    problem: ListProblem, setup: Setup, judged: Mapping[str, Metric], notice: Notice
+) -> CrossPlan:
+    """Return the plan with the default number of splits and searches."""
+    return CrossPlan(
+        problem.read.penalised(problem.start_alpha),
+        {name: _judge(problem, one, setup.threads, notice) for name, one in judged.items()},
+        start=setup.starts[0] if setup.starts else None,
+        constraints=setup.constraints,
+        seed=setup.seed,
+    )
 
 
 def _written(document: dict[str, Any], folder: Path | None) -> CrossValidation:

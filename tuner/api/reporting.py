@@ -87,7 +87,7 @@ def _test_document(
         timing=False,
     )
     try:
-        return compare_request(request, notice).as_json()
+        return compare_request(request, notice)
     except (InputError, StateError) as error:
         notice(f"no scores of a test set: {error}")
         return None
@@ -177,7 +177,7 @@ def reproduce(
             annotator, annotation_cache, notice=notice, progress=annotating, team=team
         ) as prepare,
     ):
-        found = fill(
+        headlines, filled = fill(
             config,
             experiments,
             scored_with or SCORED_WITH,
@@ -187,4 +187,4 @@ def reproduce(
             prepare=prepare,
             team=team,
         )
-    return Reproduced(found.comparison.headlines, found.document, out)
+    return Reproduced(tuple(headlines), filled, out)

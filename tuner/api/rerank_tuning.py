@@ -70,24 +70,25 @@ class RerankTuned:
 
 def _table(compared: Compared) -> Table:
     """Return the scores of all choices, and their distance from those of the tuned outputs."""
-    found = compared.comparison
-    metrics = {metric.label: vars(metric) for metric in found.metrics}
+    found = compared.document
+    metrics = {metric["label"]: metric for metric in found["metrics"]}
     rows = []
-    for score in found.scores:
-        metric = metrics[score.metric]
-        spread = "" if score.s_opt is None else f" ± {shown(score.s_opt, metric)}"
-        row = [score.system, score.metric, f"{shown(score.score, metric)}{spread}", "", "", ""]
-        if score.difference is not None:
-            low, high = score.difference_low or 0.0, score.difference_high or 0.0
+    for score in found["scores"]:
+        metric = metrics[score["metric"]]
+        spread = "" if score["s_opt"] is None else f" ± {shown(score['s_opt'], metric)}"
+        value = f"{shown(score['score'], metric)}{spread}"
+        row = [score["system"], score["metric"], value, "", "", ""]
+        if score["difference"] is not None:
+            low, high = (score[f"difference_{end}"] or 0.0 for end in ("low", "high"))
             row[3:] = [
-                shown(score.difference, metric, sign=True),
+                shown(score["difference"], metric, sign=True),
                 f"{shown(low, metric, sign=True)}..{shown(high, metric, sign=True)}",
-                "" if score.p_holm is None else shown_p(score.p_holm),
+                "" if score["p_holm"] is None else shown_p(score["p_holm"]),
             ]
         rows.append(row)
     return Table(
         "Test set",
-        ["", "metric", "score", f"from {TUNED}", f"{100 * found.confidence:g} % interval", "p"],
+        ["", "metric", "score", f"from {TUNED}", f"{100 * found['confidence']:g} % interval", "p"],
         rows,
         left=2,
         note=f"{TUNED}: mean of the searches' outputs, ± standard deviation; averaged: of the "

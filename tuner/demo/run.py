@@ -210,7 +210,7 @@ def _comparison(
         return Preparation.of(metrics, pipeline, annotator)
 
     request = CompareRequest(tuple(map(str, runs)), prepare=prepare, runs=True, timing=False)
-    document = compare_request(request, log).as_json()
+    document = compare_request(request, log)
     return tuple(summaries(document)), render(document)
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import portmert
 from portmert.metrics._base import Metric
@@ -25,7 +26,6 @@ from portmert.tuner.evaluation.comparison.material import (
     parse_link_set,
     read_material,
 )
-from portmert.tuner.evaluation.comparison.model import Alignments, Comparison, System
 from portmert.tuner.evaluation.comparison.report import ORDERING, headlines
 from portmert.tuner.evaluation.comparison.scores import Counted
 from portmert.tuner.evaluation.comparison.systems import (
@@ -36,7 +36,6 @@ from portmert.tuner.evaluation.comparison.systems import (
     find_test_files,
 )
 from portmert.tuner.evaluation.history.dev_set import ScoringTools, UnknownDevSet, metric_of
-from portmert.tuner.evaluation.history.model import RunHistory
 from portmert.tuner.evaluation.history.run_history import read_history
 from portmert.tuner.evaluation.significance import Resampling
 from portmert.tuner.executors.team import Team
@@ -93,8 +92,15 @@ class CompareRequest:
 Notice = Callable[[str], None]
 
 
-def compare_request(request: CompareRequest, notice: Notice) -> Comparison:
+def compare_request(request: CompareRequest, notice: Notice) -> dict[str, Any]:
     """Read, link, score and test.
+
+    Returns
+    -------
+    dict
+        The comparison as JSON objects, lists, numbers and null; all forms of its report show it.
+        Scores are on the metric's own scale (a share is 0..1, not percent). Positions count from
+        0. Unknown values are None.
 
     Raises
     ------
@@ -106,54 +112,38 @@ def compare_request(request: CompareRequest, notice: Notice) -> Comparison:
     test = find_test_files(systems, request.test)
     recorded = _annotator_of_runs(systems)
     metrics, ready = _metrics_and_preparation(request, given, systems, recorded, notice)
-    materials = _materials(request, systems, test, ready, notice)
+    aligner, outputs = request.test.named_aligner, sum(len(one.outputs) for one in systems)
+    sets = [
+        parse_link_set(text, references=len(test.references), outputs=outputs)
+        for text in request.test.links
+    ]
+    if test.source is None and (sets or aligner is not None):
+        raise InputError("word alignments need the source text; give --source")
+    with tempfile.TemporaryDirectory() as folder:
+        annotations = Path(folder) / "annotations"
+        linking = find_links(systems, test, sets, aligner, folder=annotations, notice=notice)
+        materials = read_material(systems, test, linking, ready)
     if materials[0].links is None:
         if not request.metrics:
             metrics = {label: one for label, one in metrics.items() if "links" not in one.needs}
-        _check_links(metrics, test)
+        for metric in metrics.values():
+            if "links" in metric.needs:
+                source = "" if test.source else "--source, the source text, and "
+                raise InputError(
+                    f"metric {metric.name()} compares word orders and needs word alignments; give "
+                    f"{source}--aligner NAME or --links NAME=FILE[,FILE...]"
+                )
     lenders = [one.folder for one in systems if one.has_history and one.folder]
     tools = ScoringTools(notice, request.threads, lenders, request.prepare, recorded)
     runs = [
-        read_history(
-            system.folder,
-            name=system.name,
-            metrics=metrics,
-            tools=tools,
-        )
+        read_history(system.folder, name=system.name, metrics=metrics, tools=tools)
         for system in systems
         if request.runs and system.has_history and system.folder is not None
     ]
     counted = tables.count(materials[0], metrics, threads=request.threads)
     for line in _doubts([system.name for system in systems], materials[0], counted):
         notice(line)
-    return _compared(request, systems, test, materials, counted, ready, runs)
-
-
-def _materials(
-    request: CompareRequest,
-    systems: Sequence[NamedSystem],
-    test: TestFiles,
-    ready: Preparation,
-    notice: Notice,
-) -> list[Material]:
-    """Read the texts, once for each set of links."""
-    aligner, outputs = request.test.named_aligner, sum(len(one.outputs) for one in systems)
-    given = [
-        parse_link_set(text, references=len(test.references), outputs=outputs)
-        for text in request.test.links
-    ]
-    if test.source is None and (given or aligner is not None):
-        raise InputError("word alignments need the source text; give --source")
-    with tempfile.TemporaryDirectory() as folder:
-        linking = find_links(
-            systems,
-            test,
-            given,
-            aligner,
-            folder=Path(folder) / "annotations",
-            notice=notice,
-        )
-        return read_material(systems, test, linking, ready)
+    return {**_compared(request, systems, test, materials, counted, ready), "runs": plain(runs)}
 
 
 def _compared(
@@ -163,57 +153,65 @@ def _compared(
     materials: Sequence[Material],
     counted: Sequence[Counted],
     ready: Preparation,
-    runs: Sequence[RunHistory],
-) -> Comparison:
+) -> dict[str, Any]:
     """Score and test all systems, and find where they differ from the first."""
     names, material, threads = [one.name for one in systems], materials[0], request.threads
-    metrics, resampling = {one.label: one.metric for one in counted}, request.resampling
-    scores = tables.score_systems(names, material, counted, resampling, request.team)
+    resampling = request.resampling
     reordering = reference_reordering(material)
     fixed = _counted(material, ("bleu", "qmean"), counted, threads)
     ngrams = tables.ngram_counts(names, material, qmean=fixed["qmean"], bleu=fixed["bleu"])
-    ordering: Sequence[Counted] = ()
+    ordering: list[dict[str, Any]] = []
     if material.links is not None:
-        ordering = list(_counted(material, ORDERING, counted, threads).values())
+        of_order = list(_counted(material, ORDERING, counted, threads).values())
+        ordering = tables.ordering_scores(names, material, of_order)
     offsets = material.batch_of_all().reference_offsets
-    found = Comparison(
-        portmert=portmert.__version__,
-        headlines=(),
-        tuning_luck_untested=tuple(s.name for s in systems if len(s.outputs) == 1),
-        notes=tuple(_notes(systems, materials)),
-        source=None if test.source is None else test.source.name,
-        references=tuple(path.name for path in test.references),
-        reference_links=material.links,
-        samples=resampling.samples,
-        seed=resampling.seed,
-        confidence=resampling.level,
-        systems=tuple(
-            System(
-                name=table.system,
-                kind=system.kind,
-                replicas=len(system.outputs),
-                tuned_on=system.tuned_on,
-                hypothesis_tokens=table.orders[0].total,
-                reference_tokens=table.orders[0].reference_total,
-            )
+    timed = {one.label: one.metric for one in counted} if request.timing else None
+    found: dict[str, Any] = {
+        "kind": "comparison",
+        "portmert": portmert.__version__,
+        "headlines": (),
+        "tuning_luck_untested": [s.name for s in systems if len(s.outputs) == 1],
+        "notes": _notes(systems, materials),
+        "source": test.source and test.source.name,
+        "references": [path.name for path in test.references],
+        "reference_links": material.links,  # the set of links behind scores and segments
+        "samples": resampling.samples,
+        "seed": resampling.seed,
+        "confidence": resampling.level,
+        "systems": [
+            {
+                "name": system.name,
+                "kind": system.kind,
+                "replicas": len(system.outputs),
+                "tuned_on": system.tuned_on,
+                # Sums over segments, means over replicas; of the reference closest in length.
+                "hypothesis_tokens": table["orders"][0]["total"],
+                "reference_tokens": table["orders"][0]["reference_total"],
+            }
             for system, table in zip(systems, ngrams, strict=True)
-        ),
-        metrics=tuple(
-            tables.describe_metric(one.label, one.metric, ready.signature(one.metric, offsets))
+        ],
+        "metrics": [
+            {
+                "label": one.label,
+                "name": one.metric.name(),
+                "signature": ready.signature(one.metric, offsets),
+                "source": one.metric.source,
+                "higher_is_better": one.metric.higher_is_better,
+                "in_percent": one.metric.in_percent,
+            }
             for one in counted
-        ),
-        scores=scores,
-        similarity=similarities(names, material, threads=threads),
-        ordering=tables.ordering_scores(names, material, ordering) if ordering else (),
-        ngrams=ngrams,
-        alignments=_alignments(names, materials, counted, threads),
-        timing=tables.time_metrics(material, metrics) if request.timing else (),
-        differences=differences(names, material, counted, reordering),
-        segments=segments_of(material, counted, reordering),
-        runs=tuple(runs),
-    )
-    said = {name: plain(getattr(found, name)) for name in ("systems", "metrics", "scores")}
-    return replace(found, headlines=headlines({**said, "confidence": resampling.level}))
+        ],
+        "scores": tables.score_systems(names, material, counted, resampling, request.team),
+        "similarity": similarities(names, material, threads=threads),
+        "ordering": ordering,
+        "ngrams": ngrams,
+        "alignments": tables.alignments(names, materials, counted, threads),
+        "timing": [] if timed is None else tables.time_metrics(material, timed),
+        "differences": differences(names, material, counted, reordering),
+        "segments": segments_of(material, counted, reordering),
+    }
+    document: dict[str, Any] = plain(found)
+    return {**document, "headlines": list(headlines(document))}
 
 
 def _metrics_and_preparation(
@@ -254,16 +252,6 @@ def _metrics_and_preparation(
         else:
             asked[label] = metric
     return asked, ready(asked)
-
-
-def _check_links(asked: Mapping[str, Metric], test: TestFiles) -> None:
-    for metric in asked.values():
-        if "links" in metric.needs:
-            source = "" if test.source else "--source, the source text, and "
-            raise InputError(
-                f"metric {metric.name()} compares word orders and needs word alignments; give "
-                f"{source}--aligner NAME or --links NAME=FILE[,FILE...]"
-            )
 
 
 def _label(metric: Metric) -> str:
@@ -323,21 +311,6 @@ def _counted(
         name: replace(new[name] if name in new else have[metric], label=name)
         for name, metric in wanted.items()
     }
-
-
-def _alignments(
-    names: Sequence[str], materials: Sequence[Material], counted: Sequence[Counted], threads: int
-) -> Alignments | None:
-    # Metrics that need no links have the same scores under any links.
-    linked = {one.label: one.metric for one in counted if "links" in one.metric.needs}
-    rows = []
-    for material in materials:
-        again = [one for one in counted if one.label in linked]
-        if material is not materials[0]:
-            again = tables.count(material, linked, threads=threads)
-        if material.links is not None:
-            rows += tables.links_scores(names, material, again)
-    return tables.alignments(materials, rows)
 
 
 def _notes(systems: Sequence[NamedSystem], materials: Sequence[Material]) -> list[str]:

@@ -1,11 +1,14 @@
-"""Finds where systems differ: kinds of segments, single segments, n-grams, whole outputs."""
+"""Finds where systems differ: kinds of segments, single segments, n-grams, whole outputs.
+
+Results are parts of the document that `compare_request` returns.
+"""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -13,15 +16,6 @@ from portmert.metrics._base import FloatArray, IntArray, Metric, Ragged, Texts, 
 from portmert.metrics._orders import word_orders
 from portmert.tuner.components import registry
 from portmert.tuner.evaluation.comparison.material import Material
-from portmert.tuner.evaluation.comparison.model import (
-    Bucket,
-    Differences,
-    LinkedText,
-    NgramDifference,
-    Segment,
-    SegmentDifference,
-    Similarity,
-)
 from portmert.tuner.evaluation.comparison.scores import Counted
 from portmert.tuner.texts.corpus import IntegerArray, References, make_batch
 from portmert.tuner.texts.statistics import compute_stats
@@ -39,8 +33,12 @@ def differences(
     material: Material,
     counted: Sequence[Counted],
     reordering: FloatArray | None,
-) -> Differences:
+) -> dict[str, Any]:
     """Return where the systems differ from the first.
+
+    Segments are grouped by the number of tokens of their first reference, and by its amount of
+    reordering (not without links). N-grams and single segments are listed for each system but the
+    first: best gain first, largest loss last.
 
     Parameters
     ----------
@@ -49,12 +47,14 @@ def differences(
     reordering : (S,) float64 or None
         See `reference_reordering`.
     """
-    return Differences(
-        by_length=_by_length(material, counted),
-        by_reordering=() if reordering is None else _by_reordering(material, counted, reordering),
-        ngrams=ngram_differences(names, material),
-        segments=_segments(names, material, counted),
-    )
+    return {
+        "by_length": _by_length(material, counted),
+        "by_reordering": []
+        if reordering is None
+        else _by_reordering(material, counted, reordering),
+        "ngrams": ngram_differences(names, material),
+        "segments": _segments(names, material, counted),
+    }
 
 
 def reference_reordering(material: Material) -> FloatArray | None:
@@ -85,8 +85,14 @@ def reference_reordering(material: Material) -> FloatArray | None:
 
 def segments_of(
     material: Material, counted: Sequence[Counted], reordering: FloatArray | None
-) -> tuple[Segment, ...]:
-    """Return texts, links, orders and scores of all segments. Outputs are of first replicas."""
+) -> list[dict[str, Any]]:
+    """Return texts and scores of all segments. Outputs are of first replicas.
+
+    A text has its tokens, joined by spaces (`text`). If links are known, it has them too (`0-0
+    1-2`: source position and position in the text), and the source positions in the order of the
+    text (`0 2 1`: the permutation that v compares). An output then has the agreement of this order
+    with the first reference's (`v`). Scores are means over replicas.
+    """
     chosen = [material.members(system)[0] for system in range(len(material.replicas))]
     lengths = material.references.source_lengths
     outputs = [_with_v(material.outputs[output], material.references) for output in chosen]
@@ -96,19 +102,19 @@ def segments_of(
     )
     scores = {one.label: np.array(one.segment_scores(material)).T.tolist() for one in counted}
     offsets = material.references.offsets.tolist()
-    return tuple(
-        Segment(
-            source=None if material.sources is None else material.sources[s],
-            references=tuple(references[offsets[s] : offsets[s + 1]]),
-            outputs=tuple(texts[s] for texts in outputs),
-            scores={label: tuple(rows[s]) for label, rows in scores.items()},
-            reordering=None if reordering is None else float(reordering[s]),
-        )
+    return [
+        {
+            "source": None if material.sources is None else material.sources[s],
+            "references": references[offsets[s] : offsets[s + 1]],
+            "outputs": [texts[s] for texts in outputs],
+            "scores": {label: rows[s] for label, rows in scores.items()},
+            "reordering": None if reordering is None else float(reordering[s]),
+        }
         for s in range(len(material))
-    )
+    ]
 
 
-def _with_v(texts: Texts, references: References) -> list[LinkedText]:
+def _with_v(texts: Texts, references: References) -> list[dict[str, Any]]:
     """Return outputs with links, orders, and v against the first reference."""
     found = _linked_texts(texts, references.source_lengths)
     if texts.links is None or references.texts.links is None or references.source_lengths is None:
@@ -118,28 +124,28 @@ def _with_v(texts: Texts, references: References) -> list[LinkedText]:
     metric = registry.metric("v")
     batch = make_batch(texts, offsets, References(first, offsets, references.source_lengths))
     scores = metric.score(compute_stats(metric, batch)).tolist()
-    return [replace(text, v=v) for text, v in zip(found, scores, strict=True)]
+    return [{**text, "v": v} for text, v in zip(found, scores, strict=True)]
 
 
-def _linked_texts(texts: Texts, source_lengths: IntegerArray | None) -> list[LinkedText]:
-    """Return texts with their links and word orders as text."""
-    lines = [" ".join(texts.words(row)) for row in range(len(texts))]
-    if texts.links is None or source_lengths is None:
-        return [LinkedText(line) for line in lines]
-    lengths = source_lengths.astype(np.int64)
-    orders = word_orders(texts, lengths, null="inherit", encoding="order").tolist()
-    ends = np.cumsum(lengths).tolist()
-    return [
-        LinkedText(
-            line,
-            " ".join(f"{i}-{j}" for i, j in texts.links.row(row).tolist()),
-            " ".join(map(str, orders[end - length : end])),
-        )
-        for row, (line, end, length) in enumerate(zip(lines, ends, lengths.tolist(), strict=True))
+def _linked_texts(texts: Texts, source_lengths: IntegerArray | None) -> list[dict[str, Any]]:
+    """Return texts with their links and word orders as text, None if they are not known."""
+    found: list[dict[str, Any]] = [
+        {"text": " ".join(texts.words(row)), "links": None, "order": None, "v": None}
+        for row in range(len(texts))
     ]
+    if texts.links is None or source_lengths is None:
+        return found
+    lengths = source_lengths.astype(np.int64)
+    orders = np.split(
+        word_orders(texts, lengths, null="inherit", encoding="order"), np.cumsum(lengths)[:-1]
+    )
+    for row, (one, order) in enumerate(zip(found, orders, strict=True)):
+        one["links"] = " ".join(f"{i}-{j}" for i, j in texts.links.row(row).tolist())
+        one["order"] = " ".join(map(str, order.tolist()))
+    return found
 
 
-def _by_length(material: Material, counted: Sequence[Counted]) -> tuple[Bucket, ...]:
+def _by_length(material: Material, counted: Sequence[Counted]) -> list[dict[str, Any]]:
     references = material.references
     lengths = references.texts.tokens.lengths[references.offsets[:-1]]
     labels = [f"{low + 1}-{high}" for low, high in pairwise((0, *LENGTHS))]
@@ -149,7 +155,7 @@ def _by_length(material: Material, counted: Sequence[Counted]) -> tuple[Bucket, 
 
 def _by_reordering(
     material: Material, counted: Sequence[Counted], amount: FloatArray
-) -> tuple[Bucket, ...]:
+) -> list[dict[str, Any]]:
     labels = [f"{REORDERING[0]:g}"]
     labels += [f"{low:g}-{high:g}" for low, high in pairwise(REORDERING)]
     rounded = np.round(amount, 9)  # an order like the source's is exactly 0
@@ -160,7 +166,7 @@ def _by_reordering(
 
 def _buckets(
     material: Material, counted: Sequence[Counted], numbers: IntArray, labels: Sequence[str]
-) -> tuple[Bucket, ...]:
+) -> list[dict[str, Any]]:
     """Return the buckets that have segments. A bucket's number is the index of its label."""
     found = []
     for number, label in enumerate(labels):
@@ -170,17 +176,18 @@ def _buckets(
         scores = {}
         for one in counted:
             each = one.metric.score(one.stats[:, members].sum(axis=1))
-            scores[one.label] = tuple(
+            scores[one.label] = [
                 float(each[material.members(system)].mean())
                 for system in range(len(material.replicas))
-            )
-        found.append(Bucket(label, len(members), scores))
-    return tuple(found)
+            ]
+        found.append({"label": label, "segments": len(members), "scores": scores})
+    return found
 
 
 def _segments(
     names: Sequence[str], material: Material, counted: Sequence[Counted]
-) -> tuple[SegmentDifference, ...]:
+) -> list[dict[str, Any]]:
+    """Return segments on which a system's score differs much from that of the first one."""
     found = []
     for one in counted:
         scores = one.segment_scores(material)
@@ -191,10 +198,10 @@ def _segments(
             gains = [s for s in order[:MOST_SEGMENTS] if gain[s] > 0]
             losses = [s for s in order[::-1][:MOST_SEGMENTS] if gain[s] < 0]
             found += [
-                SegmentDifference(one.label, name, int(s), float(change[s]))
+                {"metric": one.label, "system": name, "segment": int(s), "difference": change[s]}
                 for s in (*gains, *reversed(losses))
             ]
-    return tuple(found)
+    return found
 
 
 MAX_ORDER = 4
@@ -202,28 +209,33 @@ MOST = 10
 """N-grams shown for each system and direction."""
 
 
-def ngram_differences(names: Sequence[str], material: Material) -> tuple[NgramDifference, ...]:
+def ngram_differences(names: Sequence[str], material: Material) -> list[dict[str, Any]]:
     """Return, for each system but the first, the n-grams of largest gain and largest loss.
 
-    Counts are of clipped matches, summed over segments, means over replicas. Among n-grams with
-    the same difference the longer one comes first.
+    Counts are of clipped matches, summed over segments, means over replicas; `reference` counts
+    in references. Among n-grams with the same difference the longer one comes first.
     """
-    found: list[list[tuple[float, int, str, NgramDifference]]] = [[] for _ in names]
+    found: list[list[tuple[float, int, str, dict[str, Any]]]] = [[] for _ in names]
     words = material.references.texts.vocabulary.words
     for order, ngrams, means, in_references in _matches(material):
         for i in range(1, len(names)):
             change = means[i] - means[0]
             for n in _extreme(change):
                 text = " ".join(words[token] for token in ngrams[n])
-                counts = (float(one) for one in (means[0, n], means[i, n], in_references[n]))
-                entry = NgramDifference(names[i], text, *counts)
+                entry = {
+                    "system": names[i],
+                    "ngram": text,
+                    "first_matched": float(means[0, n]),
+                    "system_matched": float(means[i, n]),
+                    "reference": float(in_references[n]),
+                }
                 found[i].append((float(change[n]), order, text, entry))
     kept = []
     for entries in found:
         gains = sorted((e for e in entries if e[0] > 0), key=lambda e: (-e[0], -e[1], e[2]))
         losses = sorted((e for e in entries if e[0] < 0), key=lambda e: (e[0], -e[1], e[2]))
         kept += [entry[3] for entry in (*gains[:MOST], *reversed(losses[:MOST]))]
-    return tuple(kept)
+    return kept
 
 
 def _extreme(change: FloatArray) -> list[int]:
@@ -290,8 +302,12 @@ _AT_ONCE = 50_000
 
 def similarities(
     names: Sequence[str], material: Material, *, threads: int
-) -> tuple[Similarity, ...]:
-    """Compare the outputs of all pairs of systems, and the replicas of each system."""
+) -> list[dict[str, Any]]:
+    """Compare the outputs of all pairs of systems, and the replicas of each system: Table 3.
+
+    Each pair has the share of segments with the same tokens, and 1 - TER of one output against
+    the other, a mean of both directions; both are means over pairs of replicas.
+    """
     pairs = {
         (i, j): list(_pairs(material, i, j))
         for i, j in itertools.combinations_with_replacement(range(len(names)), 2)
@@ -301,8 +317,15 @@ def similarities(
     for (i, j), compared in pairs.items():
         if compared:
             identical, alike = np.mean([next(measured) for _ in compared], axis=0)
-            found.append(Similarity(names[i], names[j], float(identical), float(alike)))
-    return tuple(found)
+            found.append(
+                {
+                    "first": names[i],
+                    "second": names[j],
+                    "identical": float(identical),
+                    "one_minus_ter": float(alike),
+                }
+            )
+    return found
 
 
 def _pairs(material: Material, i: int, j: int) -> Iterator[tuple[int, int]]:

@@ -1,6 +1,6 @@
 """Shows a comparison: sentences, tables and charts.
 
-Every function takes the comparison as plain data, as `Comparison.as_json()` returns it.
+Every function takes the comparison as plain data, as `compare_request()` returns it.
 """
 
 from __future__ import annotations

@@ -1,30 +1,23 @@
-"""Scores all systems: means, spreads, tests, times, and scores under several sets of links."""
+"""Scores all systems: means, spreads, tests, times, and scores under several sets of links.
+
+Results are parts of the document that `compare_request` returns.
+"""
 
 from __future__ import annotations
 
 import itertools
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 
 from portmert.metrics._base import FloatArray, Metric, Ragged
 from portmert.tuner.components import registry
 from portmert.tuner.evaluation.comparison.material import Material
-from portmert.tuner.evaluation.comparison.model import (
-    Alignments,
-    ComparedMetric,
-    LinksAgreement,
-    LinksScore,
-    NgramCounts,
-    OrderCounts,
-    OrderingScores,
-    SystemScore,
-    Timing,
-)
 from portmert.tuner.evaluation.comparison.report import ORDERING
-from portmert.tuner.evaluation.significance import Resampling, holm, systems_tested
+from portmert.tuner.evaluation.significance import PairTest, Resampling, holm, systems_tested
 from portmert.tuner.executors.team import Team
 from portmert.tuner.texts.statistics import compute_stats
 
@@ -80,26 +73,19 @@ def count(material: Material, metrics: Mapping[str, Metric], *, threads: int) ->
     ]
 
 
-def describe_metric(label: str, metric: Metric, signature: str) -> ComparedMetric:
-    """Return a metric as reports describe it."""
-    return ComparedMetric(
-        label=label,
-        name=metric.name(),
-        signature=signature,
-        source=metric.source,
-        higher_is_better=metric.higher_is_better,
-        in_percent=metric.in_percent,
-    )
-
-
 def score_systems(
     names: Sequence[str],
     material: Material,
     counted: Sequence[Counted],
     resampling: Resampling,
     team: Team | None = None,
-) -> tuple[SystemScore, ...]:
-    """Return the score of every system under every metric, metric by metric, with its tests."""
+) -> list[dict[str, Any]]:
+    """Return the score of every system under every metric, metric by metric, with its tests.
+
+    Each has the values of `significance.Spread` and `significance.PairTest`, and `p_holm` and so
+    on: the same p-values, corrected for all systems and metrics of the comparison. The first
+    system has None for all that compares a system with it.
+    """
     spreads, differences = systems_tested(
         [one.metric for one in counted],
         [[one.of_system(material, system) for one in counted] for system in range(len(names))],
@@ -108,78 +94,62 @@ def score_systems(
     )
     flat = [found for of_metric in differences for found in of_metric]
     tests = ("p", "p_randomization", "p_bootstrap")
+    holms = [f"{test}_holm" for test in tests]
     corrected = iter(zip(*(holm([getattr(f, p) for f in flat]) for p in tests), strict=True))
+    untested = dict.fromkeys([*(one.name for one in fields(PairTest)), *holms])
     scores = []
     for one, of_metric, changes in zip(counted, spreads, differences, strict=True):
         for number, (name, spread) in enumerate(zip(names, of_metric, strict=True)):
-            known = {"metric": one.label, "system": name, **vars(spread)}
+            row = {"metric": one.label, "system": name, **vars(spread), **untested}
             if number:
-                ps = dict(zip(tests, next(corrected), strict=True))
-                known |= vars(changes[number - 1])
-                known |= {f"{test}_holm": p for test, p in ps.items()}
-            scores.append(SystemScore(**known))
-    return tuple(scores)
+                row |= vars(changes[number - 1])
+                row |= zip(holms, next(corrected), strict=True)
+            scores.append(row)
+    return scores
 
 
 def ordering_scores(
     names: Sequence[str], material: Material, counted: Sequence[Counted]
-) -> tuple[OrderingScores, ...]:
-    """Return Tables 8, 9 and 10; `counted` has the metrics of `ORDERING`."""
+) -> list[dict[str, Any]]:
+    """Return Tables 8, 9 and 10: for each system the metrics of `ORDERING`, in `counted`."""
     scores = {one.label: one.corpus_scores() for one in counted}
-    return tuple(
-        OrderingScores(
-            name,
-            {label: float(scores[label][material.members(system)].mean()) for label in ORDERING},
-        )
-        for system, name in enumerate(names)
-    )
+    return [
+        {
+            "system": name,
+            "scores": {label: scores[label][material.members(n)].mean() for label in ORDERING},
+        }
+        for n, name in enumerate(names)
+    ]
 
 
 def ngram_counts(
     names: Sequence[str], material: Material, *, qmean: Counted, bleu: Counted
-) -> tuple[NgramCounts, ...]:
-    """Return Table 11: n-grams of each order and the length penalties, means over replicas."""
+) -> list[dict[str, Any]]:
+    """Return Table 11: n-grams of each order and the length penalties, means over replicas.
+
+    `brevity_penalty` is BLEU's, the strict ones are PORT's.
+    """
     tables = []
     for system, name in enumerate(names):
         members = material.members(system)
         parts = _mean_parts(qmean, members)
+        keys = {
+            "matched": "matched_", "total": "total_", "reference_total": "ref_total_",
+            "precision": "p", "recall": "r",
+        }  # fmt: skip
         tables.append(
-            NgramCounts(
-                system=name,
-                orders=tuple(
-                    OrderCounts(
-                        order=n,
-                        matched=parts[f"matched_{n}"],
-                        total=parts[f"total_{n}"],
-                        reference_total=parts[f"ref_total_{n}"],
-                        precision=parts[f"p{n}"],
-                        recall=parts[f"r{n}"],
-                    )
+            {
+                "system": name,
+                "orders": [
+                    {"order": n, **{key: parts[f"{part}{n}"] for key, part in keys.items()}}
                     for n in range(1, 5)
-                ),
-                brevity_penalty=_mean_parts(bleu, members)["BP"],
-                strict_brevity_penalty=parts["SBP"],
-                strict_redundancy_penalty=parts["SRP"],
-            )
+                ],
+                "brevity_penalty": _mean_parts(bleu, members)["BP"],
+                "strict_brevity_penalty": parts["SBP"],
+                "strict_redundancy_penalty": parts["SRP"],
+            }
         )
-    return tuple(tables)
-
-
-def links_scores(
-    names: Sequence[str], material: Material, counted: Sequence[Counted]
-) -> list[LinksScore]:
-    """Return the scores under one set of links: a part of Table 7."""
-    assert material.links is not None  # noqa: S101
-    return [
-        LinksScore(
-            material.links,
-            name,
-            one.label,
-            float(one.corpus_scores()[material.members(system)].mean()),
-        )
-        for one in counted
-        for system, name in enumerate(names)
-    ]
+    return tables
 
 
 def _mean_parts(counted: Counted, members: Sequence[int]) -> dict[str, float]:
@@ -191,17 +161,18 @@ ROUNDS = 3
 """Rounds of a measurement. The fastest counts: other work only makes a round slower."""
 
 
-def time_metrics(material: Material, metrics: Mapping[str, Metric]) -> tuple[Timing, ...]:
-    """Time the statistics of the first output, on one thread.
+def time_metrics(material: Material, metrics: Mapping[str, Metric]) -> list[dict[str, Any]]:
+    """Time the statistics of the first output, in this process, on one thread: Table 6.
 
-    The metrics have been computed before, so their code is compiled and loaded.
+    The metrics have been computed before, so their code is compiled and loaded. `ratio` is
+    relative to BLEU.
     """
     bleu = _seconds(material, registry.metric("bleu"))
-    return tuple(
-        Timing(label, seconds, seconds / bleu)
+    return [
+        {"metric": label, "seconds": seconds, "ratio": seconds / bleu}
         for label, metric in metrics.items()
         for seconds in [bleu if label == "bleu" else _seconds(material, metric)]
-    )
+    ]
 
 
 def _seconds(material: Material, metric: Metric) -> float:
@@ -214,23 +185,45 @@ def _seconds(material: Material, metric: Metric) -> float:
     return fastest
 
 
-def alignments(materials: Sequence[Material], scores: Sequence[LinksScore]) -> Alignments | None:
-    """Return Table 7; None without two sets of links."""
+def alignments(
+    names: Sequence[str], materials: Sequence[Material], counted: Sequence[Counted], threads: int
+) -> dict[str, Any] | None:
+    """Return Table 7: the same outputs under several sets of links; None without two sets.
+
+    Its `agreement` has the alignment error rate (`aer`) of each two sets of reference links.
+
+    Parameters
+    ----------
+    counted
+        Statistics of the first material. Metrics that need no links are left out: they have the
+        same scores under any links.
+    """
     if len(materials) < 2:
         return None
-    agreement = []
+    linked = {one.label: one.metric for one in counted if "links" in one.metric.needs}
+    scores, agreement = [], []
+    for material in materials:
+        again = [one for one in counted if one.label in linked]
+        if material is not materials[0]:
+            again = count(material, linked, threads=threads)
+        scores += [
+            {
+                "links": material.links,
+                "system": name,
+                "metric": one.label,
+                "score": one.corpus_scores()[material.members(system)].mean(),
+            }
+            for one in again
+            for system, name in enumerate(names)
+        ]
     for one, other in itertools.combinations(materials, 2):
         first, second = one.references.texts.links, other.references.texts.links
         assert first is not None  # noqa: S101
         assert second is not None  # noqa: S101
-        agreement.append(
-            LinksAgreement(str(one.links), str(other.links), error_rate(first, second))
-        )
-    return Alignments(
-        sets=tuple(str(material.links) for material in materials),
-        scores=tuple(scores),
-        agreement=tuple(agreement),
-    )
+        aer = error_rate(first, second)
+        agreement.append({"first": one.links, "second": other.links, "aer": aer})
+    sets = [material.links for material in materials]
+    return {"sets": sets, "scores": scores, "agreement": agreement}
 
 
 def error_rate(first: Ragged, second: Ragged) -> float:

@@ -91,7 +91,7 @@ def render(document: Mapping[str, Any]) -> str:
     Parameters
     ----------
     document
-        `Comparison.as_json()`, or a part of it: of a run, `runs` alone; of a cross-validation,
+        `compare_request()`, or a part of it: of a run, `runs` alone; of a cross-validation,
         its document as `crossval`, with its `metrics` and `headlines`; of a meta-evaluation,
         `agreement`.
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 
-from portmert.tuner.evaluation.comparison.model import ComparedMetric, Comparison
+from portmert.tuner.evaluation.comparison.report import Document
+from portmert.tuner.evaluation.documents import shown
 from portmert.tuner.families import reason
 from portmert.tuner.ground.documents import parse_toml
 from portmert.tuner.ground.errors import InputError, counted
@@ -93,13 +94,13 @@ class PaperTable(NamedTuple):
 
     number: int
     caption: str
-    ours: Callable[[Comparison], Shown]
+    ours: Callable[[Document], Shown]
     absent: str = ""
-    detail: Callable[[Comparison], Shown] | None = None
+    detail: Callable[[Document], Shown] | None = None
 
 
 def document(
-    comparison: Comparison, published: Published, *, origin: str, more: Mapping[int, Shown]
+    comparison: Document, published: Published, *, origin: str, more: Mapping[int, Shown]
 ) -> str:
     """Return the document.
 
@@ -123,10 +124,10 @@ def document(
     if without := [str(table.number) for table in TABLES if not published.find(table.number)]:
         parts.append(f"The paper's own figures are not at hand for table {', '.join(without)}.")
     parts.append(_systems(comparison))
-    if comparison.headlines:
-        parts.append("\n".join(f"- {_cell(line)}" for line in comparison.headlines))
-    if comparison.notes:
-        parts.append("Notes:\n\n" + "\n".join(f"- {_cell(line)}" for line in comparison.notes))
+    if comparison["headlines"]:
+        parts.append("\n".join(f"- {_cell(line)}" for line in comparison["headlines"]))
+    if comparison["notes"]:
+        parts.append("Notes:\n\n" + "\n".join(f"- {_cell(line)}" for line in comparison["notes"]))
     tables = {table.number: table for table in TABLES}
     for number in sorted(tables.keys() | {one.number for one in published.table}):
         parts += _section(tables.get(number), published.find(number), comparison, more)
@@ -136,7 +137,7 @@ def document(
 def _section(
     table: PaperTable | None,
     found: PublishedTable | None,
-    comparison: Comparison,
+    comparison: Document,
     more: Mapping[int, Shown],
 ) -> list[str]:
     """Return the heading and the paragraphs of one table; ours or theirs may be missing."""
@@ -168,17 +169,17 @@ def _section(
     return parts + below
 
 
-def _systems(comparison: Comparison) -> str:
+def _systems(comparison: Document) -> str:
     headers = ["system", "tuned on", "replicas", "output tokens", "reference tokens"]
     rows = [
         [
-            system.name,
-            system.tuned_on or MISSING,
-            str(system.replicas),
-            f"{system.hypothesis_tokens:.1f}",
-            f"{system.reference_tokens:.1f}",
+            system["name"],
+            system["tuned_on"] or MISSING,
+            str(system["replicas"]),
+            f"{system['hypothesis_tokens']:.1f}",
+            f"{system['reference_tokens']:.1f}",
         ]
-        for system in comparison.systems
+        for system in comparison["systems"]
     ]
     return _markdown(headers, rows)
 
@@ -195,26 +196,24 @@ def _cell(text: str) -> str:
     return text.replace("\n", " ")
 
 
-def _shown(value: float | None, metric: ComparedMetric | None = None) -> str:
-    if value is None:
-        return MISSING
-    in_percent = metric is None or metric.in_percent
-    return f"{100 * value:.2f}" if in_percent else f"{value:.4f}"
+def _shown(value: float | None, metric: Mapping[str, Any] | None = None) -> str:
+    return MISSING if value is None else shown(value, metric or {"in_percent": True})
 
 
-def _similarity(comparison: Comparison) -> Shown:
+def _similarity(comparison: Document) -> Shown:
     rows = [
-        [OURS, f"{one.first} / {one.second}", _shown(one.identical), _shown(one.one_minus_ter)]
-        for one in comparison.similarity
-    ]
+        [OURS, f"{one['first']} / {one['second']}", _shown(one["identical"]),
+         _shown(one["one_minus_ter"])]
+        for one in comparison["similarity"]
+    ]  # fmt: skip
     return Shown(["task", "systems", "same sentence", "1-TER"], rows)
 
 
-def _tuned(judges: Sequence[str], own: Callable[[str], bool]) -> Callable[[Comparison], Shown]:
+def _tuned(judges: Sequence[str], own: Callable[[str], bool]) -> Callable[[Document], Shown]:
     """Return a function that shows the systems tuned on BLEU, on PORT, and `own` ones if any."""
 
-    def ours(comparison: Comparison) -> Shown:
-        scores = {(one.system, one.metric): one.score for one in comparison.scores}
+    def ours(comparison: Document) -> Shown:
+        scores = {(one["system"], one["metric"]): one["score"] for one in comparison["scores"]}
 
         def cell(system: str, judge: str) -> str:
             if judge == "1-TER":
@@ -222,7 +221,7 @@ def _tuned(judges: Sequence[str], own: Callable[[str], bool]) -> Callable[[Compa
                 return _shown(None if error is None else 1 - error)
             return _shown(scores.get((system, judge.lower())))
 
-        names = [system.name for system in comparison.systems]
+        names = [system["name"] for system in comparison["systems"]]
         shown = [name for name in names if name in (names[0], "port") or own(name)]
         rows = [[OURS, name, *(cell(name, judge) for judge in judges)] for name in shown]
         return Shown(["task", "tuned on", *judges], rows if any(map(own, names)) else [])
@@ -230,77 +229,65 @@ def _tuned(judges: Sequence[str], own: Callable[[str], bool]) -> Callable[[Compa
     return ours
 
 
-def _scores(comparison: Comparison) -> Shown:
-    metrics = {metric.label: metric for metric in comparison.metrics}
+def _scores(comparison: Document) -> Shown:
+    metrics = {metric["label"]: metric for metric in comparison["metrics"]}
     headers = [
         "metric", "system", "score", "s_sel", "s_opt", "difference",
         "p", "Holm", "p (randomization)", "p (bootstrap)",
     ]  # fmt: skip
-    rows = [
-        [
-            one.metric,
-            one.system,
-            _shown(one.score, metrics[one.metric]),
-            _shown(one.s_sel, metrics[one.metric]),
-            _shown(one.s_opt, metrics[one.metric]),
-            "" if one.difference is None else _signed(one.difference, metrics[one.metric]),
-            *(
-                "" if p is None else shown_p(p)
-                for p in (
-                    one.p,
-                    one.p_holm,
-                    one.p_randomization,
-                    one.p_bootstrap,
-                )
-            ),
-        ]
-        for one in comparison.scores
-    ]
+    rows = []
+    for one in comparison["scores"]:
+        metric, change = metrics[one["metric"]], one["difference"]
+        row = [one["metric"], one["system"]]
+        row += [_shown(one[key], metric) for key in ("score", "s_sel", "s_opt")]
+        row.append("" if change is None else _signed(change, metric))
+        ps = (one[key] for key in ("p", "p_holm", "p_randomization", "p_bootstrap"))
+        rows.append([*row, *("" if p is None else shown_p(p) for p in ps)])
     return Shown(headers, rows)
 
 
-def _signed(value: float, metric: ComparedMetric) -> str:
-    shown = _shown(value, metric)
-    return shown if value < 0 else f"+{shown}"
+def _signed(value: float, metric: Mapping[str, Any]) -> str:
+    text = _shown(value, metric)
+    return text if value < 0 else f"+{text}"
 
 
-def _timing(comparison: Comparison) -> Shown:
+def _timing(comparison: Document) -> Shown:
     rows = [
-        [one.metric, f"{1000 * one.seconds:.2f}", f"{one.ratio:.2f}"] for one in comparison.timing
+        [one["metric"], f"{1000 * one['seconds']:.2f}", f"{one['ratio']:.2f}"]
+        for one in comparison["timing"]
     ]
     return Shown(["metric", "milliseconds", "ratio to BLEU"], rows)
 
 
-def _ordering(comparison: Comparison) -> Shown:
+def _ordering(comparison: Document) -> Shown:
     names = ("rho", "tau", "v")
     rows = [
-        [OURS, one.system, *(f"{one.scores[name]:.3f}" for name in names)]
-        for one in comparison.ordering
+        [OURS, one["system"], *(f"{one['scores'][name]:.3f}" for name in names)]
+        for one in comparison["ordering"]
     ]
     return Shown(["test set", "tuned on", *names], rows)
 
 
-def _ngrams(comparison: Comparison) -> Shown:
+def _ngrams(comparison: Document) -> Shown:
     rows = []
-    for one in comparison.ngrams:
-        counts = {f.order: f"{f.matched:.0f}/{f.total:.0f}" for f in one.orders}
-        rows.append([OURS, one.system, counts[1], counts[4], f"{one.brevity_penalty:.3f}"])
+    for one in comparison["ngrams"]:
+        counts = [f"{n['matched']:.0f}/{n['total']:.0f}" for n in one["orders"]]
+        penalty = f"{one['brevity_penalty']:.3f}"
+        rows.append([OURS, one["system"], counts[0], counts[3], penalty])
     return Shown(["task", "tuned on", "1-grams", "4-grams", "BP"], rows)
 
 
-def _all_ngrams(comparison: Comparison) -> Shown:
-    orders = [order.order for order in comparison.ngrams[0].orders]
+def _all_ngrams(comparison: Document) -> Shown:
+    orders = [order["order"] for order in comparison["ngrams"][0]["orders"]]
     headers = ["system", *(f"{n}-grams matched" for n in orders)]
     headers += [*(f"{n}-grams in all" for n in orders), "SBP", "SRP"]
     rows = [
         [
-            one.system,
-            *(f"{order.matched:.1f}" for order in one.orders),
-            *(f"{order.total:.1f}" for order in one.orders),
-            f"{one.strict_brevity_penalty:.4f}",
-            f"{one.strict_redundancy_penalty:.4f}",
+            one["system"],
+            *(f"{order[key]:.1f}" for key in ("matched", "total") for order in one["orders"]),
+            *(f"{one[f'strict_{key}_penalty']:.4f}" for key in ("brevity", "redundancy")),
         ]
-        for one in comparison.ngrams
+        for one in comparison["ngrams"]
     ]
     return Shown(headers, rows)
 

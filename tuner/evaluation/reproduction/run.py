@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from portmert.aligners._base import parse_links
@@ -14,7 +14,6 @@ from portmert.tuner.annotation.annotators._base import Annotator
 from portmert.tuner.decoders._base import Progress
 from portmert.tuner.evaluation.comparison.compare import CompareRequest, compare_request
 from portmert.tuner.evaluation.comparison.material import parse_link_set
-from portmert.tuner.evaluation.comparison.model import Comparison
 from portmert.tuner.evaluation.comparison.scores import error_rate
 from portmert.tuner.evaluation.reproduction.document import (
     Published,
@@ -37,14 +36,6 @@ TUNED_ON = ("bleu", "port", "qmean", "port-rho", "port-tau")
 SCORED_WITH = ("bleu", "nist", "ter", "meteor", "port", "qmean")
 
 RESAMPLED = Resampling()
-
-
-@dataclass(frozen=True)
-class Reproduction:
-    """The result: the comparison, and the document."""
-
-    comparison: Comparison
-    document: str
 
 
 def experiments_of(
@@ -109,8 +100,10 @@ def reproduce(
     prepare: Prepare | None = None,
     resampling: Resampling = RESAMPLED,
     team: Team | None = None,
-) -> Reproduction:
+) -> tuple[Sequence[str], str]:
     """Tune on each metric, going on where an earlier call ended, then compare on the test set.
+
+    Returns the headlines of the comparison, and the document.
 
     Parameters
     ----------
@@ -149,7 +142,8 @@ def reproduce(
     comparison = compare_request(request, log)
     origin = _origin(config, next(iter(experiments.values())))
     more = _link_sets(experiments, log)
-    return Reproduction(comparison, document(comparison, figures, origin=origin, more=more))
+    made = document(comparison, figures, origin=origin, more=more)
+    return comparison["headlines"], made
 
 
 def _link_sets(

@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from portmert.metrics._base import Ragged
-from portmert.tuner.evaluation.comparison.model import LinksScore
 from portmert.tuner.evaluation.comparison.scores import alignments, error_rate
 from tests.oracles.comparison import agreement_error
 from tests.support.strategies_comparison import material_of
@@ -37,7 +36,7 @@ def test_one_set_of_links_has_nothing_to_agree_with():
         [[("a",)]], [[("a",)]], systems=1, source_lengths=[1], links=[[{(0, 0)}]],
         gold_links=[[{(0, 0)}]],
     )  # fmt: skip
-    assert alignments([material], [LinksScore("gold", "x", "v", 1.0)]) is None
-    both = alignments([material, material], [])
+    assert alignments(["x"], [material], [], 1) is None
+    both = alignments(["x"], [material, material], [], 1)
     assert both is not None
-    assert [pair.aer for pair in both.agreement] == [0.0]
+    assert [pair["aer"] for pair in both["agreement"]] == [0.0]

@@ -1,35 +1,27 @@
 """What is said of scores and their spread."""
 
-import dataclasses
-
 import pytest
 
-from portmert.tuner.evaluation.comparison.model import ComparedMetric, SystemScore
 from portmert.tuner.evaluation.comparison.report import headlines
-from portmert.tuner.ground.documents import plain
 
-BLEU = ComparedMetric("bleu", "bleu", "bleu", "", higher_is_better=True, in_percent=True)
+BLEU = {"label": "bleu", "higher_is_better": True, "in_percent": True}
 
 
-def score(system, replicas, difference=None, p=None):
-    return SystemScore(
-        "bleu", system, 0.3, (0.3,) * replicas, 0.3, 0.3, 0.01, None,
-        difference=difference, p=p, p_randomization=0.9, p_holm=p, p_randomization_holm=0.9,
-    )  # fmt: skip
+def score(system, replicas, difference=None, p=None, p_holm=None):
+    return {
+        "metric": "bleu", "system": system, "replica_scores": [0.3] * replicas,
+        "difference": difference, "p": p, "p_holm": p if p_holm is None else p_holm,
+    }  # fmt: skip
 
 
 def said_of(*scores):
     """The headlines of systems of these scores."""
     systems = [
-        {"name": one.system, "tuned_on": None, "replicas": len(one.replica_scores)}
+        {"name": one["system"], "tuned_on": None, "replicas": len(one["replica_scores"])}
         for one in scores
     ]
-    return headlines(
-        {
-            "systems": systems, "metrics": [plain(BLEU)], "scores": [plain(one) for one in scores],
-            "confidence": 0.95,
-        }
-    )  # fmt: skip
+    known = {"systems": systems, "metrics": [BLEU], "scores": scores, "confidence": 0.95}
+    return headlines(known)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +49,7 @@ def test_the_verdict_is_that_of_both_kinds_of_chance():
 def test_a_corrected_p_is_said_where_it_differs_and_never_as_nothing():
     found = []
     for p, corrected in ((0.00001, 0.00004), (0.00001, 0.0123), (0.01, 0.02)):
-        second = dataclasses.replace(score("b", 3, 0.02, p), p_holm=corrected)
+        second = score("b", 3, 0.02, p, corrected)
         (line,) = said_of(score("a", 3), second)
         found.append(line.removeprefix("bleu: b is better than a (+2.00, "))
     assert found == [
