@@ -14,6 +14,7 @@ from portmert.tuner.api.optimizing import (
     CommonOptions,
     ListProblem,
     SearchOptions,
+    check_options,
     list_problem,
 )
 from portmert.tuner.api.texts import (
@@ -132,6 +133,7 @@ def crossval(
     >>> [round(one["judged"]["bleu"]["unseen"], 4) for one in found.document["choices"]]
     [1.0, 0.0]
     """
+    check_options(search, CommonOptions)
     notice, given = once(notice), as_lists(lists, notice)
     if min(splits, seeds, 1 if size is None else size) < 1:
         raise ValueError("splits, seeds and size are above 0")

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple, Protocol, TypedDict, Unpack, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypedDict, Unpack, runtime_checkable
 
 import numpy as np
 
@@ -30,7 +30,7 @@ from portmert.tuner.components.formula import Formula
 from portmert.tuner.executors.opening import opened
 from portmert.tuner.executors.team import Team
 from portmert.tuner.ground.documents import to_json
-from portmert.tuner.ground.errors import ConfigError
+from portmert.tuner.ground.errors import ConfigError, suggest
 from portmert.tuner.ground.processes import available_processors
 from portmert.tuner.nbest.model import NBest, best_hypotheses, model_scores
 from portmert.tuner.search import DEFAULT_OPTIMIZER
@@ -145,8 +145,16 @@ def as_constraints(given: ConstraintsLike | None) -> Constraints:
     return Constraints.from_options(**(given or {}))
 
 
+def check_options(given: Mapping[str, Any], known: type) -> None:
+    """Raise `TypeError` for an option that there is not, as Python does for arguments."""
+    for name in given:
+        if name not in known.__annotations__:
+            raise TypeError(f"unexpected option '{name}'{suggest(name, known.__annotations__)}")
+
+
 def setup_of(search: SearchOptions) -> tuple[Start, Setup]:
     """Return the start weights, and how to search."""
+    check_options(search, SearchOptions)
     start = as_weights(search.get("weights"))
     setup = Setup(
         optimizer=registry.optimizer(search.get("optimizer", DEFAULT_OPTIMIZER)),

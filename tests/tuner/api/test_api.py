@@ -280,3 +280,12 @@ def test_compare_takes_names_and_files(ref, tmp_path):
     scores = {one["system"]: one["score"] for one in found.as_json()["scores"]}
     assert scores == {"one": 0.125, "two": 0.0}
     assert "two" in str(found)
+
+
+def test_an_unknown_option_is_refused(lists):
+    with pytest.raises(
+        TypeError, match="unexpected option 'optimiser'; did you mean 'optimizer'?"
+    ):
+        portmert.optimize(lists, "bleu", optimiser="mert")
+    with pytest.raises(TypeError, match="unexpected option 'length_penalty'"):
+        portmert.crossval(lists, "bleu", length_penalty=1)
