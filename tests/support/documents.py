@@ -227,7 +227,7 @@ def _segment(rng, length, systems):
 
 
 def run(rng, name, replicas=1, iterations=5, state="finished"):
-    """Return what a `RunHistory` is as JSON."""
+    """Return what `read_history` could return."""
     made = []
     for number in range(1, replicas + 1):
         passes = [

@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from portmert.tuner.api.texts import Notice, Progress, log_notice, preparing
 from portmert.tuner.components import registry
 from portmert.tuner.evaluation.comparison.compare import METRICS, CompareRequest, compare_request
 from portmert.tuner.evaluation.history.dev_set import ScoringTools
-from portmert.tuner.evaluation.history.model import RunHistory
 from portmert.tuner.evaluation.history.report import as_text, document_of
 from portmert.tuner.evaluation.history.run_history import read_history
 from portmert.tuner.evaluation.page.html import Report
@@ -22,7 +20,6 @@ from portmert.tuner.executors.opening import opened
 from portmert.tuner.ground.errors import InputError, StateError
 from portmert.tuner.ground.files import check_writable
 from portmert.tuner.ground.processes import available_processors
-from portmert.tuner.texts.prepare import Prepare
 
 
 def report(
@@ -63,34 +60,20 @@ def report(
         )
         if not document:
             return Report(as_text(history), (), {})
-        test = _test_document(run, history, prepare, notice, chosen=bool(metric), threads=threads)
+        test = None
+        if history["state"] == "finished":  # then the scores of its output of the test set too
+            request = CompareRequest(
+                systems=(str(run),),
+                metrics=tuple(history["percents"]) if metric else (),
+                prepare=prepare,
+                threads=threads,
+                timing=False,
+            )
+            try:
+                test = compare_request(request, notice)
+            except (InputError, StateError) as error:
+                notice(f"no scores of a test set: {error}")
         return Report(as_text(history), (), document_of(history, test))
-
-
-def _test_document(
-    run: Path,
-    history: RunHistory,
-    prepare: Prepare,
-    notice: Notice,
-    *,
-    chosen: bool,
-    threads: int,
-) -> dict[str, Any] | None:
-    """Return the scores of a finished run's output of its test set."""
-    if history.state != "finished":
-        return None
-    request = CompareRequest(
-        systems=(str(run),),
-        metrics=tuple(history.percents or ()) if chosen else (),
-        prepare=prepare,
-        threads=threads,
-        timing=False,
-    )
-    try:
-        return compare_request(request, notice)
-    except (InputError, StateError) as error:
-        notice(f"no scores of a test set: {error}")
-        return None
 
 
 @dataclass(frozen=True, eq=False)

@@ -143,7 +143,7 @@ def compare_request(request: CompareRequest, notice: Notice) -> dict[str, Any]:
     counted = tables.count(materials[0], metrics, threads=request.threads)
     for line in _doubts([system.name for system in systems], materials[0], counted):
         notice(line)
-    return {**_compared(request, systems, test, materials, counted, ready), "runs": plain(runs)}
+    return {**_compared(request, systems, test, materials, counted, ready), "runs": runs}
 
 
 def _compared(

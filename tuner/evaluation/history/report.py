@@ -1,6 +1,6 @@
 """Shows how runs went: sentences, text and charts.
 
-A run is given as plain data, as `plain(RunHistory)` returns it.
+A run is given as plain data, as `read_history` returns it.
 """
 
 from __future__ import annotations
@@ -10,8 +10,6 @@ from typing import Any
 
 import portmert
 from portmert.tuner.evaluation.documents import Chart, chart, option, shown
-from portmert.tuner.evaluation.history.model import RunHistory
-from portmert.tuner.ground.documents import plain
 from portmert.tuner.ground.tables import Table, fold, inert
 
 Run = Mapping[str, Any]
@@ -27,7 +25,7 @@ MOST_FEATURES = 40
 """Features in a chart of weights; the table beside it has all."""
 
 
-def document_of(run: RunHistory, test: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def document_of(run: Run, test: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Return a document of a run, as `page.render` takes it.
 
     Parameters
@@ -35,9 +33,8 @@ def document_of(run: RunHistory, test: Mapping[str, Any] | None = None) -> dict[
     test
         The scores of the run's output of its test set, as a comparison of one system, if known.
     """
-    held = plain(run)
-    alone = {"kind": "run", "portmert": portmert.__version__, "headlines": headlines(held)}
-    return {"notes": [], **(test or {}), **alone, "runs": [held]}
+    alone = {"kind": "run", "portmert": portmert.__version__, "headlines": headlines(run)}
+    return {"notes": [], **(test or {}), **alone, "runs": [run]}
 
 
 def headlines(run: Run) -> list[str]:
@@ -67,9 +64,8 @@ def _progress(run: Run, replica: Mapping[str, Any]) -> str:
     )
 
 
-def as_text(history: RunHistory) -> str:
+def as_text(run: Run) -> str:
     """Return the run as sentences and aligned tables."""
-    run = plain(history)
     blocks = ["\n".join(headlines(run)), *(_replica(run, one) for one in run["replicas"])]
     blocks.append(fold(COLUMNS))
     if run["weights"]:

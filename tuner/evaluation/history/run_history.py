@@ -1,4 +1,31 @@
-"""Reads the history of a run from its folder, finished or not."""
+"""Reads how a run of `portmert tune` came to its weights, also while it is still running.
+
+A history is read from the run's files. Each file appears whole when its step is finished, so a
+history may be read at any moment; it ends where the run is. It is plain data:
+
+run
+    `name` of its system in a comparison; `metric`, the name of the metric tuned on, and its
+    `signature`; `state`: `finished`, `running`, or `interrupted`; `features`, names in the order
+    of all weights; `replicas`; `weights`; `slices` for the replica with the best dev score, named
+    in `sliced` (empty if its data are gone); `percents`: label of each metric in the scores of
+    passes -> whether it is printed in percent; `notes`: what could not be read or measured, and
+    why.
+replica
+    One tuning: its `name` (`replica 2`, or the run's name) and `state`; `doing`, the last line of
+    the log; `passes`; `best`, the iteration whose weights are the result, or would be so far, None
+    before the first score; `stopped`, why the loop ended, None if it has not.
+pass
+    One iteration, as in `PASS`. Steps that are still to come are None.
+weight
+    One feature over replicas: its weight before tuning (`start`), the result of each replica, the
+    best so far of running ones (`values`), their `mean` and standard deviation (`sd`, n - 1; None
+    with one value). In each vector, absolute values add to 1.
+slice
+    The error surface along one feature's weight; the other weights are those of the result. `ends`
+    are n + 1 weights at which the score changes, rising; the first and the last end the window.
+    `scores` are the n scores between two neighbouring ends. A score is constant there, so this is
+    the exact function, not a sample. `weight` is the feature's weight in the result.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +33,9 @@ import math
 import re
 import statistics
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -22,13 +48,7 @@ from portmert.tuner.evaluation.history.dev_set import (
     all_segments,
     metric_of,
 )
-from portmert.tuner.evaluation.history.model import (
-    FeatureSpread,
-    Pass,
-    ReplicaHistory,
-    RunHistory,
-    Slice,
-)
+from portmert.tuner.ground.documents import plain
 from portmert.tuner.ground.errors import StateError, counted
 from portmert.tuner.ground.files import file_digest
 from portmert.tuner.nbest.model import NBest, model_scores
@@ -40,6 +60,24 @@ from portmert.tuner.search.line_search import LineSearch
 from portmert.tuner.search.problem import NOTHING, TuningProblem
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
 
+PASS = (
+    "number",  # counted from 1
+    "weights",  # in the order of features; absolute values add to 1
+    "hypotheses",  # number of distinct ones of all lists so far
+    "new",  # of these, how many this list added
+    "dev_score",  # of the decoder's own best output under these weights, on the metric tuned on
+    "held_out_score",  # the same on segments that were not tuned on
+    "unseen_score",  # an estimate of that score on unseen text
+    "scores",  # label -> dev score, for every other metric that was asked for
+    "start_score",  # over all lists so far, of the best hypotheses under these weights
+    "optimized_score",  # of the best ones under the next iteration's weights: projected score
+    "oracle_score",  # of hypotheses chosen by score alone
+    "change",  # distance of the next weights from these, 0..2
+    "annotations",  # if the metric reads syntax: numbers of distinct sentences found in the cache
+    # (`hits`), annotated (`misses`), and without a parse (`failed`)
+)
+"""Keys of a pass."""
+
 
 def read_history(
     folder: Path,
@@ -48,7 +86,7 @@ def read_history(
     metrics: Mapping[str, Metric],
     tools: ScoringTools,
     surface: bool = True,
-) -> RunHistory:
+) -> dict[str, Any]:
     """Read the folder of a run, finished or not.
 
     Parameters
@@ -87,24 +125,33 @@ def read_history(
         _replica(part, label, at_work=at_work, higher=higher, dev=dev, metrics=usable)
         for part, label in _parts(folder, fingerprint, name)
     ]
-    features, replicas = _scaled(read)
-    sliced, surfaces = _slices(read, dev, tuned_on, notes) if surface else (None, ())
-    finished = (folder / "result.json").is_file()
-    return RunHistory(
-        name=name,
-        metric=_metric_name(fingerprint, signature),
-        signature=signature or "",
-        higher_is_better=higher,
-        in_percent=True if tuned_on is None else tuned_on.in_percent,
-        state="finished" if finished else "running" if at_work else "interrupted",
-        features=features,
-        replicas=replicas,
-        weights=_spreads(features, replicas),
-        sliced=sliced,
-        slices=surfaces,
-        percents={label: metric.in_percent for label, metric in usable.items()},
-        notes=tuple(notes),
+    features = _scaled(read)
+    sliced, surfaces = _slices(read, dev, tuned_on, notes) if surface else (None, [])
+    replicas = [one.history for one in read]
+    run: dict[str, Any] = plain(
+        {
+            "name": name,
+            "metric": _metric_name(fingerprint, signature),
+            "signature": signature or "",
+            "higher_is_better": higher,
+            "in_percent": True if tuned_on is None else tuned_on.in_percent,
+            "state": _state(folder, at_work=at_work),
+            "features": features,
+            "replicas": replicas,
+            "weights": _spreads(features, replicas),
+            "sliced": sliced,
+            "slices": surfaces,
+            "percents": {label: metric.in_percent for label, metric in usable.items()},
+            "notes": notes,
+        }
     )
+    return run
+
+
+def _state(folder: Path, *, at_work: bool) -> str:
+    if (folder / "result.json").is_file():
+        return "finished"
+    return "running" if at_work else "interrupted"
 
 
 Found = TypeVar("Found")
@@ -119,14 +166,13 @@ def _known(make: Callable[[], Found], otherwise: str, notes: list[str]) -> Found
         return None
 
 
-@dataclass(frozen=True)
-class _Read:
-    """One replica as read from its folder. The weights of its passes are not scaled yet."""
+class _Read(NamedTuple):
+    """One replica as read from its folder. Its passes get their weights by `_scaled`."""
 
     folder: Path
-    history: ReplicaHistory
-    weights: tuple[FeatureWeights, ...]
-    lists: tuple[Path, ...]
+    history: dict[str, Any]
+    weights: list[FeatureWeights]
+    lists: list[Path]
 
 
 def _fingerprint(folder: Path) -> dict[str, str]:
@@ -193,16 +239,17 @@ def _replica(
     dev: DevSet | None,
     metrics: Mapping[str, Metric],
 ) -> _Read:
-    passes, weights, lists = [], [], []
+    weights: list[FeatureWeights] = []
+    passes, lists = [], []
     number = 1
     while (folder / f"iteration-{number:02d}" / "weights.json").is_file():
         part = folder / f"iteration-{number:02d}"
         weights.append(read_weights(part / "weights.json"))
         one = _pass(part, number)
-        if one.dev_score is not None:
+        if one["dev_score"] is not None:
             lists.append(part / "nbest.gz")
             if dev is not None and metrics:
-                one = replace(one, scores=dev.score_first(part / "nbest.gz", metrics))
+                one["scores"] = dev.score_first(part / "nbest.gz", metrics)
         passes.append(one)
         number += 1
     result = folder / "result.json"
@@ -210,25 +257,25 @@ def _replica(
     if result.is_file():
         late = {"best_iteration": int, "stopped": str}
         finished = read_json(result, tuple(late), metric=str, **late)
-    scored = [one for one in passes if one.dev_score is not None]
+    scored = [one for one in passes if one["dev_score"] is not None]
     best = finished.get("best_iteration")
     if best is None and scored:
         sign = 1 if higher else -1
-        best = max(scored, key=lambda one: sign * _real_score(one)).number
-    history = ReplicaHistory(
-        name=name,
-        state="finished" if finished else "running" if at_work else "interrupted",
-        doing="" if finished else _last_line(folder / "log.txt"),
-        passes=tuple(passes),
-        best=best,
-        stopped=finished.get("stopped"),
-    )
-    return _Read(folder, history, tuple(weights), tuple(lists))
+        best = max(scored, key=lambda one: sign * _real_score(one))["number"]
+    history = {
+        "name": name,
+        "state": _state(folder, at_work=at_work),
+        "doing": "" if finished else _last_line(folder / "log.txt"),
+        "passes": passes,
+        "best": best,
+        "stopped": finished.get("stopped"),
+    }
+    return _Read(folder, history, weights, lists)
 
 
-def _pass(folder: Path, number: int) -> Pass:
+def _pass(folder: Path, number: int) -> dict[str, Any]:
     """Read one iteration as far as it has come."""
-    known: dict[str, Any] = {}
+    known: dict[str, Any] = {**dict.fromkeys(PASS), "number": number}
     scores, optimized, annotation = (
         folder / name for name in ("scores.json", "optimized.json", ANNOTATION_NAME)
     )
@@ -246,7 +293,7 @@ def _pass(folder: Path, number: int) -> Pass:
         keys = ("hits", "misses", "failed")
         phases = [_numbers(annotation, one, keys) for one in read_json(annotation).values()]
         known["annotations"] = {key: sum(phase[key] for phase in phases) for key in keys}
-    return Pass(number, (), **known)
+    return known
 
 
 def _numbers(path: Path, held: Any, keys: Sequence[str]) -> dict[str, Any]:
@@ -267,12 +314,9 @@ def _numbers(path: Path, held: Any, keys: Sequence[str]) -> dict[str, Any]:
     return found
 
 
-def _real_score(one: Pass) -> float:
-    score = one.held_out_score
-    if score is None:
-        score = one.dev_score if one.unseen_score is None else one.unseen_score
-    assert score is not None  # noqa: S101  the caller has chosen those with one
-    return score
+def _real_score(one: Mapping[str, Any]) -> float:
+    keys = ("held_out_score", "unseen_score", "dev_score")
+    return next(float(one[key]) for key in keys if one[key] is not None)
 
 
 def _last_line(log: Path) -> str:
@@ -284,10 +328,8 @@ def _last_line(log: Path) -> str:
     return lines[-1].partition("Z ")[2] if lines else ""
 
 
-def _scaled(
-    read: Sequence[_Read],
-) -> tuple[tuple[str, ...], tuple[ReplicaHistory, ...]]:
-    """Return the names of all weights, and the replicas with theirs, scaled."""
+def _scaled(read: Sequence[_Read]) -> list[str]:
+    """Give all passes their weights, scaled; return the names of the weights."""
     weights = [one for replica in read for one in replica.weights]
     known: dict[str, tuple[int, Path]] = {}
     for replica in read:
@@ -301,58 +343,53 @@ def _scaled(
                         f"{first}; is the disk damaged?"
                     )
     if not weights:
-        return (), tuple(replica.history for replica in read)
+        return []
     sizes, rows = stacked(weights)
-    vectors = iter(rows.tolist())
-    replicas = [
-        replace(
-            replica.history,
-            passes=tuple(
-                replace(one, weights=tuple(next(vectors))) for one in replica.history.passes
-            ),
-        )
-        for replica in read
-    ]
-    return tuple(feature_names(sizes)), tuple(replicas)
+    passes = [one for replica in read for one in replica.history["passes"]]
+    for one, row in zip(passes, rows.tolist(), strict=True):
+        one["weights"] = row
+    return feature_names(sizes)
 
 
 def _spreads(
-    features: Sequence[str], replicas: Sequence[ReplicaHistory]
-) -> tuple[FeatureSpread, ...]:
-    done = [replica for replica in replicas if replica.best is not None]
+    features: Sequence[str], replicas: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    done = [replica for replica in replicas if replica["best"] is not None]
     found = []
     for column, feature in enumerate(features if done else ()):
-        values = tuple(one.passes[(one.best or 1) - 1].weights[column] for one in done)
+        values = [one["passes"][(one["best"] or 1) - 1]["weights"][column] for one in done]
         found.append(
-            FeatureSpread(
-                feature=feature,
-                start=done[0].passes[0].weights[column],
-                values=values,
-                mean=statistics.fmean(values),
-                sd=statistics.stdev(values) if len(values) > 1 else None,
-            )
+            {
+                "feature": feature,
+                "start": done[0]["passes"][0]["weights"][column],
+                "values": values,
+                "mean": statistics.fmean(values),
+                "sd": statistics.stdev(values) if len(values) > 1 else None,
+            }
         )
-    return tuple(found)
+    return found
 
 
 def _slices(
     read: Sequence[_Read], dev: DevSet | None, metric: Metric | None, notes: list[str]
-) -> tuple[str | None, tuple[Slice, ...]]:
+) -> tuple[str | None, list[dict[str, Any]]]:
     """Return the error surface around the best replica's result, and which replica that is."""
-    done = [one for one in read if one.history.best is not None]
+    done = [one for one in read if one.history["best"] is not None]
     if dev is None or metric is None or not done:
-        return None, ()
+        return None, []
     if _known(lambda: dev.check(metric), "no error surface", notes) is None:
-        return None, ()
-    best = max(done, key=lambda one: metric.oriented(_best_score(one.history)))
-    at = (best.history.best or 1) - 1
+        return None, []
+
+    def result(one: _Read) -> int:
+        return int(one.history["best"] or 1) - 1
+
+    best = max(
+        done, key=lambda one: metric.oriented(_real_score(one.history["passes"][result(one)]))
+    )
+    at = result(best)
     origin = best.lists[0].parents[1] / f"iteration-{at + 1:02d}" / "weights.json"
     sliced = slices(dev, metric, best.lists, best.weights[at], origin=origin)
-    return best.history.name, sliced
-
-
-def _best_score(replica: ReplicaHistory) -> float:
-    return _real_score(replica.passes[(replica.best or 1) - 1])
+    return best.history["name"], sliced
 
 
 MOST_PIECES = 1200
@@ -367,7 +404,7 @@ DIGITS = 6
 
 def slices(
     dev: DevSet, metric: Metric, lists: Sequence[Path], weights: FeatureWeights, *, origin: Path
-) -> tuple[Slice, ...]:
+) -> list[dict[str, Any]]:
     """Return the surface along each dense feature around `weights`.
 
     The window reaches to both sides until the feature alone moves model scores as much as all
@@ -391,9 +428,8 @@ def slices(
             kept = kept.emptied()  # surfaces of fewer lists are of no more use
         kept.put(key, found)
         kept.write()
-    return tuple(
-        Slice(name, weight, tuple(ends), tuple(scores)) for name, weight, ends, scores in found
-    )
+    keys = ("feature", "weight", "ends", "scores")
+    return [dict(zip(keys, one, strict=True)) for one in found]
 
 
 def _found(

@@ -65,44 +65,44 @@ def history(folder, metrics=METRICS, *, surface=True, **tools):
 
 def test_what_the_run_wrote_is_what_is_read(runs):
     run = history(runs / "replicas")
-    assert (run.name, run.metric, run.state) == ("mine", "port", "finished")
-    assert [replica.name for replica in run.replicas] == ["replica 1", "replica 2"]
-    for replica in run.replicas:
-        part = runs / "replicas" / replica.name.replace(" ", "-")
+    assert (run["name"], run["metric"], run["state"]) == ("mine", "port", "finished")
+    assert [replica["name"] for replica in run["replicas"]] == ["replica 1", "replica 2"]
+    for replica in run["replicas"]:
+        part = runs / "replicas" / replica["name"].replace(" ", "-")
         result = json.loads((part / "result.json").read_text())
-        assert replica.best == result["best_iteration"]
-        assert replica.stopped == result["stopped"]
-        for one, held in zip(replica.passes, result["iterations"], strict=True):
+        assert replica["best"] == result["best_iteration"]
+        assert replica["stopped"] == result["stopped"]
+        for one, held in zip(replica["passes"], result["iterations"], strict=True):
             for key in ("number", "hypotheses", "new", "dev_score", "held_out_score",
                         "start_score", "optimized_score", "change"):  # fmt: skip
-                assert getattr(one, key) == held[key]
+                assert one[key] == held[key]
 
 
 def test_weights_add_to_one_and_spread_over_replicas(runs):
     run = history(runs / "replicas")
-    for replica in run.replicas:
-        for one in replica.passes:
-            assert np.abs(one.weights).sum() == pytest.approx(1)
+    for replica in run["replicas"]:
+        for one in replica["passes"]:
+            assert np.abs(one["weights"]).sum() == pytest.approx(1)
     result = json.loads((runs / "replicas" / "result.json").read_text())
-    for weight in run.weights:
-        name, _, number = weight.feature.partition("[")
+    for weight in run["weights"]:
+        name, _, number = weight["feature"].partition("[")
         held = result["weights"][name]
         at = int(number.removesuffix("]") or 1) - 1
-        assert weight.mean == pytest.approx(held["mean"][at])
-        assert weight.sd == pytest.approx(held["sd"][at])
+        assert weight["mean"] == pytest.approx(held["mean"][at])
+        assert weight["sd"] == pytest.approx(held["sd"][at])
     alone = history(runs / "alone")
-    assert {weight.sd for weight in alone.weights} == {None}
+    assert {weight["sd"] for weight in alone["weights"]} == {None}
 
 
 def test_dev_scores_of_other_metrics_are_those_of_portmert_score(runs, tmp_path):
     """On the metric tuned on they are the run's own; on others what `score` says of the output."""
     done = history(runs / "alone")
-    for one in done.replicas[0].passes:
-        assert one.scores["port"] == pytest.approx(one.dev_score, abs=1e-12)
+    for one in done["replicas"][0]["passes"]:
+        assert one["scores"]["port"] == pytest.approx(one["dev_score"], abs=1e-12)
     data = runs / "configs" / "recorded"
-    last = done.replicas[0].passes[-1]
+    last = done["replicas"][0]["passes"][-1]
     lists = read_nbest(
-        [runs / "alone" / f"iteration-{last.number:02d}" / "nbest.gz"], dev_set.Vocabulary()
+        [runs / "alone" / f"iteration-{last['number']:02d}" / "nbest.gz"], dev_set.Vocabulary()
     )
     lines = [" ".join(lists.texts.words(row)) + "\n" for row in lists.offsets[:-1]]
     (tmp_path / "out").write_text("".join(lines))
@@ -111,13 +111,13 @@ def test_dev_scores_of_other_metrics_are_those_of_portmert_score(runs, tmp_path)
         data / "dev.tgt",
     )  # fmt: skip
     for row in json.loads(scored.stdout)["scores"]:
-        assert last.scores[row["metric"]] == pytest.approx(row["score"], abs=1e-12)
+        assert last["scores"][row["metric"]] == pytest.approx(row["score"], abs=1e-12)
 
 
 def test_scores_are_of_the_segments_tuned_on(runs):
-    for replica in history(runs / "replicas").replicas:
-        for one in replica.passes:
-            assert one.scores["port"] == pytest.approx(one.dev_score, abs=1e-12)
+    for replica in history(runs / "replicas")["replicas"]:
+        for one in replica["passes"]:
+            assert one["scores"]["port"] == pytest.approx(one["dev_score"], abs=1e-12)
 
 
 def test_what_was_scored_once_is_kept(copies, monkeypatch):
@@ -144,10 +144,10 @@ def test_the_slice_is_the_score_of_the_best_hypotheses_at_each_weight(runs):
     """Rescored from scratch in the middle of pieces, on the segments that were tuned on."""
     folder = runs / "replicas"
     run = history(folder)
-    assert run.sliced in {"replica 1", "replica 2"}
-    part = folder / run.sliced.replace(" ", "-")
-    replica = next(replica for replica in run.replicas if replica.name == run.sliced)
-    weights = read_weights(part / f"iteration-{replica.best:02d}" / "weights.json")
+    assert run["sliced"] in {"replica 1", "replica 2"}
+    part = folder / run["sliced"].replace(" ", "-")
+    replica = next(replica for replica in run["replicas"] if replica["name"] == run["sliced"])
+    weights = read_weights(part / f"iteration-{replica['best']:02d}" / "weights.json")
     fingerprint = json.loads((folder / STATE).read_text())["fingerprint"]
     dev = DevSet.of_run(folder, fingerprint, QUIET)
     _ = dev.references
@@ -155,15 +155,15 @@ def test_the_slice_is_the_score_of_the_best_hypotheses_at_each_weight(runs):
     metric = METRICS["port"]
     table = dev.stats(metric, pool)
     vector = weights.vector(pool.feature_names)
-    assert {piece.feature for piece in run.slices} == set(run.features)
+    assert {piece["feature"] for piece in run["slices"]} == set(run["features"])
     checked = 0
-    for column, piece in enumerate(run.slices):
-        assert piece.weight == vector[column]
-        assert piece.ends[0] < piece.weight < piece.ends[-1]
+    for column, piece in enumerate(run["slices"]):
+        assert piece["weight"] == vector[column]
+        assert piece["ends"][0] < piece["weight"] < piece["ends"][-1]
         for low, high, score in list(
-            zip(piece.ends[:-1], piece.ends[1:], piece.scores, strict=True)
+            zip(piece["ends"][:-1], piece["ends"][1:], piece["scores"], strict=True)
         )[::5]:
-            if high - low < 1e-3 * (piece.ends[-1] - piece.ends[0]):
+            if high - low < 1e-3 * (piece["ends"][-1] - piece["ends"][0]):
                 continue  # within the rounding of its ends
             moved = vector.copy()
             moved[column] = (low + high) / 2
@@ -186,18 +186,18 @@ def test_a_run_is_read_as_far_as_it_has_come(copies):
     with (folder / "log.txt").open("a") as log:
         log.write("2026-01-01 00:00:00Z iteration 2: optimizing\n")
     run = history(folder)
-    (replica,) = run.replicas
-    assert (run.state, replica.state) == ("interrupted", "interrupted")
-    assert replica.doing == "iteration 2: optimizing"
-    assert replica.stopped is None
-    assert [one.dev_score is None for one in replica.passes] == [False, False, True]
-    assert [one.optimized_score is None for one in replica.passes] == [False, True, True]
-    assert replica.best in {1, 2}
+    (replica,) = run["replicas"]
+    assert (run["state"], replica["state"]) == ("interrupted", "interrupted")
+    assert replica["doing"] == "iteration 2: optimizing"
+    assert replica["stopped"] is None
+    assert [one["dev_score"] is None for one in replica["passes"]] == [False, False, True]
+    assert [one["optimized_score"] is None for one in replica["passes"]] == [False, True, True]
+    assert replica["best"] in {1, 2}
     lock = os.open(folder / LOCK, os.O_RDWR)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        assert history(folder).state == "running"
-        assert history(folder).replicas[0].state == "running"
+        assert history(folder)["state"] == "running"
+        assert history(folder)["replicas"][0]["state"] == "running"
     finally:
         os.close(lock)
 
@@ -209,9 +209,9 @@ def test_what_an_iteration_had_annotated_is_read_over_its_phases(copies):
     }
     (copies / "alone" / "iteration-01" / "annotation.json").write_text(json.dumps(counts))
     run = history(copies / "alone")
-    passes = run.replicas[0].passes
-    assert passes[0].annotations == {"hits": 301, "misses": 4020, "failed": 2}
-    assert passes[1].annotations is None
+    passes = run["replicas"][0]["passes"]
+    assert passes[0]["annotations"] == {"hits": 301, "misses": 4020, "failed": 2}
+    assert passes[1]["annotations"] is None
     assert "sentences annotated: 301 from the cache, 4020 new, 2 without a parse" in as_text(run)
 
 
@@ -221,8 +221,8 @@ def test_a_run_that_has_scored_nothing_is_read(copies):
         if item.name.startswith("iteration-") or item.name == "result.json":
             shutil.rmtree(item) if item.is_dir() else item.unlink()
     run = history(folder)
-    assert run.weights == run.slices == run.replicas[0].passes == ()
-    assert run.replicas[0].best is None
+    assert run["weights"] == run["slices"] == run["replicas"][0]["passes"] == []
+    assert run["replicas"][0]["best"] is None
 
 
 @pytest.mark.parametrize(
@@ -238,10 +238,10 @@ def test_without_its_dev_set_a_run_is_read_and_says_what_is_missing(copies, file
     if content is not None:
         (copies / file).write_text(content)
     run = history(copies / "alone")
-    assert run.slices == ()
-    assert run.replicas[0].passes[0].scores is None
-    assert run.replicas[0].passes[0].dev_score is not None
-    assert any(said in note for note in run.notes)
+    assert run["slices"] == []
+    assert run["replicas"][0]["passes"][0]["scores"] is None
+    assert run["replicas"][0]["passes"][0]["dev_score"] is not None
+    assert any(said in note for note in run["notes"])
 
 
 def test_a_metric_that_needs_links_is_left_out_where_there_are_none(copies):
@@ -250,8 +250,8 @@ def test_a_metric_that_needs_links_is_left_out_where_there_are_none(copies):
     content["data"]["reference_links"] = []
     inputs.write_text(json.dumps(content))
     run = history(copies / "alone")
-    assert "no dev scores of port: port needs word alignments" in run.notes
-    assert set(run.replicas[0].passes[0].scores) == {"bleu", "ter"}
+    assert "no dev scores of port: port needs word alignments" in run["notes"]
+    assert set(run["replicas"][0]["passes"][0]["scores"]) == {"bleu", "ter"}
 
 
 def test_a_run_without_links_takes_those_of_another_of_the_same_dev_set(copies):
@@ -260,15 +260,15 @@ def test_a_run_without_links_takes_those_of_another_of_the_same_dev_set(copies):
     content["data"]["reference_links"] = []
     inputs.write_text(json.dumps(content))
     run = history(copies / "alone", lenders=[copies / "alone", copies / "replicas"])
-    assert run.notes == ()
-    for one in run.replicas[0].passes:
-        assert one.scores["port"] == pytest.approx(one.dev_score, abs=1e-12)
+    assert run["notes"] == []
+    for one in run["replicas"][0]["passes"]:
+        assert one["scores"]["port"] == pytest.approx(one["dev_score"], abs=1e-12)
     other = copies / "replicas" / "inputs.json"
     content = json.loads(other.read_text())
     content["data"]["references"] = content["data"]["source"], content["data"]["source"]
     other.write_text(json.dumps(content))
     run = history(copies / "alone", lenders=[copies / "replicas"])
-    assert "no dev scores of port: port needs word alignments" in run.notes
+    assert "no dev scores of port: port needs word alignments" in run["notes"]
 
 
 def test_a_folder_of_something_else_is_refused(tmp_path):
