@@ -52,8 +52,8 @@ class _FormatOption(click.Option):
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         """Return the option and its help."""
         self.help = (
-            f"Format of the lists: {', '.join(names('reader'))}; `portmert components reader` "
-            f"explains them and their options."
+            f"Format of the lists: {', '.join(names('reader'))}. `portmert components reader` "
+            f"explains the formats and their options."
         )
         return super().get_help_record(ctx)
 
@@ -72,11 +72,12 @@ feature_option = click.option(
     "features",
     multiple=True,
     metavar="NAME=FILE|NAME=METRIC@FILE|length|ratio|mbr:METRIC",
-    help="Add a feature: a number for each hypothesis, in the order of the list (text, .gz, "
-    ".npy; of several lists with commas between them); -NAME=FILE where less is better; "
-    "NAME=chrf@FILE, a metric against another output; length; ratio, to the source's length; "
-    "mbr:chrf, the mean score against the others of the list. "
-    "Repeat for more.",
+    help="Add a feature; repeat for several. NAME=FILE: a file with one number for each "
+    "hypothesis, in the order of the list (text, .gz or .npy; for several lists one file each, "
+    "separated by commas). -NAME=FILE: the same, negated, for numbers where less is better. "
+    "NAME=chrf@FILE: the score against another system's output. length: the number of tokens. "
+    "ratio: the length divided by the source's. mbr:chrf: the mean score against all "
+    "hypotheses of the segment.",
 )
 
 
@@ -87,28 +88,30 @@ def options_of_test(*, required: bool = False) -> Decorator:
             "--test-nbest",
             "test_lists",
             required=required,
-            help="List of a test set, repeatable.",
+            help="N-best list of a test set; repeat to merge several.",
         ),
         several(
             "--test-ref",
             "test_refs",
-            help="Reference of the test set, repeatable. Without one its lists are reranked, but "
-            "nothing is scored.",
+            help="References of the test set; repeat for several. Without any, its lists are "
+            "reranked but not scored.",
         ),
         click.option(
-            "--test-source", type=FILE, help="Its source text, needed with links and for ratio."
+            "--test-source",
+            type=FILE,
+            help="Source text of the test set; word alignments and the feature ratio need it.",
         ),
         several(
             "--test-ref-links",
-            help="Links of source and reference, one file for each --test-ref.",
+            help="Word alignment of source and reference; one file for each --test-ref.",
         ),
         several(
             "--test-feature",
             "test_features",
             kind=str,
             metavar="NAME=FILE|...",
-            help="The same features for the lists of the test set, in the form of --feature; "
-            "length and the like, which name no file, need not be repeated.",
+            help="The features of --feature for the test set, written the same way. Features that "
+            "name no file, such as length, need not be repeated.",
         ),
     )
 
@@ -116,8 +119,8 @@ def options_of_test(*, required: bool = False) -> Decorator:
 ids_option = click.option(
     "--ids",
     is_flag=True,
-    help="Lines of references (and of source and links) begin with the ids of their segments, "
-    "as in Kaldi's text.",
+    help="Each line of the references, the source and the word alignments begins with the id of "
+    "its segment, as in Kaldi's text files.",
 )
 
 
@@ -131,21 +134,25 @@ text_options = all_of(
         "--text",
         default="",
         metavar="STEP,...",
-        help="Steps applied to the texts, in order: lowercase, debpe, spm-decode, spm-encode, or "
-        "sacrebleu's 13a, intl, char, zh, ja-mecab, ko-mecab, flores101, flores200; hyp:STEP or "
-        "ref:STEP for one side.",
+        help="Change the texts before scoring by these steps, in this order: lowercase, debpe, "
+        "spm-decode, spm-encode, or sacrebleu's tokenisers 13a, intl, char, zh, ja-mecab, "
+        "ko-mecab, flores101, flores200. hyp:STEP or ref:STEP changes one side only.",
     ),
     click.option(
         "--text-model",
         type=FILE,
-        help="Sentencepiece model of spm-decode and spm-encode, or of flores101 and flores200.",
+        help="Sentencepiece model for the spm and flores steps.",
     ),
 )
-lowercase_option = click.option("--lowercase", is_flag=True, help="Short for --text lowercase.")
+lowercase_option = click.option(
+    "--lowercase",
+    is_flag=True,
+    help="Lowercase the texts before scoring; short for --text lowercase.",
+)
 
 
 def list_options(
-    *, refs: str = "References; repeat for more than one.", ids: Decorator = ids_option
+    *, refs: str = "Reference translations; repeat for several.", ids: Decorator = ids_option
 ) -> Decorator:
     """Declare what `take_lists` takes: the format of lists, references, and text steps."""
     return all_of(
@@ -205,7 +212,9 @@ def steps(text: str, *, lowercase: bool) -> str:
 _CONSTRAINTS = ("fixed", "tied", "bounds", "signs")
 
 start_option = click.option(
-    "--weights", type=FILE, help="Start weights: our JSON, a moses.ini. Default: all equal."
+    "--weights",
+    type=FILE,
+    help="File of start weights: our JSON or a moses.ini. Default: all weights equal.",
 )
 
 
@@ -213,24 +222,36 @@ constraint_options = all_of(
     *(
         click.option(name, kept_as, multiple=True, metavar=form, help=text)
         for name, kept_as, form, text in (
-            ("--fix", "fixed", "NAME", "Keep a feature's weight."),
-            ("--bound", "bounds", "NAME=LOW:HIGH", "Keep a weight in a range."),
-            ("--sign", "signs", "NAME=+", "Demand a weight's sign."),
-            ("--tie", "tied", "NAME,NAME", "Keep the ratios of some weights."),
+            ("--fix", "fixed", "NAME", "Do not change the weight of this feature."),
+            ("--bound", "bounds", "NAME=LOW:HIGH", "Keep the weight of a feature within a range."),
+            (
+                "--sign",
+                "signs",
+                "NAME=+",
+                "Keep the weight of a feature positive (+) or negative (-).",
+            ),
+            (
+                "--tie",
+                "tied",
+                "NAME,NAME",
+                "Change the weights of these features together, in fixed ratios.",
+            ),
         )
     )
 )
 length_penalty_option = click.option(
     "--length-penalty",
     metavar="ALPHA|LOW:HIGH",
-    help="Divide model scores by length^ALPHA; a range is searched. Default: that of --weights.",
+    help="Divide model scores by length^ALPHA. In a range the best ALPHA is searched. Default: "
+    "the length penalty in --weights.",
 )
 bootstrap_option = click.option(
     "--bootstrap",
     "samples",
     type=Whole(0),
     default=0,
-    help="Tune again on so many resampled sets of segments; report how weights vary.",
+    help="Tune again on this many resampled sets of segments, and report how much the weights "
+    "vary.",
 )
 search_options = all_of(
     start_option,
@@ -239,10 +260,12 @@ search_options = all_of(
         default=DEFAULT_OPTIMIZER,
         show_default=True,
         metavar="NAME[:OPTION=VALUE,...]",
-        help="The optimizer; `portmert components optimizer` lists all.",
+        help="The search algorithm; `portmert components optimizer` lists all.",
     ),
-    set_option("Option of the optimizer, as searches_per_feature=1600."),
-    click.option("--restarts", type=Whole(1), help="Independent searches."),
+    set_option("An option of the optimizer, for example searches_per_feature=1600."),
+    click.option(
+        "--restarts", type=Whole(1), help="Number of independent searches; the best one wins."
+    ),
     seed_option,
     threads_option,
     constraint_options,
@@ -250,7 +273,8 @@ search_options = all_of(
         "--prior",
         type=FiniteRange(0),
         default=0.0,
-        help="Strength of a pull towards the start weights. 0, the default: none.",
+        help="How strongly the weights are drawn towards the start weights. 0, the default: not "
+        "at all.",
     ),
 )
 

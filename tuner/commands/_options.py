@@ -57,7 +57,7 @@ class Name(click.types.StringParamType):
 
 
 def refuse(names: Iterable[str], reason: str) -> None:
-    """Refuse those of the parameters that stand on the command line.
+    """Refuse each of these parameters that the command line gives.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def defaulted(name: str, kind: Any, default: object, help_text: str) -> Decorato
 
 
 def refs_option(
-    help_text: str = "References; repeat for more.", *, required: bool = False
+    help_text: str = "Reference translations; repeat for several.", *, required: bool = False
 ) -> Decorator:
     """Declare --ref."""
     return several("--ref", "refs", required=required, help=help_text)
@@ -127,29 +127,34 @@ def human_options(help_text: str, *, required: bool = True) -> Decorator:
         click.option(
             "--penalties",
             is_flag=True,
-            help="The human scores are penalties (HTER): lower is better.",
+            help="The human scores are penalties, such as HTER: lower is better.",
         ),
         click.option(
             "--outputs",
             required=required,
             type=FOLDER,
-            help="Folder of outputs named after their systems, SYSTEM.en, one segment a line.",
+            help="Folder of system outputs, files such as SYSTEM.en, one segment a line.",
         ),
         refs_option(required=required),
     )
 
 
 systems_option = several(
-    "--system", "systems", kind=Name(), help="Only this system; repeat for more. Default: all."
+    "--system",
+    "systems",
+    kind=Name(),
+    help="Use only this system; repeat for several. Default: all systems.",
 )
 
 source_option = click.option(
-    "--source", type=FILE, help="Source text; links, and some metrics and features, need it."
+    "--source",
+    type=FILE,
+    help="Source text. Word alignments and some metrics and features need it.",
 )
 
 ref_links_option = several(
     "--ref-links",
-    help="Links of source and reference; one file for each --ref, in the same order.",
+    help="Word alignment of source and reference; one file for each --ref, in the same order.",
 )
 
 
@@ -160,8 +165,8 @@ def cache_option(name: str) -> Decorator:
         name,
         type=FOLDER,
         metavar="DIR",
-        help="The folder that keeps annotations. Default: PORTMERT_CACHE or the user's cache "
-        "folder.",
+        help="Folder of the cache of tags and parses. Default: $PORTMERT_CACHE or the user's "
+        "cache folder.",
     )
 
 
@@ -169,30 +174,33 @@ annotator_options = all_of(
     click.option(
         "--annotator",
         metavar="NAME[:OPTION=VALUE,...]",
-        help="Tagger or parser of the texts, as udpipe:model=FILE; needed by metrics that compare "
-        "syntax.",
+        help="Tagger or parser, for example udpipe:model=FILE. Metrics that compare syntax or "
+        "meaning need one.",
     ),
     cache_option("annotation_cache"),
 )
 
 html_option = click.option(
-    "--html", "html_out", type=FILE, help="Write a page, one file that needs no network."
+    "--html", "html_out", type=FILE, help="Write an HTML page, one file that needs no network."
 )
 
-seed_option = defaulted("--seed", Whole(0), 1, "Equal seeds give equal results.")
+seed_option = defaulted(
+    "--seed", Whole(0), 1, "Seed of all random choices. Equal seeds give equal results."
+)
 
 threads_option = click.option(
     "--threads",
     type=Whole(0),
     default=0,
-    help="0, the default: one for each processor. No number of them changes a result.",
+    help="Number of threads. 0, the default: one for each processor. The number never changes a "
+    "result.",
 )
 
 
 _PLACES = (
-    "Where the work is done: local, a Dask cluster as dask:tcp://HOST:8786 or dask:FILE.json, a "
-    "queueing system as dask-slurm:JOBS, or FILE.toml with a table [executor] "
-    "(docs/how-to/cluster.md). No place changes a result."
+    "Where to run: local; a Dask cluster, dask:tcp://HOST:8786 or dask:FILE.json; a queueing "
+    "system, dask-slurm:JOBS; or FILE.toml with a table [executor] (docs/how-to/cluster.md). The "
+    "place never changes a result."
 )
 
 executor_option = click.option(
@@ -211,7 +219,7 @@ confidence_option = click.option(
     type=FiniteRange(0, 1, min_open=True, max_open=True),
     default=0.95,
     show_default=True,
-    help="Level of the intervals.",
+    help="Confidence level of the intervals.",
 )
 
 

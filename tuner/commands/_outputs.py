@@ -31,7 +31,7 @@ json_option = click.option(
     is_flag=False,
     flag_value=Path("-"),
     metavar="[FILE]",
-    help="Write everything as JSON; without FILE, or with -, to stdout.",
+    help="Write all results as JSON to FILE, or to stdout if FILE is missing or -.",
 )
 
 
@@ -202,14 +202,14 @@ def with_volume(command: click.Command) -> click.Command:
                 is_flag=True,
                 expose_value=False,
                 callback=_set_volume,
-                help="Show results and faults only.",
+                help="Show only results and errors.",
             ),
             click.Option(
                 ["-v", "--verbose"],
                 is_flag=True,
                 expose_value=False,
                 callback=_set_volume,
-                help="Show progress also off a terminal, and when each line came.",
+                help="Show progress even if stderr is no terminal, with the time of each line.",
             ),
         ]
     return command

@@ -15,31 +15,41 @@ EXISTING = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.command()
-@click.option("--aligner", default="thot", show_default=True, help="Which aligner.")
-@click.option("--source", type=EXISTING, help="Tokenised text.")
-@click.option("--target", type=EXISTING, help="Its translation, line by line.")
-@click.option("--train-source", type=EXISTING, help="Training bitext, besides the pairs to align.")
-@click.option("--train-target", type=EXISTING, help="Its other side.")
+@click.option(
+    "--aligner",
+    default="thot",
+    show_default=True,
+    help="The aligner; `portmert components aligner` lists all.",
+)
+@click.option("--source", type=EXISTING, help="Tokenised source text, one segment a line.")
+@click.option("--target", type=EXISTING, help="Its tokenised translation, line by line.")
+@click.option(
+    "--train-source",
+    type=EXISTING,
+    help="Source side of a bitext to train on, in addition to the pairs to align.",
+)
+@click.option("--train-target", type=EXISTING, help="Target side of that bitext.")
 @click.option(
     "--model",
     "saved",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Trained models: used if they are in DIR; with --train-... made and kept there if not.",
+    help="Folder of trained models. If it has none, models are trained on --train-... and kept "
+    "there.",
 )
-@set_option("An option of the aligner, as in model=ibm4 or symmetrization=union; may be repeated.")
+@set_option("An option of the aligner, as model=ibm4; repeat for several.")
 @click.option(
     "--out",
     type=click.Path(dir_okay=False, path_type=Path, allow_dash=True),
-    help="Where the links go: a line of 0-0 1-2 (source-target) for each pair; - is stdout.",
+    help="File for the links, a line as 0-0 1-2 (source-target) for each pair; - is stdout.",
 )
 @click.option(
-    "--check", type=EXISTING, metavar="LINKS", help="Compare links with those of --gold."
+    "--check", type=EXISTING, metavar="LINKS", help="Compare these links with those of --gold."
 )
 @click.option(
     "--gold",
     type=EXISTING,
-    help="Links made by hand: 0-0 is sure, 0?0 or 0p0 is possible.",
+    help="Links made by hand; 0-0 is a sure link, 0?0 or 0p0 a possible one.",
 )
 def command(
     *,
@@ -52,7 +62,7 @@ def command(
     gold: Path | None,
     **named: Path | None,
 ) -> None:
-    """Align the words of SOURCE and TARGET, or check links made before.
+    """Align the words of SOURCE and TARGET, or measure links against links made by hand.
 
     \b
     portmert align --source S --target T --out LINKS [--aligner NAME] [...]

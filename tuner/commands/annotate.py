@@ -30,29 +30,33 @@ FILE = click.Path(dir_okay=False, path_type=Path, allow_dash=True)
     "--annotator",
     "annotator_text",
     metavar="NAME[:OPTION=VALUE,...]",
-    help="The tagger or parser: udpipe, spacy, bllip ... (docs/how-to/annotators.md).",
+    help="The tagger or parser, as udpipe, spacy or bllip (docs/how-to/annotators.md).",
 )
-@click.option("--model", help="Its model; of conllu and ptb, the file.")
+@click.option("--model", help="Model of the annotator; for conllu and ptb the file of parses.")
 @click.option("--in", "text", type=FILE, help="Tokenised text, one segment a line; - is stdin.")
-@click.option("--out", type=FILE, help="CoNLL-U or JSON lines (.gz, .xz, .zst too); - is stdout.")
+@click.option(
+    "--out",
+    type=FILE,
+    help="File of CoNLL-U or JSON lines to write (.gz, .xz, .zst too); - is stdout.",
+)
 @defaulted(
     "--parses",
     Whole(1),
     1,
-    "Write this many weighted parses of each sentence, if the annotator gives them.",
+    "Write up to this many weighted parses of each segment, if the annotator has them.",
 )
 @click.option(
     "--layer",
     "layers",
     multiple=True,
     type=click.Choice(["tags", "heads", "trees", "roles", "drs"]),
-    help="A layer to write; repeat for more. Default: all that the annotator gives. With roles or "
-    "drs (discourse representations) the output is JSON lines.",
+    help="What to write; repeat for several. Default: all that the annotator produces. roles and "
+    "drs (discourse representations) are written as JSON lines.",
 )
-@click.option("--processes", type=Whole(1), help="Worker processes. Default: all cores.")
+@click.option("--processes", type=Whole(1), help="Worker processes. Default: one for each core.")
 @executor_option
 @defaulted(
-    "--max-failed", FiniteRange(0, 1), 0.5, "Stop if a larger share of the sentences has no parse."
+    "--max-failed", FiniteRange(0, 1), 0.5, "Stop if a larger share of the segments has no parse."
 )
 @cache_option("cache")
 @click.pass_context
@@ -75,8 +79,8 @@ def command(
     portmert annotate --annotator udpipe --model M --in TEXT --out FILE.conllu
     portmert annotate train --treebank FILE.conllu --out MODEL
 
-    Answers are kept in the cache: interrupted and started again, it goes on where it was, and
-    tuning on the same text need not parse again. An empty line gives no tree.
+    Tags and parses are kept in a cache. An interrupted command continues where it stopped, and
+    tuning on the same text does not parse it again. An empty line has no tree.
     """  # noqa: D301  \b is click's sign for lines to leave alone
     needed = {"--annotator": annotator_text, "--in": text, "--out": out}
     if ctx.invoked_subcommand is not None:
@@ -113,25 +117,31 @@ def command(
 
 
 @command.command()
-@click.option("--treebank", required=True, type=FILE, help="CoNLL-U (.gz, .xz, .zst too).")
-@click.option("--out", required=True, type=FILE, help="The model.")
+@click.option(
+    "--treebank",
+    required=True,
+    type=FILE,
+    help="Treebank to train on, in CoNLL-U (.gz, .xz, .zst too).",
+)
+@click.option("--out", required=True, type=FILE, help="File for the model.")
 @defaulted(
     "--size",
     click.Choice(["micro", "tiny", "full"]),
     "tiny",
-    "Seconds on 300 sentences; minutes on 1,500; a quarter of an hour on 200,000 words.",
+    "How much to train on: micro, 300 sentences, takes seconds; tiny, 1,500, takes minutes; full "
+    "takes all, a quarter of an hour for 200,000 words.",
 )
 @defaulted(
     "--case",
     click.Choice(["keep", "lower", "both"]),
     "keep",
-    "Words as they are, lowercased (for lowercased text), or each sentence both ways.",
+    "Train on words as they are, lowercased (for lowercased text), or on both.",
 )
 @click.option(
     "--check",
     "test",
     type=FILE,
-    help="CoNLL-U: show how much of it the model gets right.",
+    help="CoNLL-U on which the model's accuracy is measured.",
 )
 def train(treebank: Path, out: Path, size: Size, case: Case, test: Path | None) -> None:
     """Train a model of UDPipe on a treebank: a tagger and a parser.

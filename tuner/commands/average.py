@@ -18,15 +18,16 @@ from portmert.tuner.commands._outputs import check_outputs, notice, say_written
 @several(
     "--nbest",
     "lists",
-    help="N-best list, repeatable: scale each W so that its model scores spread alike on them. "
-    "Without lists: so that absolute values add to the same.",
+    help="N-best list; repeat for several. Each W is scaled so that its model scores on the lists "
+    "have the same spread. Without lists, the absolute weights of each W are scaled to the same "
+    "sum.",
 )
 @format_option
 @missing_features_option(
-    "Whether features that some W do not name are an error, or count as 0 there, as sparse "
-    "features do."
+    "What happens if some W lacks a feature of another: an error, or its weight there is 0, as "
+    "for sparse features."
 )
-@click.option("--out", required=True, type=FILE, help="Where the average goes, in the form of W1.")
+@click.option("--out", required=True, type=FILE, help="File for the average, in the format of W1.")
 def command(
     *,
     weights: tuple[Path, ...],
@@ -35,10 +36,10 @@ def command(
     out: Path,
     **given: Any,
 ) -> None:
-    """Average weights, each scaled to the same size first, and write them in the form of W1.
+    """Scale weights to the same size, average them, and write them in the format of W1.
 
-    W is our JSON, a moses.ini, a runN.dense of mert-moses.pl or a file of sparse weights. The
-    average of several tunings tends to do better on other text than each of them.
+    Each W is our JSON, a moses.ini, a runN.dense of mert-moses.pl or a file of sparse weights. The
+    average of several tunings often scores higher on new text than each of them.
 
     \b
     portmert average seed1.json seed2.json seed3.json --nbest dev.nbest.gz --out mean.json

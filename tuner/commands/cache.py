@@ -16,10 +16,11 @@ _folder = cache_option("folder")
 
 @click.group()
 def command() -> None:
-    """Show or clear the cache of annotations: tags and parses, each sentence once.
+    """Show or clear the cache of tags and parses, which keeps each sentence once.
 
     It is a file in the folder PORTMERT_CACHE, or in the user's cache folder. If it grows beyond
-    PORTMERT_CACHE_SIZE (as 500M or 2G; default 4G), the answers with the oldest use are deleted.
+    PORTMERT_CACHE_SIZE (as 500M or 2G; default 4G), the annotations
+    that were not used for the longest time are deleted.
 
     \b
     portmert cache info
@@ -29,7 +30,7 @@ def command() -> None:
 @command.command("info")
 @_folder
 def show(folder: Path | None) -> None:
-    """Show the annotators in the cache, and the number of sentences of each.
+    """Show each annotator in the cache and its number of sentences.
 
     \b
     portmert cache info
@@ -59,10 +60,10 @@ def show(folder: Path | None) -> None:
     "--annotator",
     default="",
     metavar="NAME",
-    help="Delete the answers of this annotator only: its name or more, as `info` shows it.",
+    help="Delete only what this annotator made: the name that `info` shows, or its beginning.",
 )
 def clear(folder: Path | None, annotator: str) -> None:
-    """Delete the answers in the cache.
+    """Delete the annotations in the cache.
 
     \b
     portmert cache clear --annotator udpipe

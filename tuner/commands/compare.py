@@ -38,30 +38,38 @@ from portmert.tuner.ground.files import write_text
 
 @click.command()
 @click.argument("systems", nargs=-1, metavar="A B [C ...]")
-@click.option("--source", type=FILE, help="Source text of the test set.")
+@click.option(
+    "--source", type=FILE, help="Source text of the test set; metrics of word order need it."
+)
 @refs_option()
 @metrics_option(
-    "Metric; repeat for more. Default: bleu, port, qmean, ter, and what runs were tuned on."
+    "Metric; repeat for several. Default: bleu, port, qmean, ter, and the metrics that the runs "
+    "were tuned on."
 )
 @click.option(
     "--links",
     "links",
     multiple=True,
     metavar="NAME=FILE[,FILE...]",
-    help="A set of word alignments: a file for each --ref, then maybe one for each output; repeat "
-    "to compare sets.",
+    help="A set of word alignments: one file for each --ref, then optionally one for each output. "
+    "Repeat to compare several sets.",
 )
 @click.option(
     "--aligner",
     "aligner",
     metavar="NAME",
-    help="Align references, and outputs whose decoder gave no links, with this aligner.",
+    help="Align references with this aligner, and outputs whose decoder wrote no alignment.",
 )
-@set_option("An option of the aligner, as in train_source=FILE; may be repeated.")
+@set_option("An option of the aligner, as train_source=FILE; repeat for several.")
 @lowercase_option
 @text_options
 @annotator_options
-@defaulted("--samples", Whole(1), 10_000, "Resampled test sets and randomized pairs.")
+@defaulted(
+    "--samples",
+    Whole(1),
+    10_000,
+    "Number of bootstrap samples of the test set, and of randomizations in a test.",
+)
 @seed_option
 @confidence_option
 @threads_option
@@ -69,7 +77,7 @@ from portmert.tuner.ground.files import write_text
 @click.option(
     "--no-timing",
     is_flag=True,
-    help="Leave out measured times: the same call then writes the same bytes.",
+    help="Leave out measured times, so that equal calls write equal bytes.",
 )
 @html_option
 @json_option
@@ -94,9 +102,9 @@ def command(
 ) -> None:
     """Compare systems with the first one: scores, significance, and where they differ.
 
-    A system is the folder of a run of tune or of optimize --replicas, or name=FILE[,FILE...]: a
-    file of tokenised text for each replica. Folders say what their test set is; else give --ref,
-    and --source for word order.
+    A system is the folder of a run of tune or of optimize --replicas, or name=FILE[,FILE...] with
+    a file of tokenised text for each replica. A folder knows its test set. For files give --ref,
+    and --source for metrics of word order.
 
     \b
     portmert compare runs/bleu runs/port --html page.html

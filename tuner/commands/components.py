@@ -36,9 +36,9 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON."
 def command(*, family: str | None, name: str | None, as_json: bool) -> None:
     """List all components, those of a FAMILY, or describe the component NAME with its options.
 
-    FAMILY is metric, aligner, decoder, optimizer, reader or annotator; it may be left out before a
-    NAME that only one family has. NAME may have options, which are then checked. Components of
-    other packages are listed too.
+    FAMILY is metric, aligner, decoder, optimizer, reader or annotator. It may be left out if only
+    one family has the NAME. Options after the NAME are checked. Components of other packages are
+    listed too.
 
     \b
     Examples:

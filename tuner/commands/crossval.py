@@ -43,7 +43,8 @@ from portmert.tuner.search import DEFAULT_OPTIMIZER
 @several("--nbest", "lists", required=True, help="N-best list; repeat to merge several.")
 @list_options()
 @metrics_option(
-    "Metric to tune on; repeat for more. Each choice is judged by all of them.", required=True
+    "Metric to tune on; repeat for several. All of them score the result of each choice.",
+    required=True,
 )
 @several(
     "--optimizer",
@@ -51,19 +52,20 @@ from portmert.tuner.search import DEFAULT_OPTIMIZER
     default=[DEFAULT_OPTIMIZER],
     show_default=True,
     metavar="NAME[:OPTION=VALUE,...]",
-    help="Optimizer, as mert:searches_per_feature=400; repeat for more.",
+    help="Optimizer, for example mert:searches_per_feature=400; repeat for several.",
 )
 @several(
     "--without",
     kind=str,
     metavar="NAME[,NAME...]",
-    help="Try without this feature too, or without these; repeat for more.",
+    help="Also try without this feature, or without these together; repeat for several.",
 )
 @several(
     "--prior",
     kind=FiniteRange(0),
     default=[0.0],
-    help="Pull towards the start weights; repeat to try several. 0, the default: none.",
+    help="How strongly the weights are drawn towards the start weights; repeat to try several. 0, "
+    "the default: not at all.",
 )
 @start_option
 @constraint_options
@@ -71,30 +73,32 @@ from portmert.tuner.search import DEFAULT_OPTIMIZER
     "--splits",
     Whole(1),
     10,
-    "Halve the segments at random so many times; tune on one half, judge on the other. There are "
-    "no folds: a score of a tenth of the segments says little.",
+    "Number of random splits into two halves: one to tune on, one to score. Halves replace the "
+    "usual ten folds because the score of a tenth of the segments is too uncertain.",
 )
-@defaulted("--seeds", Whole(1), 1, "Searches on each half, with different seeds.")
-@click.option("--size", type=Whole(1), help="Learn from so many segments of the half.")
+@defaulted("--seeds", Whole(1), 1, "Number of searches on each half, each with its own seed.")
+@click.option(
+    "--size", type=Whole(1), help="Tune on only this many segments of the half. Default: on all."
+)
 @seed_option
 @click.option(
     "--threads",
     type=Whole(0),
     default=0,
-    help="Searches at once. 0, the default: one for each processor. No number of them changes a "
-    "result.",
+    help="Number of searches at once. 0, the default: one for each processor. The number never "
+    "changes a result.",
 )
 @executor_option
 @click.option(
     "--out-dir",
     type=FOLDER,
-    help="Keep the result of each search here: the same command goes on after a kill, and with "
-    "more choices, splits or seeds searches only what is missing.",
+    help="Keep the result of each search in this folder. A killed command then continues, and one "
+    "with more choices, splits or seeds runs only the searches that are missing.",
 )
 @click.option(
     "--no-timing",
     is_flag=True,
-    help="Leave out measured times: the same call then writes the same bytes.",
+    help="Leave out measured times, so that equal calls write equal bytes.",
 )
 @html_option
 @json_option
@@ -107,7 +111,7 @@ def command(
     json_out: Path | None,
     **given: Any,
 ) -> None:
-    """Tune on half of the segments and judge on the others, to see what tuning is worth.
+    """Tune on half of the segments and score the other half, to see what tuning is worth.
 
     Every metric is tuned on with every optimizer, prior and set of features left out. The table
     has the scores on both halves, how much better each choice is on the unseen half than the

@@ -23,26 +23,28 @@ TITLES = {
     type=FOLDER,
     default=Path("demo-run"),
     show_default=True,
-    help="Where everything is written.",
+    help="Folder for all results.",
 )
 @click.option(
     "--set",
     "overrides",
     multiple=True,
     metavar="TABLE.KEY=VALUE",
-    help="Replace a value of both configurations, as in tune.iterations=2; may be repeated.",
+    help="Replace a value of both configurations, as tune.iterations=2; repeat for several.",
 )
 @click.option(
     "--also",
     multiple=True,
     type=click.Choice(["posf", "hwcm", "edpm"]),
-    help="Tune on a metric of syntax too; may be repeated.",
+    help="Also tune on this metric of syntax; repeat for several.",
 )
-@click.option("--threads", type=Whole(0), help="Threads and processes; 0: all there are.")
-@click.option("--fresh", is_flag=True, help="Start over in a folder of an earlier demo.")
-@click.option("--train", type=Whole(10), help="Sentence pairs to train the models on.")
-@click.option("--dev", type=Whole(1), help="Sentence pairs to tune on.")
-@click.option("--test", type=Whole(1), help="Sentence pairs to test on.")
+@click.option(
+    "--threads", type=Whole(0), help="Number of threads and processes; 0: one for each processor."
+)
+@click.option("--fresh", is_flag=True, help="Remove an earlier demo in the folder and start over.")
+@click.option("--train", type=Whole(10), help="Number of sentence pairs to train the models on.")
+@click.option("--dev", type=Whole(1), help="Number of sentence pairs to tune on.")
+@click.option("--test", type=Whole(1), help="Number of sentence pairs to test on.")
 def command(
     folder: Path,
     overrides: tuple[str, ...],
@@ -53,8 +55,8 @@ def command(
 ) -> None:
     """Tune a decoder on BLEU and on PORT and show both beside the untuned one.
 
-    It brings a bitext of two invented languages, trains the embedded decoder and aligner on it,
-    and needs nothing from outside. Started again, it goes on where it was interrupted.
+    The demo trains the built-in decoder and aligner on a bitext of two invented languages. It
+    needs no other data or program. If it was interrupted, the same command continues.
 
     \b
     portmert demo --out demo-run

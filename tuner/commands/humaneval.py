@@ -35,10 +35,8 @@ def command() -> None:
 @command.command()
 @click.argument("first", metavar="A")
 @click.argument("second", metavar="B")
-@refs_option(
-    "References; the first one is shown, all count for 1-TER. Default: those of the runs."
-)
-@click.option("--source", type=FILE, help="Source text, to be shown too.")
+@refs_option("References. Judges see the first one; 1-TER uses all. Default: those of the runs.")
+@click.option("--source", type=FILE, help="Source text, shown to the judges too.")
 @click.option(
     "--out",
     required=True,
@@ -46,16 +44,16 @@ def command() -> None:
     help="Folder to make: key.json, and judges/ with each judge's sheet.",
 )
 @click.option("--judges", "count", type=Whole(1), help="Number of judges.  [default: 3]")
-@click.option("--judge", "names", multiple=True, help="Name of a judge; repeat for more.")
-@defaulted("--items", Whole(1), 50, "Items of each judge.")
+@click.option("--judge", "names", multiple=True, help="Name of a judge; repeat for several.")
+@defaulted("--items", Whole(1), 50, "Number of items for each judge.")
 @defaulted(
     "--common",
     Whole(0),
     20,
-    "Items that every judge sees, to measure how far judges agree.",
+    "Number of items that all judges see, to measure how well they agree.",
 )
-@defaulted("--min-length", Whole(0), 10, "Fewest tokens of the reference.")
-@defaulted("--max-length", Whole(1), 50, "Most tokens of the reference.")
+@defaulted("--min-length", Whole(0), 10, "Least number of tokens in the reference.")
+@defaulted("--max-length", Whole(1), 50, "Largest number of tokens in the reference.")
 @click.option(
     "--equal-outputs", is_flag=True, help="Keep segments that both systems translate the same way."
 )
@@ -132,21 +130,26 @@ def _judges(count: int | None, names: tuple[str, ...]) -> list[str]:
     "keys",
     multiple=True,
     type=FILE,
-    help="key.json of an evaluation; repeat for more. Default: that beside the sheets or above.",
+    help="File key.json of an evaluation; repeat for several. Default: the one in the folder of "
+    "the sheets or above it.",
 )
 @click.option(
-    "--without", multiple=True, metavar="JUDGE", help="Judge whose sheet did not come back."
+    "--without",
+    multiple=True,
+    metavar="JUDGE",
+    help="Name of a judge whose sheet is missing; repeat for several.",
 )
 @defaulted(
     "--drop",
     Whole(0),
     0,
-    "How many judges to leave out: those who disagree most with the others on common items.",
+    "Leave out this many judges, those who agree least with the others on the common items.",
 )
 @click.option(
     "--literal",
     is_flag=True,
-    help="Use the expression that the PORT paper prints, which leaves out the opposite judges.",
+    help="With --drop: use the formula as the PORT paper prints it. Its sign is reversed, so it "
+    "leaves out the judges who agree most.",
 )
 @output_options
 def read(

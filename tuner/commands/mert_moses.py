@@ -8,44 +8,46 @@ from portmert.tuner.commands._outputs import announce_compiling, decoding, log, 
 
 USAGE = """Usage: portmert mert-moses SRC REF DECODER INI [options]
 
-  Tune a Moses system as mert-moses.pl does: the same options (abbreviated as
-  there), the same files in the same folder, --continue on a folder that
-  either of them began. REF is a file, or the stem of REF0, REF1, ...
+  Tune a Moses system as mert-moses.pl does. The options (and their
+  abbreviations) and the files are the same, and either program can --continue
+  a folder of the other. REF is a file, or the stem of REF0, REF1, ...
 
-  --working-dir=DIR         where all files are made (mert-work)
+  --working-dir=DIR         folder for all files (mert-work)
   --nbest=N                 size of the n-best lists (100)
-  --decoder-flags=STRING    more switches of the decoder
-  --jobs=N                  decoder processes, each of a part of SRC
+  --decoder-flags=STRING    more options for the decoder
+  --jobs=N                  decoder processes; each decodes a part of SRC
   --executor=PLACE          where they run: local, dask:ADDRESS, dask-slurm:JOBS
                             or FILE.toml (docs/how-to/cluster.md)
   --sctype=NAME --scconfig=KEY:VALUE,...
-                            the metric, also in --mertargs: any of `portmert
-                            metrics`; PORT needs source:FILE,reflinks:FILE
-  --mertargs='--type NAME'  the search: powell is Moses' own kind, for the
-                            highest score on the lists; bagged, for unseen text,
-                            where neither this nor a start (--historic-bests,
-                            --pro-starting-point, --range) is given
+                            the metric, any of `portmert metrics`; may also
+                            stand in --mertargs. PORT needs
+                            source:FILE,reflinks:FILE
+  --mertargs='--type NAME'  the search. powell is our optimizer mert, for the
+                            highest score on the lists. The default is bagged,
+                            for unseen text; with --historic-bests,
+                            --pro-starting-point or --range it is powell
   --closest --average --shortest --nocase
   --pairwise-ranked --batch-mira --batch-mira-args=STRING
   --pro-starting-point --historic-interpolation=F
   --mertargs=STRING --mertmertargs=STRING --extractorargs=STRING
-  --proargs=STRING          '--set KEY=VALUE' in these sets our search
+  --proargs=STRING          '--set KEY=VALUE' in these sets an option of our
+                            search
   --random-directions --historic-bests --predictable-seeds --threads=N
-  --seed=N                  other random numbers, other weights of equal standing
-  --replicas=N              N tunings, a seed each, in DIR/replica-1 and so on,
-                            from one first decoding
+  --seed=N                  another seed gives other weights that are as good
+  --replicas=N              N tunings with different seeds in DIR/replica-1 and
+                            so on; they share the first decoding
   --range=NAME:LOW..HIGH,LOW..HIGH   random starting weights
   --activate-features=NAME_0,...     tune these, keep the others
   --prev-aggregate-nbestlist=N       earlier lists to use (-1: all)
   --maximum-iterations=N    (25)
   --minimum-required-change-in-weights=F   (0.00001)
   --return-best-dev --use-config-weights-for-first-run
-  --no-filter-phrase-table  or --filtercmd=STRING --filterfile=FILE (by default
-                            Moses' filter-model-given-input.pl, where it is
-                            among the scripts beside --mertdir or DECODER)
+  --no-filter-phrase-table  or --filtercmd=STRING --filterfile=FILE (default:
+                            Moses' filter-model-given-input.pl, if it is among
+                            the scripts beside --mertdir or DECODER)
   --inputtype=N --continue --skip-decoder
 
-  Options that cannot be honoured are errors that say why; those of no use
+  Options that cannot be followed are errors that say why. Options of no use
   here (--mertdir, --queue-flags, ...) are ignored with a note."""
 
 

@@ -41,24 +41,26 @@ _OF_A_SET = ("penalties", "judgments", "systems", "source", "links", "ref_links"
 
 @click.command()
 @human_options(
-    "Human scores: columns system, segment (from 0), score and maybe document and judge, tabs "
-    "between.",
+    "Human scores: tab-separated columns system, segment (from 0), score, and optionally document "
+    "and judge.",
     required=False,
 )
 @click.option(
     "--sets",
     type=FILE,
-    help="Several test sets: a TOML file of tables [[set]] with name, human, outputs, refs and "
-    "maybe group, scenario, source, links, ref_links, penalties, judgments, systems.",
+    help="Several test sets: a TOML file with a table [[set]] for each, of name, human, outputs, "
+    "refs and optionally group, scenario, source, links, ref_links, penalties, judgments, "
+    "systems.",
 )
-@metrics_option("Metric; repeat for more. `portmert metrics` lists all.", required=True)
+@metrics_option("Metric; repeat for several. `portmert metrics` lists all.", required=True)
 @systems_option
 @click.option(
     "--judgments",
     type=click.Choice(["refuse", "mean", "each"]),
     default="refuse",
     show_default=True,
-    help="Several judgments of one output: a fault, their mean, or each a data point.",
+    help="What to do with several judgments of one output: stop with an error, take their mean, "
+    "or use each as a data point.",
 )
 @text_options
 @annotator_options
@@ -66,29 +68,30 @@ _OF_A_SET = ("penalties", "judgments", "systems", "source", "links", "ref_links"
 @click.option(
     "--links",
     type=FOLDER,
-    help="Folder of links of source and outputs, as 0-0 1-2, named SYSTEM.links.",
+    help="Folder of word alignments of source and outputs, SYSTEM.links, with lines as 0-0 1-2.",
 )
 @ref_links_option
 @click.option(
     "--likeness",
     is_flag=True,
-    help="KING and ORANGE: how each reference, held out, fares among the systems. Needs two.",
+    help="Also compute KING and ORANGE: hold out each reference in turn and rank it among the "
+    "systems. Needs two references.",
 )
 @defaulted(
     "--samples",
     Whole(1),
     1000,
-    "Bootstrap samples of intervals, and permutations of tests.",
+    "Number of bootstrap samples for intervals and of permutations for tests.",
 )
 @confidence_option
 @defaulted(
     "--resample",
     click.Choice(["both", "segments", "systems"]),
     "both",
-    "What bootstrap samples are drawn from.",
+    "Draw bootstrap samples of segments, of systems, or of both.",
 )
 @seed_option
-@click.option("--all", "show_all", is_flag=True, help="Print all tables, not the summary alone.")
+@click.option("--all", "show_all", is_flag=True, help="Print all tables, not only the summary.")
 @html_option
 @output_options
 def command(
@@ -108,7 +111,7 @@ def command(
 ) -> None:
     """Correlate metrics with human scores of several systems' outputs.
 
-    Prints a summary; --all adds the tables, with intervals and tests of all differences.
+    The summary is printed; --all adds the tables, with intervals and tests of all differences.
 
     \b
     portmert metaeval --human scores.tsv --outputs folder --ref ref.en --metric bleu --metric ter

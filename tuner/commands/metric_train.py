@@ -35,8 +35,8 @@ _RESOURCES = ("synonyms", "paraphrases", "stop_words")
 
 @click.command()
 @human_options(
-    "Human scores: columns system, segment (from 0), score and maybe document and group, tabs "
-    "between. The halves are of whole documents, dealt out evenly over groups."
+    "Human scores: tab-separated columns system, segment (from 0), score, and optionally document "
+    "and group. The data is split in halves of whole documents, balanced over groups."
 )
 @systems_option
 @text_options
@@ -44,45 +44,47 @@ _RESOURCES = ("synonyms", "paraphrases", "stop_words")
 @click.option(
     "--groups",
     metavar="LETTERS",
-    help="Features of the metric: E dependency links (needs --annotator), T edits of TERp, P its "
-    "paraphrases (needs --paraphrases), N words and word pairs, B lengths. Default: all for "
-    "which the options are given.",
+    help="Features of the metric, by letter: E dependency links (needs --annotator), T edits of "
+    "TERp, P its paraphrases (needs --paraphrases), N words and word pairs, B lengths. Default: "
+    "all whose options are given.",
 )
-@click.option("--table", "with_table", is_flag=True, help="Try every possible set of features.")
+@click.option(
+    "--table", "with_table", is_flag=True, help="Also try every possible set of features."
+)
 @defaulted(
     "--parses",
     Whole(0, 1000),
     50,
-    "For E: number of best parses of each text; 0 is all, if the parser gives them.",
+    "For E: number of parses of each text; 0 is all, if the parser can do that.",
 )
-@defaulted("--gamma", FiniteRange(0, 1), 0.25, "For E: how much more better parses count.")
+@defaulted(
+    "--gamma", FiniteRange(0, 1), 0.25, "For E: a parse counts by its probability to this power."
+)
 @defaulted(
     "--costs",
     click.Choice(["terpa", "terph", "ter"]),
     "terpa",
-    "For T and P: costs of the edits when texts are aligned.",
+    "For T and P: the costs of edits by which texts are aligned.",
 )
 @click.option(
-    "--language", default="english", show_default=True, help="For T: language of the stemmer."
+    "--language", default="english", show_default=True, help="For T: the language of the stemmer."
 )
-@click.option("--synonyms", type=FOLDER, help="For T: the dict folder of WordNet.")
+@click.option("--synonyms", type=FOLDER, help="For T: the folder `dict` of WordNet, for synonyms.")
 @click.option("--paraphrases", type=FILE, help="For P: a table of paraphrases.")
-@click.option(
-    "--stop-words", type=FILE, help="For T: a list of words that are not moved by themselves."
-)
+@click.option("--stop-words", type=FILE, help="For T: a list of words that are never moved alone.")
 @click.option(
     "--by-references",
     is_flag=True,
-    help="Learn with fewer references too, to see the gain of one more.",
+    help="Also learn with fewer references, to see what one more is worth.",
 )
 @click.option(
     "--published",
     type=FILE,
-    help="A paper's tables, as configs/paper-edpm/published.toml: its figures beside ours.",
+    help="A paper's results, shown beside ours, as configs/paper-edpm/published.toml.",
 )
-@defaulted("--samples", Whole(1), 1000, "Resampled segments, for the intervals.")
+@defaulted("--samples", Whole(1), 1000, "Number of bootstrap samples for the intervals.")
 @seed_option
-@click.option("--out", type=FILE, help="Write the metric, learnt on all documents, as JSON.")
+@click.option("--out", type=FILE, help="File for the metric learnt on all documents (JSON).")
 @output_options
 def command(
     *,
@@ -99,8 +101,8 @@ def command(
 ) -> None:
     """Learn the weights of a metric's features from human scores.
 
-    The table shows how well each set of features does on documents it was not learnt on. The file
-    of --out is a metric: learned:model=FILE.
+    The table shows how well each set of features does on documents that it was not learnt on. The
+    file written by --out is the metric learned:model=FILE.
 
     \b
     portmert metric-train --human scores.tsv --outputs folder --ref ref.en --out metric.json

@@ -44,46 +44,48 @@ from portmert.tuner.commands._outputs import (
     "--metric",
     required=True,
     metavar="NAME[:OPTION=VALUE,...]",
-    help="Metric to tune on, as port or bleu:smooth=add1 (`portmert metrics` lists all), "
-    'scores:FILE or command:"PROGRAM ...".',
+    help="Metric to tune on, for example port or bleu:smooth=add1 (`portmert metrics` lists all); "
+    'or scores:FILE, or command:"PROGRAM ...".',
 )
 @several(
     "--nbest",
     "lists",
     required=True,
-    help="N-best list; repeat to merge several: their order counts, as of equal "
-    "hypotheses the first stays.",
+    help="N-best list; repeat to merge several. If two lists have the same hypothesis, the one in "
+    "the earlier list is kept.",
 )
 @list_options()
 @metrics_option(
-    "Report the score of the weights by this metric too; repeat for more.",
+    "Another metric by which the tuned weights are scored; repeat for several.",
     name="also",
     option="--also",
 )
 @click.option(
     "--pool",
     type=FOLDER,
-    help="Keep features and statistics of the lists in this folder in place of memory, for lists "
-    "larger than that: the result is the same. Used again where lists, references and metric are "
-    "the same, else made anew.",
+    help="Keep the features and statistics of the lists in this folder, for lists larger than "
+    "memory. The result is the same. The files are used again for the same lists, references and "
+    "metric.",
 )
 @search_options
 @length_penalty_option
 @bootstrap_option
-@click.option("--out", type=FILE, help="The file for the weights (JSON).")
+@click.option("--out", type=FILE, help="File for the tuned weights (JSON).")
 @click.option(
     "--replicas",
     type=Whole(1),
-    help="Search so often, with different seeds, and average; everything goes to --out-dir.",
+    help="Search this many times with different seeds and average the weights; the results go to "
+    "--out-dir.",
 )
 @click.option(
     "--out-dir",
     type=FOLDER,
-    help="Folder of --replicas, in the form that compare takes; an interrupted one goes on.",
+    help="Folder for the results of --replicas, which `portmert compare` reads. An interrupted "
+    "command continues.",
 )
 @options_of_test()
 @executor_option
-@click.option("--fresh", is_flag=True, help="Remove the content of --out-dir and start over.")
+@click.option("--fresh", is_flag=True, help="Empty --out-dir and start over.")
 @json_option
 def command(
     *,

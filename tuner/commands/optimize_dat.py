@@ -43,7 +43,7 @@ def command(
     json_out: Path | None,
     **given: Any,
 ) -> None:
-    """Find weights over the features.dat and scores.dat that Moses' extractor writes.
+    """Find weights from the features.dat and scores.dat that Moses' extractor writes.
 
     \b
     portmert optimize-dat --metric bleu --features-dat run1.features.dat \\

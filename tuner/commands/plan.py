@@ -40,26 +40,29 @@ SIZES = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
 @several(
     "--workers",
     kind=Whole(1, 10**6),
-    help="Processes that decode and annotate; repeat for more. Default: 1, and one a processor, "
-    "or all of the executor's.",
+    help="Number of processes that decode and annotate; repeat to compare several. Default: 1, "
+    "and as many as there are processors or workers of the executor.",
 )
-@defaulted("--segments", Whole(1), 30, "Dev segments that are decoded, counted and searched.")
+@defaulted(
+    "--segments", Whole(1), 30, "Number of dev segments that are decoded, scored and searched."
+)
 @click.option(
     "--tune-on",
     "tuned_on",
     multiple=True,
     metavar="NAME",
-    help="Plan `reproduce` with these metrics in place of `tune`; repeat for more.",
+    help="Plan `portmert reproduce` on this metric, not `portmert tune`; repeat for several.",
 )
-@overrides_option("Replace a value of CONFIG, as in tune.replicas=5; may be repeated.")
+@overrides_option("Replace a value of CONFIG, as tune.replicas=5; repeat for several.")
 @annotator_options
 @run_executor_option
 @json_option
 def command(*, config: Path, json_out: Path | None, **given: Any) -> None:
-    """Say how long CONFIG will take, and how much memory and disk, from a timed sample.
+    """Estimate the time, memory and disk that CONFIG will take.
 
-    Some dev segments are decoded, scored and searched as `tune` would do it, and what that takes
-    is scaled to the whole. Only models that a decoder trains and keeps stay.
+    Some dev segments are decoded, scored and searched as `portmert tune` does it. The time, memory
+    and disk measured are scaled to the whole run. Of the files written only the models that a
+    decoder trains are kept.
 
     \b
     portmert plan my.toml --workers 1 --workers 16

@@ -29,7 +29,7 @@ from portmert.tuner.ground.files import write_text
 @click.command()
 @click.argument("run", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @metrics_option(
-    "Score the dev output of every iteration with it too; repeat for more. "
+    "Metric that scores the dev output of every iteration; repeat for several. "
     "Default: bleu, port, qmean, ter."
 )
 @annotator_options
@@ -39,9 +39,10 @@ from portmert.tuner.ground.files import write_text
 def command(*, run: Path, html_out: Path | None, json_out: Path | None, **given: Any) -> None:
     """Report on the folder RUN of tune, also while it is still running.
 
-    Dev scores of each iteration on several metrics, projected and real score, growth of the
-    n-best lists, weights with their spread over replicas; on the page also slices of the error
-    surface along each weight, and the output of the test set of a finished run.
+    The report shows the dev scores of each iteration on several metrics, the projected and the
+    real score, the growth of the n-best lists, and the weights with their spread over replicas.
+    The HTML page adds slices of the error surface along each weight, and the test output of a
+    finished run.
 
     \b
     portmert report runs/port --html page.html

@@ -28,36 +28,41 @@ from portmert.tuner.ground.files import write_text
     "tuned_on",
     multiple=True,
     metavar="NAME",
-    help="Metric to tune on; repeat for more. Default: bleu, port, qmean, port-rho, port-tau.",
+    help="Metric to tune on; repeat for several. Default: bleu, port, qmean, port-rho, port-tau.",
 )
 @metrics_option(
-    "Metric to compare with; repeat for more. Default: bleu, nist, ter, meteor, port, qmean.",
+    "Metric that scores the results; repeat for several. Default: bleu, nist, ter, meteor, port, "
+    "qmean.",
     name="scored_with",
 )
 @several(
     "--links",
     kind=str,
     metavar="NAME=FILE[,FILE...]",
-    help="Other links of the dev set's references, a file for each, as made by hand: PORT is "
-    "tuned on with these too (table 7); repeat for more.",
+    help="Another word alignment of the dev set, for example made by hand: one file for each "
+    "reference. PORT is tuned on it too (table 7). Repeat for several.",
 )
 @click.option(
     "--published",
     type=FILE,
-    help="The paper's own figures. Default: published.toml beside CONFIG, if it is there.",
+    help="File of the paper's own results. Default: published.toml beside CONFIG, if it exists.",
 )
 @click.option(
-    "--out", type=FILE, help="The document. Default: paper.md in the output folder of CONFIG."
+    "--out",
+    type=FILE,
+    help="File for the tables. Default: paper.md in the output folder of CONFIG.",
 )
-@overrides_option("Replace a value of CONFIG, as in tune.replicas=5; may be repeated.")
+@overrides_option("Replace a value of CONFIG, as tune.replicas=5; repeat for several.")
 @annotator_options
-@click.option("--threads", type=Whole(0), help="Threads and processes; 0: all there are.")
+@click.option(
+    "--threads", type=Whole(0), help="Number of threads and processes; 0: one for each processor."
+)
 @run_executor_option
 def command(*, config: Path, **given: Any) -> None:
-    """Tune as CONFIG says on each of several metrics, and fill the PORT paper's tables.
+    """Tune CONFIG on each of several metrics, and fill the PORT paper's tables.
 
-    CONFIG is one of `portmert tune`. Its metric is replaced, and the run of each metric gets a
-    folder below its output folder. Started again, it goes on where it was interrupted.
+    CONFIG is a configuration of `portmert tune`. Each metric in turn replaces its metric, and each
+    run gets a folder inside the output folder. If it was interrupted, the same command continues.
 
     \b
     portmert reproduce my.toml --tune-on bleu --tune-on port --set tune.replicas=3

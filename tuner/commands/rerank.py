@@ -41,50 +41,59 @@ if TYPE_CHECKING:
     "mert-moses.pl.",
 )
 @missing_features_option(
-    "Whether weights of features that the lists lack are an error, or the features count as 0."
+    "What happens if the lists lack a feature that has a weight: an error, or its value is 0."
 )
 @click.option(
     "--mbr",
     metavar="METRIC",
-    help="Choose the highest mean of this metric against the hypotheses of the list: minimum "
-    "Bayes risk. Weights, if any, say how likely these are.",
+    help="Minimum Bayes risk: choose the hypothesis with the highest mean score by this metric "
+    "when the hypotheses of its segment serve as references.",
 )
 @click.option(
     "--mbr-temperature",
     type=FiniteRange(0),
     metavar="T",
-    help="Weigh them by the softmax of T times the model score; left out: all alike.",
+    help="With --mbr: as a reference, a hypothesis counts by the softmax of T times its model "
+    "score, under --weights or as in the list. Default: all count alike.",
 )
 @click.option(
     "--mbr-size",
     type=click.IntRange(1),
     metavar="N",
-    help="Compare with the N best only (without weights and T the first N); left out: all.",
+    help="With --mbr: use only the N hypotheses with the highest model scores as references; the "
+    "first N if there are neither weights nor T. Default: all.",
 )
 @defaulted(
     "--mbr-average",
     click.Choice(["scores", "statistics"]),
     "scores",
-    "Average the scores, or the statistics and score their average; the latter is fast for BLEU "
-    "and chrF, whatever the length of the lists.",
+    "With --mbr: average the scores against all references, or score the average of the "
+    "statistics, which is fast for BLEU and chrF on lists of any length.",
 )
 @click.option(
     "--oracle",
     "oracle_metric",
     metavar="METRIC",
-    help="Choose for a high score of this metric in place of the weights; needs --ref.",
+    help="Choose for a high score by this metric against --ref, not by the weights.",
 )
 @list_options(
     refs="References, for --oracle.",
     ids=click.option(
         "--ids",
         is_flag=True,
-        help="Begin each line written with the id of its segment, as Kaldi does; lines of "
+        help="Begin each output line with the id of its segment, as Kaldi does; lines of "
         "references, source and links begin with it too.",
     ),
 )
-@click.option("--out", default="-", type=OUT_FILE, help="One hypothesis a line; default stdout.")
-@click.option("--links-out", type=OUT_FILE, help="Their word alignments, `0-0 1-2` a line.")
+@click.option(
+    "--out",
+    default="-",
+    type=OUT_FILE,
+    help="File for the chosen hypotheses, one a line. Default: stdout.",
+)
+@click.option(
+    "--links-out", type=OUT_FILE, help="File for their word alignments, a line as 0-0 1-2 each."
+)
 def command(
     *,
     weights: Path | None,
@@ -96,11 +105,11 @@ def command(
 ) -> None:
     """Write the best hypothesis of each segment under the weights.
 
-    If several have the same score, the first in the list is chosen. With --oracle the hypotheses
-    are chosen segment by segment to make the metric's score high, beginning at the best under
-    the weights or, without weights, at the first of each segment: about the best score that
-    weights could reach. With --mbr the choice is the hypothesis most like the others, by a
-    metric.
+    If several have the same score, the first in the list is chosen. With --mbr the hypothesis that
+    a metric finds most like the others is chosen. With --oracle hypotheses are exchanged, segment
+    by segment, while that raises the metric's score against the references; no weights can reach
+    much more. The exchange begins with the best hypotheses under the weights or, without weights,
+    with the first ones.
 
     \b
     portmert rerank --nbest test.nbest.gz --weights weights.json --out test.output

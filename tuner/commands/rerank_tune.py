@@ -34,29 +34,36 @@ from portmert.tuner.commands._outputs import (
     "--metric",
     required=True,
     metavar="NAME[:OPTION=VALUE,...]",
-    help="Metric to tune on (`portmert metrics` lists all), scores:FILE, or a formula.",
+    help="Metric to tune on: one of `portmert metrics`, scores:FILE, or a formula.",
 )
-@several("--nbest", "lists", required=True, help="N-best list to tune on; several are merged.")
+@several(
+    "--nbest", "lists", required=True, help="N-best list to tune on; repeat to merge several."
+)
 @list_options()
 @options_of_test(required=True)
-@metrics_option("Compare by this metric too; repeat for more.", name="also", option="--also")
+@metrics_option("Another metric to compare by; repeat for several.", name="also", option="--also")
 @search_options
 @length_penalty_option
-@defaulted("--replicas", Whole(1), 5, "Searches with different seeds, whose weights are averaged.")
+@defaulted(
+    "--replicas",
+    Whole(1),
+    5,
+    "Number of searches with different seeds; their weights are averaged.",
+)
 @click.option(
     "--out-dir",
     type=FOLDER,
     required=True,
-    help="Folder of all results; an interrupted command goes on.",
+    help="Folder for all results. An interrupted command continues.",
 )
-@click.option("--fresh", is_flag=True, help="Remove the content of --out-dir and start over.")
+@click.option("--fresh", is_flag=True, help="Empty --out-dir and start over.")
 @json_option
 def command(*, metric: str, json_out: Path | None, **given: Any) -> None:
-    """Tune weights on lists, rerank the lists of a test set by them, and test the result.
+    """Tune weights on n-best lists, rerank a test set with them, and compare the result.
 
     Weights are searched with several seeds and averaged. The averaged weights choose the lines of
-    output.txt in --out-dir. With --test-ref the choice is compared with the first hypothesis of
-    each list, with the best by each feature alone, and with the oracle: comparison.html.
+    output.txt in --out-dir. With --test-ref, comparison.html compares these lines with the first
+    hypothesis of each segment, with the best by each feature alone, and with the oracle.
 
     \b
     portmert rerank-tune --metric chrf --nbest dev.nbest.gz --ref dev.ref --feature qe=dev.comet \\

@@ -29,13 +29,15 @@ from portmert.tuner.commands._outputs import (
 
 @click.command()
 @metrics_option(
-    "Metric, as bleu or port:alpha=0.5; repeat for more. `portmert metrics` lists all.",
+    "Metric, as bleu or port:alpha=0.5; repeat for several. `portmert metrics` lists all.",
     required=True,
 )
 @click.option("--hyp", required=True, type=FILE, help="Hypotheses, one segment a line.")
 @refs_option(required=True)
 @source_option
-@click.option("--hyp-links", type=FILE, help="Links of source and hypothesis, as 0-0 1-2.")
+@click.option(
+    "--hyp-links", type=FILE, help="Word alignment of source and hypothesis, lines as 0-0 1-2."
+)
 @ref_links_option
 @ids_option
 @lowercase_option

@@ -24,9 +24,9 @@ def command(*, metric_text: str) -> None:
     \b
     portmert serve-metric bleu
 
-    So cdec and other programs that speak METEOR's protocol can use any metric of tokens. A metric
-    that compares word orders needs links too, in a last field of SCORE: the number of source
-    tokens, then the links of each reference and of the hypothesis:
+    With it, cdec and other programs that speak METEOR's protocol can use any metric of tokens. A
+    metric of word order needs word alignments too, in a last field of SCORE: the number of source
+    tokens, then the links of each reference, then those of the hypothesis:
 
     \b
     SCORE ||| the cat ||| cat the ||| links: 2 ; 0-0 1-1 ; 1-0 0-1

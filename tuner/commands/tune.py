@@ -23,17 +23,20 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("config", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--seed", type=Whole(0), help="Replace the seed of CONFIG.")
-@overrides_option("Replace a value of CONFIG, as in metric.alpha=0.5; may be repeated.")
+@click.option("--seed", type=Whole(0), help="Seed to use in place of that in CONFIG.")
+@overrides_option("Replace a value of CONFIG, as metric.alpha=0.5; repeat for several.")
 @click.option("--fresh", is_flag=True, help="Remove the files of an earlier run and start over.")
-@click.option("--threads", type=Whole(0), help="Threads and processes; 0: all there are.")
+@click.option(
+    "--threads", type=Whole(0), help="Number of threads and processes; 0: one for each processor."
+)
 @annotator_options
 @run_executor_option
 def command(*, config: Path, fresh: bool, **given: Any) -> None:
-    """Tune as CONFIG says: decode, merge, optimize, and again, until nothing is gained.
+    """Tune a decoder: decode, merge, optimize, and repeat until nothing is gained.
 
-    Started again, it goes on where it was interrupted. The output folder that CONFIG names gets
-    weights.json, the decoder's tuned configuration and result.json.
+    CONFIG names the texts, the decoder, the metric and the output folder, which gets weights.json,
+    the decoder's tuned configuration and result.json. If tuning was interrupted, the same command
+    continues.
 
     \b
     portmert tune my.toml --set metric.name=bleu --set tune.output=runs/bleu
