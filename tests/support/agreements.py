@@ -1,10 +1,12 @@
 """Metrics that say what they are told of two test sets."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from portmert.metrics.terp import Ter
 from portmert.tuner.evaluation.metaeval.data import Judged, MetricScores
-from portmert.tuner.evaluation.metaeval.evaluation import Settings, measure
+from portmert.tuner.evaluation.metaeval.evaluation import Settings, evaluate
 
 
 class Given(Ter):
@@ -20,7 +22,7 @@ def given_scores(scores, label="given"):
     return MetricScores(label, Given(), label, np.stack([scores, np.ones(scores.shape)], axis=-1))
 
 
-def two_sets():
+def two_sets(likeness=None):
     """Measures of two test sets with different systems."""
     rng = np.random.default_rng(11)
     found = []
@@ -34,6 +36,7 @@ def two_sets():
             given_scores(human + noise * rng.normal(size=human.shape), f"noise {noise}")
             for noise in (0.5, 1.0, 2.0)
         ]
+        scores = [replace(one, likeness=likeness and likeness(human)) for one in scores]
         settings = Settings(samples=40)
-        found.append(measure(people, scores, settings, name=f"set {number}", number=number))
+        found.append(evaluate(people, scores, settings, name=f"set {number}", number=number))
     return found

@@ -27,7 +27,7 @@ from portmert.tuner.evaluation.human_scores import (
 from portmert.tuner.evaluation.metaeval import data, report
 from portmert.tuner.evaluation.metaeval.combined import combine
 from portmert.tuner.evaluation.metaeval.data import Judged, MetricScores, Resampled
-from portmert.tuner.evaluation.metaeval.evaluation import MeasuredSet, Settings, measure
+from portmert.tuner.evaluation.metaeval.evaluation import MetaEvaluation, Settings, evaluate
 from portmert.tuner.evaluation.metaeval.page import page_data
 from portmert.tuner.evaluation.page.html import Report, render
 from portmert.tuner.evaluation.significance import Resampling
@@ -110,18 +110,18 @@ def metaeval(
         listed = read_judged_sets(Path(sets)) if isinstance(sets, str | Path) else sets
     metrics = {one: registry.metric(one) for one in metric}
     settings = Settings(resampling.samples, resampling.seed, resampling.level, resample)
-    measured: list[MeasuredSet] = []
+    measured: list[MetaEvaluation] = []
     signatures: dict[str, None] = {}
     with preparing(annotator, annotation_cache, notice=notice, progress=progress) as prepare:
         ready = prepare(list(metrics.values()), pipeline_of(text, text_model), None)
         for number, one in enumerate(listed, 1):
             judged, counted = _counted(one, metrics, ready, notice, likeness=likeness)
-            measured.append(measure(judged, counted, settings, name=one.name, number=number))
+            measured.append(evaluate(judged, counted, settings, name=one.name, number=number))
             signatures |= dict.fromkeys(each.signature for each in counted)
         if ready.annotator is not None:
             notice(coverage(ready.annotator))
     if isinstance(sets, JudgedSet):
-        found = measured[0].found
+        found = measured[0]
         lines = f"{found.judged.sizes}\n\n{report.summary(found)}"
         page = page_data([found], None, list(signatures))
         return Evaluated(
@@ -129,7 +129,7 @@ def metaeval(
         )
     groups, scenarios = ([getattr(one, key) for one in listed] for key in ("group", "scenario"))
     together = combine(measured, groups=groups, scenarios=scenarios, settings=settings)
-    sizes = "\n".join(f"{one.found.name}: {one.found.judged.sizes}" for one in measured)
+    sizes = "\n".join(f"{one.name}: {one.judged.sizes}" for one in measured)
     return Evaluated(
         f"{sizes}\n\n{report.combined_summary(together)}",
         report.combined_tables(together),

@@ -614,14 +614,14 @@ def test_test_sets_are_put_together_as_means_and_as_points():
         ("x", "mean"), ("x", "pooled"), ("all", "mean"), ("all", "pooled"),
     ]  # fmt: skip
     assert found.columns[0].correlations == found.columns[2].correlations
-    first, second = (part.found.agreements for part in measured)
+    first, second = (part.agreements for part in measured)
     mean, pooled = found.columns[2:]
     for k in range(3):
         for name in ("system.spearman", "segment.acc_eq", "document.pearson"):
             values = [one[k].correlations[name].value for one in (first, second)]
             assert mean.correlations[k][name].value == pytest.approx(np.mean(values))
-        scores = [part.found.segment_scores[k] for part in measured]
-        people = [part.found.judged for part in measured]
+        scores = [part.blocks["segment"].scores[k] for part in measured]
+        people = [part.judged for part in measured]
         x, y = (
             np.concatenate(
                 [oracle.removed(one.tolist())[n] for one in sides for n in range(len(one))]
@@ -647,19 +647,30 @@ def test_test_sets_are_put_together_as_means_and_as_points():
     assert found.scenarios[0].drops == ({}, {}, {})
 
 
+def test_human_likeness_of_several_test_sets_is_a_mean_and_never_pooled():
+    measured = two_sets(lambda human: Likeness(np.ones(len(human)), np.ones(human.shape)))
+    settings = Settings(samples=40)
+    found = combine(measured, groups=["", ""], scenarios=["", ""], settings=settings)
+    mean, pooled = found.columns
+    assert mean.correlations[0]["likeness.king"].value == 1
+    assert mean.differences[0, 1]["likeness.king"].value == 0
+    assert "likeness.king" not in pooled.correlations[0]
+    assert "likeness.king" not in pooled.differences[0, 1]
+
+
 def test_shares_of_test_sets_and_documents():
     measured = two_sets()
     found = combine(measured, groups=["", ""], scenarios=["", ""], settings=Settings(samples=40))
     assert [one.name for one in found.columns] == ["all", "all"]
     assert found.scenarios == ()
     values = np.array(
-        [[one.correlations["segment.wmt10"].value for one in part.found.agreements]
+        [[one.correlations["segment.wmt10"].value for one in part.agreements]
          for part in measured]
     )  # fmt: skip
     for i, j in itertools.product(range(3), repeat=2):
         assert found.better["segment.wmt10"][i, j] == np.mean(values[:, i] > values[:, j])
     rho = np.concatenate(
-        [np.array([one.documents for one in part.found.agreements]).T for part in measured]
+        [np.array([one.documents for one in part.agreements]).T for part in measured]
     )
     assert rho.shape == (7, 3)
     assert found.documents_at_least[1, 0] == np.mean(rho[:, 1] >= rho[:, 0] - 1e-12)

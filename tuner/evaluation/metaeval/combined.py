@@ -14,11 +14,12 @@ from portmert.tuner.evaluation.metaeval.differences import Permuted, permute_all
 from portmert.tuner.evaluation.metaeval.evaluation import (
     Differences,
     Estimate,
-    MeasuredSet,
     MetaEvaluation,
     Settings,
     differences_of,
     estimates,
+    named,
+    pearsons_named,
     shares,
 )
 from portmert.tuner.evaluation.metaeval.intervals import PearsonSums, pair_correlations
@@ -100,7 +101,7 @@ class Combined:
 
 
 def combine(
-    measured: Sequence[MeasuredSet],
+    measured: Sequence[MetaEvaluation],
     *,
     groups: Sequence[str],
     scenarios: Sequence[str],
@@ -113,33 +114,28 @@ def combine(
     groups, scenarios
         For each set the name of its group and of its scenario; may be empty.
     """
-    named = [name for name in dict.fromkeys(groups) if name]
-    members = [
-        *((name, [k for k, group in enumerate(groups) if group == name]) for name in named),
-        (EVERYTHING, list(range(len(measured)))),
-    ]
+    members: dict[str, list[MetaEvaluation]] = {}
+    for one, group in zip(measured, groups, strict=True):
+        if group:
+            members.setdefault(group, []).append(one)
     columns = []
-    for number, (name, places) in enumerate(members):
-        if len(places) < 2:
-            continue
-        parts = [measured[k] for k in places]
-        columns += [
-            _mean_column(name, parts, settings),
-            _pooled_column(name, parts, settings, number),
-        ]
-    first = [one.metrics[0].samples for one in measured]
+    for number, (name, parts) in enumerate([*members.items(), (EVERYTHING, measured)]):
+        if len(parts) > 1:
+            columns.append(_mean_column(name, parts, settings))
+            columns.append(_pooled_column(name, parts, settings, number))
+    first = [one.agreements[0].samples for one in measured]
     names = [name for name in first[0] if all(name in one for one in first)]
     better, at_least = {}, {}
     for name in names:
-        values = np.array([[one.samples[name][0] for one in part.metrics] for part in measured])
+        values = np.array([[one.samples[name][0] for one in part.agreements] for part in measured])
         if not np.isnan(values).any():
             better[name], at_least[name] = shares(values)
     documents = np.concatenate(
-        [np.array([one.documents for one in part.found.agreements]).T for part in measured]
+        [np.array([one.documents for one in part.agreements]).T for part in measured]
     )
     of_documents = shares(documents) if len(documents) else (None, None)
     return Combined(
-        tuple(one.found for one in measured),
+        tuple(measured),
         tuple(columns),
         _scenarios(measured, scenarios, settings),
         better,
@@ -148,11 +144,11 @@ def combine(
     )
 
 
-def _names(parts: Sequence[MeasuredSet]) -> tuple[str, ...]:
-    return tuple(part.found.name for part in parts)
+def _names(parts: Sequence[MetaEvaluation]) -> tuple[str, ...]:
+    return tuple(part.name for part in parts)
 
 
-def _means(parts: Sequence[MeasuredSet]) -> list[dict[str, FloatArray]]:
+def _means(parts: Sequence[MetaEvaluation]) -> list[dict[str, FloatArray]]:
     """Return for each metric samples of means over test sets, for measures that all sets have."""
     return [
         {
@@ -160,11 +156,11 @@ def _means(parts: Sequence[MeasuredSet]) -> list[dict[str, FloatArray]]:
             for name in of_metric[0].samples
             if all(name in one.samples for one in of_metric)
         }
-        for of_metric in zip(*(part.metrics for part in parts), strict=True)
+        for of_metric in zip(*(part.agreements for part in parts), strict=True)
     ]
 
 
-def _mean_column(name: str, parts: Sequence[MeasuredSet], settings: Settings) -> Column:
+def _mean_column(name: str, parts: Sequence[MetaEvaluation], settings: Settings) -> Column:
     samples = _means(parts)
     permuted = [part.permuted for part in parts if part.permuted is not None]
     mean = Permuted.mean(permuted) if permuted else None
@@ -178,23 +174,19 @@ def _mean_column(name: str, parts: Sequence[MeasuredSet], settings: Settings) ->
 
 
 def _pooled_column(
-    name: str, parts: Sequence[MeasuredSet], settings: Settings, number: int
+    name: str, parts: Sequence[MetaEvaluation], settings: Settings, number: int
 ) -> Column:
     levels = [level for level in parts[0].blocks if all(level in part.blocks for part in parts)]
-    systems = max(len(part.found.judged.systems) for part in parts)
+    systems = max(len(part.judged.systems) for part in parts)
     samples: list[dict[str, FloatArray]] = []
-    for of_metric in zip(*(part.metrics for part in parts), strict=True):
+    for of_metric in zip(*(part.agreements for part in parts), strict=True):
         found: dict[str, FloatArray] = {}
         for level in levels:
             sums = PearsonSums.pooled([one.pearsons[level] for one in of_metric])
-            of_level = sums.correlations(systems=systems)
-            if level == "document":
-                of_level.pop("pearson_by_item", None)
-            found |= {f"{level}.{key}": values for key, values in of_level.items()}
+            found |= pearsons_named(level, sums, systems=systems)
         pairs = [one.pairs for one in of_metric if one.pairs is not None]
         if len(pairs) == len(parts):
-            total = np.sum(pairs, axis=0)
-            found |= {f"segment.{key}": one for key, one in pair_correlations(total).items()}
+            found |= named("segment", pair_correlations(np.sum(pairs, axis=0)))
         samples.append(found)
     permuted = None
     if parts[0].permuted is not None:
@@ -212,7 +204,7 @@ def _pooled_column(
 
 
 def _scenarios(
-    measured: Sequence[MeasuredSet], names: Sequence[str], settings: Settings
+    measured: Sequence[MetaEvaluation], names: Sequence[str], settings: Settings
 ) -> tuple[Scenario, ...]:
     found: list[Scenario] = []
     before: list[dict[str, FloatArray]] | None = None

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
@@ -87,7 +86,7 @@ class Estimate:
     high: float | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class MetricAgreement:
     """How well one metric agrees with people.
 
@@ -101,6 +100,12 @@ class MetricAgreement:
         (D,) Spearman's rho of the systems' scores on each document.
     epsilon
         Largest difference that counts as a tie in the accuracy with ties; None with one system.
+    samples : dict
+        Measure -> (B,) values, that of the data itself first.
+    pearsons : dict
+        Level -> sums.
+    pairs : (B, 5) float64 or None
+        The result of `pair_sums`; None with one system.
     """
 
     label: str
@@ -109,6 +114,9 @@ class MetricAgreement:
     correlations: dict[str, Estimate]
     documents: tuple[float, ...]
     epsilon: float | None
+    samples: dict[str, FloatArray] = field(repr=False)
+    pearsons: dict[str, PearsonSums] = field(repr=False)
+    pairs: FloatArray | None = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -139,7 +147,7 @@ Differences = dict[tuple[int, int], dict[str, MetricDifference]]
 
 @dataclass(frozen=True, eq=False)
 class MetaEvaluation:
-    """All results on one test set.
+    """All results on one test set, and the parts by which test sets are combined.
 
     Parameters
     ----------
@@ -148,8 +156,12 @@ class MetaEvaluation:
     better, at_least
         (n, n): share of documents on which the first metric's rho is higher than the second
         one's, or at least as high; None without documents.
-    segment_scores
-        (n, S, M) scores by the metrics, for charts.
+    blocks : dict
+        Level -> data points, with scores by the metrics.
+    rows : dict
+        Measure -> (n, N) values of rows, and their weights (N,).
+    permuted
+        None with one metric.
     name
         Name of the test set, if there are several.
     """
@@ -160,72 +172,21 @@ class MetaEvaluation:
     differences: Differences
     better: FloatArray | None
     at_least: FloatArray | None
-    segment_scores: FloatArray = field(repr=False)
+    blocks: dict[str, ScoredPoints] = field(repr=False)
+    rows: dict[str, tuple[FloatArray, FloatArray]] = field(repr=False)
+    permuted: Permuted | None = field(repr=False)
     name: str = ""
 
 
-class MetricParts(NamedTuple):
-    """The results of one metric by which test sets are combined.
-
-    Parameters
-    ----------
-    samples : dict
-        Measure -> (B,) values, that of the data itself first.
-    pearsons : dict
-        Level -> sums.
-    pairs : (B, 5) float64 or None
-        The result of `pair_sums`; None with one system.
-    epsilon
-        As of `MetricAgreement`.
-    """
-
-    samples: dict[str, FloatArray]
-    pearsons: dict[str, PearsonSums]
-    pairs: FloatArray | None
-    epsilon: float | None
-
-
-@dataclass(frozen=True, eq=False)
-class MeasuredSet:
-    """The results on one test set, and the parts by which test sets are combined.
-
-    Parameters
-    ----------
-    blocks : dict
-        Level -> data points.
-    rows : dict
-        Measure -> (n, N) values of rows, and their weights (N,).
-    """
-
-    found: MetaEvaluation
-    metrics: tuple[MetricParts, ...]
-    blocks: dict[str, ScoredPoints]
-    rows: dict[str, tuple[FloatArray, FloatArray]]
-    permuted: Permuted | None
-
-
 def evaluate(
-    data: Judged, scores: Sequence[MetricScores], settings: Settings = Settings()
-) -> MetaEvaluation:
-    """Correlate the metrics' scores with people's, and compare the metrics.
-
-    Raises
-    ------
-    ValueError
-        No metric.
-    """
-    return measure(data, scores, settings).found
-
-
-def measure(
     data: Judged,
     scores: Sequence[MetricScores],
-    settings: Settings,
+    settings: Settings = Settings(),
     *,
     name: str = "",
     number: int = 1,
-) -> MeasuredSet:
-    """Evaluate metrics on one test set, and keep the parts by which test sets are combined.
+) -> MetaEvaluation:
+    """Correlate the metrics' scores with people's on one test set, and compare the metrics.
 
     Parameters
     ----------
@@ -257,81 +218,77 @@ def measure(
     if len(data.systems) > 1:
         soft = SoftAccuracy(data, draws["segment"], settings, seed=seed)
     levels = _levels(data, scores)
-    each = tuple(
-        _of_metric(data, place, one, draws, levels, soft) for place, one in enumerate(scores)
+    documents = _document_correlations(data, scores)
+    agreements = tuple(
+        _agreement(data, place, one, documents[:, place], draws, levels, soft, settings.level)
+        for place, one in enumerate(scores)
     )
-    rows = _rows(data, scores, [one.epsilon for one in each])
+    rows = _rows(data, scores, [one.epsilon for one in agreements])
     permuted = None
     if len(scores) > 1:
         stream = partial(streams.agreement_permutations, seed)
         permuted = permute_all([levels], [rows], settings.samples, stream)
-    documents = _document_correlations(data, scores)
-    agreements = tuple(
-        MetricAgreement(
-            one.label,
-            one.signature,
-            tuple(one.system_scores.tolist()),
-            estimates(own.samples, settings.level),
-            tuple(documents[:, place].tolist()),
-            own.epsilon,
-        )
-        for place, (one, own) in enumerate(zip(scores, each, strict=True))
+    better, at_least = shares(documents) if len(documents) else (None, None)
+    differences = differences_of([one.samples for one in agreements], permuted)
+    _add_williams(data, scores, agreements, differences)
+    return MetaEvaluation(
+        data, settings, agreements, differences, better, at_least, levels, rows, permuted, name
     )
-    better = at_least = None
-    if len(documents):
-        better, at_least = shares(documents)
-    differences = differences_of([one.samples for one in each], permuted)
-    if differences:
-        differences = _with_williams(data, scores, agreements, differences)
-    found = MetaEvaluation(
-        data, settings, agreements, differences, better, at_least,
-        np.stack([one.segment_scores for one in scores]), name,
-    )  # fmt: skip
-    return MeasuredSet(found, each, levels, rows, permuted)
 
 
-def _of_metric(
+def _agreement(
     data: Judged,
     place: int,
     scores: MetricScores,
+    documents: FloatArray,
     draws: Mapping[str, Draws],
     levels: Mapping[str, ScoredPoints],
     soft: SoftAccuracy | None,
-) -> MetricParts:
+    level_of_intervals: float,
+) -> MetricAgreement:
     """Compute every measure of one metric; `place` is its index in the scores of `levels`."""
     found: dict[str, FloatArray] = {}
     pearsons = {}
     pairs = epsilon = None
     if soft is not None:
-        found |= _named("system", system_samples(data, scores, draws["segment"]))
+        found |= named("system", system_samples(data, scores, draws["segment"]))
         found["system.soft_pairwise"] = soft.samples(scores.stats, scores.oriented)
         of_segments = scores.unrounded_scores[..., None]
         found["system.soft_pairwise_segments"] = soft.samples(of_segments, lambda x: x[..., 0])
         epsilon = calibrated(data.pairs, scores.unrounded_scores)
         pairs = pair_sums(data, scores, draws["segment"], epsilon=epsilon)
-        found |= _named("segment", pair_correlations(pairs))
+        found |= named("segment", pair_correlations(pairs))
     for level, block in levels.items():
         pearsons[level] = pearson_sums(block.points, block.scores[place], draws[level])
-        kept = pearsons[level].correlations(systems=len(data.systems))
-        if level == "document":
-            kept.pop("pearson_by_item", None)
-        found |= _named(level, kept)
+        found |= pearsons_named(level, pearsons[level], systems=len(data.systems))
     if scores.likeness is not None:
-        found |= _named("likeness", scores.likeness.samples(draws["segment"]))
-    _forget_single_rows(found, draws)
-    return MetricParts(found, pearsons, pairs, epsilon)
+        found |= named("likeness", scores.likeness.samples(draws["segment"]))
+    for name, values in found.items():
+        if draws.get(name.partition(".")[0], draws["segment"]).rows.shape[1] == 1:
+            values[1:] = np.nan  # a single row cannot be resampled
+    return MetricAgreement(
+        scores.label,
+        scores.signature,
+        tuple(scores.system_scores.tolist()),
+        estimates(found, level_of_intervals),
+        tuple(documents.tolist()),
+        epsilon,
+        found,
+        pearsons,
+        pairs,
+    )
 
 
-def _forget_single_rows(samples: Mapping[str, FloatArray], draws: Mapping[str, Draws]) -> None:
-    """Remove bootstrap samples of levels with one row, which cannot be resampled."""
-    for name, values in samples.items():
-        level = name.partition(".")[0]
-        if draws.get(level, draws["segment"]).rows.shape[1] == 1:
-            values[1:] = np.nan
-
-
-def _named(level: str, found: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
+def named(level: str, found: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
+    """Return the samples of a level by the names of measures."""
     return {f"{level}.{name}": values for name, values in found.items()}
+
+
+def pearsons_named(level: str, sums: PearsonSums, *, systems: int) -> dict[str, FloatArray]:
+    """Return the samples of Pearson's correlations of a level."""
+    found = named(level, sums.correlations(systems=systems))
+    found.pop("document.pearson_by_item", None)
+    return found
 
 
 def _levels(data: Judged, scores: Sequence[MetricScores]) -> dict[str, ScoredPoints]:
@@ -436,7 +393,7 @@ def differences_of(
         return found
     pairs = [(int(i), int(j)) for i, j in metric_pairs(len(samples))]
     p_values = permuted.p_values()
-    names = [name for name in MEASURES if name in p_values]
+    names = [name for name in MEASURES if name in p_values and name in samples[0]]
     corrected = permuted.corrected()
     for place, (i, j) in enumerate(pairs):
         row = found[i, j] = {}
@@ -454,35 +411,30 @@ def differences_of(
     return found
 
 
-def _with_williams(
+def _add_williams(
     data: Judged,
     scores: Sequence[MetricScores],
     agreements: Sequence[MetricAgreement],
     differences: Differences,
-) -> Differences:
+) -> None:
     """Add Williams' test to the differences to which it applies."""
-    points = data.points
-    vectors = {"segment.pearson": np.stack([one.segment_scores.ravel() for one in scores])}
-    weights = {"segment.pearson": points.counts.ravel()}
+    vectors = {
+        "segment.pearson": (
+            np.stack([one.segment_scores.ravel() for one in scores]), data.points.counts.ravel()
+        )
+    }  # fmt: skip
     if len(data.systems) > 1:
-        vectors["system.pearson"] = np.stack([one.system_scores for one in scores])
-        weights["system.pearson"] = np.ones(len(data.systems))
-    between = {
-        name: np.stack([pearson(one, rows, weights=weights[name]) for one in rows])
-        for name, rows in vectors.items()
-    }
-    found: Differences = {}
-    for (i, j), row in differences.items():
-        found[i, j] = dict(row)
-        for name in vectors:
+        of_systems = np.stack([one.system_scores for one in scores])
+        vectors["system.pearson"] = of_systems, np.ones(len(data.systems))
+    for name, (rows, weights) in vectors.items():
+        between = np.stack([pearson(one, rows, weights=weights) for one in rows])
+        for (i, j), row in differences.items():
             first, second = (agreements[k].correlations[name].value for k in (i, j))
             if name not in row or first is None or second is None:
                 continue
-            count = int(weights[name].sum())
-            p = williams(first, second, float(between[name][i, j]), count=count)
+            p = williams(first, second, float(between[i, j]), count=int(weights.sum()))
             if not np.isnan(p):
-                found[i, j][name] = replace(row[name], p_williams=p)
-    return found
+                row[name] = replace(row[name], p_williams=p)
 
 
 _CHUNK = 1 << 22

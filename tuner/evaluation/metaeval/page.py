@@ -103,7 +103,7 @@ def _points(part: MetaEvaluation, place: int) -> dict[str, Any]:
     judged = part.judged
     known = judged.points.counts.ravel() > 0
     human = judged.points.human.ravel()[known]
-    metric = part.segment_scores[place].ravel()[known]
+    metric = part.blocks["segment"].scores[place].ravel()[known]
     kept = np.unique(np.linspace(0, len(human) - 1, MOST_POINTS).astype(np.int64))
     systems = np.stack([judged.system_scores, np.array(part.agreements[place].system_scores)])
     return {

@@ -11,7 +11,7 @@ import numpy as np
 
 from portmert.metrics._base import FloatArray
 from portmert.tuner.evaluation.documents import LIKELY
-from portmert.tuner.evaluation.metaeval.combined import Column, Combined
+from portmert.tuner.evaluation.metaeval.combined import Combined
 from portmert.tuner.evaluation.metaeval.evaluation import (
     DOCUMENTS,
     KENDALLS,
@@ -59,94 +59,69 @@ def named(measure: str) -> str:
 
 def tables(found: MetaEvaluation) -> list[Table]:
     """Return all tables of one test set, that of the PORT paper first."""
-    level = f"{100 * found.settings.level:g} %"
-    there = list(found.agreements[0].correlations)
-    listed = []
-    if len(found.judged.systems) > 1:
-        listed += [
-            _short(found),
-            _systems(found),
-            _level(found, f"Systems, with {level} intervals", SYSTEMS),
-            _level(found, f"Segments, Kendall, with {level} intervals", KENDALLS[:-1]),
-            _calibrated(found, f"Segments, accuracy with ties calibrated, with {level} intervals"),
+    level = f"with {100 * found.settings.level:g} % intervals"
+    judged, each = found.judged, found.agreements
+    labels, there = [one.label for one in each], list(each[0].correlations)
+
+    def of_level(title: str, names: Sequence[str]) -> Table:
+        rows = [
+            [one.label, *(with_interval(one.correlations[name]) for name in names)] for one in each
         ]
-    for level_name, names in (("segment", SEGMENTS), ("document", DOCUMENTS)):
+        return Table(f"{title} {level}", ["metric", *map(named, names)], rows)
+
+    listed = []
+    if len(judged.systems) > 1:
+        human = judged.system_scores
+        scores = [one.system_scores for one in each]
+        of_paper = (MEASURES[0], "segment.wmt10")
+        with_ties = of_level("Segments, accuracy with ties calibrated,", KENDALLS[-1:])
+        epsilons = [f"{one.epsilon or 0:.4g}" for one in each]
+        listed += [
+            Table(
+                "Correlations with human judgment: Spearman of systems, Kendall (WMT10) of "
+                "segments",
+                ["metric", "sys.", "seg."],
+                [
+                    [one.label, *(shown(one.correlations[name].value) for name in of_paper)]
+                    for one in each
+                ],
+            ),
+            Table(
+                "Scores of systems, higher is better (error metrics negated)",
+                ["system", "human", *labels],
+                [
+                    [judged.systems[m], shown(float(human[m])), *(shown(one[m]) for one in scores)]
+                    for m in np.argsort(-human, kind="stable").tolist()
+                ],
+            ),
+            of_level("Systems,", SYSTEMS),
+            of_level("Segments, Kendall,", KENDALLS[:-1]),
+            Table(
+                with_ties.title,
+                [*with_ties.headers, "epsilon"],
+                [[*row, x] for row, x in zip(with_ties.rows, epsilons, strict=True)],
+            ),
+        ]
+    for unit, names in (("segment", SEGMENTS), ("document", DOCUMENTS)):
         kept = [name for name in names if name in there]
         if kept:
+            own = ", mean of each segment's own" if SEGMENTS[-1] in kept else ""
             title = (
-                f"{level_name.capitalize()}s, Pearson: plain, weighted by length, the mean of "
-                f"each {level_name} removed, both"
+                f"{unit.capitalize()}s, Pearson: plain, weighted by length, the mean of each "
+                f"{unit} removed, both{own};"
             )
-            title += ", mean of each segment's own" if SEGMENTS[-1] in kept else ""
-            listed.append(_level(found, f"{title}; with {level} intervals", kept))
+            listed.append(of_level(title, kept))
     if LIKENESS[0] in there:
-        title = "Human likeness: references held out, among the systems"
-        listed.append(_level(found, f"{title}; with {level} intervals", LIKENESS))
+        title = "Human likeness: references held out, among the systems;"
+        listed.append(of_level(title, LIKENESS))
     if found.better is not None and found.at_least is not None:
-        listed.append(_documents(found, found.better, found.at_least))
+        means = [float(np.mean(one.documents)) for one in each]
+        listed.append(share_table("documents", labels, means, found.better, found.at_least))
     if found.differences:
-        labels = [one.label for one in found.agreements]
         listed.append(difference_table(labels, found.differences))
     if not found.name:
         return listed
     return [replace(one, title=f"{found.name}: {one.title}") for one in listed]
-
-
-def _short(found: MetaEvaluation) -> Table:
-    return Table(
-        "Correlations with human judgment: Spearman of systems, Kendall (WMT10) of segments",
-        ["metric", "sys.", "seg."],
-        [
-            [one.label]
-            + [shown(one.correlations[name].value) for name in (MEASURES[0], "segment.wmt10")]
-            for one in found.agreements
-        ],
-    )
-
-
-def _calibrated(found: MetaEvaluation, title: str) -> Table:
-    return Table(
-        title,
-        ["metric", "acc_eq", "epsilon"],
-        [
-            [one.label, with_interval(one.correlations[KENDALLS[-1]]), f"{one.epsilon or 0:.4g}"]
-            for one in found.agreements
-        ],
-    )
-
-
-def _systems(found: MetaEvaluation) -> Table:
-    order = np.argsort(-found.judged.system_scores, kind="stable").tolist()
-    human = found.judged.system_scores
-    return Table(
-        "Scores of systems, higher is better (error metrics negated)",
-        ["system", "human", *(one.label for one in found.agreements)],
-        [
-            [
-                found.judged.systems[m],
-                shown(float(human[m])),
-                *(shown(one.system_scores[m]) for one in found.agreements),
-            ]
-            for m in order
-        ],
-    )
-
-
-def _level(found: MetaEvaluation, title: str, names: Sequence[str]) -> Table:
-    return Table(
-        title,
-        ["metric", *map(named, names)],
-        [
-            [one.label, *(with_interval(one.correlations[name]) for name in names)]
-            for one in found.agreements
-        ],
-    )
-
-
-def _documents(found: MetaEvaluation, better: FloatArray, at_least: FloatArray) -> Table:
-    labels = [one.label for one in found.agreements]
-    means = [float(np.mean(one.documents)) for one in found.agreements]
-    return share_table("documents", labels, means, better, at_least)
 
 
 def share_table(
@@ -197,9 +172,9 @@ def difference_table(labels: Sequence[str], differences: Differences) -> Table:
                 name.partition(".")[0],
                 named(name),
                 shown(one.value),
-                _p(one.p_perm_both),
-                _p(one.p_corrected),
-                _p(one.p_williams),
+                shown_p(one.p_perm_both),
+                shown_p(one.p_corrected),
+                "-" if one.p_williams is None else shown_p(one.p_williams),
             ]
             for (i, j), row in differences.items()
             for name, one in row.items()
@@ -406,10 +381,6 @@ def percent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
 
-def _p(value: float | None) -> str:
-    return "-" if value is None else shown_p(value)
-
-
 # The summary.
 
 MOST_ROWS = 15
@@ -424,6 +395,13 @@ SHOWN = (
     "system.spearman", "system.pairwise", "system.soft_pairwise", "segment.wmt10",
     "segment.acc_eq", "segment.pearson", "segment.pearson_mean_removed", "likeness.king",
 )  # fmt: skip
+_HEADERS = {
+    "system.soft_pairwise": "soft",
+    "segment.wmt10": "tau",
+    "segment.pearson": "r",
+    "segment.pearson_mean_removed": "removed",
+}
+"""Shorter names of measures in the table of the summary."""
 _LEGEND = {
     "agreement": "agreement: mean of soft pairwise accuracy (systems) and acc_eq (segments), as "
     "in WMT 2024",
@@ -438,28 +416,33 @@ def summary(found: MetaEvaluation) -> str:
     """Return the metrics sorted by agreement on one test set, and which beat which."""
     labels = [one.label for one in found.agreements]
     rows = [one.correlations for one in found.agreements]
-    return "\n\n".join(
-        [
-            _ranking("Agreement with people, best first", labels, rows, found.differences).text(),
-            *_beaten(labels, found.differences, rows),
-        ]
-    )
+    return _best("Agreement with people, best first", labels, rows, found.differences)
 
 
 def combined_summary(found: Combined) -> str:
     """Summarise several test sets: means over all, then groups and scenarios."""
     labels = [one.label for one in found.parts[0].agreements]
     means = [column for column in found.columns if column.kind == "mean"]
-    whole = means[-1] if means else None
-    parts = [] if whole is not None else [summary(found.parts[0])]
-    if whole is not None:
-        title = (
-            f"Agreement with people, means over {counted(len(whole.sets), 'test set')}, best first"
+    if means:
+        whole = means[-1]
+        sets = counted(len(whole.sets), "test set")
+        title = f"Agreement with people, means over {sets}, best first"
+        parts = [_best(title, labels, whole.correlations, whole.differences)]
+    else:
+        parts = [summary(found.parts[0])]
+    pooled = [column for column in found.columns if column.kind == "pooled"]
+    if len(pooled) > 1:  # the tables of the EDPM draft
+        name = "segment.pearson_mean_removed"
+        if name not in pooled[-1].correlations[0]:
+            name = "segment.pearson"
+        groups = Table(
+            f"Segments, {named(name)}: data points of each group together",
+            ["metric", *(column.name for column in pooled)],
+            [
+                [label, *(shown(column.correlations[place][name].value) for column in pooled)]
+                for place, label in enumerate(labels[:MOST_ROWS])
+            ],
         )
-        parts.append(_ranking(title, labels, whole.correlations, whole.differences).text())
-        parts += _beaten(labels, whole.differences, whole.correlations)
-    groups = _groups(found.columns, labels)
-    if groups is not None:
         parts.append(groups.text())
     for name in ("segment.acc_eq", "segment.pearson"):
         table = scenario_table(found, labels[:MOST_ROWS], name)
@@ -503,18 +486,20 @@ def winners(differences: Differences, measure: str) -> dict[int, list[int]]:
     return found
 
 
-def _ranking(
+def _best(
     title: str,
     labels: Sequence[str],
     rows: Sequence[Mapping[str, Estimate]],
     differences: Differences,
-) -> Table:
+) -> str:
+    """Return the table of metrics, and a sentence for each measure: which metrics beat which."""
     several = BOTH[1] in rows[0]
     names = [name for name in SHOWN if name in rows[0]]
     measure = main_measure(rows)
     beats = winners(differences, measure)
     order = by_agreement(rows)
-    headers = ["metric", *(["agreement"] if several else []), *map(_header, names)]
+    headers = ["metric", *(["agreement"] if several else [])]
+    headers += [_HEADERS.get(name) or named(name) for name in names]
     headers += ["beats"] if differences else []
     cells = []
     for place in order[:MOST_ROWS]:
@@ -526,31 +511,12 @@ def _ranking(
     ]
     if len(order) > MOST_ROWS:
         notes.append(f"{len(order) - MOST_ROWS} more metrics: --all")
-    return Table(title, headers, cells, note="; ".join(notes) + "." if notes else "")
-
-
-def _header(name: str) -> str:
-    return {
-        "system.soft_pairwise": "soft",
-        "segment.wmt10": "tau",
-        "segment.pearson": "r",
-        "segment.pearson_mean_removed": "removed",
-    }.get(name) or named(name)
-
-
-def _beaten(
-    labels: Sequence[str], differences: Differences, rows: Sequence[Mapping[str, Estimate]]
-) -> list[str]:
-    """Return a sentence for each measure of `COMPARED`: which metrics beat which."""
+    text = Table(title, headers, cells, note="; ".join(notes) + "." if notes else "").text()
     if not differences:
-        return []
-    return [
-        "\n".join(
-            _sentence(labels, winners(differences, measure), by_agreement(rows), measure)
-            for measure in COMPARED
-            if measure in rows[0]
-        )
-    ]
+        return text
+    compared = [measure for measure in COMPARED if measure in rows[0]]
+    sentences = (_sentence(labels, winners(differences, one), order, one) for one in compared)
+    return text + "\n\n" + "\n".join(sentences)
 
 
 def _sentence(
@@ -567,21 +533,3 @@ def _sentence(
             )
     found = "; ".join(lines) or "no metric beats another"
     return fold(f"Beyond chance, {measure.partition('.')[0]}s, {named(measure)}: {found}.")
-
-
-def _groups(columns: Sequence[Column], labels: Sequence[str]) -> Table | None:
-    """Return the pooled correlations of groups and of all, those of the EDPM draft's tables."""
-    pooled = [column for column in columns if column.kind == "pooled"]
-    if len(pooled) < 2:
-        return None
-    name = "segment.pearson_mean_removed"
-    if name not in pooled[-1].correlations[0]:
-        name = "segment.pearson"
-    return Table(
-        f"Segments, {named(name)}: data points of each group together",
-        ["metric", *(column.name for column in pooled)],
-        [
-            [label, *(shown(column.correlations[place][name].value) for column in pooled)]
-            for place, label in enumerate(labels[:MOST_ROWS])
-        ],
-    )

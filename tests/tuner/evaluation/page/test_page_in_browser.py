@@ -326,6 +326,6 @@ def test_agreement_with_people_is_charted(shown):
 
 def test_agreement_on_one_test_set_is_charted(shown):
     (one, _) = two_sets()
-    page = shown(page_data([one.found], None, ["m"]))
+    page = shown(page_data([one], None, ["m"]))
     assert "chart-scenarios" not in page.page_source
     assert len(rows(page, "#agreement table.sortable")) == 3
