@@ -411,8 +411,10 @@ def test_the_page_of_the_docs_shows_what_is_printed(monkeypatch):
     page = (ROOT / "docs" / "how-to" / "metaeval.md").read_text()
     block = re.search(r"```console\n(\$ portmert metaeval .*?)```\n", page, re.DOTALL)[1]
     command, shown = entries(block)[0]
-    words = shlex.split(command.removeprefix("$ portmert "))
+    words = shlex.split(command.removeprefix("$ portmert ").replace("\\\n", ""))
     result = run(*words, "--all")
-    assert result.stdout.startswith(shown.removesuffix("\n"))
+    assert shown.removesuffix("\n") in result.stdout
+    printed = result.stdout.splitlines()
     for table in re.findall(r"```text\n(.*?)\n```", page, re.DOTALL)[:2]:
-        assert table in result.stdout
+        for line in table.splitlines():  # the page leaves out the last column of a wide table
+            assert any(one.startswith(line) for one in printed), line

@@ -242,7 +242,10 @@ def measure(
         leave_out(plan.nbest, names)  # an unknown name is found before the work
     if team.is_remote:
         plan = _travelling(plan, notice)
-    cells = folder and _made(folder)
+    cells = folder and folder / "cells"
+    if cells is not None:
+        make_folder(cells)
+        clear_parts(cells)
     shape = (len(choices), plan.splits, plan.seeds)
     lists = digest(plan.nbest.features, plan.nbest.offsets, *_of_sparse(plan.nbest))
     shared = team.shared(plan)
@@ -297,47 +300,35 @@ def _search(
     choice: Choice,
     split: int,
     repeat: int,
-    known: Cell | None,
+    cell: Cell | None,
     step: Callable[[int, int], None],
 ) -> _Done:
     """Search one cell, unless it is known, and judge."""
     nbest = leave_out(plan.nbest, choice.without)
     lines: list[str] = []
-    cell = known or _found(plan, choice, nbest, split, repeat, lines.append, step)
+    if cell is None:
+        judged = plan.judges[choice.tuned_on]
+        setup = Setup(
+            choice.optimizer,
+            starts=() if plan.start is None else (plan.start,),
+            seed=streams.split_search(plan.seed, split + 1, repeat + 1),
+            prior=choice.prior,
+            constraints=plan.constraints,
+        )
+        found = optimize_stats(
+            nbest,
+            judged.stats,
+            judged.metric,
+            setup,
+            notice=lines.append,
+            progress=step,
+            segments=plan.parts(split)[0],
+        )
+        seconds = found.cpu_seconds if plan.timing else None
+        cell = Cell(found.weights, found.unseen_score, seconds)
     said = split == repeat == 0 and not choice.without
     scores = _judged(plan, nbest, cell.weights, split)
     return _Done(cell, scores, tuple(lines) if said else ())
-
-
-def _found(
-    plan: CrossPlan,
-    choice: Choice,
-    nbest: NBest,
-    split: int,
-    repeat: int,
-    notice: Callable[[str], None],
-    step: Callable[[int, int], None],
-) -> Cell:
-    judged = plan.judges[choice.tuned_on]
-    setup = Setup(
-        choice.optimizer,
-        starts=() if plan.start is None else (plan.start,),
-        seed=streams.split_search(plan.seed, split + 1, repeat + 1),
-        prior=choice.prior,
-        constraints=plan.constraints,
-    )
-    segments = plan.parts(split)[0]
-    found = optimize_stats(
-        nbest,
-        judged.stats,
-        judged.metric,
-        setup,
-        notice=notice,
-        progress=step,
-        segments=segments,
-    )
-    seconds = found.cpu_seconds if plan.timing else None
-    return Cell(found.weights, found.unseen_score, seconds)
 
 
 def _judged(
@@ -396,30 +387,20 @@ def _key(plan: CrossPlan, choice: Choice, lists: str, split: int, repeat: int) -
     )
 
 
-def _made(folder: Path) -> Path:
-    cells = folder / "cells"
-    make_folder(cells)
-    clear_parts(cells)
-    return cells
-
-
 def _read(path: Path, names: FeatureNames) -> Cell | None:
     if not path.is_file():
         return None
     try:
         content = parse_json(read_bytes(path))
         estimate, seconds = content["unseen_score"], content["cpu_seconds"]
+        is_cell = isinstance(estimate, float | None) and isinstance(seconds, float | None)
     except (ValueError, TypeError, KeyError):  # no JSON, no object, not all of it
-        raise _wrong(path) from None
-    if not isinstance(estimate, float | None) or not isinstance(seconds, float | None):
-        raise _wrong(path)
+        is_cell = False
+    if not is_cell:
+        raise StateError(f"{path}: not what portmert writes; delete it, it is then made again")
     weights = read_weights(path)
     weights.vector(names, origin=str(path))  # of other features it is refused
     return Cell(weights, estimate, seconds)
-
-
-def _wrong(path: Path) -> StateError:
-    return StateError(f"{path}: not what portmert writes; delete it, it is then made again")
 
 
 def _write(path: Path, key: str, cell: Cell) -> None:

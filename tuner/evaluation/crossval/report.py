@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -48,36 +48,6 @@ MATRIX = (
 
 UNTUNED = "untuned"
 """Name of the start weights in tables."""
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """One choice judged by one metric. Scores and differences are on the metric's own scale.
-
-    Parameters
-    ----------
-    seen, unseen
-        Means over splits and seeds.
-    gain, error
-        Gain over the first choice on unseen segments (above 0 is better for any metric), and the
-        standard error of that mean over splits. None for the first choice, or with one split.
-    p
-        Two-sided p of no gain; see `corrected_p`.
-    seed_spread
-        Standard deviation of the unseen score over seeds, a mean over splits; None with one seed.
-    estimate, estimate_error
-        The search's estimate for unseen text minus the unseen score, and the standard error over
-        splits. None if the search makes no estimate or was tuned on another metric.
-    """
-
-    seen: float
-    unseen: float
-    gain: float | None
-    error: float | None
-    p: float | None
-    seed_spread: float | None
-    estimate: float | None
-    estimate_error: float | None
 
 
 def corrected_p(gains: FloatArray, ratio: float) -> float | None:
@@ -149,23 +119,40 @@ def document_of(plan: CrossPlan, measured: Sequence[MeasuredChoice]) -> dict[str
 
 def _verdict(
     metric: Metric, label: str, one: MeasuredChoice, first: MeasuredChoice, ratio: float
-) -> Verdict:
+) -> dict[str, float | None]:
+    """Judge one choice by one metric. Scores and differences are on the metric's own scale.
+
+    Returns
+    -------
+    seen, unseen
+        Means over splits and seeds.
+    gain, error
+        Gain over the first choice on unseen segments (above 0 is better for any metric), and the
+        standard error of that mean over splits. None for the first choice, or with one split.
+    p
+        Two-sided p of no gain; see `corrected_p`.
+    seed_spread
+        Standard deviation of the unseen score over seeds, a mean over splits; None with one seed.
+    estimate, estimate_error
+        The search's estimate for unseen text minus the unseen score, and the standard error over
+        splits. None if the search makes no estimate or was tuned on another metric.
+    """
     unseen = one.unseen[label]
     gains = np.asarray(metric.oriented(unseen - first.unseen[label])).mean(axis=1)
     off = (one.estimate - unseen).mean(axis=1)
     is_estimated = one.choice is not None and one.choice.tuned_on == label
     is_estimated = is_estimated and not np.isnan(off).any()
     is_first = one is first
-    return Verdict(
-        seen=float(one.seen[label].mean()),
-        unseen=float(unseen.mean()),
-        gain=None if is_first else float(gains.mean()),
-        error=None if is_first else _error(gains),
-        p=None if is_first else corrected_p(gains, ratio),
-        seed_spread=float(unseen.std(axis=1, ddof=1).mean()) if unseen.shape[1] > 1 else None,
-        estimate=float(off.mean()) if is_estimated else None,
-        estimate_error=_error(off) if is_estimated else None,
-    )
+    return {
+        "seen": float(one.seen[label].mean()),
+        "unseen": float(unseen.mean()),
+        "gain": None if is_first else float(gains.mean()),
+        "error": None if is_first else _error(gains),
+        "p": None if is_first else corrected_p(gains, ratio),
+        "seed_spread": float(unseen.std(axis=1, ddof=1).mean()) if unseen.shape[1] > 1 else None,
+        "estimate": float(off.mean()) if is_estimated else None,
+        "estimate_error": _error(off) if is_estimated else None,
+    }
 
 
 def _error(values: FloatArray) -> float | None:
@@ -215,14 +202,10 @@ def tables_of(document: Mapping[str, Any]) -> list[Table]:
     """Return a table for each metric. If there are several, one of all side by side is first."""
     metrics = document["metrics"]
     found = [_judged(document, metric) for metric in metrics]
-    found[-1] = replace(found[-1], note=_legend(found))
+    headers = {header for table in found for header in table.headers}
+    note = LEGEND + "".join(text for header, text in MORE.items() if header in headers)
+    found[-1] = replace(found[-1], note=note)
     return [_matrix(document), *found] if len(metrics) > 1 else found
-
-
-def _legend(tables: list[Table]) -> str:
-    """Explain the columns of tables."""
-    headers = {header for table in tables for header in table.headers}
-    return LEGEND + "".join(text for header, text in MORE.items() if header in headers)
 
 
 def _matrix(document: Mapping[str, Any]) -> Table:
@@ -254,21 +237,18 @@ def _judged(document: Mapping[str, Any], metric: Mapping[str, Any]) -> Table:
             ]
         )
     headers = ["", "seen", "unseen", "better", "p", "seeds", "estimate", "CPU s"]
-    known = [any(row[n] not in ("", NOTHING) for row in rows) for n in range(len(headers))]
+    known = [
+        place
+        for place, header in enumerate(headers)
+        if not header or any(row[place] not in ("", NOTHING) for row in rows)
+    ]
+    splits, seeds = (counted(document[f"{noun}s"], noun) for noun in ("split", "seed"))
     return Table(
         f"{directed(metric)}: learnt from {counted(document['learnt_from'], 'segment')}, judged "
-        f"on {document['judged_on']}; {_counted(document, 'split')}, {_counted(document, 'seed')}",
-        [
-            header
-            for header, is_known in zip(headers, known, strict=True)
-            if is_known or not header
-        ],
-        [[cell for n, cell in enumerate(row) if known[n]] for row in rows],
+        f"on {document['judged_on']}; {splits}, {seeds}",
+        [headers[place] for place in known],
+        [[row[place] for place in known] for row in rows],
     )
-
-
-def _counted(document: Mapping[str, Any], noun: str) -> str:
-    return counted(document[f"{noun}s"], noun)
 
 
 def with_error(value: float | None, error: float | None, metric: Mapping[str, Any]) -> str:
