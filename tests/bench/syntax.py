@@ -137,8 +137,7 @@ def _with_meaning(texts: Texts) -> Texts:
         sentence = Sentence(texts.words(index), heads)
         for column, rule in zip(rows, (roles, representation), strict=True):
             column.append(records.pack_structure(rule(sentence), len(heads)))
-    lengths = texts.tokens.lengths
-    made = [records.unpack_structures(column, lengths, texts.vocabulary) for column in rows]
+    made = [records.unpack_structures(column, texts.vocabulary) for column in rows]
     return replace(texts, roles=made[0], drs=made[1])
 
 

@@ -85,7 +85,7 @@ def check(words, answer, gives):
             check_parse(heads, count)
     for layer in {"roles", "drs"} & gives:
         structure = getattr(answer, layer)
-        assert records.structure_of(records.pack_structure(structure, count), count) == structure
+        assert records.structure_of(records.pack_structure(structure, count)) == structure
     if "marginals" in gives:
         check_links(answer.marginals[GAMMA], count)
 

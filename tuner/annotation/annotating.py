@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from portmert.metrics._base import (
     IntArray,
     Need,
     Ragged,
+    Structures,
     Texts,
     Vocabulary,
     offsets_of,
@@ -39,7 +40,6 @@ from portmert.tuner.executors.team import Team
 from portmert.tuner.ground.errors import AnnotatorError, InputError, ProgramError, counted
 from portmert.tuner.texts.statistics import NEED_NAMES
 
-T = TypeVar("T")
 Words = tuple[str, ...]
 
 KEPT_TOGETHER = 256
@@ -158,7 +158,7 @@ class TextAnnotator:
         except AnnotatorError as error:
             raise self._program_error(error) from None
         self._cache = AnnotationCache(cache, self.fingerprint, notice=notice)
-        self._lock = threading.RLock()
+        self._lock = threading.Lock()
         self._said: set[str] = set()
         # Keys of sentences since the last reset, and how many there were before.
         self._seen: set[bytes] = set()
@@ -216,9 +216,8 @@ class TextAnnotator:
             return texts
         layers = sorted({self._layer(need) for need in wanted})
         distinct = Distinct.of(texts)
-        return self._with_records(
-            distinct.lines, layers, lambda found: self._filled(texts, wanted, distinct, found)
-        )
+        with self._lock:
+            return self._filled(texts, wanted, distinct, self._records(distinct.lines, layers))
 
     def annotations(
         self, sentences: Sequence[Words], *, needs: Sequence[Need] = (), parses: int = 1
@@ -249,40 +248,19 @@ class TextAnnotator:
         layers = [self._layer(need) for need in wanted]
         lines = list(dict.fromkeys(" ".join(sentence) for sentence in sentences if sentence))
         places = {line: place for place, line in enumerate(lines)}
-        found = self._with_records(lines, layers, lambda found: found)
+        with self._lock:
+            found = self._records(lines, layers)
         for sentence in sentences:
-            if not sentence:
+            place = places.get(" ".join(sentence))
+            if place is None:
                 yield Annotation()
-                continue
-            place = places[" ".join(sentence)]
-            try:
-                answer = layers_of.unpack(_row(found, place), sentence)
-            except records.RecordError:
-                found = self._with_records(lines, layers, lambda found: found, damaged=True)
-                answer = layers_of.unpack(_row(found, place), sentence)
-            yield answer
+            else:
+                row = {layer.name: column[place] for layer, column in found.items()}
+                yield layers_of.unpack(row, sentence)
 
     def has(self) -> list[Need]:
         """Return all needs that the annotator meets with one parse, without the help of rules."""
         return layers_of.everything(self._annotator.has())
-
-    def _with_records(
-        self,
-        lines: Sequence[str],
-        layers: Sequence[KeptLayer],
-        use: Callable[[dict[KeptLayer, list[bytes]]], T],
-        *,
-        damaged: bool = False,
-    ) -> T:
-        """Return use(records); if records are damaged, with records that are made anew."""
-        with self._lock:
-            if not damaged:
-                try:
-                    return use(self._records(lines, layers))
-                except records.RecordError:
-                    pass
-            self._cache.set_aside("damaged")
-            return use(self._records(lines, layers))
 
     def _layer(self, need: Need) -> KeptLayer:
         """Return the layer to keep for a need."""
@@ -352,7 +330,7 @@ class TextAnnotator:
                     words, place = sentences[number], missing[number]
                     try:
                         made = layers_of.pack(answer, layers, gives, len(words))
-                    except (ValueError, records.RecordError) as error:
+                    except ValueError as error:
                         raise ProgramError(
                             f"annotator {self._name}: {error} in its answer to {shown(words)}"
                         ) from None
@@ -424,41 +402,36 @@ class TextAnnotator:
         found: Mapping[KeptLayer, list[bytes]],
     ) -> Texts:
         """Return the texts with the wanted layers, made of records."""
-        vocabulary, lengths = texts.vocabulary, distinct.tokens.lengths
+        vocabulary = texts.vocabulary
         parts: dict[str, Any] = {}
         arcs = dict(texts.arcs)
         for need in wanted:
             layer = self._layer(need)
             rows = [*found[layer], records.UNPARSED]  # the last one is for empty texts
             if isinstance(need, Arcs):
-                arcs[need] = self._expected(need, layer, rows, lengths, vocabulary).take(
-                    distinct.index
-                )
+                arcs[need] = self._expected(need, layer, rows, vocabulary).take(distinct.index)
+                continue
+            made: Ragged | Structures
+            if need == "tags":
+                made = records.unpack_tags(rows, vocabulary)
+            elif need == "heads":
+                made = records.unpack_heads(rows, vocabulary)
             elif need == "trees":
                 made = records.unpack_trees(rows, distinct.tokens, vocabulary)
-                parts[need] = made.take(distinct.index)
-            elif need in layers_of.MEANING:
-                structures = records.unpack_structures(rows, lengths, vocabulary)
-                parts[need] = structures.take(distinct.index)
             else:
-                unpack = records.unpack_tags if need == "tags" else records.unpack_heads
-                parts[need] = unpack(rows, lengths, vocabulary).take(distinct.index)
+                made = records.unpack_structures(rows, vocabulary)
+            parts[need] = made.take(distinct.index)
         return replace(texts, arcs=arcs, **parts)
 
     def _expected(
-        self,
-        need: Arcs,
-        layer: KeptLayer,
-        rows: Sequence[bytes],
-        lengths: IntArray,
-        vocabulary: Vocabulary,
+        self, need: Arcs, layer: KeptLayer, rows: Sequence[bytes], vocabulary: Vocabulary
     ) -> ExpectedArcs:
         if layer.name == "marginals":
-            return records.unpack_marginals(rows, lengths, vocabulary)
+            return records.unpack_marginals(rows, vocabulary)
         if layer.name == "heads":
-            most, made = 1, records.certain(records.unpack_heads(rows, lengths, vocabulary))
+            most, made = 1, records.certain(records.unpack_heads(rows, vocabulary))
         else:
-            made, counts = records.unpack_parses(rows, lengths, vocabulary, need.gamma)
+            made, counts = records.unpack_parses(rows, vocabulary, need.gamma)
             most = int(counts.max(initial=0))
         self.depths[need.parses] = max(most, self.depths.get(need.parses, 0))
         if need.parses > 1 and most == 1:
@@ -466,7 +439,7 @@ class TextAnnotator:
                 f"annotator {self._name} gives one parse of a sentence: expected links are those "
                 f"of it, EDPM is then DPM"
             )
-        elif most < need.parses and len(lengths) > LEAST_SENTENCES:
+        elif most < need.parses and len(rows) > LEAST_SENTENCES:
             self._say_once(
                 f"annotator {self._name} gives at most {most} parses of a sentence, "
                 f"{need.parses} are asked for: expected links are those of {most}"
@@ -484,11 +457,6 @@ class TextAnnotator:
 
 def _words(line: str) -> Words:
     return tuple(line.split(" "))
-
-
-def _row(found: Mapping[KeptLayer, list[bytes]], place: int) -> dict[str, bytes]:
-    """Return the records of one sentence."""
-    return {layer.name: column[place] for layer, column in found.items()}
 
 
 def _order(need: Need) -> tuple[str, int, float]:

@@ -1,8 +1,9 @@
 """The cache of annotators' answers: one SQLite file that several processes may use at once.
 
 A record is bytes. It is found by its kind (the layer, and all that the annotator's answers depend
-on) and by the tokens of the sentence; see `annotation.records`. The file is a cache and nothing
-else: if it is damaged or of another version it is set aside, with a notice, and made anew.
+on) and by the tokens of the sentence; see `annotation.records`. The file has a checksum before
+it. The file is a cache and nothing else: if it is damaged or of another version it is set aside,
+with a notice, and made anew.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import os
 import re
 import sqlite3
 import time
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -43,7 +45,7 @@ _SUFFIXES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _SECONDS_PER_DAY = 86_400
 
 APPLICATION = 0x504D5254  # "PMRT", by which the file says that it is ours
-VERSION = 2
+VERSION = 3
 """Raised with every change that fingerprints do not show: of the tables, of the records, of the
 input of annotators, of what is made of their answers."""
 
@@ -59,6 +61,9 @@ OVERHEAD = 30
 
 WORD_LAYERS = ("tags", "heads", "trees")
 """Layers in one row of a sentence, a column for each: they are read together."""
+
+PLAIN = ("tags", "heads")
+"""Layers that are too short for compression to be worth its time."""
 
 _TABLES = """
 CREATE TABLE kinds (
@@ -120,6 +125,30 @@ def line_key(line: str) -> bytes:
     return hashlib.blake2b(line.encode(), digest_size=16).digest()
 
 
+def _checksum(layer: str, key: bytes, record: bytes) -> bytes:
+    """Return the checksum of a record and of its place."""
+    return zlib.crc32(record, zlib.crc32(layer.encode() + key)).to_bytes(4, "little")
+
+
+def _kept(layer: str, key: bytes, record: bytes) -> bytes:
+    """Return what the file has of a record."""
+    content = record if layer in PLAIN else zlib.compress(record)
+    return _checksum(layer, key, record) + content
+
+
+def _opened(layer: str, key: bytes, kept: bytes | None) -> bytes | None:
+    """Return a record from the file; raise a DatabaseError if it is not what was put there."""
+    if kept is None:
+        return None
+    try:
+        record = kept[4:] if layer in PLAIN else zlib.decompress(kept[4:])
+        if kept[:4] == _checksum(layer, key, record):
+            return record
+    except (zlib.error, TypeError):  # a damaged file may have a number there
+        pass
+    raise sqlite3.DatabaseError
+
+
 @dataclass(frozen=True)
 class KindInfo:
     """How much the cache has of a kind; `used` is the day of the last use, as YYYY-MM-DD."""
@@ -171,7 +200,8 @@ class AnnotationCache:
             with self._usable():
                 columns = [self._columns(group, keys) for group in groups if group]
                 names = [layer for group in groups for layer in group]
-                found |= zip(names, itertools.chain.from_iterable(columns), strict=True)
+                for layer, kept in zip(names, itertools.chain.from_iterable(columns), strict=True):
+                    found[layer] = [_opened(layer, *one) for one in zip(keys, kept, strict=True)]
         return found
 
     def put(self, rows: Sequence[Row]) -> None:
@@ -191,7 +221,7 @@ class AnnotationCache:
                         f"INSERT INTO {table} (kind, sentence, used, {column}) "  # noqa: S608
                         "VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET used = excluded.used, "
                         f"{column} = excluded.{column}",
-                        [(kind, key, today, record) for key, record in records],
+                        [(kind, key, today, _kept(layer, key, record)) for key, record in records],
                     )
             if self._path is not None and bytes_used(self._database) > self._limit:
                 evict(self._database, self._limit)

@@ -144,9 +144,7 @@ def pack(
     Raises
     ------
     ValueError
-        The answer is not about a sentence of `length` tokens.
-    RecordError
-        It cannot be kept.
+        The answer is not about a sentence of `length` tokens, or cannot be kept.
     """
     if annotation is None:
         return dict.fromkeys(layers, records.UNPARSED)
@@ -154,22 +152,16 @@ def pack(
 
 
 def unpack(row: Mapping[str, bytes], words: Sequence[str]) -> Annotation | None:
-    """Return the annotation of a sentence from its records; None if one of them has no parse.
-
-    Raises
-    ------
-    RecordError
-        One of them is damaged.
-    """
+    """Return the annotation of a sentence from its records; None if one of them has no parse."""
     if records.UNPARSED in row.values():
         return None
     return Annotation(
-        tags=records.tags_of(row["tags"], len(words)) if "tags" in row else (),
-        heads=records.heads_of(row["heads"], len(words)) if "heads" in row else (),
+        tags=records.tags_of(row.get("tags", b"")),
+        heads=records.heads_of(row.get("heads", b"")),
         tree=records.tree_of(row["trees"], words) if "trees" in row else "",
-        parses=records.parses_of(row["parses"], len(words)) if "parses" in row else (),
-        roles=records.structure_of(row["roles"], len(words)) if "roles" in row else None,
-        drs=records.structure_of(row["drs"], len(words)) if "drs" in row else None,
+        parses=records.parses_of(row.get("parses", b"")),
+        roles=records.structure_of(row.get("roles", b"")),
+        drs=records.structure_of(row.get("drs", b"")),
     )
 
 
@@ -179,19 +171,10 @@ def derive(
     """Return the records of layers that follow by rules from the record of a dependency parse.
 
     `tags` is the record of the parts of speech; None if there are none.
-
-    Raises
-    ------
-    RecordError
-        One of them is damaged.
     """
     if records.UNPARSED in (heads, tags):
         return dict.fromkeys(layers, records.UNPARSED)
-    sentence = _rules.Sentence(
-        words,
-        records.heads_of(heads, len(words)),
-        () if tags is None else records.tags_of(tags, len(words)),
-    )
+    sentence = _rules.Sentence(words, records.heads_of(heads), records.tags_of(tags or b""))
     rules = {"roles": _rules.roles, "drs": _rules.representation}
     return {
         layer: records.pack_structure(rules[layer.name](sentence), len(words)) for layer in layers

@@ -1,20 +1,19 @@
-"""Annotations as short records of bytes, and as the arrays that metrics read.
+"""Annotations as records of bytes, and as the arrays that metrics read.
 
-There is one record for each sentence and layer; an empty record says that there is no parse. Tags
-and labels are text, each ended by a line feed. So the text of many records is split at once, and a
-warm cache is read as fast as plain text.
+There is one record for each sentence and layer; an empty record says that there is no parse. Any
+other record has names, two arrays of whole numbers and an array of values. Functions that pack
+check what an annotator gives. The cache sees to it that records come back as they were packed.
 """
 
 from __future__ import annotations
 
 import math
 import struct
-import zlib
 from collections.abc import Iterable, Sequence
-from itertools import chain
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from portmert.metrics._base import (
     WORD_KINDS,
@@ -30,47 +29,50 @@ from portmert.tuner.annotation.annotators import _trees
 from portmert.tuner.annotation.annotators._base import Heads, Structure, WeightedArc, heads_fault
 from portmert.tuner.annotation.annotators._tokens import escaped
 from portmert.tuner.texts._kernels import intern_tokens
-from portmert.tuner.texts.corpus import IntegerArray
 
 UNPARSED = b""
 
-_SIZES = struct.Struct("<II")
-_HEAD = np.dtype("<u2")
-_MOST_TOKENS = 65_535
-_LEVEL = 6
-_LEAF = " "  # no label has a space
-_LINE_FEED = ord("\n")
+_SIZES = struct.Struct("<III")
+"""The bytes of each array; the arrays and the text of the names follow."""
+
 _SPACES = tuple(bytes([code]) for code in b" \t\v\f\r")
 """Where `intern_tokens` splits besides line feeds."""
 
 
-class RecordError(Exception):
-    """A record is damaged, or something cannot be put in one."""
+def _packed(
+    names: Iterable[str],
+    numbers: ArrayLike = (),
+    others: ArrayLike = (),
+    values: ArrayLike = (),
+) -> bytes:
+    listed = list(names)
+    try:
+        text = "".join(f"{name}\n" for name in listed).encode()
+    except UnicodeEncodeError:
+        raise ValueError("a tag or label is no text") from None
+    if text.count(b"\n") != len(listed):
+        raise ValueError("a tag or label holds a line end")
+    arrays = np.asarray(numbers, "<i4"), np.asarray(others, "<i4"), np.asarray(values, "<f8")
+    sizes = _SIZES.pack(*(array.nbytes for array in arrays))
+    return b"".join([sizes, *(array.tobytes() for array in arrays), text])
 
 
 def pack_tags(tags: Sequence[str]) -> bytes:
     """Return the record of tags."""
-    return _text(tags)
+    return _packed(tags)
 
 
 def pack_heads(heads: Heads) -> bytes:
     """Return the record of a dependency parse; a cycle or a head out of range is no parse."""
     if heads_fault(heads):
         return UNPARSED
-    if len(heads) > _MOST_TOKENS:
-        raise RecordError(f"more than {_MOST_TOKENS} tokens")
-    numbers = np.array([head for head, _ in heads], dtype=_HEAD)
-    return numbers.tobytes() + _text(label for _, label in heads)
+    return _packed((label for _, label in heads), [head for head, _ in heads])
 
 
 def pack_tree(tree: _trees.Tree) -> bytes:
     """Return the record of a constituency parse; its leaves are the tokens of the sentence."""
-    leaves = set(tree.leaves)
-    pieces = (
-        (_LEAF if place in leaves else label, str(parent))
-        for place, (label, parent) in enumerate(zip(tree.labels, tree.parents, strict=True))
-    )
-    return zlib.compress(_text(chain.from_iterable(pieces)), _LEVEL)
+    inner = sorted({*tree.parents} - {-1})
+    return _packed([tree.labels[place] for place in inner], tree.parents)
 
 
 def pack_parses(parses: Sequence[tuple[float, Heads]]) -> bytes:
@@ -90,8 +92,7 @@ def pack_parses(parses: Sequence[tuple[float, Heads]]) -> bytes:
         [arcs.setdefault((word, *link), len(arcs)) for word, link in enumerate(heads)]
         for _, heads in usable
     ]
-    scores = np.array([score for score, _ in usable], dtype="<f8")
-    return _pack_arcs(arcs, scores, np.array(rows, dtype="<u4"))
+    return _packed_arcs(arcs, [score for score, _ in usable], rows)
 
 
 def pack_marginals(links: Sequence[WeightedArc], length: int) -> bytes:
@@ -105,9 +106,16 @@ def pack_marginals(links: Sequence[WeightedArc], length: int) -> bytes:
             return UNPARSED
         if weight > 0:
             arcs[word, head, label] = arcs.get((word, head, label), 0.0) + weight
-    if not arcs:
-        return UNPARSED
-    return _pack_arcs(arcs, np.array(list(arcs.values()), dtype="<f8"), np.zeros((0, 0), "<u4"))
+    return _packed_arcs(arcs, list(arcs.values())) if arcs else UNPARSED
+
+
+def _packed_arcs(
+    arcs: Iterable[tuple[int, int, str]], values: Sequence[float], rows: ArrayLike = ()
+) -> bytes:
+    """Pack links, each once; values; and the links of each parse."""
+    listed = list(arcs)
+    pairs = [(word, head) for word, head, _ in listed]
+    return _packed((label for _, _, label in listed), pairs, rows, values)
 
 
 def pack_structure(structure: Structure | None, length: int) -> bytes:
@@ -120,117 +128,110 @@ def pack_structure(structure: Structure | None, length: int) -> bytes:
     """
     if structure is None:
         return UNPARSED
-    nodes, words = structure.nodes, structure.words
+    nodes = structure.nodes
     for place, (label, parent, _) in enumerate(nodes):
         if not -1 <= parent < place or (parent < 0) != (place == 0):
             raise ValueError(f"node {place} '{label}' stands before the one that it is below")
     dates: list[str] = []
-    rows = np.empty((len(words), 3), dtype="<i4")
-    for number, (node, kind, value) in enumerate(words):
+    rows = []
+    for node, kind, value in structure.words:
         if isinstance(value, str):
             dates.append(value)
             value = len(dates) - 1  # noqa: PLW2901
         elif not 0 <= value < length:
             raise ValueError(f"word {value + 1} of {length} at node '{nodes[node][0]}'")
-        rows[number] = (node, WORD_KINDS.index(kind), value)
-    parents = np.array([parent for _, parent, _ in nodes], dtype="<i4")
+        rows.append((node, WORD_KINDS.index(kind), value))
     names = [*(label for label, _, _ in nodes), *(kind for _, _, kind in nodes), *dates]
-    sizes = _SIZES.pack(len(nodes), len(words))
-    return zlib.compress(sizes + parents.tobytes() + rows.tobytes() + _text(names), _LEVEL)
+    return _packed(names, [parent for _, parent, _ in nodes], rows)
 
 
-def _pack_arcs(
-    arcs: Iterable[tuple[int, int, str]], values: FloatArray, rows: NDArray[np.uint32]
-) -> bytes:
-    """Pack links, each once; values; and the links of each parse."""
-    text = _text(chain.from_iterable((str(word), str(head), label) for word, head, label in arcs))
-    sizes = _SIZES.pack(len(values), rows.size)
-    return zlib.compress(sizes + values.tobytes() + rows.tobytes() + text, _LEVEL)
+def _parts(record: bytes) -> tuple[bytes, bytes, bytes, bytes]:
+    """Return the text of the names, the two arrays of whole numbers, and the values."""
+    if not record:
+        return b"", b"", b"", b""
+    numbers, others, values = _SIZES.unpack_from(record)
+    begin = _SIZES.size + numbers
+    middle, end = begin + others, begin + others + values
+    return record[end:], record[_SIZES.size : begin], record[begin:middle], record[middle:end]
 
 
-def _text(pieces: Iterable[str]) -> bytes:
-    listed = list(pieces)
-    try:
-        data = "".join(f"{piece}\n" for piece in listed).encode()
-    except UnicodeEncodeError:
-        raise RecordError("a tag or label is no text") from None
-    if data.count(b"\n") != len(listed):
-        raise RecordError("a tag or label holds a line end")
-    return data
+def _unpacked(
+    records: Sequence[bytes], vocabulary: Vocabulary
+) -> tuple[Ragged, Ragged, Ragged, Ragged]:
+    """Return N rows of the ids of names, of either whole numbers, and of values (float64).
 
-
-def unpack_tags(records: Sequence[bytes], lengths: IntArray, vocabulary: Vocabulary) -> Ragged:
-    """Return N rows of the ids of tags.
-
-    Parameters
-    ----------
-    records
-        The records of N sentences.
-    lengths : (N,) int64
-        The number of tokens of each.
-    vocabulary
-        Grows, in the order of the sentences.
+    The vocabulary grows, in the order of the sentences.
     """
-    counts, numbers, names = _numbered(records)
-    _check_counts(counts, lengths)
-    return Ragged(_ids(names, vocabulary)[numbers], offsets_of(counts))
+    texts, *arrays = zip(*map(_parts, records), strict=True)
+
+    def joined(pieces: Sequence[bytes], dtype: type[Any]) -> Ragged:
+        flat = np.frombuffer(bytearray().join(pieces), dtype)
+        return Ragged(flat, offsets_of([len(piece) // flat.itemsize for piece in pieces]))
+
+    numbers, others = (joined(pieces, np.int32) for pieces in arrays[:2])
+    return _ids(texts, vocabulary), numbers, others, joined(arrays[2], np.float64)
 
 
-def unpack_heads(records: Sequence[bytes], lengths: IntArray, vocabulary: Vocabulary) -> Ragged:
+def _ids(texts: Sequence[bytes], vocabulary: Vocabulary) -> Ragged:
+    """Return N rows of the ids of names.
+
+    The loop that reads n-best lists splits at white space and knows no empty token. If names are
+    plain, as they nearly always are, it finds as many as there are line feeds.
+    """
+    data = b"".join(texts)
+    most = data.count(b"\n")
+    if most and not any(space in data for space in _SPACES):
+        sizes = np.fromiter(map(len, texts), np.int64, len(texts))
+        cuts = np.stack([np.cumsum(sizes) - sizes, np.cumsum(sizes)], axis=1)[:, np.newaxis]
+        places, offsets, spans = intern_tokens(np.frombuffer(data, np.uint8), cuts, 0, most)
+        if len(places) == most:
+            ids = [vocabulary.add(data[start:stop].decode()) for start, stop in spans.tolist()]
+            return Ragged(np.array(ids, dtype=np.int32)[places], offsets)
+    names = data.decode().split("\n")[:-1]
+    values = np.fromiter(map(vocabulary.add, names), np.int32, most)
+    return Ragged(values, offsets_of([text.count(b"\n") for text in texts]))
+
+
+def unpack_tags(records: Sequence[bytes], vocabulary: Vocabulary) -> Ragged:
+    """Return N rows of the ids of tags."""
+    return _unpacked(records, vocabulary)[0]
+
+
+def unpack_heads(records: Sequence[bytes], vocabulary: Vocabulary) -> Ragged:
     """Return N rows of (head, id of the label), see `Texts.heads`."""
-    middles = (_HEAD.itemsize * lengths).tolist()
-    numbers = b"".join([record[:end] for record, end in zip(records, middles, strict=True)])
-    texts = [record[begin:] for record, begin in zip(records, middles, strict=True)]
-    counts, labels, names = _numbered(texts)
-    _check_counts(counts, lengths)
-    if len(numbers) != _HEAD.itemsize * len(labels):
-        raise RecordError
-    values = np.empty((len(labels), 2), dtype=np.int32)
-    values[:, 0] = np.frombuffer(numbers, dtype=_HEAD)
-    _check_range(values[:, 0], np.repeat(lengths, counts))
-    values[:, 1] = _ids(names, vocabulary)[labels]
-    return Ragged(values, offsets_of(counts))
+    labels, heads, _, _ = _unpacked(records, vocabulary)
+    return Ragged(np.column_stack([heads.values, labels.values]), labels.offsets)
 
 
 def unpack_trees(records: Sequence[bytes], tokens: Ragged, vocabulary: Vocabulary) -> Ragged:
     """Return N rows of (id of the label or token, parent), see `Texts.trees`."""
-    counts, pieces = _pieces([_inflated(record) for record in records])
-    nodes = counts // 2
-    parents = _numbers(pieces[1::2])
-    names = pieces[0::2]
-    leaves = np.fromiter((name == _LEAF for name in names), np.bool_, len(names))
-    rows = np.repeat(np.arange(len(records)), nodes)
-    _check_counts(np.bincount(rows[leaves], minlength=len(records)), tokens.lengths)
-    places = np.arange(len(names)) - np.repeat(np.cumsum(nodes) - nodes, nodes)
-    if np.any(counts % 2) or np.any(parents >= places) or np.any((parents < 0) != (places == 0)):
-        raise RecordError
-    labels = np.empty(len(names), dtype=np.int32)
-    labels[leaves] = tokens.take(np.flatnonzero(nodes)).values
-    labels[~leaves] = _ids([name for name in names if name != _LEAF], vocabulary)
-    values = np.stack([labels, parents], axis=1)
-    return Ragged(np.ascontiguousarray(values, dtype=np.int32), offsets_of(nodes))
+    names, parents, _, _ = _unpacked(records, vocabulary)
+    begins = np.repeat(parents.offsets[:-1], parents.lengths)
+    inner = np.zeros(len(begins), dtype=np.bool_)
+    inner[(begins + parents.values)[parents.values >= 0]] = True
+    labels = np.empty(len(begins), dtype=np.int32)
+    labels[inner] = names.values
+    labels[~inner] = tokens.take(np.flatnonzero(parents.lengths)).values
+    return Ragged(np.column_stack([labels, parents.values]), parents.offsets)
 
 
 def unpack_parses(
-    records: Sequence[bytes], lengths: IntArray, vocabulary: Vocabulary, gamma: float
+    records: Sequence[bytes], vocabulary: Vocabulary, gamma: float
 ) -> tuple[ExpectedArcs, IntArray]:
     """Return the links of N sentences, expected over their parses, and (N,) the number of parses.
 
     The weight of parse k is exp(gamma * z_k) over the sum of these, where z_k is its log score.
     """
-    links, scores, parses, rows = _unpack_arcs(records, lengths, vocabulary)
+    links, rows, scores = _unpacked_arcs(records, vocabulary)
+    parses = scores.lengths
     # The sentence and the share of each parse.
     sentences = np.repeat(np.arange(len(records)), parses)
     best = np.full(len(records), -np.inf)
-    np.maximum.at(best, sentences, scores)
-    shares = np.exp(gamma * (scores - best[sentences]))
+    np.maximum.at(best, sentences, scores.values)
+    shares = np.exp(gamma * (scores.values - best[sentences]))
     shares /= np.bincount(sentences, weights=shares, minlength=len(records))[sentences]
-    if len(rows) != int((parses * lengths).sum()):
-        raise RecordError
-    counts = links.lengths
-    size = parses * lengths  # links of all parses of each sentence
-    _check_range(rows, np.repeat(counts - 1, size))
-    places = rows + np.repeat(np.cumsum(counts) - counts, size)
+    places = rows.values + np.repeat(links.offsets[:-1], rows.lengths)
+    lengths = rows.lengths // np.maximum(parses, 1)  # tokens of each sentence
     weights: FloatArray = np.bincount(
         places,
         weights=np.repeat(shares, np.repeat(lengths, parses)),
@@ -239,86 +240,19 @@ def unpack_parses(
     return _expected(links, weights), parses
 
 
-def unpack_marginals(
-    records: Sequence[bytes], lengths: IntArray, vocabulary: Vocabulary
-) -> ExpectedArcs:
+def unpack_marginals(records: Sequence[bytes], vocabulary: Vocabulary) -> ExpectedArcs:
     """Return the expected links of N sentences."""
-    links, weights, sizes, _ = _unpack_arcs(records, lengths, vocabulary)
-    if np.any(sizes != links.lengths):
-        raise RecordError
-    return _expected(links, weights)
+    links, _, weights = _unpacked_arcs(records, vocabulary)
+    return _expected(links, weights.values.astype(np.float64))
 
 
-def unpack_structures(
-    records: Sequence[bytes], lengths: IntArray, vocabulary: Vocabulary
-) -> Structures:
-    """Return the analyses of N sentences, see `portmert.metrics._base.Structures`."""
-    parts = [_structure_parts(_inflated(record)) for record in records]
-    counts, numbers, names = _numbered([text for _, _, text in parts])
-    ids = _ids(names, vocabulary)[numbers].astype(np.int64)
-    parents = np.frombuffer(b"".join(part[0] for part in parts), dtype="<i4").astype(np.int64)
-    words = np.frombuffer(b"".join(part[1] for part in parts), dtype="<i4").astype(np.int64)
-    words = words.reshape(-1, 3)
-    sizes = np.array([len(part[0]) // 4 for part in parts], dtype=np.int64)
-    word_sizes = np.array([len(part[1]) // 12 for part in parts], dtype=np.int64)
-    begins, text_begins = np.cumsum(sizes) - sizes, np.cumsum(counts) - counts
-    places = np.arange(len(parents)) - np.repeat(begins, sizes)
-    is_date = words[:, 1] == WORD_KINDS.index("date")
-    rows = np.repeat(np.arange(len(records)), word_sizes)
-    dates = (counts - 2 * sizes)[rows]
-    limits = np.where(is_date, dates, lengths[rows])
-    _check_range(words[:, 0], sizes[rows] - 1)
-    _check_range(words[:, 1], np.full(len(words), len(WORD_KINDS) - 1))
-    _check_range(words[:, 2], limits - 1)
-    if np.any(counts < 2 * sizes) or np.any((parents < 0) != (places == 0)):
-        raise RecordError
-    if np.any(parents >= places) or np.any(parents < -1):
-        raise RecordError
-    labels = np.repeat(text_begins, sizes) + places
-    nodes = np.column_stack([ids[labels], parents, ids[labels + np.repeat(sizes, sizes)]])
-    at = (text_begins + 2 * sizes)[rows] + words[:, 2]
-    words[is_date, 2] = ids[at[is_date]]
-    return Structures(
-        Ragged(nodes.astype(np.int32), offsets_of(sizes)),
-        Ragged(words.astype(np.int32), offsets_of(word_sizes)),
-    )
-
-
-def structure_of(record: bytes, length: int) -> Structure | None:
-    """Return the analysis of one record."""
-    if not record:
-        return None
-    vocabulary = Vocabulary()
-    found = unpack_structures([record], np.array([length]), vocabulary)
-    names = vocabulary.words
-    nodes = [(names[a], parent, names[b]) for a, parent, b in found.nodes.values.tolist()]
-    words = [
-        (node, WORD_KINDS[kind], names[value] if WORD_KINDS[kind] == "date" else value)
-        for node, kind, value in found.words.values.tolist()
-    ]
-    return Structure(tuple(nodes), tuple(words))
-
-
-def _structure_parts(data: bytes) -> tuple[bytes, bytes, bytes]:
-    """Return parents, words and text of a record."""
-    if not data:
-        return data, data, data
-    if len(data) < _SIZES.size:
-        raise RecordError
-    nodes, words = _SIZES.unpack_from(data)
-    middle = _SIZES.size + 4 * nodes
-    end = middle + 12 * words
-    if not nodes or len(data) < end:
-        raise RecordError
-    return data[_SIZES.size : middle], data[middle:end], data[end:]
-
-
-def certain(heads: Ragged) -> ExpectedArcs:
-    """Return the links of the best parses, each certain."""
-    lengths = heads.lengths
-    words = np.arange(len(heads.values)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    values = np.column_stack([words, heads.values]).astype(np.int32)
-    return ExpectedArcs(Ragged(values, heads.offsets), np.ones(len(values)))
+def _unpacked_arcs(
+    records: Sequence[bytes], vocabulary: Vocabulary
+) -> tuple[Ragged, Ragged, Ragged]:
+    """Return the links of N sentences, the links of their parses, and their values."""
+    labels, pairs, rows, values = _unpacked(records, vocabulary)
+    links = np.column_stack([pairs.values.reshape(-1, 2), labels.values])
+    return Ragged(links, labels.offsets), rows, values
 
 
 def _expected(links: Ragged, weights: FloatArray) -> ExpectedArcs:
@@ -331,173 +265,77 @@ def _expected(links: Ragged, weights: FloatArray) -> ExpectedArcs:
     )
 
 
-def _unpack_arcs(
-    records: Sequence[bytes], lengths: IntArray, vocabulary: Vocabulary
-) -> tuple[Ragged, FloatArray, IntArray, IntArray]:
-    """Return the links of each sentence; all values; their number for each sentence; all rows."""
-    texts: list[bytes] = []
-    values: list[bytes] = []
-    rows: list[bytes] = []
-    sizes = np.zeros(len(records), dtype=np.int64)
-    for number, record in enumerate(records):
-        if not record:
-            texts.append(record)
-            continue
-        data = _inflated(record)
-        if len(data) < _SIZES.size:
-            raise RecordError
-        sizes[number], cells = _SIZES.unpack_from(data)
-        middle = _SIZES.size + 8 * int(sizes[number])
-        end = middle + 4 * cells
-        values.append(data[_SIZES.size : middle])
-        rows.append(data[middle:end])
-        texts.append(data[end:])
-    counts, pieces = _pieces(texts)
-    if np.any(counts % 3):
-        raise RecordError
-    words, heads = _numbers(pieces[0::3]), _numbers(pieces[1::3])
-    limits = np.repeat(lengths, counts // 3)
-    _check_range(words, limits - 1)
-    _check_range(heads, limits)
-    links = np.column_stack([words, heads, _ids(pieces[2::3], vocabulary)]).astype(np.int32)
-    try:
-        flat = np.frombuffer(b"".join(values), dtype="<f8").astype(np.float64)
-        cells_of_all = np.frombuffer(b"".join(rows), dtype="<u4").astype(np.int64)
-    except ValueError:
-        raise RecordError from None
-    if len(flat) != sizes.sum():
-        raise RecordError
-    return Ragged(links, offsets_of(counts // 3)), flat, sizes, cells_of_all
+def certain(heads: Ragged) -> ExpectedArcs:
+    """Return the links of the best parses, each certain."""
+    lengths = heads.lengths
+    words = np.arange(len(heads.values)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    values = np.column_stack([words, heads.values]).astype(np.int32)
+    return ExpectedArcs(Ragged(values, heads.offsets), np.ones(len(values)))
 
 
-def _inflated(record: bytes) -> bytes:
-    try:
-        return zlib.decompress(record) if record else record
-    except zlib.error:
-        raise RecordError from None
+def unpack_structures(records: Sequence[bytes], vocabulary: Vocabulary) -> Structures:
+    """Return the analyses of N sentences, see `portmert.metrics._base.Structures`."""
+    names, parents, words, _ = _unpacked(records, vocabulary)
+    sizes, begins = parents.lengths, names.offsets[:-1]
+    labels = np.arange(sizes.sum()) + np.repeat(begins - parents.offsets[:-1], sizes)
+    types = labels + np.repeat(sizes, sizes)
+    nodes = np.column_stack([names.values[labels], parents.values, names.values[types]])
+    rows, counts = words.values.reshape(-1, 3), words.lengths // 3
+    dates = rows[:, 1] == WORD_KINDS.index("date")
+    places = np.repeat(begins + 2 * sizes, counts) + rows[:, 2]
+    rows[dates, 2] = names.values[places[dates]]
+    return Structures(Ragged(nodes, parents.offsets), Ragged(rows, offsets_of(counts)))
 
 
-def _pieces(records: Sequence[bytes]) -> tuple[IntArray, list[str]]:
-    """Return the number of pieces of each record, and all pieces."""
-    counts = np.fromiter((record.count(b"\n") for record in records), np.int64, len(records))
-    try:
-        pieces = b"".join(records).decode().split("\n")
-    except UnicodeDecodeError:
-        raise RecordError from None
-    if pieces.pop() or len(pieces) != counts.sum():
-        raise RecordError
-    return counts, pieces
+def _lists(record: bytes) -> tuple[list[str], list[int], list[int], list[float]]:
+    """Return the names, the two lists of whole numbers and the values of one record."""
+    text, numbers, others, values = _parts(record)
+    whole = (np.frombuffer(part, "<i4").tolist() for part in (numbers, others))
+    return text.decode().split("\n")[:-1], *whole, np.frombuffer(values, "<f8").tolist()
 
 
-def _numbered(records: Sequence[bytes]) -> tuple[IntArray, IntegerArray, list[str]]:
-    """Return the number of pieces of each record, an id for every piece, and the piece of each id.
-
-    The loop that reads n-best lists splits at white space and knows no empty token. If pieces are
-    plain, as they nearly always are, it finds as many as there are line feeds.
-    """
-    data = b"".join(records)
-    most = data.count(b"\n")
-    if most and not any(space in data for space in _SPACES):
-        sizes = np.fromiter(map(len, records), np.int64, len(records))
-        ends = np.cumsum(sizes)
-        text = np.frombuffer(data, dtype=np.uint8)
-        if (text[ends[sizes > 0] - 1] == _LINE_FEED).all():
-            cuts = np.stack([ends - sizes, ends], axis=1)[:, np.newaxis]
-            numbers, offsets, spans = intern_tokens(text, cuts, 0, most)
-            if len(numbers) == most:
-                names = [_decoded(data[start:stop]) for start, stop in spans.tolist()]
-                return np.diff(offsets), numbers, names
-    counts, pieces = _pieces(records)
-    places = {name: place for place, name in enumerate(dict.fromkeys(pieces))}
-    return counts, np.fromiter(map(places.__getitem__, pieces), np.int64), list(places)
-
-
-def _decoded(data: bytes) -> str:
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        raise RecordError from None
-
-
-def _ids(pieces: Sequence[str], vocabulary: Vocabulary) -> NDArray[np.int32]:
-    ids = {piece: vocabulary.add(piece) for piece in dict.fromkeys(pieces)}
-    return np.fromiter(map(ids.__getitem__, pieces), np.int32, len(pieces))
-
-
-def _numbers(pieces: Sequence[str]) -> IntArray:
-    try:
-        numbers = {piece: int(piece) for piece in dict.fromkeys(pieces)}
-    except ValueError:
-        raise RecordError from None
-    return np.fromiter(map(numbers.__getitem__, pieces), np.int64, len(pieces))
-
-
-def _check_counts(found: IntArray, expected: IntArray) -> None:
-    if np.any((found != 0) & (found != expected)):
-        raise RecordError
-
-
-def _check_range(values: IntegerArray, highest: IntArray) -> None:
-    if np.any((values < 0) | (values > highest)):
-        raise RecordError
-
-
-def tags_of(record: bytes, length: int) -> tuple[str, ...]:
+def tags_of(record: bytes) -> tuple[str, ...]:
     """Return the tags of one record."""
-    return tuple(_exactly(length, _pieces([record])[1]))
+    return tuple(_lists(record)[0])
 
 
-def heads_of(record: bytes, length: int) -> Heads:
+def heads_of(record: bytes) -> Heads:
     """Return the dependency parse of one record."""
-    middle = _HEAD.itemsize * length
-    labels = _exactly(length, _pieces([record[middle:]])[1])
-    if len(record) < middle:
-        raise RecordError
-    numbers: list[int] = np.frombuffer(record, dtype=_HEAD, count=length).tolist()
-    if max(numbers, default=0) > length:
-        raise RecordError
-    return tuple(zip(numbers, labels, strict=True))
+    labels, heads, _, _ = _lists(record)
+    return tuple(zip(heads, labels, strict=True))
 
 
 def tree_of(record: bytes, tokens: Sequence[str]) -> str:
     """Return the constituency parse of one record in brackets, its tokens escaped."""
-    pieces = _pieces([_inflated(record)])[1]
-    names, parents = pieces[0::2], _numbers(pieces[1::2]).tolist()
-    _exactly(len(tokens), [name for name in names if name == _LEAF])
-    if len(names) != len(parents) or not _are_parents(parents):
-        raise RecordError
-    leaves = iter(tokens)
-    labels = (escaped(next(leaves)) if name == _LEAF else name for name in names)
-    return str(_trees.Tree(tuple(labels), tuple(parents)))
+    names, parents, _, _ = _lists(record)
+    labels, leaves, inner = iter(names), map(escaped, tokens), {*parents}
+    found = tuple(next(labels if place in inner else leaves) for place in range(len(parents)))
+    return str(_trees.Tree(found, tuple(parents)))
 
 
-def parses_of(record: bytes, length: int) -> tuple[tuple[float, Heads], ...]:
+def parses_of(record: bytes) -> tuple[tuple[float, Heads], ...]:
     """Return the weighted parses of one record, as the annotator gave them."""
+    labels, pairs, rows, scores = _lists(record)
+    links = list(zip(pairs[1::2], labels, strict=True))
+    length = len(rows) // max(len(scores), 1)
+    return tuple(
+        (score, tuple(links[row] for row in rows[number * length : (number + 1) * length]))
+        for number, score in enumerate(scores)
+    )
+
+
+def structure_of(record: bytes) -> Structure | None:
+    """Return the analysis of one record."""
     if not record:
-        return ()
-    data = _inflated(record)
-    try:
-        count, cells = _SIZES.unpack_from(data)
-        scores = np.frombuffer(data, "<f8", count, _SIZES.size)
-        rows = np.frombuffer(data, "<u4", cells, _SIZES.size + 8 * count).reshape(count, length)
-        pieces = _pieces([data[_SIZES.size + 8 * count + 4 * cells :]])[1]
-        links = list(zip(map(int, pieces[1::3]), pieces[2::3], strict=True))
-        return tuple(
-            (float(score), tuple(links[link] for link in row))
-            for score, row in zip(scores.tolist(), rows.tolist(), strict=True)
-        )
-    except (struct.error, ValueError, IndexError):
-        raise RecordError from None
-
-
-def _exactly(count: int, pieces: list[str]) -> list[str]:
-    if len(pieces) != count:
-        raise RecordError
-    return pieces
-
-
-def _are_parents(parents: Sequence[int]) -> bool:
-    """Return whether these are parents of nodes in preorder."""
-    return parents[:1] == [-1] and all(
-        0 <= parent < place for place, parent in enumerate(parents[1:], 1)
+        return None
+    names, parents, words, _ = _lists(record)
+    size = len(parents)
+    dates = names[2 * size :]
+    kinds = [WORD_KINDS[kind] for kind in words[1::3]]
+    return Structure(
+        tuple(zip(names[:size], parents, names[size : 2 * size], strict=True)),
+        tuple(
+            (node, kind, dates[value] if kind == "date" else value)
+            for node, kind, value in zip(words[0::3], kinds, words[2::3], strict=True)
+        ),
     )

@@ -223,7 +223,7 @@ class Comet(MeanOfScores):
         known = {
             sample: struct.unpack("<d", record)[0]
             for sample, record in zip(distinct, found, strict=True)
-            if record is not None and len(record) == 8
+            if record is not None
         }
         missing = [sample for sample in distinct if sample not in known]
         # Texts of similar length go through the network together.
