@@ -22,17 +22,18 @@ Scale = Literal["linear", "clip"]
 
 @dataclass(frozen=True)
 class Linked(Metric):
-    """Compares word orders, which follow from links.
+    """Compares word orders, which follow from word alignments.
 
     Parameters
     ----------
     null
-        Where an unaligned source word stands in target order: `inherit` the place of the
-        previous source word and follow it, or `plus_one` target position after it.
+        Where to put an unaligned source word in target order: `inherit` puts it at the same target
+        position as the previous source word, directly behind it; `plus_one` puts it one target
+        position further.
     encoding
-        What is compared: the source positions in target order (`order`, as in the PORT paper), or
-        for each source word its rank in target order (`rank`), which does not depend on how the
-        source is numbered.
+        The sequences to compare: the source positions in target order (`order`, as in the PORT
+        paper), or the rank of each source word in target order (`rank`), which does not depend on
+        how the source is numbered.
     """
 
     null: Null = "inherit"
@@ -60,18 +61,19 @@ class Linked(Metric):
 
 @dataclass(frozen=True)
 class Ordered(Linked):
-    """Measures how alike the word orders of hypothesis and reference are.
+    """Measures how similar the word orders of hypothesis and reference are.
 
-    A subclass says which measure it takes (`order`); one that lacks an option sets it as a class
+    A subclass sets its measure (`order`); one that lacks an option sets it as a class
     variable.
 
     Parameters
     ----------
     scale
-        From -1..1 to 0..1, for rho and tau: `linear`, (x + 1) / 2, or `clip`, max(0, x).
+        How rho and tau are mapped from -1..1 to 0..1: `linear` is (x + 1) / 2, `clip` is max(0,
+        x).
     tau_lr
-        For tau: 1 - sqrt(share of discordant pairs), the form of LRscore, in place of the scaled
-        tau.
+        For tau only: use 1 - sqrt(share of discordant pairs), the form of LRscore, instead of the
+        scaled tau.
     """
 
     scale: Scale = "linear"

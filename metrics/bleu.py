@@ -33,8 +33,8 @@ SMOOTH_VALUES = {"floor": 0.1, "add-k": 1.0}
 class Bleu(Metric):
     """Computes the geometric mean of the clipped 1..N-gram precisions times the brevity penalty.
 
-    Papineni et al. 2002; equations 1 and 3 to 5 of the PORT paper. Equal to sacrebleu on the same
-    tokens.
+    Papineni et al. 2002; equations 1 and 3 to 5 of the PORT paper. Scores equal sacrebleu's on the
+    same tokens.
 
     Parameters
     ----------
@@ -44,18 +44,18 @@ class Bleu(Metric):
         The reference length of a segment with several references: `closest` to the hypothesis
         (the shorter one on a tie), `shortest`, or `average` (not rounded; Moses rounds it down).
     smooth
-        How an order without a match counts, on the summed counts.
+        How to count an n-gram order without a match. m of its t n-grams in the corpus match.
         `none`: the score is 0 (IBM, Moses).
         `exp`: the k-th order without a match uses 1/2^k matches; the score is 0 if an order has
         no candidates or if nothing matches (sacrebleu's `exp`).
-        `mteval`: as `exp`, but an order without candidates counts as 1 (mteval-v13a; the
+        `mteval`: as `exp`, but an order without candidates has precision 1 (mteval-v13a; the
         smoothed BLEU of WMT's and the PORT paper's correlations).
         `add1`: (m + 1) / (t + 1) from the second order on (Lin and Och 2004).
         `moses+1`: (m + 1) / (t + 1) for every order (Moses' `smoothedSentenceBleu`).
-        `floor`: `smooth_value` matches instead of none (sacrebleu; 0 if nothing matches at all).
-        `add-k`: (m + k) / (t + k) from the second order on, k being `smooth_value` (sacrebleu).
+        `floor`: `smooth_value` matches instead of 0 (sacrebleu; 0 if nothing matches at all).
+        `add-k`: (m + k) / (t + k) from the second order on, with k = `smooth_value` (sacrebleu).
     smooth_value
-        The number that `floor` and `add-k` use, above 0; if left out 0.1 and 1, as in sacrebleu.
+        The value for `floor` and `add-k`. Default: 0.1 and 1, as in sacrebleu.
     """
 
     max_order: Annotated[int, Ge(1), Le(16)] = 4
@@ -66,7 +66,7 @@ class Bleu(Metric):
     source: ClassVar[str] = "Papineni et al., ACL 2002; PORT paper, equations 1, 3-5"
 
     def __post_init__(self) -> None:
-        """Check that a value is for a method that has one."""
+        """Check that `smooth_value` is given only to a method that uses it."""
         if self.smooth_value is not None and self.smooth not in SMOOTH_VALUES:
             raise ValueError(
                 f"smooth_value is for smooth={' or '.join(SMOOTH_VALUES)}, "

@@ -29,18 +29,18 @@ T = TypeVar("T", bound=Batch)
 class Chrf(Metric):
     """Computes the F-score of the mean precision and the mean recall of character n-grams.
 
-    White space is not counted. Orders of which hypothesis or reference has no n-gram are left out
-    of the means. Equal to sacrebleu's chrF. With several references, the one with the highest
-    score counts, the first on a tie.
+    White space is not counted. An order is left out of the means if the hypothesis or the
+    reference has no n-gram that long. Scores equal sacrebleu's chrF. With several references, the
+    one with the highest score counts, the first on a tie.
 
     Parameters
     ----------
     max_order
-        The longest n-gram.
+        The longest character n-gram.
     beta
         Weight of recall relative to precision.
     word_order
-        The longest n-gram of words, counted beside those of characters: chrF++ has 2.
+        The longest word n-gram, counted in addition to character n-grams. chrF++ has 2.
     """
 
     max_order: Annotated[int, Ge(1), Le(16)] = 6

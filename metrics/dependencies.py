@@ -75,19 +75,18 @@ class _DependencyMatch(Metric):
     Parameters
     ----------
     of
-        The decompositions, joined by `+`: `1g` to `9g` are surface n-grams; of each word and its
-        head in the dependency parse, `dlh` is word, label and head word, `dl` word and
+        The decompositions, joined by `+`. `1g` to `9g` are n-grams of words. The others are parts
+        of the link from each word to its head: `dlh` is word, label and head word, `dl` word and
         label, `lh` label and head word, `dh` word and head word. N-grams alone need no parse.
     parses
-        Number of best parses that are counted, each by its weight; 1 is the best parse alone.
+        Number of best parses to count, each by its weight; 1 is the best parse alone.
     gamma
-        How much more better parses count: the weight of a parse is proportional to its
-        probability to this power. 1: the parser's probabilities. 0: all parses are equal. With
-        one parse it has no effect.
+        The weight of a parse is proportional to its probability to this power. 1: the parser's
+        probabilities. 0: all parses count the same. With one parse it has no effect.
     combination
-        `f`: the harmonic mean of precision and recall of the counts of all decompositions added
-        up.
-        `mu-pr`: the harmonic mean of the precision and the recall of every decomposition; 0 if
+        `f`: add the counts of all decompositions; take the harmonic mean of their precision and
+        recall.
+        `mu-pr`: take the harmonic mean of the precisions and recalls of all decompositions; 0 if
         one of them is 0.
     """
 
@@ -157,19 +156,19 @@ class _DependencyMatch(Metric):
 
 @dataclass(frozen=True)
 class Dpm(_DependencyMatch):
-    """Counts words, word pairs and dependency links that match, of the best parse of each text.
+    """Computes the F-score of words, word pairs and dependency links, from the best parses.
 
-    With several references, the one under which the hypothesis scores highest counts. A text
-    without a parse has no links; its n-grams count all the same.
+    With several references, the one with the highest score counts. A text without a parse has no
+    links; its n-grams still count.
     """
 
 
 @dataclass(frozen=True)
 class Edpm(_DependencyMatch):
-    """Counts words, word pairs and links that match, expected over the best parses.
+    """Computes the F-score of words, word pairs and links, expected over the best parses.
 
-    With several references, the one under which the hypothesis scores highest counts. A text
-    without a parse has no links; its n-grams count all the same.
+    With several references, the one with the highest score counts. A text without a parse has no
+    links; its n-grams still count.
     """
 
     parses: Annotated[int, Ge(1), Le(1000)] = 50
@@ -177,19 +176,19 @@ class Edpm(_DependencyMatch):
 
 @dataclass(frozen=True)
 class EdpmExact(_DependencyMatch):
-    """Counts words, word pairs and links that match, expected over all trees.
+    """Computes the F-score of words, word pairs and links, expected over all trees.
 
-    The expectation of EDPM without a limit on the number of parses: over all trees of a parser
-    that scores single links, from the probability of each link.
+    This is EDPM without a limit on the number of parses. The expectation over all trees follows
+    from the probability of each link, so the parser must score single links.
 
-    With several references, the one under which the hypothesis scores highest counts. A text
-    without a parse has no links; its n-grams count all the same.
+    With several references, the one with the highest score counts. A text without a parse has no
+    links; its n-grams still count.
 
     Parameters
     ----------
     gamma
-        How much more better trees count: the weight of a tree is proportional to its
-        probability to this power. 1: the parser's probabilities. 0: all trees are equal.
+        The weight of a tree is proportional to its probability to this power. 1: the parser's
+        probabilities. 0: all trees count the same.
     """
 
     parses: ClassVar[int] = 0  # type: ignore[misc]  # all: no option here
@@ -199,10 +198,10 @@ class EdpmExact(_DependencyMatch):
 
 @dataclass(frozen=True)
 class MuPr(_DependencyMatch):
-    """Averages precision and recall of every decomposition harmonically, of the best parse.
+    """Computes the harmonic mean of all precisions and recalls, from the best parses.
 
-    With several references, the one under which the hypothesis scores highest counts. A text
-    without a parse has no links; its n-grams count all the same.
+    Each decomposition has a precision and a recall. With several references, the one with the
+    highest score counts. A text without a parse has no links; its n-grams still count.
     """
 
     combination: ClassVar[Combination] = "mu-pr"  # type: ignore[misc]  # no option here

@@ -86,7 +86,7 @@ def _one_minus_rate(stats: FloatArray) -> FloatArray:
 
 
 def _lowest_rate(stats: FloatArray) -> FloatArray:
-    """Return what is highest for the reference to choose; edits against no word rate infinitely.
+    """Return values, highest for the reference to choose; edits to no word rate infinitely.
 
     The score of a segment will not do: without a reference word it is 1 whatever the edits.
     """
@@ -98,9 +98,9 @@ def _lowest_rate(stats: FloatArray) -> FloatArray:
 class Wer(_DistanceRate):
     """Computes 1 minus the insertions, deletions and substitutions over the reference length.
 
-    1 is perfect; below 0 where there are more edits than reference words.
-    With several references, the one with the lowest rate counts, the first on a tie. Without any
-    reference word the score is 1.
+    1 is perfect; with more edits than reference words the score is below 0. With several
+    references, the one with the lowest rate counts, the first on a tie. If no reference has a
+    word, the score is 1.
     """
 
     source: ClassVar[str] = "Moses mert/CderScorer.cpp (WER)"
@@ -108,14 +108,15 @@ class Wer(_DistanceRate):
 
 @dataclass(frozen=True)
 class Cer(_DistanceRate):
-    """Computes 1 minus the insertions, deletions and substitutions of characters over the length.
+    """Computes 1 minus the character insertions, deletions and substitutions over the length.
 
-    The length is the number of characters (code points) of the reference. Otherwise as `wer`.
+    The length is the number of characters (code points) of the reference. Other rules are those of
+    `wer`.
 
     Parameters
     ----------
     spaces
-        Whether the space between two words is a character; several in a row are one.
+        Whether a space between two words counts as a character. Several spaces in a row are one.
     """
 
     spaces: bool = True
@@ -136,11 +137,11 @@ class Cer(_DistanceRate):
 class Cder(_DistanceRate):
     """Computes 1 minus the CDER, edits and long jumps over the reference length.
 
-    The reference is covered once, in order. The hypothesis may be gone through in any order, with
-    jumps that cost 1 each; its words may be covered several times or not at all. 1 is perfect;
-    below 0 where there are more edits than reference words.
-    With several references, the one with the lowest rate counts, the first on a tie. Without any
-    reference word the score is 1.
+    An alignment passes through the reference once, from left to right. In the hypothesis it may
+    jump anywhere; a jump costs 1, as an edit does. Hypothesis words may be used several times or
+    not at all. 1 is perfect; with more edits than reference words the score is below 0. With
+    several references, the one with the lowest rate counts, the first on a tie. If no reference
+    has a word, the score is 1.
     """
 
     long_jumps: ClassVar[bool] = True
@@ -149,11 +150,12 @@ class Cder(_DistanceRate):
 
 @dataclass(frozen=True)
 class Per(Metric):
-    """Computes the share of reference words in the hypothesis, less its words too many.
+    """Computes the share of reference words in the hypothesis, less its superfluous words.
 
-    The order of words plays no role. 1 is perfect; below 0 where the hypothesis is much too long;
-    0 without any reference word. Moses takes one reference; here, with several, the one
-    with the highest score counts, the first on a tie.
+    The score is (words in common - words by which the hypothesis is longer) / reference length.
+    The order of words does not count. 1 is perfect. A hypothesis that is much too long scores
+    below 0. If no reference has a word, the score is 0. Moses takes one reference; here, with
+    several, the one with the highest score counts, the first on a tie.
     """
 
     source: ClassVar[str] = "Tillmann et al., Eurospeech 1997; Moses mert/PerScorer.cpp"

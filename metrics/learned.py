@@ -159,7 +159,7 @@ class LearnedFeatures:
 
 @dataclasses.dataclass(frozen=True)
 class LearnedModel:
-    """LearnedFeatures and their weights.
+    """Features of a metric, and their weights.
 
     Parameters
     ----------
@@ -318,23 +318,24 @@ def check_resources(
 
 @dataclass(frozen=True)
 class Learned(WeightedMean):
-    """Averages a weighted sum of features, segments weighted by their length.
+    """Averages a weighted sum of features; a segment counts by its length.
 
-    LearnedFeatures and weights are those of a file that `portmert metric-train` wrote: expected
-    precision and recall of dependency links, TERp's edits and paraphrases, precision and recall
-    of words and word pairs, differences of length. The scale is that of the human scores, up to a
-    constant. With several references, the one that is cheapest for TERp counts.
+    The features and weights come from a file that `portmert metric-train` wrote. Features are the
+    expected precision and recall of dependency links, TERp's edits and paraphrases, the precision
+    and recall of words and word pairs, and differences of length. The scale is that of the human
+    scores, up to a constant. With several references, the one with the lowest TERp cost counts.
 
     Parameters
     ----------
     model
-        The file; unset, TERp's costs of edits and paraphrases (`terpa`), negated.
+        The file of features and weights. Default: TERp's costs of edits and paraphrases (`terpa`),
+        negated.
     synonyms
-        The dict folder of WordNet; the one the weights were learnt with.
+        The folder `dict` of WordNet with which the weights were learnt.
     paraphrases
-        The table of paraphrases the weights were learnt with.
+        The table of paraphrases with which the weights were learnt.
     stop_words
-        The list of words, not to be moved by themselves, the weights were learnt with.
+        The list of stop words with which the weights were learnt. Shifts never move them alone.
     """
 
     model: Path | None = None

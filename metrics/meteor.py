@@ -45,51 +45,51 @@ _MODULES = ("exact", "stem", "synonym", "paraphrase")
 
 @dataclass(frozen=True)
 class Meteor(Metric):
-    """Weighs precision against recall of linked words, and lowers the mean for each chunk.
+    """Computes a weighted mean of precision and recall of linked words, lowered for each chunk.
 
-    Words of a hypothesis and a reference are linked one to one: equal ones, and, where they are
-    asked for, words of one stem or of one set of synonyms, and phrases that are paraphrases. Of
-    all sets of links that with most words counts (in 1.5 a word linked otherwise than exactly is
-    half a word), then fewest chunks (runs of links next to each other on both sides), then least
-    distance. The search is exact unless more than 512 partial alignments (fewer in texts of
-    hundreds of words) compete at one place, as in sentences of mostly the same few words; then the
-    most promising ones go on. With several references, the best score counts.
+    Words of a hypothesis and a reference are linked one to one: equal words and, by option, words
+    with the same stem, synonyms, and paraphrases of several words. The alignment with most linked
+    words counts (in 1.5 a link of unequal words counts half); of these the one with fewest chunks
+    (runs of links that are adjacent on both sides); of these the one with the least distance. The
+    search is exact unless more than 512 partial alignments (fewer in texts of hundreds of words)
+    compete at one place, as in segments of mostly the same few words. Then only the most promising
+    ones are kept. With several references, the best score counts.
 
-    Those of 1.5 weigh function words and modules and have no penalty for a perfect hypothesis.
-    Words are compared as they are; Meteor lowercases unless told not to, here that is `lowercase`
-    of the texts.
+    The versions 1.5 give function words and modules weights of their own, and do not penalise a
+    perfect hypothesis. Case is kept. Meteor lowercases by default; here the text step `lowercase`
+    does that.
 
     Parameters
     ----------
     version
-        Formula and parameters:
-        `2005` precision and recall of links, Banerjee and Lavie;
-        `1.0` the same formula, tuned to adequacy and fluency;
-        `1.0-rank` the same formula, tuned to rankings;
-        `1.5` words and modules weighted, tuned to rankings of English;
-        `1.5-adequacy` tuned to adequacy of English;
-        `1.5-hter` tuned to HTER of English;
-        `1.5-tune` to tune systems on;
-        `1.5-any` for any language;
-        `1.5-universal` Meteor Universal.
+        The formula and its parameters:
+        `2005`: precision and recall of links, Banerjee and Lavie;
+        `1.0`: the same formula, tuned to adequacy and fluency;
+        `1.0-rank`: the same formula, tuned to rankings;
+        `1.5`: with weights for words and modules, tuned to rankings of English;
+        `1.5-adequacy`: tuned to adequacy of English;
+        `1.5-hter`: tuned to HTER of English;
+        `1.5-tune`: made for tuning systems;
+        `1.5-any`: for any language;
+        `1.5-universal`: Meteor Universal.
     alpha
-        Weight of recall; unset, that of the version.
+        Weight of recall relative to precision. Default: that of the version.
     beta
-        Exponent of the share of chunks; unset, that of the version.
+        Exponent of the share of chunks. Default: that of the version.
     gamma
-        Weight of the penalty; unset, that of the version.
+        Weight of the penalty. Default: that of the version.
     delta
-        Weight of content words, in 1.5; unset, that of the version.
+        Weight of content words, in 1.5. Default: that of the version.
     stem
-        Link words of one stem.
+        Link words with the same stem.
     language
-        Whose Snowball stemmer.
+        Language of the Snowball stemmer.
     synonyms
-        The dict folder of WordNet: link words that share a synset, as they are or in a base form.
+        The folder `dict` of WordNet. Words are linked if they or their base forms share a synset.
     paraphrases
-        A table of paraphrases, Meteor's or TERp's plain format; in 1.5.
+        In 1.5: a table of paraphrases, in Meteor's format or TERp's plain one.
     function_words
-        A list of function words, one a line, in 1.5; without one all are content words.
+        In 1.5: a list of function words, one a line. Without it all words are content words.
     """
 
     version: Literal[

@@ -27,12 +27,12 @@ HALF_AT = 1.5
 
 @dataclass(frozen=True)
 class Nist(Metric):
-    """Computes the information of the matched 1..5-grams per n-gram, times a brevity penalty.
+    """Computes the mean information of matched 1..5-grams, times a brevity penalty.
 
-    Not a share: 0 is the worst, and what is best depends on the references. The information of
-    an n-gram, log2(count of all its words but the last / count), is counted over all references
-    of the test set, so that scores on different references do not compare. Matches are clipped as
-    in BLEU; lengths are the mean over the references of a segment.
+    0 is the worst score; the best depends on the references. The information of an n-gram is
+    log2(count of the n-gram without its last word / count of the n-gram). The counts are from all
+    references of the test set, so scores on different references cannot be compared. Matches are
+    clipped as in BLEU. The reference length is the mean over the references of a segment.
     """
 
     in_percent: ClassVar[bool] = False

@@ -39,7 +39,7 @@ LR_MAX_ORDER = 4
 
 @dataclass(frozen=True)
 class _MeanOrder(WeightedMean, Ordered):
-    """Averages a measure of word order, segments weighted with the closest reference length."""
+    """Averages a measure of word order; a segment counts by its closest reference length."""
 
     order: ClassVar[Order]
 
@@ -62,7 +62,7 @@ class _MeanOrder(WeightedMean, Ordered):
 
 @dataclass(frozen=True)
 class V(_MeanOrder):
-    """Averages PORT's ordering measure v, weighted with the closest reference length.
+    """Averages PORT's ordering measure v; a segment counts by its closest reference length.
 
     With several references, the highest value counts. An empty hypothesis has 0.
     """
@@ -75,7 +75,7 @@ class V(_MeanOrder):
 
 @dataclass(frozen=True)
 class Rho(_MeanOrder):
-    """Averages Spearman's rho of the word order, weighted with the closest reference length.
+    """Averages Spearman's rho of word order; a segment counts by its closest reference length.
 
     With several references, the highest value counts. An empty hypothesis has 0.
     """
@@ -86,7 +86,7 @@ class Rho(_MeanOrder):
 
 @dataclass(frozen=True)
 class Tau(_MeanOrder):
-    """Averages Kendall's tau of the word order, weighted with the closest reference length.
+    """Averages Kendall's tau of word order; a segment counts by its closest reference length.
 
     With several references, the highest value counts. An empty hypothesis has 0.
     """
@@ -103,8 +103,8 @@ class _Similarity(WeightedMean, Linked):
     Parameters
     ----------
     refchoice
-        With several references: the highest value (`closest`, Moses' name for it), or the mean
-        over all (`average`).
+        With several references: take the highest value (`closest`, Moses' name for it), or the
+        mean over all (`average`).
     """
 
     encoding: Encoding = "rank"
@@ -144,9 +144,9 @@ class _Similarity(WeightedMean, Linked):
 class Hamming(_Similarity):
     """Averages the Hamming similarity of word order times a brevity factor.
 
-    The similarity is the share of source words with the same rank in target order;
-    the factor min(1, exp(1 - reference length / hypothesis length)). An empty hypothesis has 0.
-    Moses rounds each segment to 5 places; here nothing is rounded.
+    The similarity is the share of source words with the same rank in target order. The factor is
+    min(1, exp(1 - reference length / hypothesis length)). An empty hypothesis has 0. Moses rounds
+    the value of each segment to 5 places; here nothing is rounded.
     """
 
     measure: ClassVar[Measure] = "hamming"
@@ -157,9 +157,9 @@ class Hamming(_Similarity):
 class Kendall(_Similarity):
     """Averages the Kendall similarity of word order times a brevity factor.
 
-    The similarity is 1 - sqrt(share of discordant pairs of source words);
-    the factor min(1, exp(1 - reference length / hypothesis length)). An empty hypothesis has 0.
-    Moses rounds each segment to 5 places; here nothing is rounded.
+    The similarity is 1 - sqrt(share of discordant pairs of source words). The factor is
+    min(1, exp(1 - reference length / hypothesis length)). An empty hypothesis has 0. Moses rounds
+    the value of each segment to 5 places; here nothing is rounded.
     """
 
     measure: ClassVar[Measure] = "kendall"
@@ -172,8 +172,8 @@ class _Interpolated(Metric):
     Parameters
     ----------
     alpha
-        Weight of the similarity, in 0..1. The default is that of Moses' interpolated scorer;
-        Birch and Osborne tune it for each language pair.
+        Weight of the similarity, 0 to 1. The default is that of Moses' interpolated scorer. Birch
+        and Osborne tune it for each language pair.
     """
 
     alpha: Annotated[float, Ge(0), Le(1)] = 0.5
@@ -213,7 +213,7 @@ class _LrScore(_Similarity, _Interpolated):
 class LrHamming(_LrScore):
     """Computes LRscore: alpha times the Hamming similarity of order plus 1 - alpha times BLEU.
 
-    BLEU is that of metric `bleu` with its defaults, the similarity that of metric `hamming`.
+    BLEU is the metric `bleu` with its defaults; the similarity is the metric `hamming`.
     """
 
     measure: ClassVar[Measure] = "hamming"
@@ -224,7 +224,7 @@ class LrHamming(_LrScore):
 class LrKendall(_LrScore):
     """Computes LRscore: alpha times the Kendall similarity of order plus 1 - alpha times BLEU.
 
-    BLEU is that of metric `bleu` with its defaults, the similarity that of metric `kendall`.
+    BLEU is the metric `bleu` with its defaults; the similarity is the metric `kendall`.
     """
 
     measure: ClassVar[Measure] = "kendall"

@@ -53,8 +53,9 @@ class _Counted(Metric):
 class BleuSbp(_Counted):
     """Multiplies the geometric mean of 1..4-gram precisions with the strict brevity penalty.
 
-    A baseline of the PORT paper. The penalty (Chiang et al. 2008) sums min(hypothesis length,
-    closest reference length) over segments, so that a long segment cannot make up for a short one.
+    This is a baseline of the PORT paper. The penalty (Chiang et al. 2008) uses the sum over
+    segments of min(hypothesis length, closest reference length). So a segment that is too long
+    cannot make up for one that is too short.
     """
 
     source: ClassVar[str] = "Chiang et al., EMNLP 2008; PORT paper, equations 1, 4, 8"
@@ -70,10 +71,10 @@ class BleuSbp(_Counted):
 
 @dataclass(frozen=True)
 class Qmean(_Counted):
-    """Averages 1..4-gram precision and recall quadratically, each with its length penalty.
+    """Computes the quadratic mean of 1..4-gram precision and recall, each with a length penalty.
 
-    With several references matches may come from a longer reference than the closest one, whose
-    length recall divides by: then recall and Qmean can exceed 1.
+    Recall divides by the length of the closest reference. With several references, matches may
+    come from a longer one; then recall and Qmean can exceed 1.
 
     Parameters
     ----------
@@ -101,10 +102,9 @@ class _PortOptions(Metric):
     Parameters
     ----------
     alpha
-        Exponent of the ordering measure; more gives word order more weight.
+        Exponent of the ordering measure; a larger one gives word order more weight.
     order
-        The ordering measure: `v` (equations 11 to 16), or Spearman's `rho` or Kendall's `tau`
-        in its place.
+        The ordering measure: `v` (equations 11 to 16), Spearman's `rho` or Kendall's `tau`.
     recall_cap
         Limit the recall of each n-gram order to 1, which several references can exceed.
     """
@@ -117,7 +117,7 @@ class _PortOptions(Metric):
 # The options of the last base come first.
 @dataclass(frozen=True)
 class Port(Ordered, _PortOptions, _Counted):
-    """Averages Qmean (n-gram precision and recall) and a measure of word order harmonically.
+    """Computes the harmonic mean of Qmean (n-gram precision, recall) and a measure of word order.
 
     Chen, Kuhn and Larkin 2012: PORT = 2 / (1 / Qmean + 1 / v^alpha).
     """

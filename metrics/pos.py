@@ -45,8 +45,8 @@ class _TagMatch(Metric):
     Parameters
     ----------
     mean
-        Over the four orders: geometric (`gm`, better more often in the paper; 0 if an order has
-        no match) or arithmetic (`am`).
+        The mean over the four orders: geometric (`gm`, which more often did better in the paper; 0
+        if an order has no match) or arithmetic (`am`).
     """
 
     mean: Mean = "gm"
@@ -97,7 +97,7 @@ class _TagMatch(Metric):
 class Posp(_TagMatch):
     """Averages the precision of tag n-grams over n = 1..4.
 
-    A precision has no length penalty: to tune on it rewards short output; `posf` does not. With
+    A precision has no length penalty, so tuning on it rewards short output; `posf` does not. With
     several references, the one with the highest F of arithmetic means counts, the first on a tie.
     """
 
@@ -108,7 +108,7 @@ class Posp(_TagMatch):
 class Posr(_TagMatch):
     """Averages the recall of tag n-grams over n = 1..4.
 
-    A recall has no length penalty: to tune on it rewards long output; `posf` does not. With
+    A recall has no length penalty, so tuning on it rewards long output; `posf` does not. With
     several references, the one with the highest F of arithmetic means counts, the first on a tie.
     """
 
@@ -130,7 +130,7 @@ class Posf(_TagMatch):
 class Wpf(_TagMatch):
     """Computes the F-score of the mean precision and recall of word and tag n-grams, n = 1..4.
 
-    As `posf`, on the sums of the counts of words and of tags. The words of an untagged hypothesis
+    As `posf`, but the counts of words and of tags are added. The words of an untagged hypothesis
     still count. With several references, the one with the highest F of arithmetic means counts,
     the first on a tie.
     """
@@ -148,11 +148,11 @@ class _TagBleu(Metric):
     max_order
         The longest n-gram.
     reflen
-        As in `bleu`: the reference length that is `closest` to the hypothesis's, the `shortest`,
-        or the `average`.
+        The reference length of a segment, as in `bleu`: the one `closest` to the hypothesis's, the
+        `shortest`, or the `average`.
     smooth
-        As in `bleu`, for an order without a match: `none`, `exp`, `mteval`, `add1`,
-        as well as `moses+1`, `floor` (0.1 matches) and `add-k` (k is 1).
+        How to count an order without a match, as in `bleu`: `none`, `exp`, `mteval`, `add1`,
+        `moses+1`, `floor` (0.1 matches) or `add-k` (k = 1).
     """
 
     max_order: Annotated[int, Ge(1), Le(16)] = 4
@@ -164,7 +164,7 @@ class _TagBleu(Metric):
 
 @dataclass(frozen=True)
 class Posbleu(_TagBleu):
-    """Computes BLEU with part-of-speech tags in the place of words.
+    """Computes BLEU of part-of-speech tags instead of words.
 
     An untagged text counts as empty.
     """

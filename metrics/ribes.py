@@ -22,20 +22,20 @@ from portmert.metrics.kernels.edits import rank_agreements
 
 @dataclass(frozen=True)
 class Ribes(WeightedMean):
-    """Averages the rank correlation of linked words, lowered for lack of words.
+    """Averages the rank correlation of matched words, lowered where words lack.
 
-    Hypothesis words are linked to reference words of the same form that are unique in both, by
-    themselves or with as little context to the left or right as makes them so. The share of pairs
-    of links in the same order is multiplied with (links / hypothesis length) ** alpha and with
-    BLEU's brevity penalty ** beta. With several references, the highest value counts. Fewer
+    A hypothesis word is linked to an equal reference word if it is unique in both texts, alone or
+    with the shortest context to its left or right that makes it unique. The value of a segment is
+    the share of pairs of links in the same order, times (links / hypothesis length) ** alpha,
+    times BLEU's brevity penalty ** beta. With several references, the highest value counts. Fewer
     than two links give 0, unless the reference has one word.
 
     Parameters
     ----------
     alpha
-        Weight of the share of linked words.
+        Exponent of the share of linked words; a larger one gives it more weight.
     beta
-        Weight of the brevity penalty.
+        Exponent of the brevity penalty.
     """
 
     alpha: Annotated[float, Ge(0), Le(100)] = 0.25

@@ -123,9 +123,9 @@ def _overlap(own: Items, others: Items, offsets: IntArray, *, average: bool) -> 
 class Ol(WeightedMean):
     """Averages over segments the share of words that hypothesis and reference have in common.
 
-    Words are lowercased, and counted as often as they occur: the smaller number of occurrences
-    over the larger, summed over words. With several references, the best value counts. It stands
-    in for metrics of meaning where an analysis is missing.
+    Words are lowercased. The share is the sum over words of the smaller number of occurrences,
+    divided by the sum of the larger number. With several references, the best value counts.
+    Metrics of meaning can use this share where an analysis is missing.
     """
 
     source: ClassVar[str] = PAPER
@@ -143,21 +143,21 @@ class Ol(WeightedMean):
 
 @dataclass(frozen=True)
 class _SegmentMean(Metric):
-    """Averages over segments what hypothesis and reference share; lexical overlap may stand in.
+    """Averages an overlap of hypothesis and reference; lexical overlap may stand in for it.
 
-    A subclass says what is shared (`_overlaps`). With several references, the best value counts.
-    A value is missing where the hypothesis or all references lack an analysis, or no side has an
-    item.
+    A subclass computes the overlap (`_overlaps`). With several references, the best value counts.
+    A value is missing if the hypothesis or all references lack an analysis, or if neither side has
+    an item.
 
     Parameters
     ----------
     form
-        The value of a segment; l is its lexical overlap, see `ol`.
-        `plain`: its value, 0 if that is missing;
-        `back-off`: its value; if that is missing l times the mean value of those that are there;
-        `interpolation`: the mean of its value and l; if the value is missing l / 2.
+        The score of a segment. Its value may be missing; l is its lexical overlap, see `ol`.
+        `plain`: the value, or 0 if it is missing;
+        `back-off`: the value, or if it is missing l times the mean of all values present;
+        `interpolation`: the mean of the value and l, or if the value is missing l / 2.
     denominator
-        Which segments the mean is over: `all`; or `available`, those that have a value.
+        The segments of the mean: `all`, or only those that have a value (`available`).
     """
 
     form: Form = "plain"
@@ -224,9 +224,9 @@ class _TypedOverlap(_SegmentMean):
     Parameters
     ----------
     type
-        Type of the items; `*` is all types together.
+        Type of the items; `*` takes all types together.
     average
-        With `*`: the mean over types of their shares, instead of the share of all items.
+        With `*`: average the shares of the types, instead of one share of all items.
     """
 
     type: str = ALL_TYPES
@@ -263,9 +263,9 @@ class _RoleOverlap(_TypedOverlap):
     Parameters
     ----------
     type
-        A role, as A0; `*` is all roles together.
+        A role, for example A0; `*` takes all roles together.
     average
-        With `*`: the mean over roles of their shares, instead of the share of all items.
+        With `*`: average the shares of the roles, instead of one share of all items.
     """
 
     items: ClassVar[int] = WORDS
@@ -289,8 +289,8 @@ class _RoleOverlap(_TypedOverlap):
 class SrOr(_RoleOverlap):
     """Averages over segments the share of words that arguments of the same role have in common.
 
-    With several references, the best value counts. `type=names` compares the names of roles alone,
-    one for each argument. Roles of a parse by rules are approximate.
+    With several references, the best value counts. `type=names` compares only the names of the
+    roles, one for each argument. Roles that rules derive from a parse are approximate.
     """
 
     items: ClassVar[int] = WORDS
@@ -298,9 +298,10 @@ class SrOr(_RoleOverlap):
 
 @dataclass(frozen=True)
 class SrMr(_RoleOverlap):
-    """Averages over segments the share of arguments that are the same in the same role.
+    """Averages over segments the share of arguments with the same words and the same role.
 
-    With several references, the best value counts. Roles of a parse by rules are approximate.
+    With several references, the best value counts. Roles that rules derive from a parse are
+    approximate.
     """
 
     items: ClassVar[int] = STRINGS
@@ -310,7 +311,7 @@ class SrMr(_RoleOverlap):
 class SrOrv(_RoleOverlap):
     """Averages over segments the share of words that arguments have in common, by role and verb.
 
-    As `sr-or`, words being those of an argument of one verb, as it is written.
+    As `sr-or`, but only arguments of the same verb, in the same spelling, are compared.
     """
 
     items: ClassVar[int] = WORDS
@@ -319,9 +320,9 @@ class SrOrv(_RoleOverlap):
 
 @dataclass(frozen=True)
 class SrMrv(_RoleOverlap):
-    """Averages over segments the share of arguments that are the same, by role and verb.
+    """Averages over segments the share of arguments with the same words, by role and verb.
 
-    As `sr-mr`, arguments being those of one verb, as it is written.
+    As `sr-mr`, but only arguments of the same verb, in the same spelling, are compared.
     """
 
     items: ClassVar[int] = STRINGS
@@ -337,7 +338,8 @@ class _DiscourseOverlap(_TypedOverlap):
     Parameters
     ----------
     type
-        A tag, as `pred` or `drs-1`; `dr` is the words of referents; `*` is all types together.
+        A label of nodes, for example `pred` or `drs-1`; `dr` takes the words of referents; `*`
+        takes all labels together.
     """
 
     of_tags: ClassVar[bool] = False
@@ -369,8 +371,8 @@ class _DiscourseOverlap(_TypedOverlap):
 class DrOr(_DiscourseOverlap):
     """Averages over segments the share of words that nodes of the same type have in common.
 
-    Nodes are those of discourse representations; a node has the words at it and below it. With
-    several references, the best value counts.
+    Nodes are those of the discourse representations. The words of a node are those at it and below
+    it. With several references, the best value counts.
     """
 
     needs: ClassVar[frozenset[Need]] = frozenset({"drs"})
@@ -380,7 +382,7 @@ class DrOr(_DiscourseOverlap):
 class DrOrp(_DiscourseOverlap):
     """Averages over segments the share of tags that nodes of the same type have in common.
 
-    As `dr-or` with the tags of words in place of the words, and without dates.
+    As `dr-or`, but with the tags of the words instead of the words, and without dates.
     """
 
     of_tags: ClassVar[bool] = True
@@ -391,16 +393,15 @@ class DrOrp(_DiscourseOverlap):
 class DrStm(_SegmentMean):
     """Averages over segments the share of paths that discourse representations have in common.
 
-    A path of n labels goes down from a node to a child, n nodes. Of several references the best
-    value counts.
+    A path of length n goes down from a node to a child, n nodes in all, and is compared by their
+    labels. With several references, the best value counts.
 
     Parameters
     ----------
     length
         The longest path.
     average
-        Whether a segment has the mean over lengths of what is shared, instead of all paths
-        together.
+        Whether to average the shares of the lengths, instead of one share of all paths.
     """
 
     length: Annotated[int, Ge(1), Le(9)] = 4

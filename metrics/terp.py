@@ -117,10 +117,10 @@ class Ter(_EditRate):
     """Counts insertions, deletions, substitutions and shifts over the reference length.
 
     Lower is better; 0 is perfect, and there is no highest value. Shifts are searched as in tercom
-    0.7.25 and sacrebleu; equal to sacrebleu on the same tokens. Those programs lowercase unless
-    told not to; here that is `lowercase` of the texts. With several references, the fewest edits
-    count, over the mean length of all. Where all references are empty, TER is 1 if there
-    are edits, otherwise 0.
+    0.7.25 and sacrebleu, and scores equal sacrebleu's on the same tokens. Those programs lowercase
+    by default; here the text step `lowercase` does that. With several references, the fewest edits
+    to any of them are divided by the mean length of all. If all references are empty, TER is 1 if
+    there are edits, otherwise 0.
     """
 
     source: ClassVar[str] = "Snover et al., AMTA 2006; sacrebleu metrics/lib_ter.py"
@@ -134,34 +134,34 @@ class Ter(_EditRate):
 class Terp(_EditRate):
     """Computes TER with a cost for each kind of edit, and with matches by meaning.
 
-    Lower is better; 0 is perfect. Words of one stem and synonyms are edits of their own, and a
-    phrase may become its paraphrase. Shifts are searched as in TER, but what is moved may also
-    match by stem, synonym or paraphrase, is not made of stop words only, and pays for itself. With
-    several references, the least cost counts, over the mean length of all. Words are
-    compared as they are; TERp lowercases unless told not to, here that is `lowercase` of the
-    texts.
+    Lower is better; 0 is perfect. Replacing a word by one with the same stem, by a synonym, or a
+    phrase by its paraphrase are edits with costs of their own. Shifts are searched as in TER, but
+    the words moved may match by stem, synonym or paraphrase too, must not all be stop words, and
+    must save more than the shift costs. With several references, the least cost to any of them is
+    divided by the mean length of all. Case is kept. TERp lowercases by default; here the text step
+    `lowercase` does that.
 
-    A paraphrase of probability p and distance e costs max(0, w1 + w2 e log10(p) + w3 e p + w4 e),
-    e being the cost of all other edits, shifts too, that make it the phrase.
+    A paraphrase of probability p and distance e costs max(0, w1 + w2 e log10(p) + w3 e p + w4 e).
+    Here e is what it would cost to make the one phrase the other by all other edits.
 
     Parameters
     ----------
     costs
-        What edits cost:
-        `ter` 1 each, no stems, synonyms and paraphrases: TER;
-        `terpa` tuned to adequacy;
-        `terph` tuned to HTER.
+        The costs of edits:
+        `ter`: 1 each, without stems, synonyms and paraphrases, as in TER;
+        `terpa`: tuned to adequacy;
+        `terph`: tuned to HTER.
     cap
-        Whether a rate above 1 counts as 1; sums of edits are never capped.
+        Whether a score above 1 counts as 1. Sums of edits are never capped.
     language
-        Whose Snowball stemmer.
+        Language of the Snowball stemmer.
     synonyms
-        The dict folder of WordNet: words that share a synset, as they are or in a base form, are
-        synonyms.
+        The folder `dict` of WordNet. Words are synonyms if they or their base forms share a
+        synset.
     paraphrases
-        A table of paraphrases (reference phrase first), TERp's plain format or Meteor's.
+        A table of paraphrases, the reference phrase first, in TERp's plain format or Meteor's.
     stop_words
-        A list of words, one a line; none are moved by themselves.
+        A list of words, one a line. Shifts never move stop words alone.
     """
 
     costs: Literal["ter", "terpa", "terph"] = "terpa"

@@ -50,16 +50,16 @@ class _Overlap(Metric):
     Parameters
     ----------
     depth
-        D, the longest chain, or the most levels of a subtree.
+        D, the number of words of the longest chain, or of levels of the deepest subtree.
     noparse
-        The precision of a hypothesis without a parse (an empty one has none): `ignore` it, or
-        count it as matching nothing of as many items as the reference has (`worst`). The recall
-        always counts it. To tune on a precision take `worst`: else leaving out the parse, or the
-        words, costs nothing.
+        How the precision counts a hypothesis without a parse, such as an empty one: `ignore`
+        leaves it out; `worst` counts as many items as the reference has, none of them matched. The
+        recall always counts it. Take `worst` to tune on a precision, or else a hypothesis without
+        a parse or without words costs nothing.
     average
-        `corpus` sums the counts over all segments first; `segments` is the mean of the scores of
-        the segments, as the paper defines them. Of a precision, segments that `noparse` ignores
-        are left out.
+        `corpus`: the score of the counts summed over all segments. `segments`: the mean of the
+        scores of single segments, as in the paper; a precision leaves out the segments that
+        `noparse` ignores.
     """
 
     depth: Annotated[int, Ge(1), Le(16)] = 4
@@ -144,9 +144,9 @@ class Hwcm(_Overlap):
     """Averages the precision of the head-word chains of 1..D words in dependency parses.
 
     A chain of n words is a path down the parse: a word, a dependent of it, a dependent of that,
-    and so on; one word is a chain by itself. Matches are clipped by the one reference that has
-    most of a chain. A reference without a parse is left out; without any the segment does not
-    count. A precision without a length penalty: to tune on it rewards short output; `hwcm-f`
+    and so on; one word is a chain by itself. A chain matches at most as often as it occurs in the
+    reference with most of it. References without a parse are left out, and so is a segment that
+    has no other. A precision has no length penalty, so tuning on it rewards short output; `hwcm-f`
     does not.
     """
 
@@ -158,9 +158,10 @@ class Hwcm(_Overlap):
 class HwcmF(Hwcm):
     """Computes the F-score of the mean precision and recall of the head-word chains of `hwcm`.
 
-    Recall of a length counts against the reference whose number of chains so long is closest to
-    the hypothesis's (the smaller on a tie). Matches may come from another reference: recall and F
-    can exceed 1. A reference without a parse is left out; without any the segment does not count.
+    With several references the recall takes, for each length, the one whose number of chains is
+    closest to the hypothesis's (the smaller on a tie). Matches may come from another reference, so
+    recall and F can exceed 1. References without a parse are left out, and so is a segment that
+    has no other.
     """
 
     kind: ClassVar[Kind] = "F"
@@ -171,10 +172,11 @@ class HwcmF(Hwcm):
 class Stm(_Overlap):
     """Averages the precision of subtrees of 1..D levels of constituency parses without words.
 
-    A subtree of n levels is a node with all below it, cut off at the n-th level, if it goes so
-    deep; one level is a node alone. Matches are clipped by the one reference that has most of a
-    subtree. A reference without a parse is left out; without any the segment does not count.
-    A precision without a length penalty: to tune on it rewards short output; `stm-f` does not.
+    A subtree of n levels is a node with everything below it down to the n-th level, which it must
+    reach; one level is the node alone. A subtree matches at most as often as it occurs in the
+    reference with most of it. References without a parse are left out, and so is a segment that
+    has no other. A precision has no length penalty, so tuning on it rewards short output; `stm-f`
+    does not.
     """
 
     items: ClassVar[Items] = "subtrees"
@@ -185,9 +187,10 @@ class Stm(_Overlap):
 class StmF(Stm):
     """Computes the F-score of the mean precision and recall of the subtrees of `stm`.
 
-    Recall of a depth counts against the reference whose number of subtrees so deep is closest to
-    the hypothesis's (the smaller on a tie). Matches may come from another reference: recall and F
-    can exceed 1. A reference without a parse is left out; without any the segment does not count.
+    With several references the recall takes, for each depth, the one whose number of subtrees is
+    closest to the hypothesis's (the smaller on a tie). Matches may come from another reference, so
+    recall and F can exceed 1. References without a parse are left out, and so is a segment that
+    has no other.
     """
 
     kind: ClassVar[Kind] = "F"
@@ -196,12 +199,13 @@ class StmF(Stm):
 
 @dataclass(frozen=True)
 class Dstm(_Overlap):
-    """Averages the precision of subtrees of 1..D levels of dependency parses, labels being words.
+    """Averages the precision of subtrees of 1..D levels of dependency parses, labelled by words.
 
-    A subtree of n levels is a word with all below it, cut off at the n-th level, if it goes so
-    deep; one level is a word alone. Matches are clipped by the one reference that has most of a
-    subtree. A reference without a parse is left out; without any the segment does not count.
-    A precision without a length penalty: to tune on it rewards short output; `dstm-f` does not.
+    A subtree of n levels is a word with everything below it down to the n-th level, which it must
+    reach; one level is the word alone. A subtree matches at most as often as it occurs in the
+    reference with most of it. References without a parse are left out, and so is a segment that
+    has no other. A precision has no length penalty, so tuning on it rewards short output; `dstm-f`
+    does not.
     """
 
     items: ClassVar[Items] = "subtrees"
@@ -212,9 +216,10 @@ class Dstm(_Overlap):
 class DstmF(Dstm):
     """Computes the F-score of the mean precision and recall of the subtrees of `dstm`.
 
-    Recall of a depth counts against the reference whose number of subtrees so deep is closest to
-    the hypothesis's (the smaller on a tie). Matches may come from another reference: recall and F
-    can exceed 1. A reference without a parse is left out; without any the segment does not count.
+    With several references the recall takes, for each depth, the one whose number of subtrees is
+    closest to the hypothesis's (the smaller on a tie). Matches may come from another reference, so
+    recall and F can exceed 1. References without a parse are left out, and so is a segment that
+    has no other.
     """
 
     kind: ClassVar[Kind] = "F"
@@ -223,7 +228,7 @@ class DstmF(Dstm):
 
 @dataclass(frozen=True)
 class _TreeKernel(WeightedMean):
-    """Averages the cosine of the numbers of all fragments of parses.
+    """Averages the cosine of the fragment counts of two parses.
 
     A subclass says of which parses (`needs`).
 
@@ -263,12 +268,12 @@ class _TreeKernel(WeightedMean):
 
 @dataclass(frozen=True)
 class Tkm(_TreeKernel):
-    """Averages the cosine of the numbers of all fragments of constituency parses.
+    """Averages the cosine of the fragment counts of two constituency parses.
 
     A fragment is a connected part of a tree with at least one production, in which a node has all
-    its children or none. With several references, the highest value counts. A hypothesis
-    without a parse has 0; without a parsed reference the segment does not count. Two parses
-    without any production are alike, 1, if they are equal.
+    its children or none. With several references, the highest value counts. A hypothesis without a
+    parse has 0. A segment without a parsed reference does not count. If neither parse has a
+    production, the value is 1 for equal parses and 0 for others.
     """
 
     needs: ClassVar[frozenset[Need]] = frozenset({"trees"})
@@ -276,12 +281,12 @@ class Tkm(_TreeKernel):
 
 @dataclass(frozen=True)
 class Dtkm(_TreeKernel):
-    """Averages the cosine of the numbers of fragments of dependency parses, labels being words.
+    """Averages the cosine of the fragment counts of two dependency parses, labelled by words.
 
     A fragment is a connected part of a tree with at least one production, in which a node has all
-    its children or none. With several references, the highest value counts. A hypothesis
-    without a parse has 0; without a parsed reference the segment does not count. Two parses
-    without any production are alike, 1, if they are equal.
+    its children or none. With several references, the highest value counts. A hypothesis without a
+    parse has 0. A segment without a parsed reference does not count. If neither parse has a
+    production, the value is 1 for equal parses and 0 for others.
     """
 
     lexical: ClassVar[bool] = False  # type: ignore[misc]  # no option here
