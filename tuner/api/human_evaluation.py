@@ -10,12 +10,7 @@ from portmert.tuner.api.texts import Notice, log_notice, pipeline_of
 from portmert.tuner.evaluation.comparison.systems import TestSet, find_systems, find_test_files
 from portmert.tuner.evaluation.humaneval import answers, evaluation, results
 from portmert.tuner.evaluation.humaneval import sheets as written
-from portmert.tuner.evaluation.humaneval.evaluation import (
-    Evaluation,
-    Filters,
-    read_and_select,
-    read_key,
-)
+from portmert.tuner.evaluation.humaneval.evaluation import Filters, read_and_select, read_key
 from portmert.tuner.evaluation.page.html import Report
 from portmert.tuner.ground.errors import InputError, suggest
 from portmert.tuner.ground.files import read_lines
@@ -68,16 +63,16 @@ def make_sheets(
     outputs = [system.outputs[0].text for system in systems]
     pipeline = pipeline_of(text, text_model)
     shown = {path: read_lines(path) for path in (test.references[0], *outputs)}
-    selection = read_and_select(
+    segments, left = read_and_select(
         outputs, test.references, pipeline, [shown[path] for path in outputs], filters
     )
-    notice(", ".join(f"{name}: {left}" for name, left in selection.left.items()))
+    notice(", ".join(f"{name}: {count}" for name, count in left.items()))
     texts = {"reference": shown[test.references[0]]}
     if source is not None:
         texts["source"] = read_lines(source)
         check_lines(source, len(texts["source"]), test.references[0], len(texts["reference"]))
     made = evaluation.make(
-        selection.segments,
+        segments,
         texts=texts,
         outputs=(shown[outputs[0]], shown[outputs[1]]),
         systems=(systems[0].name, systems[1].name),
@@ -85,11 +80,7 @@ def make_sheets(
         per_judge=items,
         common=common,
         condition=condition or f"{systems[0].name} against {systems[1].name}",
-        filters={
-            **asdict(filters),
-            "text": pipeline.signature,
-            "left": selection.left,
-        },
+        filters={**asdict(filters), "text": pipeline.signature, "left": left},
         seed=seed,
     )
     written.write(made, out)
@@ -117,7 +108,10 @@ def read_sheets(
         Use the expression that the PORT paper prints, which leaves out the opposite judges.
     """
     evaluations = [read_key(path) for path in keys or written.find_keys(sheets)]
-    _check_known(without, evaluations)
+    known = {judge for one in evaluations for judge in one.sheets}
+    for judge in without:
+        if judge not in known:
+            raise InputError(f"--without {judge}: there is no such judge{suggest(judge, known)}")
     given = [answers.read_answers(path, evaluations) for path in sheets]
     answers.check_left_out(given, without)
     asked = {one.id: answers.without(one, without) for one in evaluations}
@@ -125,11 +119,4 @@ def read_sheets(
     answers.check_complete(given, list(asked.values()))
     found = results.evaluate(given, drop=drop, literal=literal)
     listed = results.tables(found)
-    return Report(as_text(listed), listed, results.as_json(found))
-
-
-def _check_known(judges: Sequence[str], evaluations: Sequence[Evaluation]) -> None:
-    known = {judge for one in evaluations for judge in one.sheets}
-    for judge in judges:
-        if judge not in known:
-            raise InputError(f"--without {judge}: there is no such judge{suggest(judge, known)}")
+    return Report(as_text(listed), listed, found)

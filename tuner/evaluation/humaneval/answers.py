@@ -69,10 +69,20 @@ def read_answers(path: Path, evaluations: Sequence[Evaluation]) -> Answers:
                     f"'{expected}'; a sheet is of one judge and one evaluation"
                 )
     _check_judge(path, rows, evaluation, judge)
-    _check_texts(path, rows, evaluation, judge)
-    answered = (
-        (f"{path}:{number}", row["item"].strip(), row["answer"].strip()) for number, row in rows
-    )
+    answered = []
+    for number, row in rows:
+        item = row["item"].strip()
+        answered.append((f"{path}:{number}", item, row["answer"].strip()))
+        placed = _placed(item, evaluation.sheets[judge])
+        if placed is None:
+            continue  # `_votes` refuses it
+        expected_texts = evaluation.row(placed)
+        column = _change(row, expected_texts)
+        if column is not None:
+            raise InputError(
+                f"{path}:{number}: item {item}: the text in column '{column}' was changed: "
+                f"found {_differing(row[column], expected_texts[column])}; put it back"
+            )
     return Answers(path, evaluation, judge, _votes(path, answered, evaluation, judge))
 
 
@@ -82,7 +92,15 @@ def _rows(path: Path, content: bytes) -> list[tuple[int, dict[str, str]]]:
     if suffix == ".xlsx":
         rows = list(read_xlsx(path, content))
     elif suffix in (".csv", ".tsv"):
-        rows = list(read_csv(path, _decoded(path, content)))
+        try:
+            text = content.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            line = content.count(b"\n", 0, error.start) + 1
+            raise InputError(
+                f"{path}:{line}: byte {content[error.start]:#04x} is not UTF-8; save the sheet as "
+                f"CSV UTF-8, or as .xlsx"
+            ) from None
+        rows = list(read_csv(path, text))
     else:
         raise InputError(
             f"{path}: a sheet is a file .csv or .xlsx, or the .json that the HTML form exports"
@@ -97,17 +115,6 @@ def _rows(path: Path, content: bytes) -> list[tuple[int, dict[str, str]]]:
 def _check_column(path: Path, name: str, row: Mapping[str, str]) -> None:
     if name not in row:
         raise InputError(f"{path}: no column '{name}'; expected a judge's sheet")
-
-
-def _decoded(path: Path, content: bytes) -> str:
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise InputError(
-            f"{path}:{line}: byte {content[error.start]:#04x} is not UTF-8; save the sheet as CSV "
-            f"UTF-8, or as .xlsx"
-        ) from None
 
 
 def _of_export(path: Path, content: bytes, evaluations: Sequence[Evaluation]) -> Answers:
@@ -169,26 +176,6 @@ def _check_judge(
         )
 
 
-def _check_texts(
-    path: Path,
-    rows: Iterable[tuple[int, Mapping[str, str]]],
-    evaluation: Evaluation,
-    judge: str,
-) -> None:
-    for number, row in rows:
-        item = row["item"].strip()
-        placed = _placed(item, evaluation.sheets[judge])
-        if placed is None:
-            continue  # `_votes` refuses it
-        expected = evaluation.row(placed)
-        name = _change(row, expected)
-        if name is not None:
-            raise InputError(
-                f"{path}:{number}: item {item}: the text in column '{name}' was changed: "
-                f"found {_differing(row[name], expected[name])}; put it back"
-            )
-
-
 def _change(row: Mapping[str, str], expected: Mapping[str, str]) -> str | None:
     """Return the first column whose text was changed, if there is one."""
     for name, text in expected.items():
@@ -217,7 +204,8 @@ def _votes(
             given = f": answer is '{_start(answer)}'" if choice else " has no answer"
             expected = f"{', '.join(ANSWERS[:-1])} or {ANSWERS[-1]}"
             raise InputError(f"{row}: item {placed.item}{given}; expected {expected}")
-        votes[placed.item] = _vote(choice, placed)
+        first = (choice == "left") == placed.first_is_left
+        votes[placed.item] = 2 if choice == "equal" else 0 if first else 1
     missing = [placed.item for placed in sheet if placed.item not in votes]
     if missing:
         raise InputError(
@@ -231,12 +219,6 @@ def _placed(item: str, sheet: Sequence[Placed]) -> Placed | None:
     """Return the row of an item. A spreadsheet may have removed leading zeros of its name."""
     names = {item, item.zfill(len(sheet[0].item)) if item.isascii() and item.isdigit() else item}
     return next((placed for placed in sheet if placed.item in names), None)
-
-
-def _vote(choice: str, placed: Placed) -> Vote:
-    if choice == "equal":
-        return 2
-    return 0 if (choice == "left") == placed.first_is_left else 1
 
 
 def _spaced(text: str) -> str:

@@ -6,10 +6,7 @@ import hashlib
 import json
 import math
 import unicodedata
-from collections.abc import (
-    Mapping,
-    Sequence,
-)
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +15,7 @@ import numpy as np
 from pydantic import TypeAdapter
 
 import portmert
-from portmert.metrics._base import FloatArray, IntArray, Texts, Vocabulary
+from portmert.metrics._base import IntArray, Texts, Vocabulary
 from portmert.metrics.terp import Ter
 from portmert.tuner.ground import streams
 from portmert.tuner.ground.documents import parse_json, plain
@@ -259,28 +256,12 @@ class Filters:
     top_share: float = 0.5
 
 
-@dataclass(frozen=True, eq=False)
-class Selection:
-    """The segments that passed the filters.
-
-    Parameters
-    ----------
-    segments : (n,) int64
-        Rising.
-    left : dict
-        Name of each filter, in order -> number of segments left after it.
-    """
-
-    segments: IntArray
-    left: dict[str, int]
-
-
 def select(
     outputs: Sequence[Texts],
     references: References,
     shown: Sequence[Sequence[str]],
     filters: Filters,
-) -> Selection:
+) -> tuple[IntArray, dict[str, int]]:
     """Return the segments that pass the filters.
 
     Parameters
@@ -291,6 +272,13 @@ def select(
         References of the S segments. Judges see the first of each.
     shown
         Both outputs as judges see them.
+
+    Returns
+    -------
+    segments : (n,) int64
+        Rising.
+    left : dict
+        Name of each filter, in order -> number of segments left after it.
     """
     lengths = references.texts.tokens.lengths[references.offsets[:-1]]
     kept = (lengths >= filters.min_length) & (lengths <= filters.max_length)
@@ -303,19 +291,15 @@ def select(
     segments = np.flatnonzero(kept)
     count = math.ceil(filters.top_share * len(segments))
     if count < len(segments):
-        best = np.zeros(len(kept), dtype=np.bool_)
+        best, metric = np.zeros(len(kept), dtype=np.bool_), Ter()
+        offsets = np.arange(len(references) + 1, dtype=np.int64)
         for texts in outputs:
-            rates = _edit_rates(texts, references)[segments]
+            stats = compute_stats(metric, make_batch(texts, offsets, references))
+            rates = metric.score(stats)[segments]
             best[segments[np.argsort(rates, kind="stable")[:count]]] = True
         segments = np.flatnonzero(best)
     left["1-TER"] = len(segments)
-    return Selection(segments.astype(np.int64), left)
-
-
-def _edit_rates(texts: Texts, references: References) -> FloatArray:
-    metric = Ter()
-    batch = make_batch(texts, np.arange(len(references) + 1, dtype=np.int64), references)
-    return metric.score(compute_stats(metric, batch))
+    return segments.astype(np.int64), left
 
 
 def read_and_select(
@@ -324,8 +308,8 @@ def read_and_select(
     pipeline: TextPipeline,
     shown: Sequence[Sequence[str]],
     filters: Filters,
-) -> Selection:
-    """Read both outputs and the references and apply the filters.
+) -> tuple[IntArray, dict[str, int]]:
+    """Read both outputs and the references and apply the filters, see `select`.
 
     Raises
     ------

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,73 +16,6 @@ from portmert.tuner.ground.tables import Table
 
 CATEGORIES = 3
 """The first system is better, the second is, neither is."""
-
-
-@dataclass(frozen=True)
-class JudgeAgreement:
-    """How far judges agree on the items that all of them saw.
-
-    Parameters
-    ----------
-    conditions
-        Names of the evaluations with these judges.
-    judges
-        All judges, in order.
-    items
-        Number of common items.
-    kappa
-        Fleiss' kappa. It and the kappas below are None with one judge or no common item.
-    without
-        Judge -> kappa of the others; None with two judges.
-    dropped
-        Judges left out of all counts.
-    kappa_kept
-        Kappa of the remaining judges.
-    """
-
-    conditions: tuple[str, ...]
-    judges: tuple[str, ...]
-    items: int
-    kappa: float | None
-    without: dict[str, float | None]
-    dropped: tuple[str, ...]
-    kappa_kept: float | None
-
-
-@dataclass(frozen=True)
-class Preference:
-    """How often either system was preferred.
-
-    Parameters
-    ----------
-    condition
-    systems
-        The first and the second; None in a total over different systems.
-    wins, losses, ties
-        Numbers of items on which judges prefer the first system, the second, and neither.
-    p_one_sided
-        Sign test without ties of "the first system is better".
-    p_two_sided
-        Sign test without ties of "they differ".
-    """
-
-    condition: str
-    systems: tuple[str, str] | None
-    wins: int
-    losses: int
-    ties: int
-    p_one_sided: float
-    p_two_sided: float
-
-
-@dataclass(frozen=True)
-class Results:
-    """All results of one or more evaluations."""
-
-    agreements: tuple[JudgeAgreement, ...]
-    preferences: tuple[Preference, ...]
-    total: Preference | None
-    literal: bool
 
 
 def fleiss_kappa(counts: IntArray) -> float:
@@ -131,7 +63,9 @@ def sign_test(wins: int, losses: int) -> tuple[float, float]:
     return one, two
 
 
-def evaluate(answers: Sequence[Answers], *, drop: int = 0, literal: bool = False) -> Results:
+def evaluate(
+    answers: Sequence[Answers], *, drop: int = 0, literal: bool = False
+) -> dict[str, Any]:
     """Count agreement and preferences.
 
     Parameters
@@ -144,6 +78,13 @@ def evaluate(answers: Sequence[Answers], *, drop: int = 0, literal: bool = False
     literal
         See `outliers`.
 
+    Returns
+    -------
+    dict
+        The JSON object of `portmert humaneval read --json`: `preferences` of each evaluation and
+        in `total` (None with one evaluation), see `_tested`; `agreement` of each group of judges,
+        see `_agreement`; and `filter`, which judges are left out.
+
     Raises
     ------
     InputError
@@ -154,38 +95,39 @@ def evaluate(answers: Sequence[Answers], *, drop: int = 0, literal: bool = False
     for evaluation in evaluations:
         groups.setdefault(frozenset(evaluation.sheets), []).append(evaluation)
     agreements = []
-    dropped: dict[str, tuple[str, ...]] = {}
+    dropped: dict[str, Sequence[str]] = {}
     for group in groups.values():
         agreement = _agreement(group, answers, drop=drop, literal=literal)
         agreements.append(agreement)
-        dropped |= {evaluation.id: agreement.dropped for evaluation in group}
-    preferences = [
-        _preference(
-            evaluation,
-            [
-                one
-                for one in answers
-                if one.evaluation.id == evaluation.id and one.judge not in dropped[evaluation.id]
-            ],
-        )
-        for evaluation in evaluations
-    ]
+        dropped |= {evaluation.id: agreement["dropped"] for evaluation in group}
+    preferences = []
+    for evaluation in evaluations:
+        own = [one for one in answers if one.evaluation.id == evaluation.id]
+        own = [one for one in own if one.judge not in dropped[evaluation.id]]
+        preferences.append(_preference(evaluation, own))
     total = None
     if len(preferences) > 1:
-        systems = {one.systems for one in preferences}
-        total = _tested(
-            "total",
-            next(iter(systems)) if len(systems) == 1 else None,
-            sum(one.wins for one in preferences),
-            sum(one.losses for one in preferences),
-            sum(one.ties for one in preferences),
-        )
-    return Results(tuple(agreements), tuple(preferences), total, literal)
+        systems = {one["systems"] for one in preferences}
+        counts = [sum(one[what] for one in preferences) for what in ("wins", "losses", "ties")]
+        total = _tested("total", systems.pop() if len(systems) == 1 else None, *counts)
+    return {
+        "preferences": preferences,
+        "total": total,
+        "agreement": agreements,
+        "filter": "literal" if literal else "wording",
+    }
 
 
 def _agreement(
     group: Sequence[Evaluation], answers: Sequence[Answers], *, drop: int, literal: bool
-) -> JudgeAgreement:
+) -> dict[str, Any]:
+    """Return how far judges agree on the items that all of them saw.
+
+    `conditions` are the names of the evaluations with these judges, `items` is the number of
+    common items, `kappa` Fleiss' kappa (None with one judge or no common item). `without` has for
+    each judge the kappa of the others (None with two judges), `dropped` the judges left out of all
+    counts, and `kappa_kept` is the kappa of the remaining judges.
+    """
     judges = tuple(group[0].sheets)
     by = {(one.evaluation.id, one.judge): one.votes for one in answers}
     votes = np.array(
@@ -217,18 +159,18 @@ def _agreement(
         table = np.array([value for value in without if value is not None])
         left_out = outliers(kappa, table, count=drop, literal=literal)
     kept = [number for number in range(len(judges)) if number not in left_out]
-    return JudgeAgreement(
-        conditions,
-        judges,
-        len(counts),
-        kappa,
-        dict(zip(judges, without, strict=True)),
-        tuple(judges[number] for number in left_out),
-        None if kappa is None else fleiss_kappa(chosen[:, kept].sum(axis=1)),
-    )
+    return {
+        "conditions": conditions,
+        "judges": judges,
+        "items": len(counts),
+        "kappa": kappa,
+        "without": dict(zip(judges, without, strict=True)),
+        "dropped": tuple(judges[number] for number in left_out),
+        "kappa_kept": None if kappa is None else fleiss_kappa(chosen[:, kept].sum(axis=1)),
+    }
 
 
-def _preference(evaluation: Evaluation, answers: Sequence[Answers]) -> Preference:
+def _preference(evaluation: Evaluation, answers: Sequence[Answers]) -> dict[str, Any]:
     """Count items. An item that several judges saw counts once, by their majority.
 
     Judgments of one item are not independent, and the sign test needs independent counts.
@@ -242,91 +184,71 @@ def _preference(evaluation: Evaluation, answers: Sequence[Answers]) -> Preferenc
             # Without a single largest category, neither system is preferred.
             undecided = by_category.count(most) > 1
             counts[CATEGORIES - 1 if undecided else by_category.index(most)] += 1
-    return _tested(evaluation.condition, evaluation.systems, counts[0], counts[1], counts[2])
+    return _tested(evaluation.condition, evaluation.systems, *counts)
 
 
 def _tested(
     condition: str, systems: tuple[str, str] | None, wins: int, losses: int, ties: int
-) -> Preference:
-    return Preference(condition, systems, wins, losses, ties, *sign_test(wins, losses))
+) -> dict[str, Any]:
+    """Return on how many items judges prefer the first system, the second, and neither.
 
-
-def tables(results: Results) -> list[Table]:
-    """Return the preferences as in Table 5 of the PORT paper, and the judges' agreement."""
-    listed = [*results.preferences, *([results.total] if results.total is not None else [])]
-    names = {one.systems for one in listed}
-    (same,) = names if len(names) == 1 else (None,)
-    return [
-        Table(
-            "Human preference; sign test without ties",
-            [
-                "condition",
-                *([] if same else ["systems"]),
-                *([f"{name} wins" for name in same] if same else ["first wins", "second wins"]),
-                "equal",
-                "total",
-                "p one-sided",
-                "p two-sided",
-            ],
-            [_row(one, with_systems=same is None) for one in listed],
-            left=1 if same else 2,
-        ),
-        Table(
-            "Agreement of the judges on the common items (Fleiss' kappa), all and without each; "
-            + (
-                "left out by the paper's printed expression: lowest kappa without"
-                if results.literal
-                else "left out by the paper's wording: highest kappa without"
-            ),
-            ["condition", "judge", "items", "kappa", "left out"],
-            [
-                row
-                for one in results.agreements
-                for row in (
-                    [", ".join(one.conditions), "all", str(one.items), _kappa(one.kappa), ""],
-                    *(
-                        [
-                            "",
-                            f"without {judge}",
-                            "",
-                            _kappa(kappa),
-                            "yes" if judge in one.dropped else "",
-                        ]
-                        for judge, kappa in one.without.items()
-                    ),
-                    *(
-                        [["", "all but those left out", "", _kappa(one.kappa_kept), ""]]
-                        if one.dropped
-                        else []
-                    ),
-                )
-            ],
-            left=2,
-        ),
-    ]
-
-
-def as_json(results: Results) -> dict[str, Any]:
-    """Return all as the JSON object of `portmert humaneval read --json`."""
+    The p are of sign tests without ties: of "the first system is better", and of "they differ".
+    `systems` is None in a total over different systems.
+    """
+    one, two = sign_test(wins, losses)
     return {
-        "preferences": [asdict(one) for one in results.preferences],
-        "total": None if results.total is None else asdict(results.total),
-        "agreement": [asdict(one) for one in results.agreements],
-        "filter": "literal" if results.literal else "wording",
+        "condition": condition,
+        "systems": systems,
+        "wins": wins,
+        "losses": losses,
+        "ties": ties,
+        "p_one_sided": one,
+        "p_two_sided": two,
     }
 
 
-def _row(one: Preference, *, with_systems: bool) -> list[str]:
-    total = one.wins + one.losses + one.ties
-    systems = [] if not with_systems else [" / ".join(one.systems) if one.systems else ""]
-    return [
-        one.condition,
-        *systems,
-        *(f"{count} ({100 * count / total:.1f} %)" for count in (one.wins, one.losses, one.ties)),
-        str(total),
-        shown_p(one.p_one_sided),
-        shown_p(one.p_two_sided),
-    ]
+def tables(results: Mapping[str, Any]) -> list[Table]:
+    """Return the preferences as in Table 5 of the PORT paper, and the judges' agreement."""
+    listed = [*results["preferences"], *filter(None, [results["total"]])]
+    names = {one["systems"] for one in listed}
+    (same,) = names if len(names) == 1 else (None,)
+    wins = [f"{name} wins" for name in same or ("first", "second")]
+    rows = []
+    for one in listed:
+        counts = [one[what] for what in ("wins", "losses", "ties")]
+        rows.append(
+            [
+                one["condition"],
+                *([] if same else [" / ".join(one["systems"] or ())]),
+                *(f"{count} ({100 * count / sum(counts):.1f} %)" for count in counts),
+                str(sum(counts)),
+                shown_p(one["p_one_sided"]),
+                shown_p(one["p_two_sided"]),
+            ]
+        )
+    preferences = Table(
+        "Human preference; sign test without ties",
+        ["condition", *([] if same else ["systems"]), *wins, "equal", "total", "p one-sided",
+         "p two-sided"],
+        rows,
+        left=1 if same else 2,
+    )  # fmt: skip
+    rows = []
+    for one in results["agreement"]:
+        conditions = ", ".join(one["conditions"])
+        rows.append([conditions, "all", str(one["items"]), _kappa(one["kappa"]), ""])
+        for judge, kappa in one["without"].items():
+            left_out = "yes" if judge in one["dropped"] else ""
+            rows.append(["", f"without {judge}", "", _kappa(kappa), left_out])
+        if one["dropped"]:
+            rows.append(["", "all but those left out", "", _kappa(one["kappa_kept"]), ""])
+    how = {
+        "literal": "left out by the paper's printed expression: lowest kappa without",
+        "wording": "left out by the paper's wording: highest kappa without",
+    }
+    title = "Agreement of the judges on the common items (Fleiss' kappa), all and without each; "
+    headers = ["condition", "judge", "items", "kappa", "left out"]
+    return [preferences, Table(title + how[results["filter"]], headers, rows, left=2)]
 
 
 def _kappa(value: float | None) -> str:

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from portmert.tuner.evaluation.humaneval.answers import Answers
 from portmert.tuner.evaluation.humaneval.results import (
-    as_json,
     evaluate,
     fleiss_kappa,
     outliers,
@@ -92,16 +91,18 @@ def test_an_outlier_is_left_out_of_all_counts():
 
     everyone = evaluate(answers_of(one, vote))
     kept = evaluate(answers_of(one, vote), drop=1)
-    (agreement,) = kept.agreements
-    assert agreement.dropped == ("joe",)
-    assert agreement.items == 4
-    assert agreement.kappa_kept == 1.0 == agreement.without["joe"]
-    assert agreement.kappa < agreement.without["joe"]
+    (agreement,) = kept["agreement"]
+    assert agreement["dropped"] == ("joe",)
+    assert agreement["items"] == 4
+    assert agreement["kappa_kept"] == 1.0 == agreement["without"]["joe"]
+    assert agreement["kappa"] < agreement["without"]["joe"]
     # Joe's own two items were the only ones the second system won.
-    assert [one.losses for one in everyone.preferences] == [2]
-    assert [(one.wins, one.losses, one.ties) for one in kept.preferences] == [(2, 0, 8)]
+    assert [one["losses"] for one in everyone["preferences"]] == [2]
+    assert [(one["wins"], one["losses"], one["ties"]) for one in kept["preferences"]] == [
+        (2, 0, 8)
+    ]
     literal = evaluate(answers_of(one, vote), drop=1, literal=True)
-    assert literal.agreements[0].dropped == ("ada",)
+    assert literal["agreement"][0]["dropped"] == ("ada",)
 
 
 def test_a_common_item_counts_once_as_most_say():
@@ -112,8 +113,8 @@ def test_a_common_item_counts_once_as_most_say():
         "bob": {first: 0, second: 1, third: 1},
         "eve": {first: 2, second: 2, third: 0},
     }
-    (found,) = evaluate(answers_of(one, lambda judge, item: votes[judge][item])).preferences
-    assert (found.wins, found.losses, found.ties) == (1, 1, 1)
+    (found,) = evaluate(answers_of(one, lambda judge, item: votes[judge][item]))["preferences"]
+    assert (found["wins"], found["losses"], found["ties"]) == (1, 1, 1)
 
 
 def test_evaluations_with_the_same_judges_are_filtered_together():
@@ -121,21 +122,24 @@ def test_evaluations_with_the_same_judges_are_filtered_together():
     other = evaluation(condition="z", judges=("max", "may"), seed=3)
     answers = [a for one in (*ours, other) for a in answers_of(one, lambda _, item: int(item) % 3)]
     found = evaluate(answers)
-    assert [(a.conditions, a.items) for a in found.agreements] == [(("x", "y"), 4), (("z",), 2)]
-    assert found.agreements[1].without == {"max": None, "may": None}
-    assert [one.condition for one in found.preferences] == ["x", "y", "z"]
-    assert found.total.wins == sum(one.wins for one in found.preferences)
-    assert found.total.systems == ("A", "B")
+    assert [(a["conditions"], a["items"]) for a in found["agreement"]] == [
+        (("x", "y"), 4),
+        (("z",), 2),
+    ]
+    assert found["agreement"][1]["without"] == {"max": None, "may": None}
+    assert [one["condition"] for one in found["preferences"]] == ["x", "y", "z"]
+    assert found["total"]["wins"] == sum(one["wins"] for one in found["preferences"])
+    assert found["total"]["systems"] == ("A", "B")
     assert len(tables(found)[0].rows) == 4
-    assert as_json(found)["total"]["condition"] == "total"
+    assert found["total"]["condition"] == "total"
 
 
 def test_one_judge_has_nobody_to_agree_with():
     one = evaluation(judges=("ada",))
     found = evaluate(answers_of(one, lambda *_: 0))
-    (agreement,) = found.agreements
-    assert (agreement.kappa, agreement.kappa_kept) == (None, None)
-    assert found.preferences[0].wins == 4
+    (agreement,) = found["agreement"]
+    assert (agreement["kappa"], agreement["kappa_kept"]) == (None, None)
+    assert found["preferences"][0]["wins"] == 4
     assert "-" in tables(found)[1].rows[0]
 
 

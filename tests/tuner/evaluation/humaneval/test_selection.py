@@ -23,28 +23,28 @@ def selected(**options):
 
 def test_lengths_are_of_the_reference_and_both_ends_allowed():
     found = selected(min_length=2, max_length=4, differ=False, top_share=1)
-    assert found.segments.tolist() == [1, 2, 3, 4]
-    assert found.left == {"segments": 6, "reference length": 4, "1-TER": 4}
+    assert found[0].tolist() == [1, 2, 3, 4]
+    assert found[1] == {"segments": 6, "reference length": 4, "1-TER": 4}
 
 
 def test_equal_outputs_tell_nothing():
     found = selected(min_length=1, max_length=9, top_share=1)
-    assert found.segments.tolist() == [0, 2, 3, 4, 5]
-    assert found.left["outputs differ"] == 5
+    assert found[0].tolist() == [0, 2, 3, 4, 5]
+    assert found[1]["outputs differ"] == 5
 
 
 def test_the_top_of_either_system_is_kept():
     # Segments 2..4 have TER 0, 3/4, 1 and 1/4, 2/4, 1: a third is segment 2 for both systems.
-    assert selected(min_length=4, max_length=4, top_share=1 / 3).segments.tolist() == [2]
+    assert selected(min_length=4, max_length=4, top_share=1 / 3)[0].tolist() == [2]
     # Segment 5: 0 and 1/5. The best one of each: 2 for the first (as good, and before), 5.
-    assert selected(min_length=4, max_length=5, top_share=0.25).segments.tolist() == [2, 5]
-    assert selected(min_length=4, max_length=5, top_share=0.75).segments.tolist() == [2, 3, 5]
+    assert selected(min_length=4, max_length=5, top_share=0.25)[0].tolist() == [2, 5]
+    assert selected(min_length=4, max_length=5, top_share=0.75)[0].tolist() == [2, 3, 5]
 
 
 def test_nothing_may_be_left():
     found = selected(min_length=20, max_length=30)
-    assert found.segments.tolist() == []
-    assert found.left["1-TER"] == 0
+    assert found[0].tolist() == []
+    assert found[1]["1-TER"] == 0
 
 
 def test_texts_are_cut_as_asked_before_they_are_counted(tmp_path):
@@ -57,7 +57,7 @@ def test_texts_are_cut_as_asked_before_they_are_counted(tmp_path):
         found = read_and_select(
             paths, [tmp_path / "ref"], TextPipeline.parse(steps), shown, Filters(3, 9, top_share=1)
         )
-        assert found.segments.tolist() == expected
+        assert found[0].tolist() == expected
 
 
 def test_files_of_different_lengths_are_an_error(tmp_path):
