@@ -1,4 +1,4 @@
-"""What aligners share that are outside programs."""
+"""The base of aligners that run outside programs."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ class ProgramAligner(TrainedAligner):
     Parameters
     ----------
     symmetrization : str
-        "grow-diag-final-and" and the other heuristics of Moses' symal: "srctotgt", "tgttosrc",
+        How the two directions are combined, as by Moses' symal: "srctotgt", "tgttosrc",
         "union", "intersection", "grow", "grow-diag", "grow-final", "grow-diag-final",
         "grow-final-and".
     bin_dir : Path or None
-        Folder of the programs; None looks for them on PATH.
+        Folder of the programs. None: they are on PATH.
     """
 
     symmetrization: Heuristic = "grow-diag-final-and"

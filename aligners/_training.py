@@ -1,4 +1,4 @@
-"""What trained aligners share: their bitext, the folder of their models, pieces of words."""
+"""The base of trained aligners: their bitext, the folder of their models, pieces of words."""
 
 from __future__ import annotations
 
@@ -34,26 +34,26 @@ SEED = 1
 class TrainedAligner(Aligner):
     """An aligner that learns from a bitext and keeps its models.
 
-    It is trained on the training bitext and the pairs of the first call together. Every later call
-    with the same folder uses the same models. So links of references and of hypotheses can be
-    compared, and a later pair never changes the links of an earlier one.
+    The aligner is trained on the training bitext together with the pairs of the first call. Every
+    later call with the same folder uses the same models. So the links of references and of
+    hypotheses can be compared, and a later pair never changes the links of an earlier one.
 
     Parameters
     ----------
     timeout_seconds : float
-        A program that prints nothing for so long is ended, with one line of error. The default is
-        a day; 0: no limit.
+        A program that prints nothing for this long is ended with an error. The default is a day;
+        0: no limit.
     train_source, train_target : Path or None
-        The training bitext, plain or compressed (.gz, .xz, .zst). None: the pairs to align are all
-        there is.
+        The training bitext, plain or compressed (.gz, .xz, .zst). None: train only on the pairs to
+        align.
     saved : Path or None
-        Folder of the trained models: used if they are there, else trained and kept there. None
-        keeps them in the working folder.
+        Folder of the trained models. If it has none, they are trained and kept there. None: keep
+        them in the working folder.
     subword : Path or None
-        A sentencepiece model: align pieces of words. Two words are linked if any of their pieces
-        are.
+        A sentencepiece model. Its pieces of words are aligned; two words are linked if any of
+        their pieces are.
     vocab_size : int or None
-        Train such a model of this size on both sides of the bitext.
+        Train a sentencepiece model with this many pieces on both sides of the bitext.
     """
 
     timeout_seconds: Annotated[float, Ge(0)] = PATIENCE_SECONDS

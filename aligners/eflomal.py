@@ -24,22 +24,22 @@ PRIORS = "priors"
 class Eflomal(ProgramAligner):
     """Runs the original eflomal: a Bayesian HMM with fertilities, by Gibbs sampling.
 
-    It draws its random numbers from the system and has no seed: two trainings give different
-    links, and so do two alignments of one pair. Here the links of a call are kept in the working
-    folder, so that the same pairs get the same links again. For runs that must repeat from
-    scratch, use `thot` with `model = "eflomal"`, which is deterministic and needs no program.
+    eflomal takes its random numbers from the system and has no seed. So two trainings give
+    different links, and so do two alignments of one pair. Here the links of each call are kept in
+    the working folder, so that the same pairs get the same links again. For the same links in a
+    new folder, use `thot` with `model = "eflomal"`, which is deterministic and needs no program.
 
-    Training counts the links of the training pairs as priors (eflomal-makepriors), with which
-    every call aligns.
+    Training counts the links of the training pairs (eflomal-makepriors). Every call uses these
+    counts as priors.
 
     Parameters
     ----------
     model : int
-        1 is IBM model 1, 2 adds the HMM, 3 fertilities.
+        1 is IBM model 1, 2 adds the HMM, 3 adds fertilities.
     length : float
-        How many sampling iterations, relative to eflomal's own plan.
+        Number of sampling iterations, relative to eflomal's default.
     samplers : int
-        Independent samplers whose links are averaged.
+        Number of independent samplers; their links are averaged.
     null_prior : float
         Prior probability that a word has no link.
 

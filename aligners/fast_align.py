@@ -27,20 +27,20 @@ ONE_THREAD = {"OMP_NUM_THREADS": "1"}
 class FastAlign(ProgramAligner):
     """Runs the original fast_align, a reparameterised IBM model 2.
 
-    Every call, the first one too, aligns with the finished tables (fast_align's -f): the links of
-    a pair are the same whatever was aligned before or with it. The aligner `thot` with
-    `model = "fast_align"` is the same model and needs no program.
+    Every call, including the first, aligns with the trained tables (fast_align's -f). So the links
+    of a pair do not depend on the pairs aligned before it or with it. The aligner `thot` with
+    `model = "fast_align"` has the same model and needs no program.
 
     Parameters
     ----------
     iterations : int
-        EM iterations, at least 1.
+        Number of EM iterations, at least 1.
     favor_diagonal : bool
         Prefer links near the diagonal, and learn how much (-d -o).
     p_null : float
         Probability that a word has no link (-q).
     threads : int
-        2 or more run the two directions side by side; results do not depend on it.
+        2 or more run the two directions at the same time. The number changes no result.
 
     References
     ----------

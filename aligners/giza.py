@@ -161,32 +161,32 @@ def generates(generating: int, generated: int) -> bool:
 
 @dataclass(frozen=True)
 class Giza(ProgramAligner):
-    """Aligns by IBM models 1, 3, 4 and the HMM as MGIZA++ trains them, the aligner of Moses.
+    """Aligns by IBM models 1, 3, 4 and the HMM, trained by MGIZA++, the aligner of Moses.
 
-    The programs mkcls, plain2snt, snt2cooc and mgiza are needed. Every call, the first one too,
-    aligns with the finished tables, as MGIZA++'s force-align does: the links of a pair are the
-    same whatever was aligned before or with it. (The links that mgiza leaves behind when it
-    trains, those that Moses uses, come from the tables of one iteration earlier.)
+    The programs mkcls, plain2snt, snt2cooc and mgiza are needed. Every call, including the first,
+    aligns with the trained tables, as MGIZA++'s force-align does. So the links of a pair do not
+    depend on the pairs aligned before it or with it. (Moses uses the links that mgiza writes while
+    it trains. They come from the tables of one iteration earlier.)
 
-    A line of more than 100 tokens, which mgiza would cut off, is an error.
+    A line of more than 100 tokens is an error, because mgiza would cut it off.
 
     Parameters
     ----------
     ibm1, hmm, ibm3, ibm4 : int
-        Iterations of each model; the last one with any makes the links. The defaults are those of
-        Moses' train-model.perl.
+        Number of iterations of each model. The last model with any iterations makes the links. The
+        defaults are those of Moses' train-model.perl.
     options : str
-        More options of mgiza, name and value in turn; train-model.perl's by default.
+        More options of mgiza, each a name and a value. Default: those of train-model.perl.
     classes : int
-        Word classes a side that mkcls makes for the HMM and model 4.
+        Number of word classes of each side, which mkcls makes for the HMM and model 4.
     class_runs : int
-        How often mkcls tries; it keeps its best.
+        Number of runs of mkcls; the best one counts.
     training_threads : int
-        mgiza's -ncpus in training. With more than 1 its sums come in any order: its tables, and
-        now and then a link, differ from run to run.
+        mgiza's -ncpus in training. With more than 1 it adds in no fixed order, so its tables, and
+        sometimes a link, differ from run to run.
     threads : int
-        How many programs or threads at once elsewhere. The two directions run side by side;
-        results do not depend on it.
+        Number of programs or threads at once in all other steps; the two directions can run at the
+        same time. The number changes no result.
 
     References
     ----------

@@ -16,12 +16,12 @@ from portmert.tuner.ground.files import read_lines
 class Precomputed(Aligner):
     """Reads links from a file of Pharaoh lines (`0-0 1-2`, source-target, 0-based).
 
-    It knows the pairs of one bitext only: line n of the file belongs to pair n.
+    The file belongs to one bitext: line n has the links of pair n.
 
     Parameters
     ----------
     links : Path
-        The file, plain, .gz or .xz; one line a pair, an empty line for a pair without links.
+        The file, plain, .gz or .xz. Each pair has a line, which is empty if it has no links.
     """
 
     links: Path

@@ -15,19 +15,19 @@ from portmert.aligners._training import Rows, TrainedAligner
 
 @dataclass(frozen=True)
 class Thot(TrainedAligner):
-    """Aligns by the statistical word aligners of thot; needs no outside program.
+    """Aligns by the statistical word alignment models of thot; needs no other program.
 
-    Models found in `saved` must be of this `model`, and of this bitext if one is named. A training
-    whose iteration takes longer than `timeout_seconds` is ended.
+    Models found in `saved` must be of this `model`, and of the training bitext if one is given.
+    Training is ended if an iteration takes longer than `timeout_seconds`.
 
     Parameters
     ----------
     model : {"ibm1", "ibm2", "hmm", "ibm3", "ibm4", "fast_align", "eflomal"}
-        ibm2 to ibm4 and hmm are trained after the models below them.
+        The alignment model. ibm2 to ibm4 and hmm are trained after the simpler models.
     iterations : int
-        EM iterations of each model in the chain, at least 1; eflomal plans its own.
+        Number of EM iterations of each model, at least 1; eflomal chooses its own.
     symmetrization : str
-        How the two directions become one: "none" (source to target alone), "union",
+        How the two directions are combined: "none" (source to target alone), "union",
         "intersection", "och", "grow", "grow-diag", "grow-diag-final", "grow-diag-final-and".
 
     References

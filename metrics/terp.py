@@ -137,8 +137,9 @@ class Terp(_EditRate):
     Lower is better; 0 is perfect. Replacing a word by one with the same stem, by a synonym, or a
     phrase by its paraphrase are edits with costs of their own. Shifts are searched as in TER, but
     the words moved may match by stem, synonym or paraphrase too, must not all be stop words, and
-    must save more than the shift costs. With several references, the least cost to any of them is
-    divided by the mean length of all. Case is kept. TERp lowercases by default; here the text step
+    must save at least what the shift costs. With several references, the least cost to any of them
+    is divided by the mean length of all. Case is kept. TERp lowercases by default; here the text
+    step
     `lowercase` does that.
 
     A paraphrase of probability p and distance e costs max(0, w1 + w2 e log10(p) + w3 e p + w4 e).

@@ -19,17 +19,17 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
 class Decoder(ABC):
-    """A decoder turns weights into n-best lists; its fields are the keys of the [decoder] table.
+    """A decoder that turns weights into n-best lists; its fields are the keys of [decoder].
 
     A subclass is a frozen pydantic dataclass in a file of the decoder's name.
 
     Attributes
     ----------
     inputs : tuple of str
-        The fields whose files must be there before a run begins. Their content identifies the run:
-        a run that began without them could not go on with them.
+        The fields that name files which must exist before a run begins. The content of these files
+        is part of the run's identity.
     reads_whole : bool
-        Whether it can only decode the whole text that it is made for.
+        Whether the decoder can only decode the one text for which it was made, as a whole.
     """
 
     inputs: ClassVar[tuple[str, ...]] = ()
@@ -41,7 +41,7 @@ class Decoder(ABC):
         return cls.__module__.rpartition(".")[2].replace("_", "-")
 
     def train(self) -> None:  # noqa: B027  most have nothing to train
-        """Train models that are not there yet and are kept; `decode` does it when it must."""
+        """Train and keep the models that are missing; `decode` does so too when it needs them."""
 
     @abstractmethod
     def read_weights(self) -> FeatureWeights:
@@ -61,10 +61,10 @@ class Decoder(ABC):
     ) -> None:
         """Write the `size`-best list of every line of `source` to `out`, a Moses n-best list.
 
-        `out` appears whole or not at all. Segments are numbered from 0, each has at least one
-        hypothesis, the decoder's own best one first. Logs and scratch files lie in `workdir`.
-        The same weights give the same bytes, also at the workers of a `team`. A decoder that can
-        share its work uses a team on a cluster; any other team changes nothing.
+        `out` is written whole or not at all. Segments are numbered from 0. Each has at least one
+        hypothesis; the decoder's best one comes first. Logs and scratch files are in `workdir`.
+        The same weights give the same bytes, on the workers of a `team` too. A decoder that can
+        divide its work uses a team on a cluster and ignores any other.
         """
 
     @abstractmethod

@@ -57,23 +57,25 @@ class Moses(Decoder):
     Parameters
     ----------
     config : Path
-        moses.ini. Paths in it that are relative are so to where portmert is run.
+        The moses.ini. Relative paths in it are relative to the folder where portmert is run.
     program : Path
-        The decoder: a file, or a name to be found on PATH.
+        The decoder: a file, or the name of a program on PATH.
     flags : str
-        More switches, split as a shell would: `-search-algorithm 1 -cube-pruning-pop-limit 500`.
+        More options of the decoder, split as a shell does: `-search-algorithm 1
+        -cube-pruning-pop-limit 500`.
     threads : int
-        Threads of each process; 0 shares all processors between the jobs. Changes no list, but
-        that Moses breaks exact ties anyhow, also from one call to the next with one thread.
+        Threads of each process; 0 divides all processors among the jobs. The number changes no
+        list, except that Moses breaks exact ties at random, with one thread too.
     jobs : int
-        Processes that each decode a part of the source. Changes no list, as `threads`.
+        Number of processes; each decodes a part of the source. As with `threads`, the number
+        changes no list.
     command : str
-        A launcher that stands before the decoder's own command line: `nice -n 10`,
-        `srun -c 8`, `ssh host`. Launchers that hand one string to a shell get it at `{command}`:
-        `qrsh -cwd {command}`. The files must be reachable under the same paths there.
+        A launcher in front of the decoder's command line: `nice -n 10`, `srun -c 8`, `ssh host`.
+        A launcher that passes one string to a shell gets it at `{command}`:
+        `qrsh -cwd {command}`. Files must have the same paths on the other machine.
     timeout_seconds : float
-        A decoder that writes nothing, neither translations nor lists nor messages, for so long is
-        ended, and the run with it; started again it goes on there. The default is 4 hours, as a
+        If the decoder writes nothing (no translation, list or message) for this long, it is ended,
+        and so is the run. The same command then continues. The default is 4 hours, because a
         launcher may wait in a queue; 0: no limit.
     """
 

@@ -28,25 +28,25 @@ from portmert.tuner.weights.moses_ini import read_moses_ini
 class Recorded(Decoder):
     """Replays n-best lists that a real decoder wrote.
 
-    Given weights it does what a decoder would do whose search space is all hypotheses of the
-    lists together: return the best ones of each segment under these weights. So a whole tuning
-    can be tried where the decoder is not at hand, and tested.
+    It acts as a decoder that can make only the hypotheses in the lists. Given weights, it returns
+    the best hypotheses of each segment under these weights. So a whole tuning can be tried and
+    tested without the real decoder.
 
     Parameters
     ----------
     lists : tuple of Path
         N-best lists of one source text, plain or compressed; at least one.
     start : Path or None
-        Start weights: our JSON or a moses.ini. Absent: those of `config`, or else all 1.
+        Start weights: our JSON or a moses.ini. Default: those of `config`, or else all 1.
     config : Path or None
-        The decoder's moses.ini: the tuned configuration is a copy of it with new weights.
-        Absent: the tuned configuration is our weights file.
+        The decoder's moses.ini. The tuned configuration is a copy of it with new weights; without
+        it the tuned configuration is our weights file.
     format : str
-        Format of the lists, as `--nbest-format` takes it: moses, auto, marian, flat:n=5 and so on.
+        Format of the lists, as in `--nbest-format`: moses, auto, marian, flat:n=5 and so on.
     features : tuple of Feature
-        Features to add, in the form of `--feature`: `qe=FILE`, `length` and so on.
+        Features to add, written as in `--feature`: `qe=FILE`, `length` and so on.
     text, text_model
-        Text steps for features that compare texts, as in the table [data].
+        Text steps for features that compare texts, as `text` and `text_model` in [data].
     """
 
     inputs: ClassVar[tuple[str, ...]] = ("lists", "features", "start", "config")

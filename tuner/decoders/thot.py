@@ -54,7 +54,7 @@ _lock = threading.Lock()
 
 @dataclass(frozen=True)
 class Thot(Decoder):
-    """Decodes by phrases learnt from a bitext; needs no outside program.
+    """Decodes with phrases learnt from a bitext; needs no other program.
 
     Every hypothesis has eight features, all log probabilities or penalties, larger is better:
     WordPenalty0 (log 0.3 for each word), LM0, PhrasePenalty0 (the same for each phrase),
@@ -63,17 +63,17 @@ class Thot(Decoder):
     SentenceLength0 (target length given source length, less the value of the empty start, which
     is a constant of the segment).
 
-    The model score in a list is weights . features exactly. thot's own score has besides that
-    the weighted score of the empty start: log 0.7 as word penalty and the start value of the
-    sentence length. It is the same for all hypotheses of a segment, so both order a list alike.
+    The model score in a list is weights . features exactly. thot's own score adds the weighted
+    score of the empty start: a word penalty of log 0.7 and the start value of the sentence length.
+    This is the same for all hypotheses of a segment, so both scores give the same order.
 
     Parameters
     ----------
     train_source, train_target : Path
         The training bitext, tokenised, plain or compressed.
     model : Path
-        Folder of the trained models: trained there once, then used. Models found there of other
-        data or options are refused.
+        Folder of the trained models. They are trained once and used again. Models of other data
+        or options in this folder are an error.
     aligner : {"hmm", "ibm1", "ibm2", "fast_align"}
         Word alignment model, for phrase extraction and for links inside phrases.
     iterations : int
@@ -81,27 +81,28 @@ class Thot(Decoder):
     lm_order : int
         Order of the language model on the target side, at least 1.
     max_phrase_length : int
-        Words of a target phrase, at least 1.
+        Largest number of words in a target phrase, at least 1.
     translations : int
-        Translations kept for each source phrase, at least 1.
+        Number of translations kept for each source phrase, at least 1.
     non_monotonicity : int
-        How many uncovered source words a phrase may jump over; 0 is monotone. Quality rises and
-        speed falls with it: on ja-en from 0 to 3 BLEU doubles and time is four times as much.
+        Number of uncovered source words over which a phrase may jump; 0 is monotone. A larger
+        number gives better and slower translations: on ja-en, 3 instead of 0 doubles BLEU and
+        takes four times as long.
     max_source_phrase : int
-        Words of a source phrase tried in decoding (thot's A), at least 1.
+        Largest number of words in a source phrase in decoding (thot's A), at least 1.
     options_per_phrase : float
-        Translations tried for a source phrase (thot's W): a number of them from 1 on, below 1
-        the share of the best one's probability.
+        Translations tried for a source phrase (thot's W). From 1 on it is their number; below 1 it
+        is the least probability, as a share of the best one's.
     stack_size : int
-        Hypotheses kept for each number of covered words (thot's S), at least 1.
+        Number of hypotheses kept for each number of covered words (thot's S), at least 1.
     processes : int
-        Decoding processes; 0 is one for each processor. Never changes the result.
+        Number of decoding processes; 0 is one for each processor. It never changes the result.
     start : Path or None
         Start weights: our JSON, or what `write_config` wrote.
     timeout_seconds : float
-        A process that takes longer for one segment, the first with loading the models, is ended,
-        and the run with it; started again it goes on there. Training is ended when an iteration
-        takes longer than a day. 0: no limit on either.
+        A process that takes longer for one segment (the first one includes loading the models) is
+        ended, and so is the run. The same command then continues. Training is ended if an
+        iteration takes longer than a day. 0: no limit on either.
 
     References
     ----------

@@ -45,7 +45,7 @@ class Structure:
 
 @dataclass(frozen=True)
 class AnnotationRequest:
-    """What is wanted for each sentence.
+    """The annotations to make for each sentence.
 
     Parameters
     ----------

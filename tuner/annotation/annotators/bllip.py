@@ -32,17 +32,16 @@ class Bllip(LibraryAnnotator):
     Parameters
     ----------
     model
-        The folder of a parser model, or of a unified model, whose `parser` is then used.
+        The folder of a parser model, or of a unified model, of which the `parser` is used.
     overparsing
-        How long the parser goes on after its first complete parse. Its time is roughly
-        proportional to it; the parser's own default is 21.
+        How long the parser continues after its first complete parse. Its time is roughly
+        proportional to this number. The parser's own default is 21.
     language
         The parser's rules for unknown words: En, Ch or Ar.
     case_insensitive
-        For a text without capitals.
+        Whether the text has no capitals.
     contractions
-        Give the parser `do n't` for the text's `don 't`, and plain signs for those that Moses
-        escapes.
+        Show the parser `do n't` where the text has `don 't`, and undo the escapes of Moses.
     max_words
         Longer sentences count as unparsed. The parser takes no more than 398.
     """

@@ -20,20 +20,19 @@ from portmert.tuner.ground.errors import InputError, counted, faults_at
 
 @dataclass(frozen=True)
 class Conllu(FileAnnotator):
-    """Looks sentences up in CoNLL-U files by their tokens, wherever they stand in them.
+    """Looks sentences up by their tokens in CoNLL-U files, in any order.
 
-    Several trees with the same `# sent_id = ` are an n-best list, each with
-    `# parse_logprob = ` (natural logarithm). Of equal sentences the first one counts.
+    Several trees with the same `# sent_id = ` are an n-best list; each has a line
+    `# parse_logprob = ` (natural logarithm). If a sentence occurs twice, the first one counts.
 
     Parameters
     ----------
     files : list of paths
         CoNLL-U, plain, .gz, .xz or .zst.
     tagset : upos, xpos, upos+feats or xpos+feats
-        The columns that are the tag of a word. An empty XPOS is replaced by UPOS, and the other
-        way.
+        The columns that make the tag of a word. An empty XPOS is replaced by UPOS, and vice versa.
     missing : error or unparsed
-        How a sentence counts that no file has.
+        What happens to a sentence that no file has: an error, or it counts as unparsed.
     """
 
     files: tuple[Path, ...]

@@ -26,20 +26,20 @@ _HEADER = re.compile(r"([0-9]{1,9})[ \t]+([^(].*)")
 class Ptb(FileAnnotator):
     """Looks sentences up in files of bracketed trees by their tokens.
 
-    A file has one tree a line, or what Charniak's parser (BLLIP) writes with -N: `N name`, then
-    N times a line with the score of a parse and a line with its tree. A tree may go on in lines
-    that are indented; blank lines do not count. Brackets and quotes in the treebank's spelling
-    (-LRB-, ``) are the plain ones of a text; traces and wrappers (S1, TOP) are dropped. Of equal
-    sentences the first one counts.
+    A file has one tree a line, or the output of Charniak's parser (BLLIP) with -N: `N name`, then
+    N times a line with the score of a parse and a line with its tree. A tree may continue on
+    indented lines; blank lines are ignored. The treebank's spelling of brackets and quotes
+    (-LRB-, ``) equals plain ones in the text. Traces and wrappers (S1, TOP) are dropped. If a
+    sentence occurs twice, the first one counts.
 
     Parameters
     ----------
     files : list of paths
         Plain, .gz, .xz or .zst.
     log_base : number above 1
-        Scores of parses are logarithms to this base: 2 in the output of Charniak's parser.
+        Scores of parses are logarithms to this base. Charniak's parser uses 2.
     missing : error or unparsed
-        How a sentence counts that no file has.
+        What happens to a sentence that no file has: an error, or it counts as unparsed.
     """
 
     files: tuple[Path, ...]

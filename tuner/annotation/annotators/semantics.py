@@ -36,17 +36,17 @@ class _Known(NamedTuple):
 class Semantics(FileAnnotator):
     """Looks sentences up by their tokens in files of roles and discourse representations.
 
-    The content of a file shows its format: columns of CoNLL-2009, CoNLL-2012 or Universal
-    Propositions, clauses of the Parallel Meaning Bank with places of tokens, Boxer's XML, or JSON
-    lines. Analyses of one sentence in several files are put together; if two are of one kind, the
-    first counts.
+    The format is recognised from the content: columns of CoNLL-2009, CoNLL-2012 or Universal
+    Propositions, clauses of the Parallel Meaning Bank with token positions, Boxer's XML, or JSON
+    lines. Analyses of one sentence from several files are combined; if two are of the same kind,
+    the first counts.
 
     Parameters
     ----------
     files : list of paths
         Plain, .gz, .xz or .zst.
     missing : error or unparsed
-        How a sentence counts that no file has.
+        What happens to a sentence that no file has: an error, or it counts as unparsed.
     """
 
     files: tuple[Path, ...]

@@ -30,19 +30,19 @@ class Spacy(LibraryAnnotator):
     Parameters
     ----------
     model
-        A pipeline's folder, or the name of one that is installed (`en_core_web_sm`).
+        The folder of a pipeline, or the name of an installed one (`en_core_web_sm`).
     tagset
-        Detailed (xpos) or universal (upos) parts of speech, with morphological features or not.
+        Detailed (xpos) or universal (upos) parts of speech, with or without morphological
+        features.
     beam_width
-        Parses that the beam keeps, and so the most parses of a list. The best parse alone comes
-        from the greedy search for which the parser was trained.
+        Number of parses that the beam keeps, which is also the longest list of parses. If only the
+        best parse is needed, greedy search is used, for which the parser was trained.
     contractions
-        Give the pipeline `do n't` for the text's `don 't`, and plain signs for those that Moses
-        escapes.
+        Show the pipeline `do n't` where the text has `don 't`, and undo the escapes of Moses.
     lowercase
-        Lowercase words for the pipeline.
+        Show the pipeline lowercased words.
     any_version
-        Use the pipeline also if it was made for another version of spaCy.
+        Use the pipeline even if it was made for another version of spaCy.
     """
 
     model: str

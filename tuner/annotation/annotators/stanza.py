@@ -37,23 +37,24 @@ class Stanza(LibraryAnnotator):
     Parameters
     ----------
     model
-        The folder that `stanza.download` filled; not needed with `tagger` and `parser`.
+        The folder into which `stanza.download` wrote; not needed with `tagger` and `parser`.
     language
         Stanza's name of the language.
     package
-        The set of models, of those that the language has.
+        Name of one of the sets of models of the language.
     tagger, parser, embeddings
-        Files of your own models: of a tagger, a dependency parser, and their pretrained word
-        vectors if they have any.
+        Files of your own models: a tagger, a dependency parser, and the pretrained word vectors if
+        they use any.
     tagset
-        Detailed (xpos) or universal (upos) parts of speech, with morphological features or not.
+        Detailed (xpos) or universal (upos) parts of speech, with or without morphological
+        features.
     contractions
-        Give the pipeline `do n't` for the text's `don 't`, and plain signs for those that Moses
-        escapes.
+        Show the pipeline `do n't` where the text has `don 't`, and undo the escapes of Moses.
     lowercase
-        Lowercase words for the pipeline.
+        Show the pipeline lowercased words.
     min_count
-        Expected links that count less are left out, and the others of the word are scaled.
+        Expected links with a smaller count are left out; the other links of the word are scaled
+        up.
     """
 
     model: Path | None = None

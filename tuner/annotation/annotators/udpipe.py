@@ -36,18 +36,17 @@ class Udpipe(LibraryAnnotator):
     model : path
         A UDPipe 1 model.
     tagset : upos, xpos, upos+feats or xpos+feats
-        The part of the model's answer that is the tag: universal or language-specific parts of
-        speech, with morphological features or without. The metrics want detailed tags: xpos for
-        English; xpos+feats or upos+feats if the XPOS of the treebank is coarse or absent. An empty
-        XPOS is replaced by UPOS, and the other way.
+        The columns that make the tag of a word: language-specific (xpos) or universal (upos) parts
+        of speech, with or without morphological features. Metrics need detailed tags: xpos for
+        English; xpos+feats or upos+feats if the XPOS of the treebank is coarse or missing. An
+        empty XPOS is replaced by UPOS, and vice versa.
     beam : 1 to 1024
-        Beam of the parser: 1 is several times faster than the library's default of 5, and a
-        little less accurate.
+        Beam of the parser. 1 is several times faster than the library's default of 5 and a little
+        less accurate.
     contractions : boolean
-        Give the parser `do n't` for the text's `don 't`, and plain signs for those that Moses
-        escapes.
+        Show the parser `do n't` where the text has `don 't`, and undo the escapes of Moses.
     lowercase : boolean
-        Lowercase words for the parser: for models that were trained on lowercased text.
+        Show the parser lowercased words, for a model that was trained on lowercased text.
     """
 
     model: Path

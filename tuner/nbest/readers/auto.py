@@ -17,7 +17,7 @@ from portmert.tuner.nbest.readers.moses import MosesReader
 
 @dataclass(frozen=True)
 class Auto(Reader):
-    """Read the format that the first lines show; plain hypotheses (`flat`) show none."""
+    """Guess the format from the first lines and read it; `flat` cannot be guessed."""
 
     title: ClassVar[str] = "automatic"
 

@@ -15,7 +15,7 @@ _OTHERS = re.compile(r"tm_\w+_\d+=|lm_\d+=|OOVPenalty=|F\d+=")
 
 @dataclass(frozen=True)
 class Cdec(BarsReader):
-    """Read `0 ||| hypothesis ||| LanguageModel=-3.1 Glue=2 ||| -4.5`; an absent feature is 0."""
+    """Read `0 ||| hypothesis ||| LanguageModel=-3.1 Glue=2 ||| -4.5`; a missing feature is 0."""
 
     title: ClassVar[str] = "cdec"
     example: ClassVar[tuple[str, ...]] = (

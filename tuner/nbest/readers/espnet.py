@@ -18,15 +18,15 @@ _END = "<eos>"
 class Espnet(JsonReader):
     """Read `{"utts": {"utt-1": {"output": [{"rec_text": "a b", "score": -1.5}, ...]}, ...}}`.
 
-    What asr_recog.py of ESPnet 1 writes; a last `<eos>` is left out. ESPnet 2 writes tables,
-    which `kaldi` reads.
+    This is the output of asr_recog.py of ESPnet 1. A final `<eos>` is removed. ESPnet 2 writes
+    tables; use `kaldi` for them.
 
     Parameters
     ----------
     text
         Key of the hypothesis, `rec_text` or `rec_token`.
     features
-        Keys of scores, joined by `+`.
+        Keys of the scores, joined by `+`.
     """
 
     text: str = "rec_text"

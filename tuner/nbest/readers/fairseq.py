@@ -39,15 +39,14 @@ class _Hypothesis:
 class Fairseq(CollectingReader):
     """Read `H-7`, score, text; `D-7`, score, text; `P-7`, positional scores; `A-7`, links.
 
-    Features: Score (of the H line), and where there are P lines PSum and PMean, the sum and the
-    mean of the positional scores. The ids may come in any order. S, T and log lines are passed
-    over.
+    The features are Score (of the H line) and, if there are P lines, PSum and PMean, the sum and
+    the mean of the positional scores. The ids may be in any order. S, T and log lines are skipped.
 
     Parameters
     ----------
     text
-        Which lines hold the hypothesis.
-        `H`: as the model wrote it, without its subwords if fairseq was told to remove them.
+        The lines from which hypotheses are read.
+        `H`: as the model wrote them, without subwords if fairseq was told to remove them.
         `D`: detokenized.
     """
 

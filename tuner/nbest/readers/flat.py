@@ -15,17 +15,16 @@ from portmert.tuner.nbest.readers._base import CollectingReader, Collector, List
 
 @dataclass(frozen=True)
 class Flat(CollectingReader):
-    """Read a hypothesis a line, `n` lines a segment, maybe scores behind tabs or in other files.
+    """Read a hypothesis a line, `n` lines a segment; scores follow tabs or are in other files.
 
     Parameters
     ----------
     n
-        Hypotheses of each segment.
+        Number of hypotheses of each segment.
     scores
         Files with one score a line, joined by `+`: `scores=nmt.txt+lm.txt`.
     names
-        Names of the scores, joined by `+`: first the columns behind tabs, then the files; if left
-        out F0, F1, ...
+        Names of the scores, joined by `+`: first the columns, then the files. Default: F0, F1, ...
     """
 
     n: Annotated[int, Ge(1)]

@@ -29,19 +29,20 @@ SMALL = 1 << 22
 class Huggingface(JsonReader):
     """Read `{"sequences": [...], "sequences_scores": [...]}`: a line, or an .npz of arrays.
 
-    Sequences are texts, as `batch_decode` makes them. A line is a segment, and so is each list
-    where they are lists of lists. An .npz has them in one row (then give `n`) or a row a segment.
+    Sequences are texts, as `batch_decode` returns them. A line is a segment; if its values are
+    lists of lists, each inner list is one. An .npz has a row for each segment, or all sequences in
+    one row (then give `n`).
 
     Parameters
     ----------
     n
-        `num_return_sequences`: cut one long list into segments of so many.
+        `num_return_sequences`: cut one long list into segments of this many hypotheses.
     id
-        Key of the segment id of a line; without `id` segments count from 0.
+        Key of the segment id of a line. Default: `id`; without it segments are numbered from 0.
     text
         Key of the texts.
     features
-        Keys of scores, a number a text, joined by `+`.
+        Keys of the scores, one number for each text, joined by `+`.
     """
 
     n: Annotated[int, Ge(1)] | None = None

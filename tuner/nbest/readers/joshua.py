@@ -14,7 +14,7 @@ _NAMES = re.compile(r"tm_\w+_\d+=|lm_\d+=|OOVPenalty=")
 
 @dataclass(frozen=True)
 class Joshua(BarsReader):
-    """Read `0 ||| hypothesis ||| tm_pt_0=-3.1 lm_0=-19.1 ||| -4.5`; an absent feature is 0."""
+    """Read `0 ||| hypothesis ||| tm_pt_0=-3.1 lm_0=-19.1 ||| -4.5`; a missing feature is 0."""
 
     title: ClassVar[str] = "Joshua"
     example: ClassVar[tuple[str, ...]] = (

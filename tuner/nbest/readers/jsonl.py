@@ -19,24 +19,24 @@ FEATURES = "features"
 class Jsonl(JsonReader):
     """Read a JSON object a line: a hypothesis, or a segment with the list of its hypotheses.
 
-    A key inside an object inside is written with a dot: `meta.score`.
+    A dot leads to a key of an inner object: `meta.score`.
 
     Parameters
     ----------
     id
-        Key of the segment id: a number from 0, or a name. A segment a line may leave it out: the
-        n-th line is then segment n - 1.
+        Key of the segment id: a number from 0, or a name. If each line is a segment, it may be
+        missing; the n-th line is then segment n - 1.
     hypotheses
-        Key of the list of hypotheses, objects, where there is a segment a line.
+        If each line is a segment: key of its list of hypotheses, which are objects.
     text
         Key of the hypothesis.
     features
-        Key of the scores: a number, or an object of names and numbers (or lists of numbers);
-        several keys are joined by `+`. Lists that have none get them from elsewhere.
+        Key of the scores: a number, or an object of names and numbers (or lists of numbers).
+        Several keys are joined by `+`. The key may be missing; features can be added otherwise.
     score
-        Key of the model's own score, which is not tuned; may be left out.
+        Key of the model's own score, which is not a feature; it may be missing.
     links
-        Key of the word alignment, `"0-0 1-1"` or `[[0, 0], [1, 1]]`; may be left out.
+        Key of the word alignment, `"0-0 1-1"` or `[[0, 0], [1, 1]]`; it may be missing.
     """
 
     id: str = "id"

@@ -27,17 +27,17 @@ _TENSOR = re.compile(r"tensor\(([^,()]*)(?:,[^()]*)?\)")
 class Kaldi(CollectingReader):
     """Read `utt-1 words`, the first hypothesis of utterance `utt`, `utt-2 words` and so on.
 
-    Words, not their numbers. Costs and scores stand in other files under the same keys, `utt-1
-    12.3`, as nbest-to-linear writes them. A feature is called as its file, without what is behind
+    The file has words, not word ids. Costs and scores are in other files with the same keys, lines
+    as `utt-1 12.3`, which nbest-to-linear writes. The name of a feature is that of its file up to
     the first dot.
 
     Parameters
     ----------
     costs
-        Files of costs, joined by `+`: less is better, so that they are taken times -1, and the
-        feature of `ac_cost` is called `-ac_cost`.
+        Files of costs, joined by `+`. Less is better, so costs are negated, and the feature of
+        `ac_cost` is called `-ac_cost`.
     scores
-        Files of scores, joined by `+`: more is better.
+        Files of scores, joined by `+`. More is better.
     """
 
     costs: str = ""

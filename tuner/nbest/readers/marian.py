@@ -20,9 +20,9 @@ _LINK = re.compile(rb"[0-9]{1,9}-([0-9]{1,9})")
 class Marian(BarsReader):
     """Read `0 ||| hypothesis [||| 0-0 1-1] [||| WordScores= ...] ||| F0= -3.1 ||| -0.4`.
 
-    F0, F1, ... are the scores of the models; that of marian-scorer (`Score=`) may follow them. A
-    single one may stand close to its `=`. Word scores are not used. Marian also aligns the end of
-    the sentence: links to the position behind the last token are left out.
+    F0, F1, ... are the scores of the models; the score of marian-scorer (`Score=`) may follow.
+    A single score may follow its `=` without a space. Word scores are not used. Marian also
+    aligns the end of the sentence; links to the position after the last token are left out.
     """
 
     title: ClassVar[str] = "Marian"

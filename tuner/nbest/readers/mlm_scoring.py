@@ -21,14 +21,13 @@ _HYPOTHESIS = re.compile(r"hyp_([1-9][0-9]{0,8})")
 class MlmScoring(JsonReader):
     """Read `{"utt-1": {"hyp_1": {"score": -1.5, "text": "a b"}, ..., "ref": "a b"}, ...}`.
 
-    Hypotheses stand in the order of their numbers; references are not looked at. The feature is
-    `score`.
+    Hypotheses are ordered by their numbers. References are ignored. The feature is `score`.
 
     Parameters
     ----------
     scores
-        More files of this form, with the same hypotheses, joined by `+`; their scores are features
-        of the files' names, without what is behind the first dot.
+        More files of this format with the same hypotheses, joined by `+`. The name of each feature
+        is that of its file up to the first dot.
     """
 
     scores: str = ""

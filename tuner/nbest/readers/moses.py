@@ -16,10 +16,10 @@ _GLUED_ID = re.compile(rb"^([0-9]{1,9})\|\|\|", re.MULTILINE)
 
 @dataclass(frozen=True)
 class MosesReader(BarsReader):
-    """Read `0 ||| hypothesis ||| LM0= -3.1 TM0= -1 -2 ||| -4.5`, maybe with segments and links.
+    """Read `0 ||| hypothesis ||| LM0= -3.1 TM0= -1 -2 ||| -4.5`; segments and links are optional.
 
-    A feature has as many values as stand behind its name; only one with `_` in its name may be
-    missing in some hypotheses.
+    A feature has as many values as follow its name. Only a feature with `_` in its name may be
+    missing from some hypotheses.
     """
 
     title: ClassVar[str] = "Moses"

@@ -18,14 +18,14 @@ _ID = "id"
 class Nemo(JsonReader):
     """Read a manifest, an utterance a line: `{..., "beams": [["a b", -1.5], ["b", -2.5]]}`.
 
-    The feature is `score`. NeMo's tables of beams, a hypothesis and its score a line, are read as
-    `flat:n=N,names=score`.
+    The feature is `score`. For NeMo's tables of beams, with a hypothesis and its score on a line,
+    use `flat:n=N,names=score`.
 
     Parameters
     ----------
     id
-        Key of the utterance's id, as `audio_filepath`; without `id` the n-th line is segment
-        n - 1.
+        Key of the utterance's id, for example `audio_filepath`. Default: `id`; without it the n-th
+        line is segment n - 1.
     """
 
     id: str = _ID

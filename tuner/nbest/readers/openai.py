@@ -18,17 +18,17 @@ _ID = "custom_id"
 class Openai(JsonReader):
     """Read answers with `choices`, of completions or chats: one a line, a batch, or a JSON list.
 
-    Also vLLM's own `outputs` with their `cumulative_logprob`. Features: `logprob`, the sum over
-    the tokens, and `tokens`, how many they are. The service must be asked for log-probabilities.
-    Choices stand in the order of their `index`.
+    vLLM's `outputs` with their `cumulative_logprob` are read too. The features are `logprob`, the
+    sum over the tokens, and `tokens`, their number. Ask the service for log-probabilities. Choices
+    are ordered by their `index`.
 
     Parameters
     ----------
     id
-        Key of the segment id, as batches have it; without `custom_id` the n-th line is segment
+        Key of the segment id in a batch. Default: `custom_id`; without it the n-th line is segment
         n - 1.
     features
-        Keys of more scores in a choice, joined by `+`.
+        Keys of other scores in a choice, joined by `+`.
     """
 
     id: str = _ID

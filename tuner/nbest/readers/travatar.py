@@ -14,7 +14,7 @@ from portmert.tuner.nbest.readers._base import ListFile
 
 @dataclass(frozen=True)
 class Travatar(BarsReader):
-    """Read `0 ||| hypothesis ||| -4.5 ||| egfp=-3.1 w=5`, score first; an absent feature is 0."""
+    """Read `0 ||| hypothesis ||| -4.5 ||| egfp=-3.1 w=5`, score first; a missing feature is 0."""
 
     title: ClassVar[str] = "Travatar"
     example: ClassVar[tuple[str, ...]] = (

@@ -23,16 +23,16 @@ class Tsv(CollectingReader):
     Parameters
     ----------
     id
-        The column of segment ids, numbers from 0 or names; if left out, `id`, `segment`, `seg_id`
-        or `sent_id`.
+        The column of segment ids, numbers from 0 or names. Default: `id`, `segment`, `seg_id` or
+        `sent_id`.
     text
-        The column of hypotheses; if left out, `hypothesis`, `hyp`, `text` or `translation`.
+        The column of hypotheses. Default: `hypothesis`, `hyp`, `text` or `translation`.
     features
-        The columns of scores, joined by `+`; if left out, all others.
+        The columns of scores, joined by `+`. Default: all other columns.
     score
-        The column of the model's own score, which is not tuned; if left out, `model_score`.
+        The column of the model's own score, which is not a feature. Default: `model_score`.
     links
-        The column of word alignments `0-0 1-1`; if left out, `alignment` or `links`.
+        The column of word alignments `0-0 1-1`. Default: `alignment` or `links`.
     """
 
     id: str = ""

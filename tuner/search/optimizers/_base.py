@@ -30,7 +30,7 @@ class Found:
     weights : (F,) float64
         (F + P,) if the problem has P sparse features.
     value : float
-        The objective at `weights`, from scratch, less the prior's penalty.
+        The objective at `weights`, computed from scratch, less the prior's penalty.
     line_searches : int
         0 if the optimizer makes none.
     unseen : Unseen or None
@@ -59,8 +59,8 @@ class Outcome(Found):
     Parameters
     ----------
     restarts : tuple of float
-        The value where each restart ended. The restart of the highest value won, or that of the
-        highest estimate for unseen text if there are estimates; of equal ones the first.
+        The value at the end of each restart. The restart with the highest value won, or the one
+        with the highest estimate for unseen text if there are estimates; of equal ones the first.
     cpu_seconds : float
         Processor time of all restarts together.
     """
@@ -71,15 +71,15 @@ class Outcome(Found):
 
 @component_dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
 class Optimizer(ABC):
-    """Search for the weights of highest objective; the fields are the keys of [optimizer].
+    """Search for the weights with the highest objective; the fields are the keys of [optimizer].
 
     Parameters
     ----------
     restarts : int
-        Independent searches; the best one wins (Moses' default is 20). The first begin at the
-        starts given, the others at a start plus noise of `spread` times its length.
+        Number of independent searches; the best one wins (Moses' default is 20). The first ones
+        begin at the given starts, the others at a start plus random noise.
     spread : float
-        See `restarts`.
+        Length of that noise, relative to the length of the start.
     """
 
     restarts: Annotated[int, Ge(1)] = 20
@@ -88,7 +88,7 @@ class Optimizer(ABC):
     sparse: ClassVar[bool] = False
     """Whether weights of sparse features are searched. If not, they stay as they are."""
     reads_all: ClassVar[bool] = False
-    """Whether the statistics of all hypotheses are read, or only of those that win somewhere."""
+    """Whether the statistics of all hypotheses are read, or only of those that can win."""
     holds_out: ClassVar[bool] = False
     """Whether segments are held out, to estimate the score on unseen text. The start weights
     should then not have been found on these segments."""

@@ -29,8 +29,9 @@ class Stand:
 class Climb:
     """Current weights with their model scores and objective, and the best weights seen so far.
 
-    The objective is always counted from scratch: that of the best hypotheses under the current
-    model scores, less the penalty of the prior. A line search's promise is not relied upon.
+    The objective is always computed from scratch: the score of the best hypotheses under the
+    current model scores, less the penalty of the prior. The value that a line search promises is
+    not used.
 
     Parameters
     ----------
@@ -39,7 +40,7 @@ class Climb:
         Where to start; inside the bounds. Not modified.
     bounds : Bounds
     tolerance : float
-        A line search's gain counts if it is larger than this share of the objective's size.
+        A step counts as a gain if it is larger than this share of the objective's size.
     smooth : float
         See `LineSearch`.
     """

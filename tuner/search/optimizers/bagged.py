@@ -30,27 +30,28 @@ L2 = 1e-5
 
 @dataclass(frozen=True)
 class Bagged(Optimizer):
-    """Average weights learnt in three ways from parts of the segments, drawn towards the start.
+    """Average weights that three searches learn from parts of the segments, drawn to the start.
 
-    The segments are dealt into `folds`. Each fold is held out once, while three searches learn
-    from the others, from a thinned list of each segment: the steps of `kbmira`, for few epochs,
-    the descent of `min-risk`, of few iterations, and one climb of `coordinate`. All these weights
-    are scaled to equal spread of the model scores and averaged. The means depend less on single
-    segments, on their order and on single hypotheses than each of the weights; and the searches
-    err in different ways.
+    The segments are dealt into `folds`. Each fold is held out once while three searches learn from
+    the other folds: `kbmira` with few epochs, `min-risk` with few iterations, and one climb of
+    `coordinate`. Each segment's list is thinned for this. All weights are scaled so that model
+    scores have equal spread, and averaged. The averages depend less on single segments, on their
+    order and on single hypotheses than the weights of one search, and the three searches make
+    different errors.
 
-    Then mixtures are made of one, two or all three searches, in equal parts, and of the start
-    weights, in shares from none to all. Each run chooses hypotheses with every mixture for the
-    segments that were held out from it. The mixtures are averaged; one that scores d standard
-    errors of the difference below the best one on the segments held out counts exp(-d). Among the
-    shares with which the best mixture beats the start weights and that lie within one standard
-    error of its best share, the largest is taken. If there is none, the result is the start
-    weights. Standard errors are from bootstrap samples of segments.
+    Then mixtures are made. A mixture averages the weights of one, two or all three searches and
+    adds the start weights with a share from none to all. For the segments of a fold, each mixture
+    chooses hypotheses with the weights learnt without that fold. The mixtures are averaged. One
+    that scores d standard errors of the difference below the best on the held-out segments counts
+    exp(-d). Among the shares of learnt weights with which the best mixture beats the start
+    weights, and which lie within one standard error of its best share, the largest is taken. If
+    there is none, the result is the start weights. Standard errors come from bootstrap samples of
+    segments.
 
-    The estimate for unseen text is the score of the segments held out when each fold takes the
-    mixture that the other folds choose: no segment has a say in the choice that it judges.
+    The estimate for unseen text is the score of the held-out segments when each fold uses the
+    mixture that the other folds choose. So no segment influences the choice that it judges.
 
-    Weights that score lower on the given lists than the start's are not returned either.
+    The result is also the start weights if the averaged weights score lower on the given lists.
     Weights of sparse features are searched too.
 
     Parameters
@@ -58,18 +59,18 @@ class Bagged(Optimizer):
     restarts, spread
         See `Optimizer`; one start is enough.
     folds
-        Number of parts that the segments are dealt into, at random.
+        Number of parts into which the segments are dealt at random.
     epochs
-        Passes over the segments of each run of MIRA.
+        Passes over the segments in each run of MIRA.
     c
         The largest step, see `kbmira`.
     iterations
-        L-BFGS iterations of each stage of minimum risk; with 0 only MIRA learns. The climb is left
-        out if there are sparse features, which it does not search.
+        L-BFGS iterations of each stage of minimum risk. With 0 only MIRA learns. With sparse
+        features the climb is left out, because it does not search them.
     longest
-        Hypotheses of a segment that a run learns from, evenly out of the whole list. Each run has
-        other ones, unless statistics are computed on demand. The climb learns from half as many.
-        The choice is always from all hypotheses.
+        Number of hypotheses of a segment from which a run learns, spread evenly over the list.
+        Each run has different ones, unless statistics are computed on demand. The climb learns
+        from half as many. Mixtures always choose from all hypotheses.
     """
 
     restarts: Annotated[int, Ge(1)] = 1

@@ -10,10 +10,10 @@ from portmert.tuner.search.optimizers._exact import Climb, ExactSearch
 
 @dataclass(frozen=True)
 class Coordinate(ExactSearch):
-    """Search every feature's line and follow the best one, until none gains (Och 2003).
+    """Search the line along each feature and take the best step, until none gains (Och 2003).
 
-    A line along one feature needs only that feature's column: it is the slopes, and the model
-    scores are carried from step to step.
+    A line along one feature needs only that feature's values, which are the slopes. Model scores
+    are updated after each step, not computed anew.
     """
 
     def climb(self, climb: Climb, rng: np.random.Generator) -> None:  # noqa: ARG002  draws nothing

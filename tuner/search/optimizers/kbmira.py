@@ -70,9 +70,9 @@ class Mira:
     c
         The largest step.
     decay
-        What is left of the background after each segment.
+        The background is multiplied by this after each segment.
     block
-        Segments scored with the same background.
+        Number of segments scored with the same background.
     """
 
     def __init__(
@@ -136,23 +136,23 @@ class Mira:
 class Kbmira(Optimizer):
     """Learn by batch MIRA over n-best lists (Cherry & Foster, NAACL 2012).
 
-    MIRA visits the segments in a random order. In each it takes the hope, which is high in model
-    score plus worth, and the fear, which is high in model score minus worth. It moves the weights,
-    as far as `c` allows, until the hope's model score is higher by as much as its worth is. The
-    worth of a hypothesis is the metric of it together with a background corpus, the decaying sum
-    of the hopes so far. Weights are averaged over all steps. The result is the average after the
-    epoch that scores highest on the lists, or the start if none scores higher. Weights of sparse
-    features are searched too.
+    MIRA visits the segments in a random order. In each segment the hope is the hypothesis with the
+    highest model score plus worth, the fear the one with the highest model score minus worth. The
+    weights move, as far as `c` allows, until the hope's model score exceeds the fear's by as much
+    as its worth does. The worth of a hypothesis is the metric's score of the hypothesis together
+    with a background corpus, the decaying sum of the hopes so far. Weights are averaged over all
+    steps. The result is the average after the epoch that scores highest on the lists, or the start
+    if none scores higher. Weights of sparse features are searched too.
 
-    Three things differ from the paper. Features are measured in their spread, so that one `c`
-    suits all. The worth is in units of its spread within segments, so that it suits every metric.
-    The background does not change within a block of `block` segments, whose hypotheses are scored
-    at once. (Moses: c 0.01, decay 0.999, 60 epochs, features as they are.)
+    Three things differ from the paper. Features are divided by their spread, so that one `c` suits
+    all. The worth is divided by its spread within segments, so that one `c` suits every metric.
+    The background stays the same for `block` segments, whose hypotheses are scored together.
+    (Moses: c 0.01, decay 0.999, 60 epochs, features as they are.)
 
     Parameters
     ----------
     restarts
-        Orders of segments tried; the best end wins.
+        Number of random orders of the segments to try; the best result wins.
     spread
         See `Optimizer`.
     c
@@ -160,9 +160,9 @@ class Kbmira(Optimizer):
     epochs
         Passes over the lists.
     decay
-        What is left of the background after each segment.
+        The background is multiplied by this after each segment.
     block
-        Segments scored with the same background.
+        Number of segments scored with the same background.
     """
 
     restarts: Annotated[int, Ge(1)] = 1

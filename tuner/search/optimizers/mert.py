@@ -21,28 +21,28 @@ RETURN = 0.7
 
 @dataclass(frozen=True)
 class Mert(ExactSearch):
-    """Climb, perturb the weights, climb again, and accept less and less loss.
+    """Climb, perturb the weights and climb again, accepting smaller and smaller losses.
 
-    A first climb uses the whole lists. Then the weights are moved in a random direction and
-    improved by line searches along features and random directions, many times. The result is
-    accepted if it is not much lower than before. How much is allowed is drawn around the usual
-    loss of a perturbation and falls to nothing (threshold accepting, a form of annealing, Dueck &
-    Scheuer 1990). The last part goes on from the best weights seen. As perturbations are short,
-    hypotheses that cannot win near the current weights are first removed from the lists. This
-    loses nothing and makes a line search about ten times cheaper.
+    A first climb uses the whole lists. Then, many times, the weights are moved in a random
+    direction and improved by line searches along features and random directions. The new weights
+    are accepted if they score higher, or lower by at most a threshold. The threshold is drawn
+    around the usual loss of a perturbation and falls to 0 (threshold accepting, a form of
+    annealing, Dueck & Scheuer 1990). The last part continues from the best weights seen.
+    Perturbations are short, so hypotheses that cannot win near the current weights are removed
+    from the lists first. This changes no result and makes a line search about ten times cheaper.
     `docs/explanation/optimizer.md` compares this optimizer with the others on real lists.
 
     Parameters
     ----------
     restarts : int
         See `Optimizer`. The second restart helps the few seeds whose first one ends low. Each
-        more costs the same again; they run at once where there are processors.
+        restart costs the same; they run in parallel if there are processors.
     searches_per_feature : int
-        Line searches of one restart, divided by the number of features.
+        Number of line searches of one restart for each feature.
     perturbation : float
-        Length of a perturbation, in units of the weights' length.
+        Length of a perturbation relative to that of the weights.
     temperature : float
-        Loss accepted at first, in multiples of the median loss of a perturbation.
+        Largest loss accepted at first, in multiples of the median loss of a perturbation.
     """
 
     restarts: Annotated[int, Ge(1)] = 2

@@ -212,31 +212,33 @@ def _one_thread() -> Iterator[None]:
 class MinRisk(Optimizer):
     """Maximise the metric of the statistics expected under a softmax of the model scores.
 
-    All hypotheses of a segment count, each by its probability, and not the best one alone. The
-    result is smooth in the weights, and L-BFGS maximises it. (Minimum risk, Smith & Eisner, ACL
+    All hypotheses of a segment count by their probability, not only the best one. So the objective
+    is smooth in the weights, and L-BFGS maximises it. (Minimum risk, Smith & Eisner, ACL
     2006, in the form of Rosti et al., WMT 2010 and 2011: statistics are averaged over hypotheses,
     not the metric, which need not decompose.) The derivative of the metric by its K statistics is
-    taken by central differences, so that every metric will do; the derivative by the weights is
+    taken by central differences, so that any metric can be used. The derivative by the weights is
     exact.
 
-    The softmax is flat at first, then sharper and sharper. Each stage begins where the last one
-    ended. The result is the end of the stage that scores highest on the lists, or the start if
-    none scores higher. Weights of sparse features are searched too.
+    The softmax becomes sharper in stages. Each stage begins with the weights of the last one. The
+    result is the end of the stage that scores highest on the lists, or the start if none scores
+    higher. Weights of sparse features are searched too.
 
     Parameters
     ----------
     restarts, spread
         See `Optimizer`.
     scales
-        Sharpness at the beginning of each stage: the spread of the model scores within segments.
+        Sharpness of the softmax at the start of each stage, as the spread of the model scores
+        within segments.
     iterations
-        L-BFGS iterations of each stage.
+        Number of L-BFGS iterations in each stage.
     l1, l2
-        Weight of the absolute and of half the squared weights, each times the spread of its
-        feature. Both are taken off the objective.
+        Strengths of two penalties that are subtracted from the objective: the sum of the absolute
+        weights (`l1`) and half the sum of their squares (`l2`). Each weight is first multiplied by
+        the spread of its feature.
     entropy
-        Weight of the mean entropy of the segments' hypotheses. It is added to the objective and
-        keeps the softmax from growing sharp.
+        Weight of the mean entropy of the segments' softmax. It is added to the objective, so the
+        softmax stays less sharp.
     """
 
     restarts: Annotated[int, Ge(1)] = 1

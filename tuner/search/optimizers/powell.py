@@ -10,11 +10,11 @@ from portmert.tuner.search.optimizers._exact import Climb, ExactSearch
 
 @dataclass(frozen=True)
 class Powell(ExactSearch):
-    """Search along a set of directions that learns from the way made (Powell 1964).
+    """Search lines along a set of directions, and adapt the set to each round (Powell 1964).
 
-    The set begins as the features' own directions. After each round the way made in the round is
-    searched as well. If that gains, it replaces the direction that gained most, which it resembles
-    most; if not, the set stays.
+    At first the set has one direction for each feature. After each round the line along the whole
+    step of the round is searched too. If that gains, its direction replaces the one that gained
+    most, because they are most alike. Otherwise the set stays as it is.
     """
 
     def climb(self, climb: Climb, rng: np.random.Generator) -> None:  # noqa: ARG002  draws nothing

@@ -33,50 +33,51 @@ PILOT = 100
 class Pro(Optimizer):
     """Learn to tell the better of two hypotheses (Hopkins & May, EMNLP 2011).
 
-    Pairs of hypotheses of a segment are drawn at random. Some of those that differ enough in worth
-    are kept, and a logistic regression on their differences of features gives the weights. The
-    worth of a hypothesis is the metric of it together with a background corpus, the best
-    hypotheses under the start weights. So every metric will do, and length counts as in the corpus
-    score: with the brevity penalty of single segments PRO ends in short translations (Nakov,
-    Guzman & Vogel, COLING 2012).
+    Pairs of hypotheses of a segment are drawn at random. Some of the pairs that differ enough in
+    worth are kept, and a logistic regression on the differences of their features gives the
+    weights. The worth of a hypothesis is the metric's score of the hypothesis together with a
+    background corpus, which is the best hypotheses under the start weights. So any metric can be
+    used, and length counts as in the corpus score. With a brevity penalty for each segment PRO
+    learns to make short translations (Nakov, Guzman & Vogel, COLING 2012).
 
-    A pair of a very large difference contains a monster, an overlong or garbled hypothesis that
-    teaches nothing but its length. Such pairs drive the weights to where more monsters win (Nakov,
-    Guzman & Vogel, ACL 2013). `most` drops them. The pairs kept of the others are drawn at random,
+    A pair with a very large difference contains a monster, an overlong or garbled hypothesis from
+    which only its length can be learnt. Such pairs lead to weights under which more monsters win
+    (Nakov, Guzman & Vogel, ACL 2013). `most` drops them. Pairs are chosen from the rest at random,
     because the largest differences are more often of length than of words.
 
-    A background that is too long rewards short hypotheses without end, and one that is too short
-    rewards long ones. So there are several rounds, each with the best hypotheses of the round
-    before as its background. The rounds swing from one side to the other; the right length lies
-    between two of them, on a line that is searched exactly.
+    A background that is too long always rewards shorter hypotheses, and one that is too short
+    rewards longer ones. So there are several rounds. The background of each round is the best
+    hypotheses of the round before. The rounds are too long and too short in turn. The right length
+    lies between two rounds, so the line between their weights is searched exactly.
 
-    The result is what scores highest on the given lists among all these weights and the start.
+    The result is the weights with the highest score on the lists, among all these and the start.
     Weights of sparse features are searched too.
 
     Parameters
     ----------
     restarts
-        Samples of pairs, each with its own regression; the best on the lists wins.
+        Number of samples of pairs, each with its own regression; the best on the lists wins.
     spread
-        See `Optimizer`; the start decides the background only, and what is interpolated with.
+        See `Optimizer`. The start is used only for the background and for `interpolation`.
     samples
-        Pairs drawn for each segment.
+        Number of pairs drawn for each segment.
     pairs
-        Pairs kept for each segment (Hopkins and May: 50).
+        Number of pairs kept for each segment (Hopkins and May: 50).
     least, most
         A pair counts if its difference in worth is in this range, in units of the median
         difference of random pairs. (Hopkins and May, and Moses: at least 0.05 BLEU, no limit.)
     keep
-        Which pairs of that range: a `random` choice, or the `largest` differences.
+        Which pairs in that range to keep: a `random` choice, or the `largest` differences.
     background
-        Segments that the background corpus counts as.
+        Size of the background corpus, in segments.
     rounds
-        How often pairs are drawn and learnt from.
+        Number of rounds of drawing pairs and learning from them.
     l2
-        Weight of the squared numbers in the regression's loss.
+        Weight of the squared weights in the regression's loss.
     interpolation
-        Share of the new weights in the result, the rest being the start's, both scaled to
-        absolute values that sum to 1 (Hopkins and May: 0.1; Moses' --historic-interpolation).
+        Share of the new weights in the result; the rest is the start weights. The absolute values
+        of both are first scaled to the sum 1. (Hopkins and May: 0.1; Moses:
+        --historic-interpolation.)
     """
 
     restarts: Annotated[int, Ge(1)] = 1

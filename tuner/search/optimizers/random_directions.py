@@ -15,13 +15,14 @@ from portmert.tuner.search.optimizers._exact import Climb, ExactSearch
 class RandomDirections(ExactSearch):
     """Search along random directions until many in a row gain nothing (Cer et al. 2008).
 
-    Directions are normal, each feature scaled by the spread of its values, so that no feature
-    dominates for the units it is measured in.
+    Directions are drawn from a normal distribution. Each feature is scaled by the spread of its
+    values, so that no feature dominates because of its units.
 
     Parameters
     ----------
     patience : int
-        Lines in a row that may gain nothing, in multiples of the number of features.
+        The search stops after this many lines in a row without a gain, times the number of
+        features.
     """
 
     patience: Annotated[int, Ge(1)] = 10
