@@ -67,7 +67,8 @@ class Tune:
     threads
         Threads and decoder processes; 0 is one for each processor. Never changes a result.
     patience
-        Stop after so many iterations without a higher dev score of the decoder's best output.
+        Stop if the score that decides which iteration wins has not risen for so many iterations:
+        the held-out score, else the estimate for unseen text, else the dev score.
     min_weight_change
         Stop when the weights change by less: the sum of absolute differences, 0..2, after each
         vector is scaled to absolute values that sum to 1.
