@@ -1,0 +1,70 @@
+"""Weights stay what they were: tests/data/digests.json has a digest for each way to find them.
+
+A change of a digest needs a line in CHANGELOG.md under "Scores changed". Then
+`python -m tests.end_to_end.test_digests` writes the file anew. Weights are rounded to six digits:
+processors may differ in the last ones.
+"""
+
+import hashlib
+import json
+from itertools import product
+
+import pytest
+
+import portmert
+from tests.support.places import CONFIGS, TESTS
+
+FILE = TESTS / "data" / "digests.json"
+RECORDED = CONFIGS / "recorded"
+METRICS = ("bleu", "port", "ter", "chrf", "0.5*bleu+0.5*port")
+OPTIMIZERS = (
+    "bagged:folds=3,epochs=5,iterations=3",
+    "mert:searches_per_feature=50,restarts=1",
+    "coordinate",
+    "powell",
+    "random-directions",
+    "kbmira",
+    "pro",
+    "min-risk",
+)
+
+
+def found(metric, optimizer, threads):
+    """Return the digest of the weights of one search."""
+    lists = portmert.Lists.read(
+        [RECORDED / "1.nbest.gz", RECORDED / "2.nbest.gz"],
+        refs=[RECORDED / "dev.tgt"],
+        source=RECORDED / "dev.src",
+        ref_links=[RECORDED / "dev.links"],
+        notice=lambda _: None,
+    )
+    tuned = portmert.optimize(
+        lists, metric, optimizer=optimizer, seed=3, threads=threads, notice=lambda _: None
+    )
+    rounded = {name: f"{value:.6g}" for name, value in flat(tuned.weights.values)}
+    text = json.dumps([rounded, f"{tuned.score:.9g}"], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def flat(weights):
+    for name, values in weights.items():
+        for n, value in enumerate(values if isinstance(values, (list, tuple)) else [values]):
+            yield f"{name} {n}", value
+
+
+def ways():
+    for n, (metric, optimizer) in enumerate(product(METRICS, OPTIMIZERS)):
+        yield metric, optimizer, 1 + n % 2
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_weights_are_those_of_the_committed_digests(optimizer):
+    committed = json.loads(FILE.read_text(encoding="utf-8"))
+    for metric, by, threads in ways():
+        if by == optimizer:
+            assert found(metric, by, threads) == committed[f"{metric} {by}"], (metric, by)
+
+
+if __name__ == "__main__":
+    digests = {f"{metric} {by}": found(metric, by, threads) for metric, by, threads in ways()}
+    FILE.write_text(json.dumps(digests, indent=1) + "\n", encoding="utf-8")
