@@ -13,7 +13,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pydantic.dataclasses
@@ -202,7 +202,13 @@ def read_human_scores(path: Path, several: Several = "refuse") -> HumanScores:
         if several == "refuse" or "judge" in row:
             first = where.setdefault((system, segment, judge), number)
             if first != number:
-                raise InputError(_judged_twice(path, number, first, row, several))
+                raise InputError(
+                    f"{path}:{number}: system '{system}' has a score of segment {segment} in line "
+                    f"{first} already; several judgments of one output are taken with --judgments"
+                    if several == "refuse"
+                    else f"{path}:{number}: judge '{judge}' has judged system '{system}' in "
+                    f"segment {segment} in line {first} already; leave one"
+                )
         found.append((system, segment, judge, _score(row["score"], path, number)))
         for what, seen in of_segments.items():
             name, first = seen.setdefault(segment, (row[what], number))
@@ -213,21 +219,6 @@ def read_human_scores(path: Path, several: Several = "refuse") -> HumanScores:
                 )
     scores = _arrays(path, found, of_segments)
     return scores if several == "each" else replace(scores, each=None)
-
-
-def _judged_twice(
-    path: Path, number: int, first: int, row: Mapping[str, str], several: Several
-) -> str:
-    segment = int(row["segment"])
-    if several == "refuse":
-        return (
-            f"{path}:{number}: system '{row['system']}' has a score of segment {segment} in line "
-            f"{first} already; several judgments of one output are taken with --judgments"
-        )
-    return (
-        f"{path}:{number}: judge '{row['judge']}' has judged system '{row['system']}' in segment "
-        f"{segment} in line {first} already; leave one"
-    )
 
 
 def _segment(text: str, path: Path, number: int) -> int:
@@ -390,7 +381,7 @@ class JudgedSet:
 
 
 def read_judged_sets(path: Path) -> tuple[JudgedSet, ...]:
-    """Read the test sets of a file.
+    """Read the test sets of a file. Paths in it are taken from its folder.
 
     Raises
     ------
@@ -419,22 +410,10 @@ def read_judged_sets(path: Path) -> tuple[JudgedSet, ...]:
             raise InputError(f'{path}: test set {number} has no name; add name = "..."')
         if one.name in (other.name for other in found):
             raise InputError(f"{path}: two test sets are named '{one.name}'")
-        found.append(_from(path.parent, one))
+        folder, moved = path.parent, dict[str, Any]()
+        for key in ("human", "outputs", "source", "links"):
+            moved[key] = getattr(one, key) and folder / getattr(one, key)
+        for key in ("refs", "ref_links"):
+            moved[key] = tuple(folder / file for file in getattr(one, key))
+        found.append(replace(one, **moved))
     return tuple(found)
-
-
-def _from(folder: Path, one: JudgedSet) -> JudgedSet:
-    """Return a test set whose paths are taken from a folder."""
-
-    def moved(paths: Iterable[Path]) -> tuple[Path, ...]:
-        return tuple(folder / path for path in paths)
-
-    return replace(
-        one,
-        human=folder / one.human,
-        outputs=folder / one.outputs,
-        refs=moved(one.refs),
-        source=one.source and folder / one.source,
-        links=one.links and folder / one.links,
-        ref_links=moved(one.ref_links),
-    )

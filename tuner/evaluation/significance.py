@@ -10,7 +10,7 @@ those of the chunks before: a worker that scores a later chunk draws the earlier
 
 References: Koehn (EMNLP 2004) for the bootstrap; Riezler and Maxwell (2005) for randomization;
 Clark, Dyer, Lavie and Smith (ACL 2011) for both over several optimizer runs, as in MultEval, and
-for the two kinds of chance, of segments and of tuning, which `_both_kinds` adds up.
+for the two kinds of chance, of segments and of tuning, which `_t_test` adds up.
 """
 
 from __future__ import annotations
@@ -367,7 +367,8 @@ def systems_tested(
         No system, or systems of different segments.
     """
     resampling = resampling or Resampling()
-    columns = _columns(metrics)
+    ends = np.cumsum([0, *(len(metric.stat_names) for metric in metrics)]).tolist()
+    columns = [slice(start, stop) for start, stop in itertools.pairwise(ends)]
     tables = [np.concatenate(list(stats), axis=2) for stats in systems]
     if not tables or len({table.shape[1] for table in tables}) != 1 or tables[0].shape[1] == 0:
         raise ValueError("systems must have the same segments, at least one")
@@ -397,11 +398,10 @@ def systems_tested(
             difference = float(np.mean(observed[m][i]) - np.mean(observed[m][0]))
             low, high = _interval(change, resampling.level)
             p_of_both = p
-            both = _both_kinds(
-                [(np.array(observed[m][n]), sampled[m][n]) for n in (0, i)], tables[0].shape[1]
-            )
-            if both is not None:
-                p_of_both, width = _t_test(difference, *both, resampling.level)
+            both = [(np.array(observed[m][n]), sampled[m][n]) for n in (0, i)]
+            tested = _t_test(difference, both, tables[0].shape[1], resampling.level)
+            if tested is not None:
+                p_of_both, width = tested
                 low, high = difference - width, difference + width
             fewest = min(np.count_nonzero(side * change <= TIE) for side in (1, -1))
             found.append(
@@ -418,10 +418,13 @@ def systems_tested(
     return spreads, differences
 
 
-def _both_kinds(
-    systems: Sequence[tuple[FloatArray, FloatArray]], segments: int
+def _t_test(
+    difference: float,
+    systems: Sequence[tuple[FloatArray, FloatArray]],
+    segments: int,
+    confidence: float,
 ) -> tuple[float, float] | None:
-    """Return the variance of a difference of two means over replicas, and its degrees of freedom.
+    """Test a difference of two means over replicas by both kinds of luck, with Student's t.
 
     A replica's score has three sources of variance: the segments, alike in all replicas; tuning;
     and the interaction of this tuning with these segments. The variance over replicas contains
@@ -436,13 +439,16 @@ def _both_kinds(
 
     Returns
     -------
-    None if neither system has replicas, or if nothing varies.
+    The two-sided p, and half the width of the interval; None if neither system has replicas, or
+    if nothing varies.
 
     References
     ----------
     Satterthwaite, "An approximate distribution of estimates of variance components", 1946, for
     the degrees of freedom.
     """
+    from scipy.special import stdtr, stdtrit  # noqa: PLC0415  start-up time
+
     if all(len(scores) < 2 for scores, _ in systems):
         return None
     means = [sampled.mean(axis=0) for _, sampled in systems]
@@ -458,17 +464,9 @@ def _both_kinds(
     variance = sum(part for part, _ in parts)
     if variance <= TIE**2:
         return None
-    return variance, variance**2 / sum(part**2 / free for part, free in parts)
-
-
-def _t_test(
-    difference: float, variance: float, free: float, confidence: float
-) -> tuple[float, float]:
-    """Return the two-sided p of Student's t, and half the width of the interval."""
-    from scipy.special import stdtr, stdtrit  # noqa: PLC0415  start-up time
-
-    p = 2.0 * float(stdtr(free, -abs(difference) / variance**0.5))
-    return p, float(stdtrit(free, (1.0 + confidence) / 2.0)) * variance**0.5
+    degrees = variance**2 / sum(part**2 / free for part, free in parts)
+    p = 2.0 * float(stdtr(degrees, -abs(difference) / variance**0.5))
+    return p, float(stdtrit(degrees, (1.0 + confidence) / 2.0)) * variance**0.5
 
 
 def holm(values: Sequence[float]) -> list[float]:
@@ -484,11 +482,6 @@ def holm(values: Sequence[float]) -> list[float]:
         largest = max(largest, min(1.0, (len(values) - rank) * values[index]))
         corrected[index] = largest
     return corrected
-
-
-def _columns(metrics: Sequence[Metric]) -> list[slice]:
-    ends = np.cumsum([0, *(len(metric.stat_names) for metric in metrics)]).tolist()
-    return [slice(start, stop) for start, stop in itertools.pairwise(ends)]
 
 
 def _exact(tables: Sequence[FloatArray]) -> list[FloatArray]:

@@ -110,7 +110,9 @@ def compare_request(request: CompareRequest, notice: Notice) -> dict[str, Any]:
     given = {text: registry.metric(text) for text in request.metrics or METRICS}
     systems = find_systems(request.systems)
     test = find_test_files(systems, request.test)
-    recorded = _annotator_of_runs(systems)
+    inputs = [one.inputs for one in systems if one.inputs is not None]
+    annotators = (one.components.get("annotator") for one in inputs)
+    recorded = next(filter(None, annotators), None)  # that of the first run with one
     metrics, ready = _metrics_and_preparation(request, given, systems, recorded, notice)
     aligner, outputs = request.test.named_aligner, sum(len(one.outputs) for one in systems)
     sets = [
@@ -261,12 +263,6 @@ def _label(metric: Metric) -> str:
     except PortmertError:  # an option must be given, or it is a formula
         is_default = False
     return metric.name() if is_default else metric.signature
-
-
-def _annotator_of_runs(systems: Sequence[NamedSystem]) -> Annotator | None:
-    """Return the annotator of the first run that had one."""
-    known = (s.inputs.components.get("annotator") for s in systems if s.inputs is not None)
-    return next(filter(None, known), None)
 
 
 def _pipeline_of_runs(systems: Sequence[NamedSystem], notice: Notice) -> TextPipeline:

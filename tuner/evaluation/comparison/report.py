@@ -603,7 +603,12 @@ def _difference_chart(document: Document, systems: Sequence[str]) -> Chart:
     for number, name in enumerate(systems[1:], 1):
         found = [rows.get((metric["label"], name), {}) for metric in metrics]
         if any(row.get("difference") is not None for row in found):
-            gains = {key: _gains(metrics, found, *names) for key, names in ends.items()}
+            gains: dict[str, list[float | None]] = {key: [] for key in ends}
+            for metric, row in zip(metrics, found, strict=True):
+                higher = metric["higher_is_better"]
+                for key, (own, turned) in ends.items():
+                    value = row.get(own if higher else turned)
+                    gains[key].append(value if higher or value is None else -value)
             series.append({"name": name, "system": number, **gains})
     labels = [
         metric["label"] + ("" if metric["higher_is_better"] else " (sign turned)")
@@ -643,18 +648,3 @@ def _difference_chart(document: Document, systems: Sequence[str]) -> Chart:
         x="gain (points)",
         tall=80 + 26 * max(lines, len(labels)),
     )
-
-
-def _gains(
-    metrics: Sequence[Mapping[str, Any]],
-    rows: Sequence[Mapping[str, Any]],
-    higher: str,
-    lower: str,
-) -> list[float | None]:
-    """Return `higher` where higher scores are better, else `lower` with its sign turned."""
-    found: list[float | None] = []
-    for metric, row in zip(metrics, rows, strict=True):
-        better = metric["higher_is_better"]
-        value = row.get(higher if better else lower)
-        found.append(value if better or value is None else -value)
-    return found

@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -89,6 +89,7 @@ class DevSet:
     digests: tuple[str, ...]
     tools: ScoringTools
     lender: tuple[Path, Inputs] | None = None
+    _references: dict[frozenset[Need], References] = field(default_factory=dict)
 
     @classmethod
     def of_run(cls, folder: Path, fingerprint: Mapping[str, str], tools: ScoringTools) -> DevSet:
@@ -163,10 +164,6 @@ class DevSet:
             self._references[needs] = self.ready(metric).references(self.references)
         return self._references[needs]
 
-    @cached_property
-    def _references(self) -> dict[frozenset[Need], References]:
-        return {}
-
     def ready(self, metric: Metric) -> Preparation:
         """Return what makes texts ready for a metric."""
         pipeline = self.inputs.data.pipeline
@@ -230,8 +227,8 @@ class DevSet:
 
     def key(self, metric: Metric) -> str | None:
         """Return all that a score depends on besides the list; None if a file is part of it."""
-        for field in dataclasses.fields(metric):
-            value = getattr(metric, field.name)
+        for option in dataclasses.fields(metric):
+            value = getattr(metric, option.name)
             if isinstance(value, Path | tuple):
                 return None
         lent = ""

@@ -264,23 +264,18 @@ def judged(human: HumanScores, batch: Batch) -> tuple[Judged, IntArray]:
             f"{human.path}: no segment has scores of all {len(human.systems)} systems; name the "
             f"systems to compare (--system), or take each judgment as it is (--judgments each)"
         )
-    lengths = _reference_lengths(batch)[kept]
+    lengths = np.add.reduceat(batch.references.tokens.lengths, batch.reference_offsets[:-1])
+    lengths = (lengths / np.diff(batch.reference_offsets))[kept]
     groups = None if human.groups is None else human.groups[kept]
-    found = Judged(
-        human.systems, human.scores[kept], lengths, groups=groups, each=_renumbered(human, kept)
-    )
+    each = human.each  # segments get new numbers, those that are kept
+    if each is not None:
+        each = replace(each, segments=np.searchsorted(kept, each.segments))
+    found = Judged(human.systems, human.scores[kept], lengths, groups=groups, each=each)
     if human.documents is None:
         return found, kept
     used, documents = np.unique(human.documents[kept], return_inverse=True)
     names = tuple(human.document_names[number] for number in used.tolist())
     return replace(found, documents=documents.astype(np.int64), document_names=names), kept
-
-
-def _renumbered(human: HumanScores, kept: IntArray) -> Judgments | None:
-    """Return the judgments, their segments numbered as those that are kept."""
-    if human.each is None:
-        return None
-    return replace(human.each, segments=np.searchsorted(kept, human.each.segments))
 
 
 def metric_scores(
@@ -304,10 +299,8 @@ def metric_scores(
     """
     stats = compute_stats(metric, batch, threads=threads)
     stats = stats.reshape(len(batch), systems, -1)[kept]
-    found = MetricScores(label, metric, signature, stats)
-    if not with_likeness:
-        return found
-    return replace(found, likeness=likeness(metric, batch, kept=kept, threads=threads))
+    alike = likeness(metric, batch, kept=kept, threads=threads) if with_likeness else None
+    return MetricScores(label, metric, signature, stats, alike)
 
 
 def notices(data: Judged, scores: Sequence[MetricScores], *, left_out: int = 0) -> list[str]:
@@ -336,12 +329,6 @@ def notices(data: Judged, scores: Sequence[MetricScores], *, left_out: int = 0) 
         if np.ptp(one.segment_scores) == 0
     ]
     return lines
-
-
-def _reference_lengths(batch: Batch) -> FloatArray:
-    counts = np.diff(batch.reference_offsets)
-    total = np.add.reduceat(batch.references.tokens.lengths, batch.reference_offsets[:-1])
-    return np.asarray(total / counts)
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -273,6 +272,12 @@ class _Test:
         self.row_human = _row_centred(self.human, points)
         self.row_squares = self.counts * self.row_human**2 + points.within / spread**2
         self.weights = (np.ones_like(self.lengths), self.lengths)
+        sides = ((self.plain, self.human), (self.removed, self.row_human))
+        self.columns = []  # (6 n, N M): terms of `sums`, plain and without the means of rows
+        for values, human_scores in sides:
+            terms = np.stack([values, values**2, values * human_scores]) * self.counts
+            both = np.stack([terms * weights[:, None] for weights in self.weights])
+            self.columns.append(both.reshape(-1, human_scores.size))
 
     def sums(self, signs: FloatArray | None, *, removed: bool) -> FloatArray:
         """Return (2, 3, R, n): sums of x, x squared and x times y, plain and weighted by length.
@@ -284,27 +289,12 @@ class _Test:
         removed
             Whether the means of rows are removed from x and y.
         """
-        columns = self.removed_columns if removed else self.plain_columns
+        columns = self.columns[removed]
         if signs is None:
             moved = columns.sum(axis=1)[None]
         else:
             moved = signs.reshape(len(signs), -1) @ columns.T
         return np.moveaxis(moved.reshape(len(moved), 2, 3, -1), 0, 2)
-
-    @cached_property
-    def plain_columns(self) -> FloatArray:
-        """(6 n, N M): terms of `sums`."""
-        return self._columns(self.plain, self.human)
-
-    @cached_property
-    def removed_columns(self) -> FloatArray:
-        """(6 n, N M): the same without the means of rows."""
-        return self._columns(self.removed, self.row_human)
-
-    def _columns(self, scores: FloatArray, human: FloatArray) -> FloatArray:
-        terms = np.stack([scores, scores**2, scores * human]) * self.counts  # (3, n, N, M)
-        both = np.stack([terms * weights[:, None] for weights in self.weights])
-        return both.reshape(-1, human.size)
 
     def human_sums(self, squares: FloatArray) -> FloatArray:
         """Return (2, 3): judgments and sums of people's scores and of their squares."""
