@@ -11,9 +11,9 @@ import time
 
 import pytest
 
+from portmert.tuner.annotation.annotating import annotated_shard
 from portmert.tuner.annotation.annotators._base import AnnotationRequest
 from portmert.tuner.annotation.annotators.udpipe import Udpipe
-from portmert.tuner.annotation.shards import annotated_shard
 from portmert.tuner.executors.cluster import Cluster
 from portmert.tuner.executors.opening import opened
 from portmert.tuner.ground.errors import AnnotatorError, InputError, PortmertError

@@ -186,10 +186,10 @@ def test_damaged_results_that_are_kept_are_made_again(finished, tmp_path, kind):
 
 
 SCHEMAS = [
-    "UPDATE sqlite_master SET sql = 'nonsense' WHERE name = 'words'",
+    "UPDATE sqlite_master SET sql = 'nonsense' WHERE name = 'records'",
     "UPDATE sqlite_master SET rootpage = 99999 WHERE name = 'kinds'",
-    "UPDATE sqlite_master SET sql = NULL WHERE name = 'lists'",
-    "UPDATE sqlite_master SET sql = cast(x'ff' AS TEXT) || sql WHERE name = 'words'",
+    "UPDATE sqlite_master SET sql = NULL WHERE name = 'records'",
+    "UPDATE sqlite_master SET sql = cast(x'ff' AS TEXT) || sql WHERE name = 'records'",
 ]
 
 

@@ -169,7 +169,7 @@ def test_rerank_chooses_for_syntax(annotator):
     assert result.stdout == "the cat sat\na dog ran home\n"
     assert "oracle edpm:of=" in result.stderr
     wrong = ("rerank", "--nbest", "list", "--weights", "start.json", "--annotator", annotator)
-    assert "--annotator go with --oracle" in fault(*wrong, status=2)
+    assert "--annotator goes with --oracle" in fault(*wrong, status=2)
 
 
 def recorded_sentences():

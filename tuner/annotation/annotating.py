@@ -35,12 +35,15 @@ from portmert.tuner.annotation.annotators._base import Annotation, AnnotationReq
 from portmert.tuner.annotation.annotators._lookup import shown
 from portmert.tuner.annotation.cache import AnnotationCache, Row, line_key
 from portmert.tuner.annotation.layers import KeptLayer
-from portmert.tuner.annotation.shards import annotated
 from portmert.tuner.executors.team import Team
 from portmert.tuner.ground.errors import AnnotatorError, InputError, ProgramError, counted
+from portmert.tuner.ground.files import with_absolute_paths
 from portmert.tuner.texts.statistics import NEED_NAMES
 
 Words = tuple[str, ...]
+
+SHARD = 64
+"""Sentences that a worker of a cluster gets at a time."""
 
 KEPT_TOGETHER = 256
 KEPT_AFTER_SECONDS = 5.0
@@ -366,9 +369,7 @@ class TextAnnotator:
         """Yield the number of each sentence and one answer, in any order."""
         answered = 0
         try:
-            for numbered in annotated(
-                self._annotator, sentences, request, self._processes, self._progress, self._team
-            ):
+            for numbered in self._numbered(sentences, request):
                 answered += 1
                 yield numbered
         except AnnotatorError as error:
@@ -378,6 +379,37 @@ class TextAnnotator:
                 f"annotator {self._name}: {counted(answered, 'answer')} to "
                 f"{counted(len(sentences), 'sentence')}"
             )
+
+    def _numbered(
+        self, sentences: Sequence[Words], request: AnnotationRequest
+    ) -> Iterator[tuple[int, Annotation | None]]:
+        """Let processes here annotate sentences or, in shards, the workers of a cluster.
+
+        Parses in files are looked up here, where the files are.
+        """
+        annotator, team, count = self._annotator, self._team, len(sentences)
+        if team is None or not team.is_remote or annotator.looks_up:
+            yield from enumerate(
+                annotator.annotate(
+                    sentences, request, processes=self._processes, progress=self._progress
+                )
+            )
+            return
+
+        def shown(shards: int, _: int) -> None:
+            if self._progress is not None:
+                self._progress(min(shards * SHARD, count), count)
+
+        def named(shard: int) -> str:
+            return f"sentences {shard * SHARD + 1} to {min((shard + 1) * SHARD, count)}"
+
+        there = with_absolute_paths(annotator)
+        tasks = [
+            (there, self.fingerprint, sentences[begin : begin + SHARD], request, team.step)
+            for begin in range(0, count, SHARD)
+        ]
+        for shard, answers in team.run(annotated_shard, tasks, progress=shown, named=named):
+            yield from enumerate(answers, shard * SHARD)
 
     def _check_failures(self, places: Sequence[int], found: _Found) -> None:
         """Stop if too many fail; these are not kept, because the reason may go away."""
@@ -453,6 +485,36 @@ class TextAnnotator:
 
     def _program_error(self, error: AnnotatorError) -> ProgramError:
         return ProgramError(f"annotator {self._name}: {error}")
+
+
+def annotated_shard(
+    annotator: Annotator,
+    fingerprint: str,
+    sentences: Sequence[Sequence[str]],
+    request: AnnotationRequest,
+    step: Callable[[int, int], None],
+) -> list[Annotation | None]:
+    """Return the annotations of some sentences.
+
+    Parameters
+    ----------
+    fingerprint
+        The fingerprint of the annotator on the machine that asks.
+    step
+        Called now and then; it may raise an exception to end the work.
+
+    Raises
+    ------
+    AnnotatorError
+        The library or the model is missing here, or differs.
+    """
+    here = annotator.fingerprint()
+    if here != fingerprint:
+        raise AnnotatorError(
+            f"the library or the model is not the same on all machines: '{here}', expected "
+            f"'{fingerprint}'"
+        )
+    return list(annotator.annotate(sentences, request, processes=1, progress=step))
 
 
 def _words(line: str) -> Words:

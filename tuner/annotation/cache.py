@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import itertools
 import os
 import re
 import sqlite3
@@ -20,7 +19,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from portmert.tuner.ground.errors import ConfigError, StateError
 
@@ -37,9 +35,6 @@ IN_USE = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 PER_QUERY = 500
 """Keys in one query; with more it is no faster."""
-
-DENSE = 3
-"""Up to this many rows for a key it is faster to read all between the first and the last key."""
 
 _SUFFIXES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _SECONDS_PER_DAY = 86_400
@@ -59,9 +54,6 @@ rewritten, and that should be rare."""
 OVERHEAD = 30
 """Bytes of a row besides its records, approximately."""
 
-WORD_LAYERS = ("tags", "heads", "trees")
-"""Layers in one row of a sentence, a column for each: they are read together."""
-
 PLAIN = ("tags", "heads")
 """Layers that are too short for compression to be worth its time."""
 
@@ -69,28 +61,17 @@ _TABLES = """
 CREATE TABLE kinds (
     id INTEGER PRIMARY KEY AUTOINCREMENT, -- never given twice: other processes remember it
     annotator TEXT NOT NULL,
-    layer TEXT NOT NULL, -- empty: those that have columns
+    layer TEXT NOT NULL,
     UNIQUE (annotator, layer)
 );
-CREATE TABLE words (
+CREATE TABLE records (
     kind INTEGER NOT NULL,
     sentence BLOB NOT NULL,
     used INTEGER NOT NULL, -- day since 1970
-    tags BLOB,
-    heads BLOB,
-    trees BLOB,
-    PRIMARY KEY (kind, sentence)
-) WITHOUT ROWID;
-CREATE TABLE lists (
-    kind INTEGER NOT NULL,
-    sentence BLOB NOT NULL,
-    used INTEGER NOT NULL,
-    list BLOB,
+    record BLOB NOT NULL,
     PRIMARY KEY (kind, sentence)
 ) WITHOUT ROWID;
 """
-
-COLUMNS = {"words": WORD_LAYERS, "lists": ("list",)}
 
 
 def default_folder() -> Path:
@@ -136,10 +117,8 @@ def _kept(layer: str, key: bytes, record: bytes) -> bytes:
     return _checksum(layer, key, record) + content
 
 
-def _opened(layer: str, key: bytes, kept: bytes | None) -> bytes | None:
+def _opened(layer: str, key: bytes, kept: bytes) -> bytes:
     """Return a record from the file; raise a DatabaseError if it is not what was put there."""
-    if kept is None:
-        return None
     try:
         record = kept[4:] if layer in PLAIN else zlib.decompress(kept[4:])
         if kept[:4] == _checksum(layer, key, record):
@@ -193,15 +172,10 @@ class AnnotationCache:
 
     def get(self, layers: Sequence[str], keys: Sequence[bytes]) -> dict[str, list[bytes | None]]:
         """Return the record of each sentence for each layer; None if there is none."""
-        together = [layer for layer in layers if layer in WORD_LAYERS]
-        groups = [together, *([layer] for layer in layers if layer not in WORD_LAYERS)]
         found: dict[str, list[bytes | None]] = {layer: [None] * len(keys) for layer in layers}
         if keys:
             with self._usable():
-                columns = [self._columns(group, keys) for group in groups if group]
-                names = [layer for group in groups for layer in group]
-                for layer, kept in zip(names, itertools.chain.from_iterable(columns), strict=True):
-                    found[layer] = [_opened(layer, *one) for one in zip(keys, kept, strict=True)]
+                found = {layer: self._column(layer, keys) for layer in layers}
         return found
 
     def put(self, rows: Sequence[Row]) -> None:
@@ -216,25 +190,22 @@ class AnnotationCache:
         with self._usable():
             with transaction(self._database):
                 for layer, records in by_layer.items():
-                    table, column, kind = self._place(layer)
+                    kind = self._kind(layer)
                     self._database.executemany(
-                        f"INSERT INTO {table} (kind, sentence, used, {column}) "  # noqa: S608
-                        "VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET used = excluded.used, "
-                        f"{column} = excluded.{column}",
+                        "INSERT OR REPLACE INTO records VALUES (?, ?, ?, ?)",
                         [(kind, key, today, _kept(layer, key, record)) for key, record in records],
                     )
             if self._path is not None and bytes_used(self._database) > self._limit:
                 evict(self._database, self._limit)
 
-    def forget(self, layers: Iterable[str], keys: Iterable[bytes]) -> None:
+    def forget(self, layers: Iterable[str], keys: Sequence[bytes]) -> None:
         """Drop records."""
-        listed = list(keys)
         with self._usable(), transaction(self._database):
             for layer in layers:
-                table, column, kind = self._place(layer)
+                kind = self._kind(layer)
                 self._database.executemany(
-                    f"UPDATE {table} SET {column} = NULL WHERE kind = ? AND sentence = ?",  # noqa: S608
-                    [(kind, key) for key in listed],
+                    "DELETE FROM records WHERE kind = ? AND sentence = ?",
+                    [(kind, key) for key in keys],
                 )
 
     def set_aside(self, reason: str) -> None:
@@ -294,55 +265,40 @@ class AnnotationCache:
         except (sqlite3.DatabaseError, UnicodeDecodeError):
             self.set_aside("damaged or cut off")
 
-    def _place(self, layer: str) -> tuple[str, str, int]:
-        """Return the table, the column and the kind of a layer's records."""
-        table, column = ("words", layer) if layer in WORD_LAYERS else ("lists", "list")
-        name = "" if table == "words" else layer
-        if name not in self._kinds:
-            named = (self._annotator, name)
+    def _kind(self, layer: str) -> int:
+        """Return the number of a layer's records."""
+        if layer not in self._kinds:
+            named = (self._annotator, layer)
             self._database.execute(
                 "INSERT OR IGNORE INTO kinds (annotator, layer) VALUES (?, ?)", named
             )
             row = self._database.execute(
                 "SELECT id FROM kinds WHERE annotator = ? AND layer = ?", named
             ).fetchone()
-            self._kinds[name] = int(row[0])
-        return table, column, self._kinds[name]
+            self._kinds[layer] = int(row[0])
+        return self._kinds[layer]
 
-    def _columns(self, layers: Sequence[str], keys: Sequence[bytes]) -> list[list[bytes | None]]:
-        """Return the records of layers that are in one table."""
-        places = [self._place(layer) for layer in layers]
-        table, _, kind = places[0]
-        columns = ", ".join(column for _, column, _ in places)
-        query = f"SELECT sentence, used, {columns} FROM {table} WHERE kind = ? AND sentence"  # noqa: S608  names of ours
-        found: dict[bytes, tuple[Any, ...]] = {}
+    def _column(self, layer: str, keys: Sequence[bytes]) -> list[bytes | None]:
+        """Return the records of a layer."""
+        kind, today = self._kind(layer), _today()
+        found: dict[bytes, bytes] = {}
+        stale = []
         ordered = sorted(keys)  # neighbours in the file too
-        dense = True
         for begin in range(0, len(ordered), PER_QUERY):
             part = ordered[begin : begin + PER_QUERY]
-            rows: list[tuple[Any, ...]] = []
-            if dense:
-                most = DENSE * len(part)
-                rows = self._database.execute(
-                    f"{query} BETWEEN ? AND ? LIMIT ?", (kind, part[0], part[-1], most + 1)
-                ).fetchall()
-                dense = len(rows) <= most
-            if not dense:
-                rows = self._database.execute(
-                    f"{query} IN ({','.join('?' * len(part))})", (kind, *part)
-                ).fetchall()
-            found.update(zip([row[0] for row in rows], rows, strict=True))
-        nothing = (None,) * (2 + len(layers))
-        listed = [found.get(key, nothing) for key in keys]
-        today = _today()
-        stale = [row[0] for row in listed if row[1] != today and row[1] is not None]
+            rows = self._database.execute(
+                "SELECT sentence, record, used FROM records WHERE kind = ? AND sentence IN "  # noqa: S608
+                f"({','.join('?' * len(part))})",
+                (kind, *part),
+            ).fetchall()
+            found.update((key, _opened(layer, key, kept)) for key, kept, _ in rows)
+            stale += [(today, kind, key) for key, _, used in rows if used != today]
         if stale:
             with transaction(self._database):
                 self._database.executemany(
-                    f"UPDATE {table} SET used = ? WHERE kind = ? AND sentence = ?",  # noqa: S608
-                    [(today, kind, key) for key in stale],
+                    "UPDATE records SET used = ? WHERE kind = ? AND sentence = ?", stale
                 )
-        return [[row[column] for row in listed] for column in range(2, 2 + len(layers))]
+        return list(map(found.get, keys))
 
 
 def info(folder: Path) -> tuple[int, list[KindInfo]]:
@@ -359,23 +315,17 @@ def info(folder: Path) -> tuple[int, list[KindInfo]]:
         if not path.exists():
             return 0, []
         with closing(connect(path)) as database:
-            rows = [
-                row
-                for table, columns in COLUMNS.items()
-                for column in columns
-                for row in database.execute(
-                    f"SELECT annotator, CASE layer WHEN '' THEN '{column}' ELSE layer END, "  # noqa: S608
-                    f"count({column}), sum(length({column})), max(used) FROM {table} "
-                    f"JOIN kinds ON kinds.id = kind WHERE {column} IS NOT NULL GROUP BY kind"
-                )
-            ]
+            rows = database.execute(
+                "SELECT annotator, layer, count(*), sum(length(record)), max(used) FROM records "
+                "JOIN kinds ON kinds.id = kind GROUP BY kind ORDER BY annotator, layer"
+            ).fetchall()
     except (OSError, sqlite3.OperationalError) as error:
         raise StateError(f"{path}: {_reason(error)}") from None
     except (sqlite3.Error, UnusableError, UnicodeDecodeError) as error:
         raise StateError(f"{path}: {error}; `portmert cache clear` deletes it") from None
     kinds = [
         KindInfo(annotator, layer, count, size + count * OVERHEAD, _date(used))
-        for annotator, layer, count, size, used in sorted(rows)
+        for annotator, layer, count, size, used in rows
     ]
     files = (path.with_name(path.name + suffix) for suffix in ("", "-wal"))
     return sum(file.stat().st_size for file in files if file.exists()), kinds
@@ -423,17 +373,16 @@ def _delete(path: Path, annotator: str) -> int:
     """Delete records, not the file: another process may have it open."""
     with closing(connect(path)) as database:
         with transaction(database):
-            deleted = sum(
-                database.execute(
-                    f"DELETE FROM {table} WHERE kind IN (SELECT id FROM kinds WHERE "  # noqa: S608
-                    "substr(annotator, 1, length(?1)) = ?1)",
-                    (annotator,),
-                ).rowcount
-                for table in COLUMNS
-            )
+            kinds = "SELECT id FROM kinds WHERE substr(annotator, 1, length(?1)) = ?1"
+            deleted = database.execute(
+                "SELECT count(*) FROM (SELECT DISTINCT annotator, sentence FROM records "  # noqa: S608
+                f"JOIN kinds ON kinds.id = kind WHERE kind IN ({kinds}))",
+                (annotator,),
+            ).fetchone()[0]
+            database.execute(f"DELETE FROM records WHERE kind IN ({kinds})", (annotator,))  # noqa: S608
         database.execute("VACUUM")
         database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-    return deleted
+    return int(deleted)
 
 
 def _reason(error: Exception) -> str:
@@ -558,20 +507,15 @@ def bytes_used(database: sqlite3.Connection) -> int:
 def evict(database: sqlite3.Connection, limit: int) -> None:
     """Delete the records with the oldest use, until the file is well below `limit` bytes."""
     surplus = bytes_used(database) - int(ROOM * limit)
-    days = []
-    for table, columns in COLUMNS.items():
-        size = " + ".join(f"ifnull(length({name}), 0)" for name in columns)
-        days += [
-            (used, table, count, taken)
-            for used, count, taken in database.execute(
-                f"SELECT used, count(*), sum({OVERHEAD} + {size}) FROM {table} GROUP BY used"  # noqa: S608
-            )
-        ]
-    for used, table, count, taken in sorted(days):
+    days = database.execute(
+        f"SELECT used, count(*), sum({OVERHEAD} + length(record)) FROM records GROUP BY used "  # noqa: S608
+        "ORDER BY used"
+    ).fetchall()
+    for used, count, taken in days:
         with transaction(database):
             database.execute(
-                f"DELETE FROM {table} WHERE (kind, sentence) IN (SELECT kind, sentence FROM "  # noqa: S608
-                f"{table} WHERE used = ? ORDER BY sentence LIMIT ?)",
+                "DELETE FROM records WHERE (kind, sentence) IN (SELECT kind, sentence FROM "
+                "records WHERE used = ? ORDER BY sentence LIMIT ?)",
                 (used, int(surplus * count / taken) + 1),
             )
         surplus -= taken

@@ -9,30 +9,18 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass
-from typing import Literal, TypeVar
+from typing import Literal, cast
 
 from portmert.metrics._base import Arcs, Need
 from portmert.tuner.annotation import records
 from portmert.tuner.annotation.annotators import _rules, _trees
 from portmert.tuner.annotation.annotators._base import Annotation, AnnotationRequest, Layer
 
-Whole = TypeVar("Whole", bound=Sized)
-
 Gives = frozenset["Layer"]
 
 MEANING: tuple[Literal["roles", "drs"], ...] = ("roles", "drs")
 RULES = 1
 """Version of the rules by which these follow from heads, raised with every change."""
-
-SOURCES: dict[str, Layer] = {
-    "tags": "tags",
-    "trees": "tree",
-    "parses": "parses",
-    "marginals": "marginals",
-    "roles": "roles",
-    "drs": "drs",
-}
-"""For each layer of the cache but heads: the layer of an answer from which it is made."""
 
 ONE_PARSE: Gives = frozenset({"heads", "tree", "parses"})
 """Each of these has a dependency parse in it."""
@@ -100,7 +88,7 @@ def source(layer: KeptLayer, gives: Gives) -> Layer:
     if layer.name == "heads":
         possible: tuple[Layer, ...] = ("heads", "tree", "parses")
         return next(one for one in possible if one in gives)
-    return SOURCES[layer.name]
+    return "tree" if layer.name == "trees" else cast("Layer", layer.name)
 
 
 def requests(
@@ -183,19 +171,31 @@ def derive(
 
 def _record(layer: KeptLayer, answer: Annotation, gives: Gives, length: int) -> bytes:
     """Return the record of one layer of an answer."""
+    record = records.UNPARSED
     match source(layer, gives):
         case "tags":
-            record = records.pack_tags(_whole(answer.tags, length, "tags"))
+            _check_length(answer.tags, length, "tags")
+            record = records.pack_tags(answer.tags)
         case "heads":
-            record = records.pack_heads(_whole(answer.heads, length, "heads"))
+            _check_length(answer.heads, length, "heads")
+            record = records.pack_heads(answer.heads)
         case "tree":
-            record = _of_tree(layer, answer.tree, length)
-        case "parses":
-            parses = [(score, _whole(one, length, "heads")) for score, one in answer.parses]
-            if layer.name == "parses":
-                record = records.pack_parses(parses[: layer.parses])
+            try:
+                tree = _parsed(answer.tree)
+            except ValueError:
+                return record
+            _check_length(tree.leaves, length, "leaves of the tree")
+            if layer.name == "heads":
+                record = records.pack_heads(_trees.dependencies(tree))
             else:
-                record = records.pack_heads(parses[0][1]) if parses else records.UNPARSED
+                record = records.pack_tree(tree)
+        case "parses":
+            for _, heads in answer.parses:
+                _check_length(heads, length, "heads")
+            if layer.name == "parses":
+                record = records.pack_parses(answer.parses[: layer.parses])
+            elif answer.parses:
+                record = records.pack_heads(answer.parses[0][1])
         case "marginals":
             record = records.pack_marginals(answer.marginals.get(layer.gamma, ()), length)
         case meaning:
@@ -203,21 +203,9 @@ def _record(layer: KeptLayer, answer: Annotation, gives: Gives, length: int) -> 
     return record
 
 
-def _whole(values: Whole, length: int, what: str) -> Whole:
+def _check_length(values: Sized, length: int, what: str) -> None:
     if len(values) != length:
         raise ValueError(f"{len(values)} {what}, expected {length} (one a token)")
-    return values
-
-
-def _of_tree(layer: KeptLayer, text: str, length: int) -> bytes:
-    try:
-        tree = _parsed(text)
-    except ValueError:
-        return records.UNPARSED
-    _whole(tree.leaves, length, "leaves of the tree")
-    if layer.name == "heads":
-        return records.pack_heads(_trees.dependencies(tree))
-    return records.pack_tree(tree)
 
 
 @functools.lru_cache(maxsize=1)

@@ -13,7 +13,7 @@ from typing import IO
 from portmert.aligners._agreement import Agreement, agreement, parse_gold
 from portmert.aligners._base import Aligner, Links, parse_links
 from portmert.metrics._base import Need
-from portmert.tuner.annotation.annotating import TextAnnotator
+from portmert.tuner.annotation.annotating import SHARD, TextAnnotator
 from portmert.tuner.annotation.annotators import _conllu, _meaning
 from portmert.tuner.annotation.annotators import _udpipe_training as training
 from portmert.tuner.annotation.annotators._base import Annotation, Annotator
@@ -21,7 +21,6 @@ from portmert.tuner.annotation.annotators._conllu import Tagset
 from portmert.tuner.annotation.annotators.udpipe import Udpipe
 from portmert.tuner.annotation.cache import default_folder
 from portmert.tuner.annotation.layers import MEANING
-from portmert.tuner.annotation.shards import SHARD
 from portmert.tuner.api.texts import Notice, PathLike, Progress, TextLike, log_notice, text_file
 from portmert.tuner.components import registry
 from portmert.tuner.executors.opening import opened

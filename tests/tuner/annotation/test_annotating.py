@@ -473,9 +473,9 @@ def test_whole_annotations_come_back_from_the_cache():
         list(Fixed([CAT], OneTree).annotator.annotations([CAT.words], parses=2))
 
 
-@pytest.mark.parametrize("part", ["tags", "heads", "trees", "list"])
-@pytest.mark.parametrize("damage", ["substr({0}, 1, length({0}) - 1)", "x'00'", "7", "'ab'"])
-def test_damaged_records_are_made_anew(tmp_path, part, damage):
+@pytest.mark.parametrize("layer", ["tags", "heads", "trees", "parses 2"])
+@pytest.mark.parametrize("damage", ["substr(record, 1, length(record) - 1)", "x'00'", "7", "'ab'"])
+def test_damaged_records_are_made_anew(tmp_path, layer, damage):
     said = []
     arrays = []
     for damaged in (False, True):
@@ -485,9 +485,12 @@ def test_damaged_records_are_made_anew(tmp_path, part, damage):
         )
         one.backend.known[GO.words] = None
         if damaged:
-            table = "lists" if part == "list" else "words"
             with closing(sqlite3.connect(tmp_path / annotation_cache.FILE)) as database:
-                database.execute(f"UPDATE {table} SET {part} = {damage.format(part)}")  # noqa: S608
+                database.execute(
+                    f"UPDATE records SET record = {damage} WHERE kind = "  # noqa: S608
+                    "(SELECT id FROM kinds WHERE layer = ?)",
+                    (layer,),
+                )
                 database.commit()
         sentences = [GO.words, CAT.words, GO.words]
         said.append(list(one.annotator.annotations(sentences, parses=2)))
@@ -503,7 +506,7 @@ def test_a_record_in_the_place_of_another_is_noticed(tmp_path):
     one = Fixed([CAT, GO], OneTree, cache=tmp_path)
     first = one.annotate([CAT, GO], ["tags", "heads"])
     with closing(sqlite3.connect(tmp_path / annotation_cache.FILE)) as database:
-        database.execute("UPDATE words SET heads = (SELECT heads FROM words LIMIT 1)")
+        database.execute("UPDATE records SET record = (SELECT record FROM records LIMIT 1)")
         database.commit()
     again = Fixed([CAT, GO], OneTree, cache=tmp_path)
     second = again.annotate([CAT, GO], ["tags", "heads"])

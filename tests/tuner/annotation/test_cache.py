@@ -194,7 +194,7 @@ def test_a_cache_of_another_version_is_set_aside(tmp_path, opened, said, version
 def test_a_cache_with_other_tables_is_set_aside_whatever_its_version(tmp_path, opened, said):
     opened().put(rows(KEYS[:1]))
     with sqlite3.connect(tmp_path / FILE) as database:
-        database.execute("ALTER TABLE words RENAME COLUMN heads TO parents")
+        database.execute("ALTER TABLE records RENAME COLUMN used TO day")
     database.close()
     with pytest.raises(StateError, match=r"another version \(other tables in format [0-9]+\)"):
         info(tmp_path)
@@ -326,7 +326,7 @@ def test_records_are_found_however_many_others_lie_between(tmp_path, opened, mon
     assert get(opened(), asked) == [None, *asked[1:]]
     with sqlite3.connect(tmp_path / FILE) as database:
         used = {
-            key for (key,) in database.execute("SELECT sentence FROM words WHERE used > 20000")
+            key for (key,) in database.execute("SELECT sentence FROM records WHERE used > 20000")
         }
     database.close()
     assert used == set(asked[1:])
@@ -339,7 +339,7 @@ def test_use_is_noted_once_a_day(tmp_path, opened, monkeypatch):
     now += DAY
     get(opened(), KEYS[:4])
     with sqlite3.connect(tmp_path / FILE) as database:
-        days = database.execute("SELECT used, count(*) FROM words GROUP BY used").fetchall()
+        days = database.execute("SELECT used, count(*) FROM records GROUP BY used").fetchall()
     database.close()
     assert days == [(20_000, 6), (20_001, 4)]
 
@@ -361,7 +361,7 @@ def test_info_counts_and_clear_deletes(tmp_path, opened):
     assert clear(tmp_path, "nothing") == 0
     in_use = opened()
     assert get(in_use, KEYS[:1]) == KEYS[:1]
-    assert clear(tmp_path) == len(KEYS) + 2
+    assert clear(tmp_path) == len(KEYS)
     assert get(in_use, KEYS[:1]) == [None]
     in_use.put(rows(KEYS[:1]))
     assert [kind.annotator for kind in info(tmp_path)[1]] == ["udpipe 1"]

@@ -290,7 +290,7 @@ def test_a_damaged_parse_behind_them_is_made_anew(tmp_path):
     first.annotate([GIVE], ["heads", "tags"])
     first.annotator.close()
     with closing(sqlite3.connect(tmp_path / FILE)) as database:
-        database.execute("UPDATE words SET heads = x'01'")
+        database.execute("UPDATE records SET record = x'01'")
         database.commit()
     again = Fixed([GIVE], OneTree, cache=tmp_path)
     assert again.annotate([GIVE], ["roles"]).roles.nodes.lengths.tolist() == [4]
