@@ -180,15 +180,7 @@ def _record(layer: KeptLayer, answer: Annotation, gives: Gives, length: int) -> 
             _check_length(answer.heads, length, "heads")
             record = records.pack_heads(answer.heads)
         case "tree":
-            try:
-                tree = _parsed(answer.tree)
-            except ValueError:
-                return record
-            _check_length(tree.leaves, length, "leaves of the tree")
-            if layer.name == "heads":
-                record = records.pack_heads(_trees.dependencies(tree))
-            else:
-                record = records.pack_tree(tree)
+            record = _of_tree(layer, answer.tree, length)
         case "parses":
             for _, heads in answer.parses:
                 _check_length(heads, length, "heads")
@@ -201,6 +193,17 @@ def _record(layer: KeptLayer, answer: Annotation, gives: Gives, length: int) -> 
         case meaning:
             record = records.pack_structure(getattr(answer, meaning), length)
     return record
+
+
+def _of_tree(layer: KeptLayer, text: str, length: int) -> bytes:
+    try:
+        tree = _parsed(text)
+    except ValueError:
+        return records.UNPARSED
+    _check_length(tree.leaves, length, "leaves of the tree")
+    if layer.name == "heads":
+        return records.pack_heads(_trees.dependencies(tree))
+    return records.pack_tree(tree)
 
 
 def _check_length(values: Sized, length: int, what: str) -> None:
