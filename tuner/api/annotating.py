@@ -42,8 +42,8 @@ class Annotated:
     Attributes
     ----------
     lines, cached, annotated, failed
-        The number of lines; of distinct sentences from the cache; of distinct sentences annotated
-        now; and of sentences of both kinds without a parse.
+        The number of lines, of distinct sentences found in the cache, of distinct sentences
+        annotated now, and of sentences (of both kinds) without a parse.
     seconds
         The time for the sentences annotated now.
     """
@@ -57,14 +57,14 @@ class Annotated:
 
 @dataclass(frozen=True)
 class TrainedAnnotator:
-    """The size of the training data of a model, and its accuracy where it was checked.
+    """The size of a model's training data, and its accuracy if it was measured.
 
     Attributes
     ----------
     sentences
-        Sentences of the training data.
+        Number of sentences in the training data.
     accuracy
-        The accuracy for each tag set, `"xpos"` and `"upos"`; empty if nothing was checked.
+        The accuracy for each tag set, `"xpos"` and `"upos"`; empty if it was not measured.
     """
 
     sentences: int
@@ -86,32 +86,32 @@ def annotate(
     notice: Notice = log_notice,
     progress: Progress = lambda _done, _total: None,
 ) -> Annotated:
-    """Tag and parse a text, and write CoNLL-U; analyses of meaning as JSON lines.
+    """Tag and parse a text and write CoNLL-U, or JSON lines for analyses of meaning.
 
     Parameters
     ----------
     text
         The name of a file of tokenised text or a list of lines. An empty line gives no tree.
     out
-        The file to write, whole or not at all; packed where it ends in .gz, .xz or .zst.
+        The file to write, whole or not at all; compressed if its name ends in .gz, .xz or .zst.
     annotator, model
-        The annotator, or its name and options as `"udpipe:model=FILE"`; and its model.
+        The annotator, or its name and options as `"udpipe:model=FILE"`; or name and model.
     parses
-        Write this many weighted parses of each sentence, if the annotator gives them.
+        Write up to this many weighted parses of each sentence, if the annotator has them.
     layers
-        Write these of tags, heads, trees, roles and drs; if empty, all that the annotator gives.
-        With roles or drs the output is JSON lines, without heads and trees.
+        The layers to write: tags, heads, trees, roles, drs. Default: all that the annotator
+        produces. With roles or drs the output is JSON lines, without heads and trees.
     processes
-        Worker processes; all processors if not given.
+        Number of worker processes. Default: one for each processor.
     executor
-        Where sentences are annotated, as of `crossval`; on a cluster models are read where the
-        same path leads on each machine, and have to be the same.
+        Where sentences are annotated, see `SearchOptions`. On a cluster each machine reads the
+        model from the same path, and the models must be the same.
     max_failed
-        The share of sentences without a parse, 0 to 1, above which the work ends with a fault.
+        The work ends with an error if a larger share of the sentences, 0 to 1, has no parse.
     annotation_cache
         The folder of the cache. Default: PORTMERT_CACHE or the user's cache folder.
     notice, progress
-        Called with a line for the user, and with (done, total) lines.
+        `notice` is called with a line for the user, `progress` with (done, total) in lines.
 
     Raises
     ------
@@ -176,7 +176,7 @@ def train_annotator(
     case
         "keep": words as they are; "lower": lowercased; "both": each sentence both ways.
     check
-        CoNLL-U on which the model's accuracy is measured.
+        CoNLL-U on which to measure the model's accuracy.
     notice
         Called with a line for the user.
 
@@ -247,7 +247,8 @@ def align(
     source, target
         Each the name of a file of tokenised text or a list of lines.
     aligner, options
-        By its name and options, as `"thot"` and `{"model": "ibm4"}`, or itself.
+        The name of the aligner and its options, as `"thot"` and `{"model": "ibm4"}`; or an
+        aligner.
 
     Returns
     -------
@@ -257,7 +258,7 @@ def align(
     Raises
     ------
     PortmertError
-        Texts of different lengths, or an aligner that is not there or failed.
+        The texts differ in length, or the aligner is missing or fails.
 
     Examples
     --------
@@ -282,7 +283,7 @@ def align(
 
 
 def check_links(links: TextLike, gold: TextLike) -> Agreement:
-    """Return how well links agree with those made by hand, `0-0` sure and `0?0` possible."""
+    """Return how well links agree with links made by hand: `0-0` is sure, `0?0` possible."""
     files = text_file(links, "the links"), text_file(gold, "the gold links")
     rows = [parse_links(line, origin=f"{files[0]}:{n}") for n, line in _numbered(files[0])]
     marks = [parse_gold(line, origin=f"{files[1]}:{n}") for n, line in _numbered(files[1])]

@@ -25,9 +25,9 @@ class WeightAverage:
     ----------
     weights : FeatureWeights
     sizes : tuple of float
-        The size that each one was divided by.
+        The size by which each of them was divided.
     first : WeightsFile
-        The content of the first file.
+        The content of the first file; the average is written in its format.
     """
 
     weights: FeatureWeights
@@ -35,7 +35,7 @@ class WeightAverage:
     first: WeightsFile = field(repr=False)
 
     def write(self, path: PathLike) -> None:
-        """Write the weights in the form of the first file, or as JSON if there is none."""
+        """Write the weights in the format of the first file, or as JSON if there is none."""
         self.first.written(self.weights, Path(path))
 
 
@@ -48,27 +48,27 @@ def average(
 ) -> WeightAverage:
     """Average the weights of several searches, each divided by its size first.
 
-    The scale of weights changes no choice of a hypothesis, and searches leave it to chance. With
-    lists the size is the spread of the model scores on them: their root mean square deviation
-    from the mean of their segment. Without lists it is the sum of the absolute values. The average
-    is multiplied by the mean of the sizes.
+    The scale of weights changes no choice of a hypothesis, and a search may end at any scale. With
+    lists, the size of weights is the spread of the model scores: their root mean square deviation
+    from the mean of their segment. Without lists, it is the sum of the absolute weights. The
+    average is multiplied by the mean of the sizes.
 
     Parameters
     ----------
     weights
-        Two or more: files (our JSON, a moses.ini, mert-moses.pl's dense weights, Moses' sparse
-        ones), weights by name, or results of `optimize`. Features of a moses.ini that Moses does
-        not tune stay as they are.
+        Two or more of: files (our JSON, a moses.ini, mert-moses.pl's dense weights, Moses' sparse
+        ones), weights by name, results of `optimize`. Weights in a moses.ini that Moses does not
+        tune stay as they are.
     lists
         The n-best lists, `Lists` or files; references are not needed.
     missing_features
-        What happens to a feature that some weights lack: an error, or its weight is 0 there.
+        What happens if some weights lack a feature: an error, or its weight there is 0.
 
     Raises
     ------
     PortmertError
-        Weights of different features, of different numbers of values or with different length
-        penalties; or the lists have features that no weights name.
+        The weights have different features, numbers of values or length penalties, or the lists
+        have features without weights.
     ValueError
         There are no weights.
 

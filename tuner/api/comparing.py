@@ -29,7 +29,7 @@ class Compared(Report):
 
     @property
     def headlines(self) -> tuple[str, ...]:
-        """What was found, a sentence for each metric and system."""
+        """The findings, a sentence for each metric and system."""
         return tuple(self.document["headlines"])
 
     def as_latex(self) -> str:
@@ -59,30 +59,29 @@ def compare(
     Parameters
     ----------
     systems
-        Name -> a file of tokenised text, or one for each replica, or the folder of a run of
-        `tune`. Or a list as on the command line, of `FOLDER` and `name=FILE,FILE`.
+        Name -> a file of tokenised text, a file for each replica, or the folder of a run of
+        `tune`; or a list of `FOLDER` and `name=FILE,FILE`, as on the command line.
     test
         Files of references, or a `TestSet` with source and links too. Default: that of the runs.
     metric
-        As `"port:alpha=0.5"`, or several. Default: bleu, port, qmean, ter, and what runs were
-        tuned on.
+        As `"port:alpha=0.5"`. Default: bleu, port, qmean, ter, and those the runs were tuned on.
     text, text_model, annotator, annotation_cache, notice, progress
-        As of `score`. The default of the first four is what the runs used.
+        As in `score`. By default the first four are those of the runs.
     resampling
-        How many samples tests and intervals take, their level and seed.
+        The number of samples for tests and intervals, the confidence level, and the seed.
     threads
         0: one for each processor.
     runs
-        Whether to read the histories of runs too: that takes reading all their lists.
+        Whether to read the histories of runs too, which means reading all their lists.
     timing
-        Whether to measure times, the only values that differ from call to call.
+        Whether to report measured times, the only values that differ between equal calls.
     executor
-        Where texts are annotated and resampled test sets are scored, as of `crossval`.
+        Where texts are annotated and resampled test sets are scored, see `SearchOptions`.
 
     Raises
     ------
     PortmertError
-        Something asked for is missing, or is not what it should be.
+        A file or an option is missing or wrong.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Cross-validation: tune on half of the segments and judge on the others, for every choice."""
+"""Cross-validation: tune on half of the segments and score the other half, for every choice."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class CrossValidation(Report):
     Parameters
     ----------
     headlines
-        The best choice on unseen segments, a sentence for each metric.
+        A sentence for each metric that names the best choice on unseen segments.
     """
 
     headlines: tuple[str, ...]
@@ -81,37 +81,39 @@ def crossval(
     progress: Phases | None = None,
     **search: Unpack[CommonOptions],
 ) -> CrossValidation:
-    """Tune on half of the segments and judge on the others, for every choice given.
+    """Tune on half of the segments and score the other half, for every choice given.
 
-    The segments are halved at random, `splits` times. On one half weights are tuned, once for each
-    metric, optimizer, prior and set of features left out; on the other half every metric judges
-    them. Differences from the first choice are paired over the splits.
+    The segments are halved at random, `splits` times. A choice is a metric, an optimizer, a prior
+    and a set of features to leave out. For each choice, weights are tuned on one half, and every
+    metric scores them on the other half. Differences from the first choice are paired over splits.
 
     Parameters
     ----------
     lists
         The n-best lists with their references, `Lists`; or the names of files.
     metric
-        One or more; each is tuned on, and all judge. None for `Lists.from_arrays` with scores.
+        One or more. Each is tuned on, and all score the results. None for `Lists.from_arrays` with
+        scores.
     optimizer
-        One or more, as `"mert:searches_per_feature=400"`, or itself.
+        One or more, as `"mert:searches_per_feature=400"` or as objects.
     without
-        Features to leave out: each item is tried by itself, several names of one item together,
-        as `"LM0"` or `("LM0", "WP0")`. All features are tried too.
+        Features to leave out. Each item is one try: `"LM0"` leaves out one feature,
+        `("LM0", "WP0")` two together. All features are tried too.
     prior
-        One or more strengths of a pull towards the start weights.
+        One or more numbers: how strongly weights are drawn towards the start weights.
     splits, seeds
-        How often the segments are halved, and the number of searches on each half.
+        The number of random halvings, and of searches on each half.
     size
-        Learn from so many segments of the half only. Default: from all.
+        Tune on only this many segments of the half. Default: on all.
     out_dir
-        A folder that keeps the result of each search: a later call, after a kill too or with more
-        choices, splits or seeds, searches only what is missing.
+        A folder that keeps the result of each search. A later call, after an interruption or with
+        more choices, splits or seeds, runs only the searches that are missing.
     timing
-        Whether to measure times, the only numbers that differ from call to call.
+        Whether to report measured times, the only values that differ between equal calls.
     notice, progress, **search
-        As of `optimize`; the phases are `"annotating"` and `"searching"`, the options `weights`
-        (the start, which is also judged untuned, with its length penalty), `constraints`, `seed`,
+        As in `optimize`. The phases are `"annotating"` and `"searching"`. The options are
+        `weights` (the start, which is also scored untuned, with its length penalty),
+        `constraints`, `seed`,
         `threads` and `executor`.
 
     Raises
@@ -119,7 +121,7 @@ def crossval(
     PortmertError
         Lists, references and metrics do not fit, or an option is wrong.
     ValueError
-        There is no metric or optimizer, or numbers of splits, seeds or size are below 1.
+        There is no metric or optimizer, or `splits`, `seeds` or `size` is below 1.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Makes sheets for human judges, and reads what they answered."""
+"""Makes sheets for human judges, and reads their answers."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ def make_sheets(
     out
         The folder to make.
     items, common
-        How many items each judge gets, and how many of these all judges see.
+        The number of items for each judge, and of those that all judges see.
     filters
-        Which segments are worth a judge's time.
+        Which segments to show.
     condition
         The name of this comparison in tables.
     """
@@ -99,13 +99,14 @@ def read_sheets(
     Parameters
     ----------
     keys
-        key.json of each evaluation. Default: those beside the sheets or above.
+        The key.json of each evaluation. Default: those in the folders of the sheets or above.
     without
-        Judges whose sheets did not come back.
+        Names of judges whose sheets are missing.
     drop
-        How many judges to leave out: those who disagree most with the others on common items.
+        Leave out this many judges, those who agree least with the others on the common items.
     literal
-        Use the expression that the PORT paper prints, which leaves out the opposite judges.
+        Use the formula as the PORT paper prints it. Its sign is reversed, so it leaves out the
+        judges who agree most.
     """
     evaluations = [read_key(path) for path in keys or written.find_keys(sheets)]
     known = {judge for one in evaluations for judge in one.sheets}

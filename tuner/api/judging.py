@@ -1,4 +1,4 @@
-"""Judges metrics by human scores."""
+"""Evaluates metrics by human scores."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ RESAMPLING = Resampling(samples=1000)
 
 @dataclass(frozen=True, eq=False)
 class Evaluated(Report):
-    """What a meta-evaluation found, in every form. Its text is the summary.
+    """The result of a meta-evaluation, in every form. Its text is the summary.
 
     Parameters
     ----------
     signatures
-        Of the metrics: all that scores depend on.
+        The signatures of the metrics: all on which scores depend.
     page
-        What the page shows.
+        The data of the HTML page.
     """
 
     signatures: Sequence[str] = field(repr=False)
@@ -86,23 +86,22 @@ def metaeval(
     Parameters
     ----------
     sets
-        The human scores and outputs of one test set, or of several, or a TOML file that lists
-        several.
+        The human scores and outputs of one or several test sets; or a TOML file that lists them.
     metric
-        As `"port:alpha=0.5"`.
+        The metrics, as `"port:alpha=0.5"`.
     likeness
-        Whether to compute KING and ORANGE, which hold out each reference in turn.
+        Whether to compute KING and ORANGE, which rank each held-out reference among the systems.
     resampling
-        How many bootstrap samples and permutations to draw, the level of intervals, and the seed.
+        The number of bootstrap samples and permutations, the level of intervals, and the seed.
     resample
-        What bootstrap samples are drawn from.
+        Draw bootstrap samples of `"segments"`, of `"systems"`, or of `"both"`.
 
     Other parameters are those of `score`.
 
     Raises
     ------
     PortmertError
-        Texts that do not fit, or that lack what a metric needs.
+        Texts do not fit together, or lack something that a metric needs.
     """
     if isinstance(sets, JudgedSet):
         listed: Sequence[JudgedSet] = [sets]

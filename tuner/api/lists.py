@@ -47,7 +47,7 @@ from portmert.tuner.weights.feature_weights import FeatureWeights
 
 
 class ReadOptions(TypedDict, total=False):
-    """The options of `Lists.read` and its sisters; `Lists` explains them."""
+    """The options of `Lists.read` and the other constructors; `Lists` explains them."""
 
     refs: Sequence[TextLike] | PathLike
     source: TextLike | None
@@ -72,34 +72,34 @@ class _Content(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Lists:
-    r"""N-best lists, their references, and how their texts are prepared.
+    r"""N-best lists with their references and text steps.
 
     Make one with `Lists.read`, `Lists.from_records`, `Lists.from_arrays`, `Lists.on_disk` or
-    `Lists.read_dat`, and give it to `optimize`, `crossval`, `rerank` and so on.
+    `Lists.read_dat`, and pass it to `optimize`, `crossval`, `rerank` and so on.
 
     Parameters
     ----------
     refs
         The references: each is the name of a file or a list of lines.
     source
-        The source text. Word links, some metrics and some features need it.
+        The source text. Word alignments and some metrics and features need it.
     ref_links
-        Links between the source and each reference, `0-0 1-2` a line.
+        Word alignments of the source and each reference, lines as `0-0 1-2`.
     ids
-        Lines of `refs`, `source` and `ref_links` begin with the id of their segment, as in Kaldi's
-        `text`. Default: line n belongs to segment n of the lists.
+        Whether each line of `refs`, `source` and `ref_links` begins with the id of its segment, as
+        in Kaldi's `text`. Default: line n belongs to segment n of the lists.
     format
-        The format of the lists, as on the command line; `auto` recognises it.
+        The format of the lists, as on the command line; `auto` guesses it from the content.
     features
         Features to add: `"qe=FILE"` with one number for each hypothesis, `"length"`, or
         `"other=chrf@FILE"`, a metric's score against another output; see docs/how-to/features.md.
     text, text_model
-        Text steps, as `"debpe,lowercase"`, and the sentencepiece model of those that need one.
+        Text steps, as `"debpe,lowercase"`, and the sentencepiece model for steps that need one.
     annotator, annotation_cache
-        The tagger or parser for metrics of syntax, as `"udpipe:model=FILE"`, and the folder that
-        keeps its answers.
+        The tagger or parser for metrics of syntax, as `"udpipe:model=FILE"`, and the folder of the
+        cache of tags and parses.
     notice
-        Called with one line for each thing worth knowing. Default: the log `portmert`.
+        Called with each line of advice or warning. Default: the log `portmert`.
 
     Examples
     --------
@@ -134,7 +134,7 @@ class Lists:
 
     @classmethod
     def read(cls, paths: PathLike | Sequence[PathLike], **options: Unpack[ReadOptions]) -> Lists:
-        """Read files and merge them: of equal hypotheses of a segment the first stays.
+        """Read files and merge them; of equal hypotheses of a segment the first is kept.
 
         Parameters
         ----------
@@ -161,17 +161,16 @@ class Lists:
     def from_records(cls, records: Iterable[Any] | Any, **options: Unpack[ReadOptions]) -> Lists:
         r"""Take hypotheses from dicts, JSON texts or a data frame.
 
-        Texts may have several lines; `rerank` returns them as they were.
+        A text may have several lines; `rerank` returns it unchanged.
 
         Parameters
         ----------
         records
-            One record for each hypothesis, or for each segment with a list of its hypotheses: what
-            a line of a JSON file would hold. A data frame of pandas or polars has a hypothesis a
-            row.
+            A record is what a line of a JSON file would be: a hypothesis, or a segment with a list
+            of its hypotheses. A data frame of pandas or polars has a row for each hypothesis.
         **options
-            See `Lists`. The `format` names the keys, as `"jsonl:id=n,text=answer,features=LM+TM"`;
-            by default they are `id`, `text` and `features`.
+            See `Lists`. `format` names the keys, as `"jsonl:id=n,text=answer,features=LM+TM"`. The
+            default keys are `id`, `text` and `features`.
 
         Examples
         --------
@@ -207,26 +206,26 @@ class Lists:
         scores: ArrayLike | None = None,
         stats: ArrayLike | None = None,
     ) -> Lists:
-        """Take features, and what each hypothesis scores, from arrays.
+        """Take features, and a score or statistics of each hypothesis, from arrays.
 
         Parameters
         ----------
         features : (S, N, F), or (H, F) with offsets
-            F features of N hypotheses of each of S segments; or of H hypotheses in all.
+            The features: S segments with N hypotheses each, or H hypotheses in all.
         offsets : (S + 1,), optional
             Hypotheses of segment s are rows `offsets[s]:offsets[s + 1]`.
         feature_names
-            Default: f0, f1 and so on.
+            Names of the F features. Default: f0, f1 and so on.
         scores : (S, N), or (H,) with offsets
-            A score of each hypothesis; `optimize` makes the mean over segments high.
+            A score of each hypothesis. `optimize` then maximises the mean over segments.
         stats : (S, N, K), or (H, K) with offsets
-            The sufficient statistics of each hypothesis, `metric.stats(batch)`; `optimize` then
-            needs the metric.
+            The sufficient statistics of each hypothesis, as `metric.stats(batch)` returns them.
+            `optimize` then needs the metric.
 
         Raises
         ------
         ValueError
-            Shapes that do not fit, or values that are not finite.
+            Shapes do not fit together, or values are not finite.
 
         Examples
         --------
@@ -249,17 +248,17 @@ class Lists:
     ) -> Lists:
         """Keep features and statistics in a folder, for lists larger than memory.
 
-        `optimize` makes the pool where it is not there, or was made from anything else, and finds
-        the same weights as without it; see docs/how-to/large-pools.md.
+        `optimize` makes the pool in the folder unless it is there for the same files and metric.
+        It finds the same weights as without a pool; see docs/how-to/large-pools.md.
 
         Parameters
         ----------
         folder
             The folder of the pool.
         paths
-            Files; stdin cannot be read twice.
+            The files of the lists. Stdin is no file: it cannot be read twice.
         **options
-            See `Lists`; `ids`, `features` and `annotator` do not go with a pool.
+            See `Lists`; a pool cannot have `ids`, `features` or `annotator`.
         """
         lists = cls.unread(paths, **options)
         for name in ("ids", "features", "annotator"):
@@ -278,7 +277,7 @@ class Lists:
 
     @classmethod
     def read_dat(cls, features_dat: Sequence[PathLike], scores_dat: Sequence[PathLike]) -> Lists:
-        """Read Moses' features.dat and scores.dat, one of the second for each of the first."""
+        """Read Moses' features.dat files, and a scores.dat file for each of them."""
         begin = time.perf_counter()
         dat = read_dat([Path(one) for one in features_dat], [Path(one) for one in scores_dat])
         seconds = time.perf_counter() - begin
@@ -291,9 +290,9 @@ class Lists:
         Parameters
         ----------
         feature
-            A feature as in `features` of `Lists`; with `values` its name.
+            A feature written as in `features` of `Lists`; with `values`, only its name.
         values : (H,), optional
-            Its value for each row of `nbest`.
+            The value of the feature for each row of `nbest`.
         """
         if isinstance(self.counts, Pooled | DatFiles):
             raise ConfigError(f"{self.counts.name}: no feature can be added")
@@ -325,14 +324,14 @@ class Lists:
         return changed
 
     def like(self, others: Lists) -> Lists:
-        """Return lists of a test set with the text steps of those tuned on.
+        """Return these lists of a test set with the text steps of the lists tuned on.
 
-        They get the annotator and the features that need no file, too.
+        They also get the annotator, and the features that need no file.
 
         Raises
         ------
         ConfigError
-            They have text steps or an annotator of their own, and others.
+            These lists have text steps or an annotator, which differ from those of the others.
         """
         for name in ("text", "text_model", "annotator"):
             own, other = getattr(self, name), getattr(others, name)
@@ -374,7 +373,7 @@ class Lists:
 
     @cached_property
     def originals(self) -> tuple[str, ...] | None:
-        """(H,) the texts of records as they were given; None of anything else."""
+        """(H,) the texts of records as they were given; None for other lists."""
         if not isinstance(self.held, ListFile):
             return None
         reader = self._reader.detect(self.held)

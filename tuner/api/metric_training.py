@@ -35,16 +35,16 @@ __all__ = ["LearnedFeatures", "TrainedMetric", "checked_groups", "train_metric"]
 
 @dataclass(frozen=True, eq=False)
 class TrainedMetric:
-    """How well sets of features do, and the metric that was learnt.
+    """The results of sets of features, and the metric that was learnt.
 
     Parameters
     ----------
     report
-        On documents that a set was not learnt on.
+        How well each set of features does on documents from which it was not learnt.
     model
         The file of the metric `learned:model=FILE`, learnt on all documents.
     says_nothing
-        Whether all its weights are 0.
+        Whether all weights of the metric are 0.
     """
 
     report: Report
@@ -76,22 +76,24 @@ def train_metric(
     judged
         Human scores, the systems' outputs and the references.
     features
-        The features of the metric; without groups, all that the annotator and the resources allow.
+        The features of the metric. Default: all for which an annotator and the resources are
+        given.
     resources
-        `synonyms`, `paraphrases` and `stop_words`: their files.
+        The files of `synonyms`, `paraphrases` and `stop_words`.
     with_table
-        Try every set of groups that the annotator and the resources allow.
+        Whether to try every set of groups of features for which annotator and resources are given.
     by_references
-        Learn with fewer references too, to see what one more is worth.
+        Whether to learn with fewer references too, to see what one more is worth.
     published
-        A paper's tables, as of `reproduce`. Its correlations of sets of features stand beside
+        A paper's tables, as in `reproduce`. Its correlations for sets of features are shown beside
         ours.
     samples
         Number of resampled test sets, for the intervals.
     seed
-        Deals out documents, or segments where no documents are known, and draws samples.
+        Seed of the split into documents (or segments, if documents are unknown) and of the
+        samples.
 
-    Other parameters are those of `metaeval`. Raises `PortmertError` for texts that do not fit.
+    Other parameters are those of `metaeval`. Raises `PortmertError` if texts do not fit together.
     """
     files = dict(resources or {})
     available = "".join(

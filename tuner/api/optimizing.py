@@ -56,7 +56,7 @@ class Tuned(Protocol):
 
     @property
     def length_penalty(self) -> float | None:
-        """The power of the length that model scores are divided by."""
+        """Model scores are divided by the length to this power."""
 
 
 ConstraintsLike = Constraints | Mapping[str, Sequence[str]]
@@ -67,7 +67,7 @@ SEGMENTS_SHOWN = 50
 
 
 class CommonOptions(TypedDict, total=False):
-    """The options of whatever searches, `crossval` among it; see `SearchOptions`."""
+    """The options that every search has, in `crossval` too; see `SearchOptions`."""
 
     weights: WeightsLike | None
     constraints: ConstraintsLike | None
@@ -84,21 +84,22 @@ class SearchOptions(CommonOptions, total=False):
     weights
         Start weights: a file, weights by name, or an earlier result. Default: all equal.
     optimizer
-        The optimizer, as `"mert:searches_per_feature=1600"`, or itself.
+        The optimizer, as `"mert:searches_per_feature=1600"` or as an object.
     constraints
-        Weights that are fixed, tied, bound or of one sign; or these as on the command line,
+        Weights that are fixed, tied, within bounds or of one sign, as `Constraints` or written as
         `{"fixed": ["LM"], "bounds": ["TM=0:1"], "signs": ["WP=-"], "tied": ["LM,TM"]}`.
     length_penalty
-        Divide model scores by length to this power; `"0:2"` is a range that is searched.
+        Divide model scores by the length to this power. In a range as `"0:2"` the best is
+        searched.
     prior
-        Strength of a pull towards the start weights. Default: 0, none.
+        How strongly weights are drawn towards the start weights. Default: 0, not at all.
     seed
         Equal seeds give equal weights, whatever the number of threads. Default: 1.
     threads
         Default: 0, one for each processor.
     executor
-        Where the work is done: `local`, a cluster as `dask:tcp://HOST:8786`, `dask:FILE.json`,
-        `dask-slurm:JOBS`, or a TOML file with a table [executor]. No place changes a result.
+        Where to run: `local`, a cluster as `dask:tcp://HOST:8786` or `dask:FILE.json`, a queueing
+        system as `dask-slurm:JOBS`, or a TOML file with a table [executor]. It changes no result.
     """
 
     optimizer: str | Optimizer
@@ -115,12 +116,12 @@ class Start(NamedTuple):
 
 
 def as_weights(given: WeightsLike | None) -> Start:
-    """Return weights given in any way.
+    """Return the start that weights of any form describe.
 
     Raises
     ------
     ValueError
-        They are not given by name.
+        The weights are not given by name.
     """
     if given is None:
         return Start()
@@ -174,7 +175,7 @@ class ListProblem:
     Parameters
     ----------
     read, ready
-        The lists, and what prepared their texts.
+        The lists, and the preparation of their texts.
     stats
         The statistics of all hypotheses.
     penalty
@@ -184,7 +185,7 @@ class ListProblem:
     start_alpha
         The length penalty of the start weights.
     signature
-        The metric and all else that scores depend on.
+        The metric and everything else on which scores depend.
     seconds
         The time of reading and counting.
     """
@@ -232,13 +233,13 @@ def list_problem(
     Parameters
     ----------
     metric
-        None: the mean of the scores that the lists hold.
+        None: the mean of the scores that are in the lists.
     also
-        Metrics whose faults are found before the search.
+        Other metrics, checked before the search.
     threads
         Tasks at once where the executor is this machine.
     progress
-        Called with the number of sentences annotated, and of how many.
+        Called with the number of sentences annotated and the number of all.
     """
     start, setup = setup_of(search)
     with opened(search.get("executor", "local"), threads=threads, notice=notice) as team:
@@ -346,29 +347,29 @@ class Optimized:
     weights : FeatureWeights
         By name: `weights.values["LM"]`.
     score, start_score, oracle_score : float
-        The score under `weights`, the score under the start weights, and about the best score
-        that any choice of hypotheses could reach; on the metric's own scale.
+        The score under `weights`, the score under the start weights, and the oracle score: about
+        the best of any choice of hypotheses. All are on the metric's own scale.
     unseen_score, unseen_error : float or None
-        An estimate of the score on unseen text, with its standard error; None where the optimizer
+        An estimate of the score on unseen text, and its standard error; None if the optimizer
         holds no segments out.
     length_penalty : float or None
-        The power of the length that model scores are divided by; None where none was asked for.
+        Model scores are divided by the length to this power; None if no penalty was asked for.
     signature : str
-        The metric and all else that scores depend on.
+        The metric and everything else on which scores depend.
     metric : Metric
     found : Optimization
         Everything that the search found.
     bootstrap : Confidence or None
-        How the weights vary over resampled sets of segments.
+        How much the weights vary over resampled sets of segments.
     also : tuple of OtherScore
         The scores of the weights by other metrics.
     annotations : dict
-        Where texts were annotated: `annotated` hypotheses, and how many sentences the cache had
-        (`hits`), were new (`misses`), and have no parse (`failed`).
+        If texts were annotated: the number of hypotheses (`annotated`), and of sentences in the
+        cache (`hits`), new (`misses`), and without a parse (`failed`).
     annotated_by : str
-        The annotator; also the depth of its lists of parses where that is less than asked for.
+        The annotator, and the length of its lists of parses if that is less than asked for.
     seconds : dict
-        The time of each phase.
+        The seconds that each phase took.
     """
 
     weights: FeatureWeights
@@ -434,11 +435,11 @@ class OtherScore:
     ----------
     metric : Metric
     signature : str
-        The metric and all else that scores depend on.
+        The metric and everything else on which scores depend.
     start_score, score : float
         The score under the start weights, and under the weights found.
     unseen_score : float or None
-        The score of hypotheses chosen while their segment was held out; None where none was.
+        The score of the hypotheses chosen for segments while they were held out, if any were.
     """
 
     metric: Metric = field(repr=False)
@@ -479,17 +480,17 @@ def optimize(
     lists
         The n-best lists with their references, `Lists`; or the names of files.
     metric
-        The metric to tune on, as `"port"` or `"bleu:smooth=add1"`; none for `Lists.from_arrays`
+        The metric to tune on, as `"port"` or `"bleu:smooth=add1"`. None for `Lists.from_arrays`
         with scores.
     also
-        Other metrics that report the score of the weights.
+        Other metrics by which the tuned weights are scored.
     samples
-        Tune again on so many resampled sets of segments, to see how the weights vary.
+        Tune again on this many resampled sets of segments, to see how much the weights vary.
     notice
-        Called with one line for each thing worth knowing. Default: the log `portmert`.
+        Called with each line of advice or warning. Default: the log `portmert`.
     progress
-        Called with a phase and how much of it is done, of how much: `"annotating"` sentences,
-        `"searching"` restarts, `"sampling"` resampled sets.
+        Called with a phase, how much of it is done, and how much there is: `"annotating"`
+        sentences, `"searching"` restarts, `"sampling"` resampled sets.
     **search
         `weights` (the start), `optimizer`, `constraints`, `length_penalty`, `prior`, `seed`,
         `threads` and `executor`, see `SearchOptions`.
@@ -499,11 +500,11 @@ def optimize(
     PortmertError
         Lists, references and metric do not fit, or an option is wrong.
     ValueError
-        A wrong call: there is no metric, or arrays do not fit it.
+        There is no metric, or arrays do not fit it.
 
     Examples
     --------
-    Two segments with two hypotheses each; the second of each scores higher:
+    There are two segments with two hypotheses each. The second one of each scores higher:
 
     >>> import portmert
     >>> features = [[[1.0, 0.0], [0.0, 2.0]], [[2.0, 0.0], [0.0, 1.0]]]

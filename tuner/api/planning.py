@@ -1,4 +1,4 @@
-"""Say how long a tuning will take before it is started."""
+"""Estimates how long a tuning will take, before it is started."""
 
 from __future__ import annotations
 
@@ -32,14 +32,15 @@ class Plan:
     Parameters
     ----------
     runs
-        By name: the metric tuned on, or `run` where there is only the configuration's.
+        Name -> plan of a run. The name is that of the metric, or `run` for the configuration's
+        own.
     """
 
     runs: dict[str, Planned]
 
     @property
     def needs(self) -> tuple[Needs, ...]:
-        """Time of all runs, one after the other, by number of workers."""
+        """The time of all runs, one after the other, for each number of workers."""
 
         def summed(several: Sequence[Range]) -> Range:
             return Range(*(sum(ends) for ends in zip(*several, strict=True)))
@@ -82,35 +83,35 @@ def plan(
     executor: str | None = None,
     log: Notice = log_notice,
 ) -> Plan:
-    """Say how long `tune` or `reproduce` will take, and how much memory and disk it needs.
+    """Estimate the time, memory and disk that `tune` or `reproduce` will take.
 
-    A few dev segments are decoded, annotated, scored and searched in a temporary folder. What that
-    takes is scaled to the whole, see docs/how-to/plan.md.
+    A few dev segments are decoded, annotated, scored and searched in a temporary folder. The time,
+    memory and disk measured are scaled to the whole run, see docs/how-to/plan.md.
 
     Parameters
     ----------
     config
-        The file, in TOML; or what `load_config` read, for which `tuned_on`, `overrides` and
-        `annotator` mean nothing.
+        The file, in TOML; or the result of `load_config`, for which `tuned_on`, `overrides`,
+        `annotator` and `executor` have no effect.
     workers
-        How many processes decode and annotate; several for a table. Default: one, and as many as
-        there are processors, or workers of the cluster.
+        Numbers of processes that decode and annotate, a row of the table for each. Default: 1, and
+        as many as there are processors or workers of the cluster.
     segments
-        How many dev segments the sample has.
+        Number of dev segments in the sample.
     tuned_on
-        Metrics, as of `reproduce`: their runs are planned.
+        Metrics, as in `reproduce`. Plan the runs on them instead of `tune`.
     overrides, annotator
-        In place of what the file says.
+        Values that replace those of the file.
     executor
-        Where workers are, in place of what the file says. A running cluster is asked how many it
-        has; a queueing system is asked for no job. The sample is taken on this machine.
+        Where the run will be, in place of the file's. A running cluster is asked for its number of
+        workers; no job is started in a queueing system. The sample is measured on this machine.
     log
         Called with each step of the sample.
 
     Raises
     ------
     PortmertError
-        The error that the run would raise at these steps.
+        The error that the run itself would raise at these steps.
     """
     experiments: dict[str, Experiment]
     if isinstance(config, Experiment):

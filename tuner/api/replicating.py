@@ -1,7 +1,7 @@
-"""Tune on given lists from several seeds, average the weights, and choose from a test set's lists.
+"""Tune on given lists with several seeds, average the weights, and rerank a test set.
 
-The folder has the form of a run of `tune` with replicas, without iterations, so that `compare`
-takes it. A replica whose files are all as they were written is finished; the others are searched.
+The folder is like that of a run of `tune` with replicas, but without iterations, so that `compare`
+reads it. A replica is finished if all its files are as they were written; others are searched.
 """
 
 from __future__ import annotations
@@ -55,37 +55,37 @@ def replicate(
 ) -> Replicas:
     """Optimize several times with different seeds, average the weights, and score a test set.
 
-    The same call goes on after an interruption. `compare` takes the folder.
+    After an interruption the same call continues. `compare` reads the folder.
 
     Parameters
     ----------
     lists
-        The lists to tune on with their references, `Lists` of files; or the names of files.
+        The n-best lists to tune on, with references: `Lists` of files, or the names of files.
     metric
-        The metric to tune on, as of `optimize`.
+        The metric to tune on, as in `optimize`.
     replicas
-        The number of searches; the first has the seed given and finds what `optimize` finds.
+        The number of searches. The first one has the given seed and the same result as `optimize`.
     out_dir
-        The folder: `weights.json` has the average, `replica-N` the result of each search and, with
-        a test set, its output there.
+        The folder for results: `weights.json` is the average, `replica-N` has the result of each
+        search and its output on the test set, if there is one.
     test
-        The lists of a test set. Without references outputs are chosen, but not scored. They must
-        have the same features; those computed without a file, and the text steps, are taken from
+        The lists of a test set. Without references they are reranked but not scored. They must
+        have the same features. Text steps, and features computed without a file, are taken from
         `lists`.
     fresh
-        Remove the files of an earlier call and start over.
+        Whether to remove the files of an earlier call and start over.
     baselines
-        Also write other choices from the test lists: the first hypothesis of each list, the best
-        by each dense feature alone (by the most or the least of it, whichever scores better on the
-        lists tuned on), and hypotheses that score high by the metric itself (the oracle).
+        Whether to write other choices from the test lists too: the first hypothesis of each
+        segment, the best by each dense feature alone (the highest or the lowest value, whichever
+        scores better on `lists`), and the oracle, which scores about as high as any choice can.
     notice, progress, **search
-        As of `optimize`; a length penalty must be one number. On a cluster each search takes one
-        processor.
+        As in `optimize`, but a length penalty must be one number. On a cluster each search uses
+        one processor.
 
     Raises
     ------
     PortmertError
-        Lists, references and metric do not fit, or the folder has other work.
+        Lists, references and metric do not fit, or the folder is of another call.
     """
     given = as_lists(lists, notice)
     tests = None if test is None else as_lists(test, notice).like(given)

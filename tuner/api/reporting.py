@@ -1,4 +1,4 @@
-"""Reports on runs of `tune`: how one came to its weights, and a paper's tables of several."""
+"""Reports on runs of `tune`: the history of one run, and a paper's tables from several runs."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ def report(
     Parameters
     ----------
     metric
-        Score the dev output of every iteration with these too. Default: bleu, port, qmean, ter.
+        Metrics that score the dev output of every iteration. Default: bleu, port, qmean, ter.
     document
-        Whether to fill `document`, for JSON and HTML, too; it takes longer than the text.
+        Whether to make `document` too, for JSON and HTML, which takes longer than the text.
 
     Other parameters are those of `score`.
 
     Raises
     ------
     PortmertError
-        It is no folder of a run.
+        `run` is not the folder of a run.
     """
     threads = threads or available_processors()
     with preparing(annotator, annotation_cache, notice=notice, progress=progress) as prepare:
@@ -83,11 +83,11 @@ class Reproduced:
     Parameters
     ----------
     headlines
-        What was found, a sentence each.
+        The findings, one sentence each.
     document
-        In Markdown.
+        The tables, in Markdown.
     out
-        The file to write it to.
+        The file for the document.
     """
 
     headlines: tuple[str, ...]
@@ -113,23 +113,23 @@ def reproduce(
     progress: Progress | None = None,
     annotating: Progress | None = None,
 ) -> Reproduced:
-    """Tune as a configuration says on each of several metrics, and fill the PORT paper's tables.
+    """Tune a configuration on each of several metrics, and fill the PORT paper's tables.
 
     Parameters
     ----------
     tuned_on, scored_with
-        Metrics. Default: the paper's.
+        The metrics to tune on, and those that score the results. Default: the paper's.
     links
-        Other links of the dev set's references, `NAME=FILE[,FILE...]` each: PORT is tuned on with
+        Other word alignments of the dev set, each `NAME=FILE[,FILE...]`. PORT is tuned on with
         these too, for the paper's table 7.
     published
-        The paper's own figures. Default: published.toml beside the configuration.
+        The paper's own results. Default: published.toml beside the configuration.
     out
-        Default: paper.md in the output folder.
+        The file for the tables. Default: paper.md in the output folder.
     executor
-        Where tuning runs, as of `crossval`, a task for each replica of each metric; files and
-        programs of the configuration and its output folder have the same paths on all machines.
-        Default: as the configuration says.
+        Where tuning runs, see `SearchOptions`: a task for each replica of each metric. The files,
+        programs and output folder must have the same paths on all machines. Default: that of the
+        configuration.
 
     Other parameters are those of `tune`.
     """

@@ -34,17 +34,17 @@ _JOINING = ("debpe", "spm-decode")
 
 @dataclass(frozen=True, eq=False)
 class RerankTuned:
-    """Tuned weights and the outputs they choose; `str()` of it is what `rerank-tune` prints.
+    """Tuned weights and the output that they choose; `rerank-tune` prints its `str()`.
 
     Parameters
     ----------
     replicas
         The weights of each search, and their average.
     lines
-        The hypotheses that the averaged weights choose from the test lists; subwords are joined
-        where the text steps join them.
+        The hypotheses that the averaged weights choose from the test lists. Subwords are joined if
+        the text steps do that.
     compared
-        The tuned outputs beside other choices; None without references of the test set.
+        The comparison of the tuned output with other choices; None without test references.
     """
 
     replicas: Replicas
@@ -112,31 +112,31 @@ def rerank_tune(
 ) -> RerankTuned:
     """Tune with several seeds, rerank a test set by the averaged weights, and compare.
 
-    With references of the test set the tuned outputs are compared with the first hypothesis of
-    each list, the best by each feature alone, and the oracle. The same call goes on after an
-    interruption.
+    With references of the test set, the tuned output is compared with the first hypothesis of each
+    segment, the best by each feature alone, and the oracle. After an interruption the same call
+    continues.
 
     Parameters
     ----------
     lists
-        The lists to tune on with their references, as of `replicate`.
+        The n-best lists to tune on, with references, as in `replicate`.
     metric
-        The metric to tune on and, with `also`, to compare by; `scores:FILE` does not compare.
+        The metric to tune on and to compare by. `scores:FILE` can only be tuned on.
     test
-        The lists to rerank, with or without references, as of `replicate`.
+        The lists to rerank, with or without references, as in `replicate`.
     out_dir
-        The folder of `replicate`, with `output.txt`, `comparison.html` and `comparison.json` too.
+        The folder, as in `replicate`; it also gets output.txt, comparison.html, comparison.json.
     also
         Other metrics to compare by; they need references of the test set.
     replicas
         The number of searches.
     fresh, notice, progress, **search
-        As of `replicate`.
+        As in `replicate`.
 
     Raises
     ------
     PortmertError
-        As of `replicate`; or there is nothing to compare the outputs by.
+        As in `replicate`; or no metric can compare the outputs.
     """
     folder, chosen = Path(out_dir), registry.metric(metric)
     given = as_lists(lists, notice)

@@ -28,16 +28,16 @@ class Reranked:
     Parameters
     ----------
     lines : tuple of str
-        Their texts, tokens with spaces between.
+        The texts of the hypotheses, tokens separated by spaces.
     rows : (S,) int64
         Their rows in the lists.
     texts : Texts
-        The same with links, where the lists have them.
+        Their tokens, with word alignments if the lists have them.
     ids : tuple of str
-        The names of the segments in the lists, or numbers from 0.
+        The ids of the segments in the lists, or numbers from 0.
     given : tuple of str or None
-        The texts of records as they were given, line ends and indentation included; None where
-        the lists are not from records.
+        The texts as they were given in records, with line ends and indentation; None if the lists
+        are not from records.
     """
 
     lines: tuple[str, ...]
@@ -48,14 +48,14 @@ class Reranked:
 
     @classmethod
     def of(cls, texts: Texts, rows: IntArray, *, ids: tuple[str, ...] | None = None) -> Reranked:
-        """Return the hypotheses `rows` of all `texts` of lists."""
+        """Return the hypotheses of these rows of `texts`, those of all lists."""
         chosen = texts.take(rows)
         lines = tuple(" ".join(chosen.words(row)) for row in range(len(chosen)))
         return cls(lines, rows, chosen, ids or tuple(str(n) for n in range(len(lines))))
 
     @property
     def links(self) -> tuple[str, ...] | None:
-        """Their word alignments, `0-0 1-2`; None where the lists have none."""
+        """The word alignments of the hypotheses, as `0-0 1-2`; None if the lists have none."""
         links = self.texts.links
         if links is None:
             return None
@@ -69,17 +69,18 @@ class Mbr:
     Parameters
     ----------
     metric
-        A metric that reads nothing but tokens.
+        A metric of tokens; it needs no word alignments or parses.
     temperature
-        The probability of a hypothesis is the softmax of temperature times model score, under the
-        weights or, without weights, as in the list. None: all hypotheses are equally likely.
+        The probability of a hypothesis is the softmax of temperature times model score. The model
+        score is that under the weights or, without weights, that in the list. None: all hypotheses
+        are equally likely.
     size
-        Compare with so many hypotheses of each list only: the best under the weights; without
-        weights the best by the list's own scores where there is a temperature, else the first.
-        Any hypothesis can be chosen.
+        Compare with only this many hypotheses of each segment: the best under the weights; without
+        weights the best by the scores in the list if there is a temperature, or else the first.
+        Any hypothesis can still be chosen.
     average
-        `scores`: the mean of the metric's scores against each other hypothesis. `statistics`: the
-        score of the mean statistics; see docs/how-to/mbr.md.
+        `scores`: the mean of the metric's scores against each hypothesis of the segment.
+        `statistics`: the score of the mean statistics; see docs/how-to/mbr.md.
     """
 
     metric: str | Metric
@@ -109,7 +110,7 @@ def rerank(
     notice: Notice = log_notice,
     progress: Progress | None = None,
 ) -> Reranked:
-    """Choose the best hypothesis of each segment; of equal ones the first in the list.
+    """Choose the best hypothesis of each segment, the first in the list if several are equal.
 
     Parameters
     ----------
@@ -118,18 +119,19 @@ def rerank(
     weights
         A file, weights by name, or the result of `optimize`; a length penalty is applied.
     missing_features
-        Whether weights other than 0 of features that no hypothesis has are an error, or the
-        features count as 0. Lists with sparse features may always lack some.
+        What happens if a feature with a weight other than 0 is missing from the lists: an error,
+        or its value is 0. Lists with sparse features may always lack some.
     mbr
-        Choose the highest expected score of this metric, if one of the list's hypotheses is the
-        truth: minimum Bayes risk. The weights then only give probabilities, see `Mbr`.
+        Minimum Bayes risk: choose the hypothesis with the highest expected score by this metric if
+        one of the segment's hypotheses is right. Weights then only give probabilities, see `Mbr`.
     oracle_metric
-        Choose for a high score of this metric, beginning at the best under `weights` or at the
-        first hypotheses: about the best score that weights could reach. The lists need references.
+        Choose for a high score by this metric: exchange hypotheses while the score rises,
+        beginning with the best under `weights` or with the first ones. The score is about the best
+        of any choice. The lists need references.
     notice
-        Called with one line for each thing worth knowing. Default: the log `portmert`.
+        Called with each line of advice or warning. Default: the log `portmert`.
     progress
-        Called with how many sentences are annotated, or segments compared, and of how many.
+        Called with the number of sentences annotated or of segments compared, and of all.
 
     Raises
     ------

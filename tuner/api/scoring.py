@@ -84,35 +84,35 @@ def score(
     hyp
         The hypotheses: the name of a file, or a list of lines.
     refs
-        The references, each the name of a file or a list of lines, as `[["the cat"]]`; one name
-        alone is one reference.
+        The references: each is the name of a file or a list of lines, as `[["the cat"]]`. A single
+        name is one reference.
     metric
         One metric, as text (`"port:alpha=0.5"`) or as an object, or several in a list.
     source, hyp_links, ref_links
-        The source text and the links of hypotheses and of each reference with it, `0-0 1-2` a
-        line: for metrics of word order.
+        For metrics of word order: the source text, and its word alignments with the hypotheses and
+        with each reference, lines as `0-0 1-2`.
     ids
-        Lines of all files begin with the id of their segment, as in Kaldi's `text`; segments
-        stand in the order of the first reference.
+        Whether each line of the files begins with the id of its segment, as in Kaldi's `text`. The
+        order of segments is then that of the first reference.
     text, text_model
-        Text steps, as `"debpe,lowercase"`, and the sentencepiece model of those that need one.
+        Text steps, as `"debpe,lowercase"`, and the sentencepiece model for steps that need one.
     annotator, annotation_cache
-        The tagger or parser for metrics of syntax, as `"udpipe:model=FILE"`, and the folder that
-        keeps its answers.
+        The tagger or parser for metrics of syntax, as `"udpipe:model=FILE"`, and the folder of the
+        cache of tags and parses.
     threads
-        The number of threads never changes a score.
+        The number of threads, which never changes a score.
     notice, progress
-        Called with one line for each oddity of the texts (default: the log `portmert`), and with
-        how many sentences are annotated, of how many.
+        `notice` is called with each warning about the texts (default: the log `portmert`),
+        `progress` with the number of sentences annotated and the number of all.
 
     Returns
     -------
-    Score, or a list of them for a list of metrics
+    Score, or a list of scores for a list of metrics
 
     Raises
     ------
     PortmertError
-        Texts that do not fit, or that lack what a metric needs.
+        Texts do not fit together, or lack something that a metric needs.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Tune a decoder as a configuration says."""
+"""Tunes a decoder from a configuration."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def load_config(
     annotation_cache: PathLike | None = None,
     executor: str | None = None,
 ) -> Experiment:
-    """Read and check a configuration; parameters are those of `tune`."""
+    """Read and check a configuration; the parameters are those of `tune`."""
     return configs.load_config(
         Path(path),
         overrides=tuple(overrides),
@@ -53,37 +53,37 @@ def tune(
     progress: Progress | None = None,
     annotating: Progress | None = None,
 ) -> Result | Replicas:
-    """Tune as a configuration says: decode, merge, optimize, and again, until nothing is gained.
+    """Tune a decoder: decode, merge, optimize, and repeat until nothing is gained.
 
-    Called again, it goes on where it was interrupted. All files are in the output folder that the
-    configuration names.
+    All files are in the output folder that the configuration names. After an interruption the same
+    call continues.
 
     Parameters
     ----------
     config
-        The file, in TOML; or the result of `load_config`, which the options that replace values do
-        not change.
+        The file, in TOML; or the result of `load_config`, which no other parameter changes.
     overrides
-        Values in place of the file's, as `"metric.alpha=0.5"`.
+        Values that replace those of the file, as `"metric.alpha=0.5"`.
     seed, threads, annotator, annotation_cache, executor
-        In place of the file's. On a cluster, see `crossval`, workers decode, annotate, and search
-        bootstrap samples and restarts beyond `threads`; other searches stay here.
+        These replace the values of the file. On a cluster, see `SearchOptions`, workers decode,
+        annotate, and search bootstrap samples and restarts beyond `threads`. Other searches run
+        here.
     fresh
-        Remove the files of an earlier run and start over.
+        Whether to remove the files of an earlier run and start over.
     log
         Called with each line of the run's log.
     progress, annotating
-        Called with the amount done and the whole, while decoding and while annotating.
+        Called with how much is done and how much there is, in decoding and in annotating.
 
     Returns
     -------
     Result or Replicas
-        The second if the configuration asks for more than one replica.
+        `Replicas` if the configuration asks for more than one replica.
 
     Raises
     ------
     PortmertError
-        The configuration, a file or a program is faulty.
+        The configuration, a file or a program is wrong or fails.
     """
     experiment = config
     if not isinstance(experiment, Experiment):
