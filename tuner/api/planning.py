@@ -16,9 +16,8 @@ from portmert.tuner.evaluation.reproduction.run import experiments_of
 from portmert.tuner.executors.opening import opened
 from portmert.tuner.ground.errors import counted
 from portmert.tuner.ground.processes import available_processors
-from portmert.tuner.runs import plan as plans
 from portmert.tuner.runs.config import Experiment
-from portmert.tuner.runs.plan import Needs, Planned, Range
+from portmert.tuner.runs.plan import Needs, Planned, Range, planned, take_sample
 
 __all__ = ["Needs", "Plan", "Planned", "Range", "plan"]
 
@@ -142,5 +141,5 @@ def plan(
         def note(line: str, name: str = name) -> None:
             log(line if len(experiments) == 1 else f"{name}: {line}")
 
-        runs[name] = plans.plan(experiment, counts, segments=segments, note=note)
+        runs[name] = planned(experiment, take_sample(experiment, segments, note), counts)
     return Plan(runs)

@@ -320,7 +320,11 @@ class ReplicaRun:
             self.problem.metric.signature,
             [self._row(number) for number in numbers],
             found,
-            (self._dev(weights, self._alpha), None, self._test(weights, self.folder.test)),
+            (
+                self._dev(weights, self._alpha),
+                None,
+                self._test(weights, self.folder.path / "test"),
+            ),
             scores=SCORES,
             start={
                 "dev_score": self._dev(self._start, self.problem.start_alpha).score,
@@ -379,7 +383,7 @@ class ReplicaRun:
             offsets, metric = read.nbest.offsets, self.problem.metric
             chosen["oracle"] = oracle(stats.rows, offsets, metric, chosen["averaged"])[1]
         return {
-            name: _written(read.nbest, rows, self.folder.test / f"choice-{number}.txt")
+            name: _written(read.nbest, rows, self.folder.path / "test" / f"choice-{number}.txt")
             for number, (name, rows) in enumerate(chosen.items(), 1)
         }
 

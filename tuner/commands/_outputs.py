@@ -59,9 +59,17 @@ def print_json(json_out: Path | None, document: Any, *, indent: int = 1) -> bool
     return str(json_out) == "-"
 
 
-def show(report: Report, *, json_out: Path | None, latex_out: Path | None) -> None:
-    """Write JSON and LaTeX where they are asked for; print the text unless one goes to stdout."""
+def show(
+    report: Report,
+    *,
+    json_out: Path | None,
+    latex_out: Path | None = None,
+    html_out: Path | None = None,
+) -> None:
+    """Write JSON, LaTeX and a page where they are asked for; else print the text on stdout."""
     print_json(json_out, report.document)
+    if html_out is not None:
+        write_text(html_out, report.as_html())
     if latex_out is not None:
         write_text(latex_out, report.as_latex())
     if "-" not in (str(json_out), str(latex_out)):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from portmert.tuner.commands._options import (
+    OUT_FILE,
     FiniteRange,
     Whole,
     cache_option,
@@ -19,24 +20,24 @@ from portmert.tuner.commands._outputs import decoding, notice
 from portmert.tuner.ground.errors import counted
 
 if TYPE_CHECKING:
-    from portmert.metrics._base import Need
     from portmert.tuner.annotation.annotators._udpipe_training import Case, Size
-
-FILE = click.Path(dir_okay=False, path_type=Path, allow_dash=True)
 
 
 @click.group(invoke_without_command=True)
 @click.option(
     "--annotator",
-    "annotator_text",
     metavar="NAME[:OPTION=VALUE,...]",
     help="The tagger or parser, as udpipe, spacy or bllip (docs/how-to/annotators.md).",
 )
-@click.option("--model", help="Model of the annotator; for conllu and ptb the file of parses.")
-@click.option("--in", "text", type=FILE, help="Tokenised text, one segment a line; - is stdin.")
+@click.option(
+    "--model", default="", help="Model of the annotator; for conllu and ptb the file of parses."
+)
+@click.option(
+    "--in", "text", type=OUT_FILE, help="Tokenised text, one segment a line; - is stdin."
+)
 @click.option(
     "--out",
-    type=FILE,
+    type=OUT_FILE,
     help="File of CoNLL-U or JSON lines to write (.gz, .xz, .zst too); - is stdout.",
 )
 @defaulted(
@@ -58,20 +59,16 @@ FILE = click.Path(dir_okay=False, path_type=Path, allow_dash=True)
 @defaulted(
     "--max-failed", FiniteRange(0, 1), 0.5, "Stop if a larger share of the segments has no parse."
 )
-@cache_option("cache")
+@cache_option("annotation_cache")
 @click.pass_context
 def command(
     ctx: click.Context,
-    annotator_text: str | None,
-    model: str | None,
+    /,
+    *,
+    annotator: str | None,
     text: Path | None,
     out: Path | None,
-    parses: int,
-    layers: tuple[Need, ...],
-    processes: int | None,
-    executor: str,
-    max_failed: float,
-    cache: Path | None,
+    **given: Any,
 ) -> None:
     """Tag and parse a text, and write CoNLL-U; or train a model for that.
 
@@ -82,11 +79,11 @@ def command(
     Tags and parses are kept in a cache. An interrupted command continues where it stopped, and
     tuning on the same text does not parse it again. An empty line has no tree.
     """  # noqa: D301  \b is click's sign for lines to leave alone
-    needed = {"--annotator": annotator_text, "--in": text, "--out": out}
     if ctx.invoked_subcommand is not None:
         refuse_all_but((), f"does not go with {ctx.invoked_subcommand}")
         return
-    if annotator_text is None or text is None or out is None:
+    if annotator is None or text is None or out is None:
+        needed = {"--annotator": annotator, "--in": text, "--out": out}
         missing = [name for name, value in needed.items() if value is None]
         raise click.UsageError(f"{', '.join(missing)} missing")
 
@@ -96,16 +93,10 @@ def command(
         done = portmert.annotate(
             text,
             out,
-            annotator=annotator_text,
-            model=model or "",
-            parses=parses,
-            layers=layers,
-            processes=processes,
-            executor=executor,
-            max_failed=max_failed,
-            annotation_cache=cache,
+            annotator=annotator,
             notice=notice,
             progress=progress,
+            **given,
         )
     click.echo(
         f"{counted(done.lines, 'line')}, "
@@ -120,10 +111,10 @@ def command(
 @click.option(
     "--treebank",
     required=True,
-    type=FILE,
+    type=OUT_FILE,
     help="Treebank to train on, in CoNLL-U (.gz, .xz, .zst too).",
 )
-@click.option("--out", required=True, type=FILE, help="File for the model.")
+@click.option("--out", required=True, type=OUT_FILE, help="File for the model.")
 @defaulted(
     "--size",
     click.Choice(["micro", "tiny", "full"]),
@@ -140,7 +131,7 @@ def command(
 @click.option(
     "--check",
     "test",
-    type=FILE,
+    type=OUT_FILE,
     help="CoNLL-U on which the model's accuracy is measured.",
 )
 def train(treebank: Path, out: Path, size: Size, case: Case, test: Path | None) -> None:

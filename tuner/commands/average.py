@@ -32,7 +32,6 @@ def command(
     *,
     weights: tuple[Path, ...],
     lists: tuple[Path, ...],
-    format: str,  # noqa: A002  the option of lists
     out: Path,
     **given: Any,
 ) -> None:
@@ -47,6 +46,7 @@ def command(
     if len(weights) < 2:
         raise click.UsageError("name at least two files of weights")
     check_outputs(out)
-    read = portmert.Lists.unread(lists, format=format, notice=notice) if lists else None
+    options = {"format": given.pop("format"), "notice": notice}
+    read = portmert.Lists.unread(lists, **options) if lists else None
     portmert.average(weights, read, notice=notice, **given).write(out)
     say_written(out)

@@ -30,10 +30,9 @@ from portmert.tuner.commands._outputs import (
     check_outputs,
     json_option,
     notice,
-    print_json,
     say_written,
+    show,
 )
-from portmert.tuner.ground.files import write_text
 
 
 @click.command()
@@ -129,11 +128,5 @@ def command(
             progress=progress,
             **given,
         )
-    in_place = json_out is not None and print_json(json_out, found.as_json())
-    if latex_out is not None:
-        write_text(latex_out, found.as_latex())
-    if html_out is not None:
-        write_text(html_out, found.as_html())
-    if not in_place:
-        click.echo(str(found))
+    show(found, json_out=json_out, latex_out=latex_out, html_out=html_out)
     say_written(html_out, json_out, latex_out)

@@ -31,11 +31,10 @@ from portmert.tuner.commands._outputs import (
     check_outputs,
     json_option,
     notice,
-    print_json,
     say_written,
+    show,
     validating,
 )
-from portmert.tuner.ground.files import write_text
 from portmert.tuner.search import DEFAULT_OPTIMIZER
 
 
@@ -104,7 +103,6 @@ from portmert.tuner.search import DEFAULT_OPTIMIZER
 @json_option
 def command(
     *,
-    metric: tuple[str, ...],
     without: tuple[str, ...],
     no_timing: bool,
     html_out: Path | None,
@@ -128,16 +126,11 @@ def command(
     with validating() as progress:
         found = portmert.crossval(
             lists,
-            metric,
             without=[names.split(",") for names in without],
             timing=not no_timing,
             notice=notice,
             progress=progress,
             **given,
         )
-    in_place = print_json(json_out, found.as_json())
-    if html_out is not None:
-        write_text(html_out, found.as_html())
-    if not in_place:
-        click.echo(str(found))
+    show(found, json_out=json_out, html_out=html_out)
     say_written(html_out, json_out)

@@ -34,7 +34,6 @@ from portmert.tuner.commands._outputs import (
     output_options,
     show,
 )
-from portmert.tuner.ground.files import write_text
 
 _OF_A_SET = ("penalties", "judgments", "systems", "source", "links", "ref_links")
 
@@ -130,10 +129,8 @@ def command(
             progress=progress,
             **given,
         )
-    if html_out is not None:
-        write_text(html_out, found.as_html())
     shown = replace(found, text=found.whole) if show_all else found
-    show(shown, json_out=json_out, latex_out=latex_out)
+    show(shown, json_out=json_out, latex_out=latex_out, html_out=html_out)
 
 
 def _check_usage(

@@ -89,7 +89,6 @@ from portmert.tuner.commands._outputs import (
 @json_option
 def command(
     *,
-    metric: str,
     out: Path | None,
     replicas: int | None,
     out_dir: Path | None,
@@ -119,7 +118,6 @@ def command(
         with tuning(lists.annotator, replicas_on=given["executor"]) as shown:
             several_found = portmert.replicate(
                 lists,
-                metric,
                 replicas=replicas,
                 out_dir=out_dir,
                 test=test,
@@ -135,5 +133,5 @@ def command(
     if out is None:
         raise click.UsageError("give --out, or --replicas and --out-dir")
     with tuning(lists.annotator) as shown:
-        found = portmert.optimize(lists, metric, notice=notice, progress=shown, **given)
+        found = portmert.optimize(lists, notice=notice, progress=shown, **given)
     show_weights(found, out, json_out)

@@ -36,7 +36,6 @@ from portmert.tuner.commands._outputs import (
 @json_option
 def command(
     *,
-    metric: str,
     features_dat: tuple[Path, ...],
     scores_dat: tuple[Path, ...],
     out: Path,
@@ -54,5 +53,5 @@ def command(
     take_search(given)
     with searching() as shown:
         lists = portmert.Lists.read_dat(features_dat, scores_dat)
-        found = portmert.optimize(lists, metric, notice=notice, progress=shown, **given)
+        found = portmert.optimize(lists, notice=notice, progress=shown, **given)
     show_weights(found, out, json_out)

@@ -20,10 +20,9 @@ from portmert.tuner.commands._outputs import (
     check_outputs,
     json_option,
     notice,
-    print_json,
     say_written,
+    show,
 )
-from portmert.tuner.ground.files import write_text
 
 
 @click.command()
@@ -52,8 +51,5 @@ def command(*, run: Path, html_out: Path | None, json_out: Path | None, **given:
     wanted = html_out is not None or json_out is not None
     with annotating() as progress:
         found = portmert.report(run, document=wanted, notice=notice, progress=progress, **given)
-    if not print_json(json_out, dict(found.document)):
-        click.echo(str(found))
-    if html_out is not None:
-        write_text(html_out, found.as_html())
+    show(found, json_out=json_out, html_out=html_out)
     say_written(html_out, json_out)

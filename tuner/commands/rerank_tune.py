@@ -58,7 +58,7 @@ from portmert.tuner.commands._outputs import (
 )
 @click.option("--fresh", is_flag=True, help="Empty --out-dir and start over.")
 @json_option
-def command(*, metric: str, json_out: Path | None, **given: Any) -> None:
+def command(*, json_out: Path | None, **given: Any) -> None:
     """Tune weights on n-best lists, rerank a test set with them, and compare the result.
 
     Weights are searched with several seeds and averaged. The averaged weights choose the lines of
@@ -76,9 +76,7 @@ def command(*, metric: str, json_out: Path | None, **given: Any) -> None:
     test = take_test(given, lists)
     assert test is not None  # noqa: S101  --test-nbest is required
     with tuning(lists.annotator) as shown:
-        found = portmert.rerank_tune(
-            lists, metric, test=test, notice=notice, progress=shown, **given
-        )
+        found = portmert.rerank_tune(lists, test=test, notice=notice, progress=shown, **given)
     if not print_json(json_out, found.as_json()):
         click.echo(str(found))
     out = given["out_dir"]

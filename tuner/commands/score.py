@@ -50,7 +50,6 @@ def command(
     hyp: Path,
     refs: tuple[Path, ...],
     lowercase: bool,
-    text: str,
     by_segment: bool,
     json_out: Path | None,
     **given: Any,
@@ -60,7 +59,7 @@ def command(
     \b
     portmert score --metric bleu --metric ter --hyp output.txt --ref reference.txt
     """  # noqa: D301  \b is click's sign for lines to leave alone
-    text = steps(text, lowercase=lowercase)
+    given["text"] = steps(given["text"], lowercase=lowercase)
     if given["source"] is None and (given["hyp_links"] or given["ref_links"]):
         raise click.UsageError("--hyp-links and --ref-links need --source to be checked against")
     from portmert.tuner.texts.scoring import as_json, as_text  # noqa: PLC0415  start-up time
@@ -68,6 +67,6 @@ def command(
     check_outputs(json_out)
     announce_compiling()
     with annotating() as progress:
-        scores = portmert.score(hyp, refs, text=text, notice=notice, progress=progress, **given)
+        scores = portmert.score(hyp, refs, notice=notice, progress=progress, **given)
     if not print_json(json_out, as_json(scores, by_segment=by_segment), indent=2):
         click.echo(as_text(scores, by_segment=by_segment))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import getopt
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import click
@@ -15,7 +15,7 @@ from portmert.tuner.components import registry
 from portmert.tuner.ground.errors import PortmertError, exhausted, suggest
 from portmert.tuner.ground.numbers import parse_number
 
-SUCCESS, FAILURE = 0, 1
+FAILURE = 1
 
 
 class UsageError(click.UsageError):
@@ -43,16 +43,44 @@ class Flag:
     help: str = ""
 
 
-def parse(arguments: Sequence[str], options: Sequence[Flag]) -> dict[str, list[str]]:
-    """Return long name -> values in order; see `parse_in_order`."""
-    given: dict[str, list[str]] = {}
-    for name, value in parse_in_order(arguments, options):
-        given.setdefault(name, []).append(value)
-    return given
+class Given(dict[str, list[str]]):
+    """The options given to a program: long name -> values in order.
+
+    Parameters
+    ----------
+    in_order
+        (long name, value) of all options as they came.
+    """
+
+    def __init__(self, in_order: Iterable[tuple[str, str]]) -> None:
+        super().__init__()
+        self.in_order = list(in_order)
+        for name, value in self.in_order:
+            self.setdefault(name, []).append(value)
+
+    def last(self, name: str, default: str = "") -> str:
+        """Return the last value of an option."""
+        return self.get(name, [default])[-1]
+
+    def items_of(self, name: str, default: str = "") -> list[str]:
+        """Return the items between commas of the last value."""
+        return [item for item in self.last(name, default).split(",") if item]
+
+    def integer(self, name: str, default: int) -> int:
+        """Return the last value of an option that is a whole number, else raise `UsageError`."""
+        text = self.last(name, str(default))
+        try:
+            return int(text)
+        except ValueError:
+            raise UsageError(f"--{name} {text}: expected a whole number") from None
+
+    def settings(self) -> dict[str, str]:
+        """Return the options of our search, KEY=VALUE each."""
+        return registry.key_values(self.get("set", ()), where="--set")
 
 
-def parse_in_order(arguments: Sequence[str], options: Sequence[Flag]) -> list[tuple[str, str]]:
-    """Return (long name, value) of all options; as getopt_long does, abbreviations and all.
+def parse(arguments: Sequence[str], options: Sequence[Flag]) -> Given:
+    """Return the options given; as getopt_long does, abbreviations and all.
 
     Words that are no options are ignored, as Moses' programs do.
 
@@ -69,58 +97,38 @@ def parse_in_order(arguments: Sequence[str], options: Sequence[Flag]) -> list[tu
         raise UsageError(error.msg) from None
     by_word = {f"--{o.name}": o.name for o in options}
     by_word |= {f"-{o.letter}": o.name for o in options if o.letter}
-    return [(by_word[word], value) for word, value in found]
+    return Given((by_word[word], value) for word, value in found)
 
 
-def last(given: dict[str, list[str]], name: str, default: str) -> str:
-    """Return the last value of an option."""
-    return given.get(name, [default])[-1]
+def program(
+    name: str, options: Sequence[Flag]
+) -> Callable[[Callable[[Given], int]], Callable[[Sequence[str]], int]]:
+    """Make a program of a function that takes its options and returns the exit status.
 
-
-def integer(given: dict[str, list[str]], name: str, default: int) -> int:
-    """Return the last value of an option that is a whole number.
-
-    Raises
-    ------
-    UsageError
-        It is none.
+    The program takes its arguments; faults are one line on stderr. Moses' programs end with status
+    1 for wrong usage, `--help` included.
     """
-    text = last(given, name, str(default))
-    try:
-        return int(text)
-    except ValueError:
-        raise UsageError(f"--{name} {text}: expected a whole number") from None
 
+    def made(work: Callable[[Given], int]) -> Callable[[Sequence[str]], int]:
+        def main(arguments: Sequence[str]) -> int:
+            try:
+                given = parse(arguments, options)
+                if "help" not in given:
+                    return work(given)
+            except UsageError as error:
+                say(f"{name}: {error}")
+            except (PortmertError, ValueError) as error:
+                say(f"{name}: error: {error}")
+                return FAILURE
+            except (MemoryError, RecursionError) as error:
+                say(f"{name}: error: {exhausted(error)}")
+                return FAILURE
+            say(usage(name, options))
+            return FAILURE
 
-def settings(given: dict[str, list[str]]) -> dict[str, str]:
-    """Return the options of our search, KEY=VALUE each."""
-    return registry.key_values(given.get("set", ()), where="--set")
+        return main
 
-
-def run(
-    program: str,
-    options: Sequence[Flag],
-    work: Callable[[dict[str, list[str]]], int],
-    arguments: Sequence[str],
-) -> int:
-    """Parse the arguments, do the work, return the exit status; faults are one line on stderr.
-
-    Moses' programs end with status 1 for wrong usage, `--help` included.
-    """
-    try:
-        given = parse(arguments, options)
-        if "help" not in given:
-            return work(given)
-    except UsageError as error:
-        say(f"{program}: {error}")
-    except (PortmertError, ValueError) as error:
-        say(f"{program}: error: {error}")
-        return FAILURE
-    except (MemoryError, RecursionError) as error:
-        say(f"{program}: error: {exhausted(error)}")
-        return FAILURE
-    say(usage(program, options))
-    return FAILURE
+    return made
 
 
 def usage(program: str, options: Sequence[Flag]) -> str:
@@ -148,11 +156,6 @@ def printed_score(metric: Metric, score: float) -> float:
     return score if metric.higher_is_better else 1.0 - score
 
 
-def comma_list(text: str) -> list[str]:
-    """Return the items between commas."""
-    return [item for item in text.split(",") if item]
-
-
 KINDS = {
     "": "a switch", "!": "a switch", "s": "text", "i": "a whole number", "f": "a number",
 }  # fmt: skip
@@ -160,33 +163,21 @@ WHOLE = re.compile(r"[+-]?\d{1,18}", re.ASCII)
 """No more digits than any array or count can have."""
 
 
-@dataclass(frozen=True)
-class PerlOption:
-    """An option of mert-moses.pl.
-
-    Parameters
-    ----------
-    name
-    kind
-        A key of `KINDS`; `!` is a switch that `no` in front turns off.
-    """
-
-    name: str
-    kind: str = "s"
-
-
-def parse_perl(
-    arguments: Sequence[str], options: Sequence[PerlOption]
-) -> tuple[dict[str, list[str]], list[str]]:
+def parse_perl(arguments: Sequence[str], options: Mapping[str, str]) -> tuple[Given, list[str]]:
     """Read a command line as Perl's Getopt::Long does, which is how mert-moses.pl is called.
 
     Options begin with one or two dashes, may be shortened as long as they are unique, and upper
     case is lower case. A value follows behind `=` or as the next word, whatever that begins with.
 
+    Parameters
+    ----------
+    options
+        Name -> kind, a key of `KINDS`; `!` is a switch that `no` in front turns off.
+
     Returns
     -------
-    dict, list
-        Name -> values in order (of a switch `1` or `0`), and the words that are no options.
+    Given, list
+        The options (of a switch `1` or `0`), and the words that are no options.
 
     Raises
     ------
@@ -194,31 +185,38 @@ def parse_perl(
         An unknown or ambiguous option, or a value that is missing or of another kind.
     """
     words = list(arguments)
-    given: dict[str, list[str]] = {}
+    given: list[tuple[str, str]] = []
     rest: list[str] = []
-    spellings = _spellings(options)
+    # Every full name in lower case -> the option, and its value if it is a switch.
+    spellings = {name.lower(): (name, "1") for name in options} | {
+        f"{no}{name.lower()}": (name, "0")
+        for name, kind in options.items()
+        if kind == "!"
+        for no in ("no", "no-")
+    }
     while words:
         word = words.pop(0)
         if word == "--":
-            return given, rest + words
+            return Given(given), rest + words
         match = re.fullmatch(r"--?(?P<name>[^=]+)(?P<value>=.*)?", word, re.DOTALL)
         if match is None or word == "-":
             rest.append(word)
             continue
-        option, negated = _find(match["name"], spellings)
-        value = None if match["value"] is None else match["value"][1:]
-        if option.kind in {"", "!"}:
-            if value is not None:
-                raise click.UsageError(f"--{option.name} is a switch and takes no value: {word}")
-            value = "0" if negated else "1"
-        elif value is None:
-            if not words:
-                raise click.UsageError(f"--{option.name} needs {KINDS[option.kind]}")
+        name, value = _find(match["name"], spellings)
+        kind = options[name]
+        if kind in {"", "!"}:
+            if match["value"] is not None:
+                raise click.UsageError(f"--{name} is a switch and takes no value: {word}")
+        elif match["value"] is not None:
+            value = match["value"][1:]
+        elif words:
             value = words.pop(0)
-        if not _fits(value, option.kind):
-            raise click.UsageError(f"--{option.name} {value}: expected {KINDS[option.kind]}")
-        given.setdefault(option.name, []).append(value)
-    return given, rest
+        else:
+            raise click.UsageError(f"--{name} needs {KINDS[kind]}")
+        if not _fits(value, kind):
+            raise click.UsageError(f"--{name} {value}: expected {KINDS[kind]}")
+        given.append((name, value))
+    return Given(given), rest
 
 
 def _fits(value: str, kind: str) -> bool:
@@ -229,25 +227,14 @@ def _fits(value: str, kind: str) -> bool:
     return number is not None and math.isfinite(number)
 
 
-def _spellings(options: Sequence[PerlOption]) -> dict[str, tuple[PerlOption, bool]]:
-    """Return every full name in lower case -> the option, and whether the name turns it off."""
-    found = {}
-    for option in options:
-        found[option.name.lower()] = (option, False)
-        if option.kind == "!":
-            found[f"no{option.name.lower()}"] = (option, True)
-            found[f"no-{option.name.lower()}"] = (option, True)
-    return found
-
-
-def _find(name: str, spellings: Mapping[str, tuple[PerlOption, bool]]) -> tuple[PerlOption, bool]:
+def _find(name: str, spellings: Mapping[str, tuple[str, str]]) -> tuple[str, str]:
     wanted = name.lower()
     if wanted in spellings:
         return spellings[wanted]
     near = {
         spelling: found for spelling, found in spellings.items() if spelling.startswith(wanted)
     }
-    if len({(option.name, negated) for option, negated in near.values()}) == 1:
+    if len(set(near.values())) == 1:
         return next(iter(near.values()))
     if near:
         raise click.UsageError(

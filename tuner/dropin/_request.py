@@ -16,17 +16,7 @@ import click
 from portmert.tuner.components import registry
 from portmert.tuner.decoders.moses import PATIENCE_SECONDS
 from portmert.tuner.dropin import extractor, kbmira, mert, pro
-from portmert.tuner.dropin._program import (
-    Flag,
-    PerlOption,
-    UsageError,
-    comma_list,
-    integer,
-    last,
-    parse,
-    parse_perl,
-    settings,
-)
+from portmert.tuner.dropin._program import Flag, Given, UsageError, parse, parse_perl
 from portmert.tuner.dropin._scorer import Scorer, read_scorer
 from portmert.tuner.dropin.mert import optimizer_of_type
 from portmert.tuner.executors.opening import Workplace
@@ -35,8 +25,8 @@ from portmert.tuner.ground.numbers import parse_number
 from portmert.tuner.search import DEFAULT_OPTIMIZER
 from portmert.tuner.search.optimizers._base import Optimizer
 
-OPTIONS = tuple(
-    PerlOption(name, kind)
+OPTIONS = {
+    name: kind
     for kind, names in {
         "s": "working-dir input refs decoder config queue-flags cache-model decoder-flags mertdir "
         "mertargs extractorargs proargs mertmertargs rootdir filtercmd filterfile qsubwrapper "
@@ -52,7 +42,7 @@ OPTIONS = tuple(
         "multi-moses",
     }.items()
     for name in names.split()
-)
+}
 
 REFUSED = {
     "lattice-samples": "lattice samples are not read, only n-best lists; give a larger --nbest",
@@ -170,7 +160,7 @@ def read_request(arguments: Sequence[str], notice: Callable[[str], None]) -> Mer
     given, words = parse_perl(arguments, OPTIONS)
     names = ("input", "refs", "decoder", "config")
     if len(words) == len(names):
-        given |= {name: [word] for name, word in zip(names, words, strict=True)}
+        given.update((name, [word]) for name, word in zip(names, words, strict=True))
     elif words:
         raise click.UsageError(
             f"{counted(len(words), 'word')} besides options ({' '.join(words)}); expected four: "
@@ -182,7 +172,7 @@ def read_request(arguments: Sequence[str], notice: Callable[[str], None]) -> Mer
     if missing:
         raise click.UsageError(f"missing: {', '.join(missing)}; give SRC REF DECODER INI")
     for name, reason in REFUSED.items():
-        if name in given and given[name][-1] != "0":
+        if given.last(name, "0") != "0":
             raise click.UsageError(f"--{name} cannot be honoured: {reason}")
     for name, reason in IGNORED.items():
         if name in given:
@@ -190,36 +180,31 @@ def read_request(arguments: Sequence[str], notice: Callable[[str], None]) -> Mer
     return _request(given, notice)
 
 
-def _request(given: Mapping[str, list[str]], notice: Callable[[str], None]) -> MertRequest:
-    def text(name: str, default: str = "") -> str:
-        return given.get(name, [default])[-1]
-
-    def number(name: str, default: int) -> int:
-        return int(text(name, str(default)))
-
-    more = _more_arguments(text, notice)
-    filter_command, filter_input = _filter(given, text)
+def _request(given: Given, notice: Callable[[str], None]) -> MertRequest:
+    more = _more_arguments(given, notice)
+    filter_command, filter_input = _filter(given)
+    optimized = more["mert"].last("optimize")
     return MertRequest(
-        source=_file(text("input")),
-        references=_references(text("refs")),
-        program=_program(text("decoder")),
-        config=_file(text("config")),
-        folder=Path(text("working-dir", "mert-work")),
-        scorer=_scorer(text, given, more["extractor"]),
+        source=_file(given.last("input")),
+        references=_references(given.last("refs")),
+        program=_program(given.last("decoder")),
+        config=_file(given.last("config")),
+        folder=Path(given.last("working-dir", "mert-work")),
+        scorer=_scorer(given, more["extractor"]),
         optimizer=_optimizer(given, more),
-        flags=_flags(text),
-        jobs=max(1, number("jobs", 1)),
-        nbest=_at_least(1, number("nbest", 100), "--nbest"),
-        iterations=_at_least(1, number("maximum-iterations", 25), "--maximum-iterations"),
-        threads=max(1, number("threads", integer(more["mert"], "threads", 1))),
-        aggregate=number("prev-aggregate-nbestlist", -1),
-        least_change=float(text("minimum-required-change-in-weights", "1e-5")),
-        interpolation=_share(text("historic-interpolation", "0")),
+        flags=_flags(given),
+        jobs=max(1, given.integer("jobs", 1)),
+        nbest=_at_least(1, given.integer("nbest", 100), "--nbest"),
+        iterations=_at_least(1, given.integer("maximum-iterations", 25), "--maximum-iterations"),
+        threads=max(1, given.integer("threads", more["mert"].integer("threads", 1))),
+        aggregate=given.integer("prev-aggregate-nbestlist", -1),
+        least_change=float(given.last("minimum-required-change-in-weights", "1e-5")),
+        interpolation=_float(given, "historic-interpolation", 0, 1, "a share, 0 to 1"),
         ranges=_ranges(given.get("range", [])),
-        active=_active(text("activate-features") or last(more["mert"], "optimize", "")),
-        positive=tuple(comma_list(last(more["mert"], "positive", ""))),
-        seed=_seed(number("seed", 0), more),
-        replicas=_at_least(1, number("replicas", 1), "--replicas"),
+        active=tuple(re.findall(r"[^, ]+", given.last("activate-features") or optimized)),
+        positive=tuple(more["mert"].items_of("positive")),
+        seed=_seed(given.integer("seed", 0), more),
+        replicas=_at_least(1, given.integer("replicas", 1), "--replicas"),
         predictable_seeds="predictable-seeds" in given,
         historic_bests="historic-bests" in given,
         return_best="return-best-dev" in given,
@@ -229,21 +214,24 @@ def _request(given: Mapping[str, list[str]], notice: Callable[[str], None]) -> M
         from_pro="pro-starting-point" in given,
         filter_command=filter_command,
         filter_input=filter_input,
-        timeout_seconds=_timeout(text("timeout-seconds", f"{PATIENCE_SECONDS}")),
-        executor=Workplace.parse(text("executor", "local")),
+        timeout_seconds=_float(
+            given, "timeout-seconds", PATIENCE_SECONDS, math.inf, "0 or more seconds"
+        ),
+        executor=Workplace.parse(given.last("executor", "local")),
     )
 
 
-def _more_arguments(
-    text: Callable[..., str], notice: Callable[[str], None]
-) -> dict[str, dict[str, list[str]]]:
+def _more_arguments(given: Given, notice: Callable[[str], None]) -> dict[str, Given]:
     """Return the options given for each of Moses' programs, without those of the scorer."""
-    shared = SCCONFIG.sub("", SCTYPE.sub("", text("mertargs")))
+    shared = SCCONFIG.sub("", SCTYPE.sub("", given.last("mertargs")))
     kinds: dict[str, tuple[str, Sequence[Flag]]] = {
-        "mert": (f"{shared} {text('mertmertargs')}", mert.OPTIONS),
-        "extractor": (text("extractorargs"), extractor.OPTIONS),
-        "pro": (text("proargs"), pro.OPTIONS),
-        "kbmira": (SCCONFIG.sub("", SCTYPE.sub("", text("batch-mira-args"))), kbmira.OPTIONS),
+        "mert": (f"{shared} {given.last('mertmertargs')}", mert.OPTIONS),
+        "extractor": (given.last("extractorargs"), extractor.OPTIONS),
+        "pro": (given.last("proargs"), pro.OPTIONS),
+        "kbmira": (
+            SCCONFIG.sub("", SCTYPE.sub("", given.last("batch-mira-args"))),
+            kbmira.OPTIONS,
+        ),
     }
     found = {}
     for name, (arguments, options) in kinds.items():
@@ -261,20 +249,16 @@ def _more_arguments(
     for program, (_, options) in kinds.items():
         for option in options:
             if option.name in found[program].keys() - HONOURED[program]:
-                given, _, why = option.help.partition(": ")
-                why = why if given in {"ignored", "not needed"} else "mert-moses gives it itself"
+                kind, _, why = option.help.partition(": ")
+                why = why if kind in {"ignored", "not needed"} else "mert-moses gives it itself"
                 notice(f"{program} --{option.name} is ignored: {why}")
     return found
 
 
-def _active(text: str) -> tuple[str, ...]:
-    return tuple(re.findall(r"[^, ]+", text))
-
-
-def _seed(seed: int, more: Mapping[str, dict[str, list[str]]]) -> int:
+def _seed(seed: int, more: Mapping[str, Given]) -> int:
     """Return --seed, or what Moses' programs are given as theirs."""
     for program, name in (("mert", "rseed"), ("pro", "random-seed"), ("kbmira", "random-seed")):
-        seed = seed or integer(more[program], name, 0)
+        seed = seed or more[program].integer(name, 0)
     return _at_least(0, seed, "--seed")
 
 
@@ -284,27 +268,20 @@ def _at_least(least: int, value: int, name: str) -> int:
     return value
 
 
-def _share(text: str) -> float:
-    if not 0 <= float(text) <= 1:
-        raise click.UsageError(f"--historic-interpolation {text}: expected a share, 0 to 1")
+def _float(given: Given, name: str, default: float, most: float, expected: str) -> float:
+    text = given.last(name, str(default))
+    if not 0 <= float(text) <= most:
+        raise click.UsageError(f"--{name} {text}: expected {expected}")
     return float(text)
 
 
-def _timeout(text: str) -> float:
-    if float(text) < 0:
-        raise click.UsageError(f"--timeout-seconds {text}: expected 0 or more seconds")
-    return float(text)
-
-
-def _scorer(
-    text: Callable[..., str], given: Mapping[str, list[str]], arguments: dict[str, list[str]]
-) -> Scorer:
+def _scorer(given: Given, arguments: Given) -> Scorer:
     """Return the scorer, from the options of mert-moses.pl or from our own."""
-    shared = text("mertargs") or text("batch-mira-args")
+    shared = given.last("mertargs") or given.last("batch-mira-args")
     found = {}
     for name, pattern in (("sctype", SCTYPE), ("scconfig", SCCONFIG)):
         match = pattern.search(shared)
-        found[name] = text(name) or last(arguments, name, "") or (match[1] if match else "")
+        found[name] = given.last(name) or arguments.last(name) or (match[1] if match else "")
     lengths = [name for name in REFERENCE_LENGTHS if name in given]
     if len(lengths) > 1:
         raise click.UsageError(f"--{' and --'.join(lengths)} contradict each other; give one")
@@ -315,8 +292,8 @@ def _scorer(
     scorer = read_scorer(
         found["sctype"] or "BLEU",
         ",".join(config),
-        factors=last(arguments, "factors", ""),
-        filter_command=last(arguments, "filter", ""),
+        factors=arguments.last("factors"),
+        filter_command=arguments.last("filter"),
     )
     for path in (scorer.source, *scorer.links):
         if path is not None and not os.path.isfile(path):  # noqa: PTH113  long names
@@ -324,39 +301,37 @@ def _scorer(
     return scorer
 
 
-def _optimizer(
-    given: Mapping[str, list[str]], more: Mapping[str, dict[str, list[str]]]
-) -> Optimizer:
+def _optimizer(given: Given, more: Mapping[str, Given]) -> Optimizer:
     kinds = [
         name for name in ("pairwise-ranked", "pro-starting-point", "batch-mira") if name in given
     ]
     if len(kinds) > 1:
         raise click.UsageError(f"--{' and --'.join(kinds)} contradict each other; give one")
     if "pairwise-ranked" in given:
-        return registry.optimizer("pro", settings(more["pro"]), where="--proargs")
+        return registry.optimizer("pro", more["pro"].settings(), where="--proargs")
     if "batch-mira" in given:
         arguments = more["kbmira"]
         options = {
-            ours: arguments[name][-1] for name, ours in kbmira.NAMES.items() if name in arguments
+            ours: arguments.last(name) for name, ours in kbmira.NAMES.items() if name in arguments
         }
-        options |= settings(arguments)
+        options |= arguments.settings()
         return registry.optimizer("kbmira", options, where="--batch-mira-args")
     kind = DEFAULT_OPTIMIZER
     if any(name in given for name in STARTS_OF_MERT):
         kind = "powell"
     if "random-directions" in given:
         kind = "random-direction"
-    return optimizer_of_type(last(more["mert"], "type", kind), settings(more["mert"]))
+    return optimizer_of_type(more["mert"].last("type", kind), more["mert"].settings())
 
 
-def _filter(given: Mapping[str, list[str]], text: Callable[..., str]) -> tuple[str, Path | None]:
+def _filter(given: Given) -> tuple[str, Path | None]:
     """Return the command that filters the model, empty for none, and its input."""
-    if text("filter-phrase-table", "1") == "0":
+    if given.last("filter-phrase-table", "1") == "0":
         return "", None
-    command = text("filtercmd")
+    command = given.last("filtercmd")
     if not command and "rootdir" in given:
-        command = shlex.quote(str(Path(text("rootdir")) / "training" / FILTER))
-    command = command or shlex.quote(_found_filter(text))
+        command = shlex.quote(str(Path(given.last("rootdir")) / "training" / FILTER))
+    command = command or shlex.quote(_found_filter(given))
     try:
         program, *more = shlex.split(command)
     except ValueError as error:
@@ -369,13 +344,13 @@ def _filter(given: Mapping[str, list[str]], text: Callable[..., str]) -> tuple[s
         )
     # It runs in the working folder.
     command = shlex.join([str(Path(found).absolute()), *more])
-    return command, _file(text("filterfile") or text("input"))
+    return command, _file(given.last("filterfile") or given.last("input"))
 
 
-def _found_filter(text: Callable[..., str]) -> str:
+def _found_filter(given: Given) -> str:
     """Return the path of Moses' filter: among its scripts, beside its programs."""
-    places = [Path(text("mertdir"))] if text("mertdir") else []
-    places.append(_program(text("decoder")).resolve().parent)
+    places = [Path(given.last("mertdir"))] if given.last("mertdir") else []
+    places.append(_program(given.last("decoder")).resolve().parent)
     for place in places:
         for folder in (place, *(up / "scripts" / "training" for up in (place, place.parent))):
             if (folder / FILTER).is_file():
@@ -387,9 +362,9 @@ def _found_filter(text: Callable[..., str]) -> str:
     )
 
 
-def _flags(text: Callable[..., str]) -> str:
-    flags = text("decoder-flags").strip()
-    return f"{flags} -inputtype {text('inputtype')}".strip() if text("inputtype") else flags
+def _flags(given: Given) -> str:
+    flags, kind = given.last("decoder-flags").strip(), given.last("inputtype")
+    return f"{flags} -inputtype {kind}".strip() if kind else flags
 
 
 def _ranges(texts: Sequence[str]) -> dict[str, list[tuple[float, float]]]:

@@ -15,7 +15,7 @@ from portmert.metrics._base import Metric, Ragged, Texts, Vocabulary
 from portmert.tuner.annotation.annotating import TextAnnotator
 from portmert.tuner.annotation.cache import default_folder
 from portmert.tuner.components import registry
-from portmert.tuner.dropin._program import UsageError, last, say
+from portmert.tuner.dropin._program import Given, UsageError, say
 from portmert.tuner.ground.errors import ConfigError, InputError, ProgramError, counted
 from portmert.tuner.ground.files import read_lines
 from portmert.tuner.ground.numbers import parse_number
@@ -140,7 +140,7 @@ class Scorer:
         return "|".join(parts[factor] for factor in self.factors)
 
 
-def scored_lists(given: dict[str, list[str]]) -> tuple[DatLists, Scorer]:
+def scored_lists(given: Given) -> tuple[DatLists, Scorer]:
     """Return the lists of all --ffile and --scfile, and their scorer; see `scorer_of`."""
     features, scores = given.get("ffile", []), given.get("scfile", [])
     if not features or not scores:
@@ -149,7 +149,7 @@ def scored_lists(given: dict[str, list[str]]) -> tuple[DatLists, Scorer]:
     return lists, scorer_of(lists, given)
 
 
-def scorer_of(lists: DatLists, given: dict[str, list[str]]) -> Scorer:
+def scorer_of(lists: DatLists, given: Given) -> Scorer:
     """Return the scorer of the statistics in the score files, and print its notes.
 
     mert-moses.pl appends its --sctype to the last of --mertmertargs, where it gets lost.
@@ -159,16 +159,26 @@ def scorer_of(lists: DatLists, given: dict[str, list[str]]) -> Scorer:
     InputError
         Another metric is asked for.
     """
-    wanted = last(given, "sctype", lists.score_name)
+    wanted = given.last("sctype", lists.score_name)
     if wanted.lower() != lists.score_name.lower():
         raise InputError(
             f"--sctype {wanted}, but the score files hold statistics of {lists.score_name}; "
             f"extractor and mert must get the same --sctype"
         )
-    scorer = read_scorer(wanted, last(given, "scconfig", ""))
+    scorer = read_scorer(wanted, given.last("scconfig"))
     for note in scorer.notes:
         say(note)
     return scorer
+
+
+def given_scorer(given: Given) -> Scorer:
+    """Return the scorer of a program's options --sctype, --scconfig, --factors and --filter."""
+    return read_scorer(
+        given.last("sctype", "BLEU"),
+        given.last("scconfig"),
+        factors=given.last("factors"),
+        filter_command=given.last("filter"),
+    )
 
 
 def read_scorer(
@@ -207,9 +217,10 @@ def read_scorer(
                 f"metrics` lists what is"
             )
     notes = _without_reflen(name, options)
-    metric = _interpolated(name, options) if "," in name else _single(name, options)
     return Scorer(
-        metric=metric,
+        metric=_interpolated(name, options)
+        if "," in name
+        else registry.build("metric", name, options, where="--scconfig"),
         name=name.upper(),
         lowercase=case == "false",
         source=Path(source) if source else None,
@@ -228,11 +239,6 @@ def _without_reflen(name: str, options: dict[str, str]) -> tuple[str, ...]:
     if "reflen" not in options or any("reflen" in _fields(cls) for cls in classes):
         return ()
     return (f"reflen:{options.pop('reflen')} is ignored: metric {name} has no choice of it",)
-
-
-def _single(name: str, options: dict[str, str]) -> Metric:
-    built: Metric = registry.build("metric", name, options, where="--scconfig")
-    return built
 
 
 def _interpolated(name: str, options: dict[str, str]) -> Metric:

@@ -5,25 +5,13 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import click
 import numpy as np
 
 from portmert.metrics._base import FloatArray, Metric, Vocabulary
-from portmert.tuner.dropin._program import (
-    SUCCESS,
-    Flag,
-    UsageError,
-    comma_list,
-    integer,
-    last,
-    parse_in_order,
-    printed_score,
-    run,
-    say,
-)
-from portmert.tuner.dropin._scorer import Scorer, read_plain, read_scorer
+from portmert.tuner.dropin._program import Flag, Given, UsageError, printed_score, program, say
+from portmert.tuner.dropin._scorer import Scorer, given_scorer, read_plain
 from portmert.tuner.ground import streams
 from portmert.tuner.nbest.check import check_links
 from portmert.tuner.nbest.read import read_nbest
@@ -47,21 +35,18 @@ OPTIONS = (
 )  # fmt: skip
 
 
-def main(arguments: Sequence[str]) -> int:
+@program("evaluator", OPTIONS)
+def main(given: Given) -> int:
     """Run the program; return its exit status."""
-    return run("evaluator", OPTIONS, lambda given: _work(given, arguments), arguments)
-
-
-def _work(given: dict[str, list[str]], arguments: Sequence[str]) -> int:
-    references = comma_list(last(given, "reference", ""))
-    candidates = comma_list(last(given, "candidate", ""))
-    nbests = comma_list(last(given, "nbest", ""))
+    references = given.items_of("reference")
+    candidates = given.items_of("candidate")
+    nbests = given.items_of("nbest")
     if not references:
         raise UsageError("specify at least one reference file")
     if bool(candidates) == bool(nbests):
         raise UsageError("specify candidate files or n-best files, and not both")
-    samples = integer(given, "bootstrap", 0)
-    scorers = _scorers(arguments)
+    samples = given.integer("bootstrap", 0)
+    scorers = _scorers(given)
     for note in (note for scorer in scorers for note in scorer.notes):
         say(note)
     for path in candidates or nbests:
@@ -70,40 +55,26 @@ def _work(given: dict[str, list[str]], arguments: Sequence[str]) -> int:
             words = [path] if len(candidates or nbests) > 1 else []
             words += [scorer.name] if len(scorers) > 1 else []
             if samples:
-                seed = integer(given, "rseed", 0)
-                words += _interval(scorer.metric, stats, samples, seed)
+                words += _interval(scorer.metric, stats, samples, given.integer("rseed", 0))
             else:
                 score = float(scorer.metric.score(stats.sum(axis=0)))
                 words.append(f"{_printed(scorer.metric, score):.4f}")
             click.echo("\t".join(words))
-    return SUCCESS
+    return 0
 
 
-@dataclass
-class _Asked:
-    """The options of one scorer."""
-
-    sctype: str
-    scconfig: str = ""
-    factors: str = ""
-    filter: str = ""
-
-
-def _scorers(arguments: Sequence[str]) -> list[Scorer]:
+def _scorers(given: Given) -> list[Scorer]:
     """Return the scorers in order: an option is of the --sctype before it."""
-    asked: list[_Asked] = []
-    for name, value in parse_in_order(arguments, OPTIONS):
+    asked: list[list[tuple[str, str]]] = []
+    for name, value in given.in_order:
         if name == "sctype":
-            asked.append(_Asked(value))
+            asked.append([(name, value)])
         elif name in {"scconfig", "factors", "filter"}:
             if not asked:
                 # mert-moses.pl always gives --sctype; the original refuses this as well.
                 raise UsageError(f"--{name} must follow the --sctype it belongs to")
-            setattr(asked[-1], name, value)
-    return [
-        read_scorer(one.sctype, one.scconfig, factors=one.factors, filter_command=one.filter)
-        for one in asked or [_Asked("BLEU")]
-    ]
+            asked[-1].append((name, value))
+    return [given_scorer(Given(one)) for one in asked or [[]]]
 
 
 def _stats(path: str, scorer: Scorer, references: Sequence[str], *, is_list: bool) -> FloatArray:

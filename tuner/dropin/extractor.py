@@ -11,16 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from portmert.metrics._base import Vocabulary, offsets_of, rows_taken
-from portmert.tuner.dropin._program import (
-    SUCCESS,
-    Flag,
-    UsageError,
-    comma_list,
-    last,
-    run,
-    say,
-)
-from portmert.tuner.dropin._scorer import Scorer, read_scorer
+from portmert.tuner.dropin._program import Flag, Given, UsageError, program, say
+from portmert.tuner.dropin._scorer import Scorer, given_scorer
 from portmert.tuner.ground.errors import InputError, counted
 from portmert.tuner.ground.processes import available_processors
 from portmert.tuner.nbest.check import check_links
@@ -187,31 +179,17 @@ def _taken(lists: DatLists, order: Sequence[Sequence[int]]) -> DatLists:
     )
 
 
-def write(lists: DatLists, features: Path | str, scores: Path | str) -> None:
-    """Write both files."""
-    write_features(lists, features)
-    write_scores(lists, scores)
-
-
-def main(arguments: Sequence[str]) -> int:
+@program("extractor", OPTIONS)
+def main(given: Given) -> int:
     """Run the program; return its exit status."""
-    return run("extractor", OPTIONS, _work, arguments)
-
-
-def _work(given: dict[str, list[str]]) -> int:
-    nbests = comma_list(last(given, "nbest", ""))
-    references = comma_list(last(given, "reference", ""))
-    before = [comma_list(last(given, name, "")) for name in ("prev-ffile", "prev-scfile")]
+    nbests = given.items_of("nbest")
+    references = given.items_of("reference")
+    before = [given.items_of(name) for name in ("prev-ffile", "prev-scfile")]
     if nbests and not references:
         raise UsageError("the references are not specified; the n-best list cannot be scored")
     if not nbests and not before[0]:
         raise UsageError("nothing to do: give --nbest")
-    scorer = read_scorer(
-        last(given, "sctype", "BLEU"),
-        last(given, "scconfig", ""),
-        factors=last(given, "factors", ""),
-        filter_command=last(given, "filter", ""),
-    )
+    scorer = given_scorer(given)
     for note in scorer.notes:
         say(note)
     say(f"Scorer type: {scorer.metric.signature}")
@@ -224,9 +202,10 @@ def _work(given: dict[str, list[str]]) -> int:
         new, nbest = extract(nbests, references, scorer, notice=say, threads=threads)
         parts.append((new, _arrived(nbests, nbest)))
     lists = merged_as_moses(parts, keep_duplicates="allow-duplicates" in given)
-    write(lists, last(given, "ffile", "features.data"), last(given, "scfile", "statscore.data"))
+    write_features(lists, given.last("ffile", "features.data"))
+    write_scores(lists, given.last("scfile", "statscore.data"))
     say(f"{counted(len(lists.features), 'hypothesis')} of {counted(len(lists), 'segment')}")
-    return SUCCESS
+    return 0
 
 
 if __name__ == "__main__":

@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
 
 import numpy as np
 
 from portmert.metrics._base import FloatArray
 from portmert.tuner.components import registry
 from portmert.tuner.dropin._program import (
-    FAILURE,
-    SUCCESS,
     Flag,
+    Given,
     UsageError,
-    integer,
-    last,
     number,
     printed_score,
-    run,
+    program,
     say,
-    settings,
 )
 from portmert.tuner.dropin._scorer import scored_lists
 from portmert.tuner.dropin.mert import Starts, search
@@ -70,41 +65,35 @@ REFUSED = {
 NAMES = {"cparam": "c", "decay": "decay", "iters": "epochs"}
 
 
-def main(arguments: Sequence[str]) -> int:
+@program("kbmira", OPTIONS)
+def main(given: Given) -> int:
     """Run the program; return its exit status."""
-    return run("kbmira", OPTIONS, _work, arguments)
-
-
-def _work(given: dict[str, list[str]]) -> int:
     for name, reason in REFUSED.items():
         if name in given:
             raise UsageError(f"--{name}: {reason}")
-    if last(given, "type", "nbest") != "nbest":
+    if given.last("type", "nbest") != "nbest":
         raise UsageError("--type hypergraph: hypergraphs are not read, only n-best lists")
     lists, scorer = scored_lists(given)
-    options = {ours: last(given, name, "") for name, ours in NAMES.items() if name in given}
-    start = dense_start(last(given, "dense-init", ""), lists.feature_names)
-    sparse = {}
-    if "sparse-init" in given:
-        sparse = read_sparse(last(given, "sparse-init", ""))
+    options = {ours: given.last(name) for name, ours in NAMES.items() if name in given}
+    start = dense_start(given.last("dense-init"), lists.feature_names)
+    sparse = read_sparse(given.last("sparse-init")) if "sparse-init" in given else {}
     weights, score = search(
         lists,
         scorer.metric,
-        registry.optimizer("kbmira", options | settings(given)),
+        registry.optimizer("kbmira", options | given.settings()),
         Starts((start,), np.zeros(len(start)), np.ones(len(start))),
         sparse=FeatureWeights(sparse),
-        seed=integer(given, "random-seed", 0),
+        seed=given.integer("random-seed", 0),
         notice=say,
     )
     if not math.isfinite(score):
-        say(f"kbmira: error: {scorer.metric.name()} is {score} under the weights found")
-        return FAILURE
-    with writing(last(given, "output-file", "-")) as out:
+        raise ValueError(f"{scorer.metric.name()} is {score} under the weights found")
+    with writing(given.last("output-file", "-")) as out:
         out.write(weights_text(weights, lists.feature_names).encode())
     # mert-moses.pl looks for these words, whatever the metric.
     printed = printed_score(scorer.metric, score)
     say(f"Best BLEU = {printed:.6f} (the metric is {scorer.name})")
-    return SUCCESS
+    return 0
 
 
 def dense_start(path: str, names: FeatureNames) -> FloatArray:

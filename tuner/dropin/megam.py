@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_array
 
 from portmert.metrics._base import FloatArray
-from portmert.tuner.dropin._program import FAILURE, SUCCESS, number, say
+from portmert.tuner.dropin._program import FAILURE, number, say
 from portmert.tuner.ground.errors import InputError, PortmertError
 from portmert.tuner.ground.files import read_lines
 from portmert.tuner.ground.numbers import parse_number
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str]) -> int:
     weights = regress(labels, matrix, precision)
     for name, weight in zip(names, weights.tolist(), strict=True):
         click.echo(f"{name} {number(weight)}")
-    return SUCCESS
+    return 0
 
 
 def read_pairs(path: str) -> tuple[list[str], FloatArray, csr_array]:

@@ -13,18 +13,13 @@ import numpy as np
 from portmert.metrics._base import FloatArray, Metric
 from portmert.tuner.components import registry
 from portmert.tuner.dropin._program import (
-    FAILURE,
-    SUCCESS,
     Flag,
+    Given,
     UsageError,
-    comma_list,
-    integer,
-    last,
     number,
     printed_score,
-    run,
+    program,
     say,
-    settings,
 )
 from portmert.tuner.dropin._scorer import scorer_of
 from portmert.tuner.executors.team import Team
@@ -84,29 +79,26 @@ OPTIONS = (
 )  # fmt: skip
 
 
-def main(arguments: Sequence[str]) -> int:
+@program("mert", OPTIONS)
+def main(given: Given) -> int:
     """Run the program; return its exit status."""
-    return run("mert", OPTIONS, _work, arguments)
-
-
-def _work(given: dict[str, list[str]]) -> int:
-    width = integer(given, "pdim", -1)
+    width = given.integer("pdim", -1)
     if width < 0:
         raise UsageError("-d is missing: the number of weights")
-    if float(last(given, "shard-count", "0")):
+    if float(given.last("shard-count", "0")):
         raise UsageError(
             "--shard-count: averages of shards are not made here; portmert tune has replicas"
         )
-    merged = last(given, "sparse-weights", "")
-    files = comma_list(last(given, "ifile", "init.opt"))
+    merged = given.last("sparse-weights")
+    files = given.items_of("ifile", "init.opt")
     try:
         starts = read_starts(files, width + bool(merged))
     except PortmertError as error:
         say(f"mert: error: {error}")
         return NO_STARTS
     lists = read_dat(
-        comma_list(last(given, "ffile", "features.data")),
-        comma_list(last(given, "scfile", "statscore.data")),
+        given.items_of("ffile", "features.data"),
+        given.items_of("scfile", "statscore.data"),
     )
     if merged:
         lists = merge_sparse(lists, Path(merged))
@@ -120,35 +112,39 @@ def _work(given: dict[str, list[str]]) -> int:
         say(f"mert: error: {files[0]}: a lowest weight is above the highest one")
         return NO_STARTS
     scorer = scorer_of(lists, given)
-    ignored(given)
+    for name, reason in (
+        ("ntry", "our search restarts by itself (--set restarts=N for more)"),
+        ("nrandom", "our search draws random directions by itself"),
+    ):
+        if name in given:
+            say(f"mert: note: --{name} {given.last(name)} is not used: {reason}")
     weights, score = search(
         lists,
         scorer.metric,
         _optimizer(given, len(lists.features)),
         starts,
-        active=last(given, "optimize", "").replace(",", " ").split(),
-        positive=comma_list(last(given, "positive", "")),
-        seed=integer(given, "rseed", 0),
-        threads=max(1, integer(given, "threads", 1)),
+        active=given.last("optimize").replace(",", " ").split(),
+        positive=given.items_of("positive"),
+        seed=given.integer("rseed", 0),
+        threads=max(1, given.integer("threads", 1)),
         notice=say,
     )
     point = weights.vector(lists.feature_names)
     if not math.isfinite(score):
-        say(f"mert: error: {scorer.metric.name()} is {score} under the weights found")
-        return FAILURE
+        raise ValueError(f"{scorer.metric.name()} is {score} under the weights found")
     say(best_point(point, printed_score(scorer.metric, score)))
     write_text(WEIGHTS, "".join(f"{number(value)} " for value in point) + "\n")
-    return SUCCESS
+    return 0
 
 
-def _optimizer(given: dict[str, list[str]], hypotheses: int) -> Optimizer:
+def _optimizer(given: Given, hypotheses: int) -> Optimizer:
     """Return the optimizer asked for; on small lists with more restarts, which cost little there.
 
     With 16 restarts each of twelve seeds found the best known weights of Moses' test `mert.basic`,
     which has 1000 hypotheses; with two restarts seven did.
     """
-    options = settings(given)
-    found = optimizer_of_type(last(given, "type", "powell"), options)
+    options = given.settings()
+    found = optimizer_of_type(given.last("type", "powell"), options)
     restarts = min(MOST_RESTARTS, SHARED_BY_RESTARTS // max(hypotheses, 1))
     if "restarts" in options or not isinstance(found, Mert) or restarts <= found.restarts:
         return found
@@ -158,16 +154,6 @@ def _optimizer(given: dict[str, list[str]], hypotheses: int) -> Optimizer:
 def best_point(point: FloatArray, score: float) -> str:
     """Return the line that mert-moses.pl looks for."""
     return f"Best point: {''.join(f'{number(value)} ' for value in point)} => {score:.6f}"
-
-
-def ignored(given: dict[str, list[str]]) -> None:
-    """Say which options change nothing."""
-    for name, reason in (
-        ("ntry", "our search restarts by itself (--set restarts=N for more)"),
-        ("nrandom", "our search draws random directions by itself"),
-    ):
-        if name in given:
-            say(f"mert: note: --{name} {last(given, name, '')} is not used: {reason}")
 
 
 def read_starts(paths: Sequence[str | Path], width: int) -> Starts:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import cast
 
@@ -11,16 +11,7 @@ import numpy as np
 
 from portmert.metrics._base import IntArray
 from portmert.tuner.components import registry
-from portmert.tuner.dropin._program import (
-    SUCCESS,
-    Flag,
-    integer,
-    last,
-    number,
-    run,
-    say,
-    settings,
-)
+from portmert.tuner.dropin._program import Flag, Given, number, program, say
 from portmert.tuner.dropin._scorer import scored_lists
 from portmert.tuner.ground import streams
 from portmert.tuner.ground.errors import counted
@@ -49,31 +40,28 @@ OPTIONS = (
 )  # fmt: skip
 
 
-def main(arguments: Sequence[str]) -> int:
+@program("pro", OPTIONS)
+def main(given: Given) -> int:
     """Run the program; return its exit status."""
-    return run("pro", OPTIONS, _work, arguments)
-
-
-def _work(given: dict[str, list[str]]) -> int:
     lists, scorer = scored_lists(given)
     stats = moses_stats(replace(lists, score_name=scorer.metric.name()), scorer.metric)
-    pro = cast("Pro", registry.optimizer("pro", settings(given)))
+    pro = cast("Pro", registry.optimizer("pro", given.settings()))
     problem = TuningProblem(lists.features.T, lists.offsets, StatTable(stats), scorer.metric)
     # The first background: the decoder's own output of the first list, as there are no weights.
     total = stats[lists.offsets[:-1]].sum(axis=0) * (pro.background / len(lists))
     linear = Linear(problem, np.ones(problem.width), Bounds.none(problem.width))
-    rng = streams.whole(integer(given, "random-seed", 0))
+    rng = streams.whole(given.integer("random-seed", 0))
     rounds = [
         (problem.goal(weights), better, worse)
         for weights, better, worse in pro.rounds_on(linear, total, rng)
     ]
     nothing: IntArray = np.empty(0, dtype=np.int64)
     _, better, worse = max(rounds, key=lambda one: one[0], default=(0.0, nothing, nothing))
-    with writing(last(given, "output-file", "-")) as out:
+    with writing(given.last("output-file", "-")) as out:
         for line in differences(lists, better, worse):
             out.write(line.encode())
     say(f"{counted(len(better), 'pair')} of {counted(len(lists.features), 'hypothesis')}")
-    return SUCCESS
+    return 0
 
 
 def differences(lists: DatLists, better: IntArray, worse: IntArray) -> Iterator[str]:

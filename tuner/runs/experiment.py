@@ -18,7 +18,6 @@ from portmert.tuner.ground import streams
 from portmert.tuner.ground.errors import counted
 from portmert.tuner.ground.files import copy_file, write_text
 from portmert.tuner.nbest.check import model_score_mismatch
-from portmert.tuner.nbest.model import NBest
 from portmert.tuner.runs.config import Experiment
 from portmert.tuner.runs.folder import (
     ANNOTATION_NAME,
@@ -89,17 +88,10 @@ def begin(
 
 
 @contextmanager
-def _opened(
-    experiment: Experiment,
-    log: Callable[[str], None],
-    progress: Progress,
-    annotated: Progress | None,
-    shared: Shared | None,
-    team: Team,
-    *,
-    fresh: bool = False,
-    wait: float = 0,
-) -> Iterator[_Run]:
+def open_folder(
+    experiment: Experiment, log: Callable[[str], None], *, fresh: bool = False, wait: float = 0
+) -> Iterator[tuple[RunFolder, Callable[[str], None]]]:
+    """Open the folder of an experiment, see `open_run`; give also a log that log.txt has too."""
     with open_run(
         experiment.tune.output,
         experiment.fingerprint(),
@@ -112,6 +104,22 @@ def _opened(
             folder.log(line)
             log(line)
 
+        yield folder, note
+
+
+@contextmanager
+def _opened(
+    experiment: Experiment,
+    log: Callable[[str], None],
+    progress: Progress,
+    annotated: Progress | None,
+    shared: Shared | None,
+    team: Team,
+    *,
+    fresh: bool = False,
+    wait: float = 0,
+) -> Iterator[_Run]:
+    with open_folder(experiment, log, fresh=fresh, wait=wait) as (folder, note):
         if shared is None:
             write_inputs(folder.path, experiment)
         common = shared or Shared(folder.annotations, experiment.tune.seed)
@@ -159,7 +167,7 @@ class _Run:
             team=team,
         )
         self.lists = (
-            PooledLists(self.evaluator, self._list, folder.pool)
+            PooledLists(self.evaluator, self._list, folder.path / "pool")
             if experiment.tune.pool
             else ListMerger(self.evaluator, self._list)
         )
@@ -175,26 +183,13 @@ class _Run:
             number = len(iterations) + 1
             self.decode(number)
             iterations.append(self._score(number, iterations))
-            stopped = self._stop(iterations)
+            stopped = stop_reason(iterations, tune, metric)
             if stopped is None:
                 iterations[-1] = self._optimize(iterations)
-                stopped = self._stop(iterations)
-            self.note(iterations[-1].as_line(self.experiment.metric))
+                stopped = stop_reason(iterations, tune, metric)
+            self.note(iterations[-1].as_line(metric))
         self.note(f"stopped: {stopped}")
         return self._finish(tuple(iterations), stopped)
-
-    def _stop(self, iterations: Sequence[Iteration]) -> str | None:
-        tune = self.experiment.tune
-        return stop_reason(
-            iterations,
-            most=tune.iterations,
-            patience=tune.patience,
-            min_weight_change=tune.min_weight_change,
-            metric=self.experiment.metric,
-        )
-
-    def _best(self, iterations: Sequence[Iteration]) -> Iteration:
-        return best_iteration(iterations, self.experiment.metric)
 
     # Its steps.
 
@@ -246,7 +241,9 @@ class _Run:
         path = self.folder.iteration(number) / "scores.json"
         if not path.exists():
             nbest = self.lists.last(number)
-            self._check_model_scores(number, nbest)
+            off = model_score_mismatch(nbest, self._weights_of(number), origin="weights.json")
+            if off.off:
+                self.note(f"iteration {number}: {off}")
             scored, held_out = self.evaluator.dev(nbest)
             folder = self.folder.iteration(number)
             self._shared_file(number, folder / "held-out.gz")
@@ -315,11 +312,20 @@ class _Run:
             for number in range(1, last.number + 1):  # a message names the file of the weights
                 origin = str(self.folder.iteration(number) / "weights.json")
                 self._weights_of(number).vector(nbest.feature_names, origin=origin)
+            # A search starts at the weights of this iteration, and at the best ones. An optimizer
+            # that holds segments out starts at weights that were found on none of them. It gets
+            # the same seed in every iteration: so estimates of different iterations can be
+            # compared, and the same lists give the same weights.
+            numbers = [last.number, best_iteration(iterations, self.experiment.metric).number]
+            if self.experiment.optimizer.holds_out:
+                numbers = [1]
+            starts = [self._weights_of(number) for number in dict.fromkeys(numbers)]
+            seed = streams.iteration(self.experiment.tune.seed, numbers[0])
             found = optimize_stats(
                 nbest,
                 stats,
                 self.experiment.metric,
-                self._setup(self._starts(iterations), self._seed(last.number)),
+                self._setup(starts, seed),
                 notice=self.note,
                 segments=self.evaluator.tuned,
             )
@@ -368,26 +374,6 @@ class _Run:
         path = self.folder.iteration(number) / ANNOTATION_NAME
         write_json(path, {**(read_json(path) if path.exists() else {}), phase: counts})
 
-    def _starts(self, iterations: Sequence[Iteration]) -> list[FeatureWeights]:
-        """Return the weights at which a search starts: this iteration's, and the best one's.
-
-        An optimizer that holds segments out starts at weights that were found on none of them.
-        """
-        if self.experiment.optimizer.holds_out:
-            return [self._weights_of(1)]
-        numbers = dict.fromkeys([iterations[-1].number, self._best(iterations).number])
-        return [self._weights_of(number) for number in numbers]
-
-    def _seed(self, number: int) -> int:
-        """Return the seed of an iteration's search.
-
-        An optimizer that holds segments out gets the same seed in every iteration. So estimates
-        of different iterations can be compared, and the same lists give the same weights.
-        """
-        if self.experiment.optimizer.holds_out:
-            number = 1
-        return streams.iteration(self.experiment.tune.seed, number)
-
     def _setup(self, starts: Sequence[FeatureWeights], seed: int) -> Setup:
         experiment = self.experiment
         return Setup(
@@ -406,7 +392,7 @@ class _Run:
         samples = self.experiment.tune.bootstrap
         if not samples:
             return None
-        folder = self.folder.bootstrap
+        folder = self.folder.path / "bootstrap"
         files = [folder / f"{sample:04d}.json" for sample in range(1, samples + 1)]
         missing = [sample for sample, file in enumerate(files) if not file.exists()]
         if missing:
@@ -432,7 +418,7 @@ class _Run:
 
     def _finish(self, iterations: tuple[Iteration, ...], stopped: str) -> Result:
         experiment, path = self.experiment, self.folder.path
-        best = self._best(iterations)
+        best = best_iteration(iterations, experiment.metric)
         signature = experiment.metric.signature
         weights = self._weights_of(best.number)
         weights_path, config_path = path / "weights.json", path / CONFIG_NAME
@@ -442,7 +428,7 @@ class _Run:
             f"dev score {best.dev_score:.6f}, seed {experiment.tune.seed}, {today()}"
         )
         experiment.decoder.write_config(weights, config_path, header=header)
-        test = self.evaluator.test(weights, self.folder.test)
+        test = self.evaluator.test(weights, path / "test")
         self.folder.clear_scratch()
         sure = self._confidence(weights, len(iterations))
         write_json(
@@ -482,7 +468,7 @@ class _Run:
             confidence=sure,
             start_list=self._list(1),
             dev_list=self._list(best.number),
-            test_list=None if test is None else self.folder.test / "nbest.gz",
+            test_list=None if test is None else path / "test" / "nbest.gz",
         )
         if result.keeps_start:
             self.note(result.keeps_start)
@@ -492,9 +478,3 @@ class _Run:
 
     def _list(self, number: int) -> Path:
         return self.folder.iteration(number) / "nbest.gz"
-
-    def _check_model_scores(self, number: int, nbest: NBest) -> None:
-        """Log a line if the scores of an iteration's list are not weights . features."""
-        found = model_score_mismatch(nbest, self._weights_of(number), origin="weights.json")
-        if found.off:
-            self.note(f"iteration {number}: {found}")

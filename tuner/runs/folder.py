@@ -65,26 +65,6 @@ class RunFolder:
         """The folder of the decoder's logs, and of what it must keep during a run."""
         return self.path / "scratch"
 
-    @property
-    def test(self) -> Path:
-        """The folder of the test set's output."""
-        return self.path / "test"
-
-    @property
-    def bootstrap(self) -> Path:
-        """The folder of the weights of bootstrap samples."""
-        return self.path / "bootstrap"
-
-    @property
-    def average(self) -> Path:
-        """The folder of the output under averaged weights."""
-        return self.path / "average"
-
-    @property
-    def pool(self) -> Path:
-        """The folder of the merged lists, if they are kept on disk."""
-        return self.path / "pool"
-
     def replica(self, number: int) -> Path:
         """Return the folder of replica `number`, counted from 1."""
         return self.path / f"replica-{number}"

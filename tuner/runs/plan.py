@@ -153,25 +153,8 @@ class Planned:
     folder_bytes: Range
 
 
-def plan(
-    experiment: Experiment,
-    workers: Sequence[int],
-    *,
-    segments: int,
-    note: Callable[[str], None],
-) -> Planned:
-    """Take a sample of an experiment and say what the whole will need.
-
-    Raises
-    ------
-    PortmertError
-        The error that the run would raise at the steps of the sample.
-    """
-    return planned(experiment, take_sample(experiment, segments, note), workers)
-
-
 def planned(experiment: Experiment, sample: Sample, workers: Sequence[int]) -> Planned:
-    """Say what the whole will need, from a sample that has been taken."""
+    """Say what the whole of an experiment will need, from a sample that has been taken."""
     tune = experiment.tune
     least = _Case(experiment, sample, min(tune.patience, tune.iterations), grows=False)
     most = _Case(experiment, sample, tune.iterations, grows=True)

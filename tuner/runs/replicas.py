@@ -30,7 +30,7 @@ from portmert.tuner.ground.files import write_text
 from portmert.tuner.ground.tables import Table
 from portmert.tuner.runs import experiment as single
 from portmert.tuner.runs.config import Experiment
-from portmert.tuner.runs.folder import CONFIG_NAME, RunFolder, Shared, open_run, today
+from portmert.tuner.runs.folder import CONFIG_NAME, RunFolder, Shared, today
 from portmert.tuner.runs.inputs import write_inputs
 from portmert.tuner.runs.result import Result
 from portmert.tuner.runs.scorer import LOCAL, Evaluator, Scored, read_json, read_scored, write_json
@@ -293,17 +293,7 @@ def _tuned(
 
 @contextmanager
 def _opened(experiment: Experiment, *, log: Notice, fresh: bool = False) -> Iterator[_Tunings]:
-    with open_run(
-        experiment.tune.output,
-        experiment.fingerprint(),
-        origin=str(experiment.path),
-        fresh=fresh,
-    ) as folder:
-
-        def note(line: str) -> None:
-            folder.log(line)
-            log(line)
-
+    with single.open_folder(experiment, log, fresh=fresh) as (folder, note):
         write_inputs(folder.path, experiment)
         yield _Tunings(experiment, folder, note)
 
@@ -353,7 +343,8 @@ class _Tunings:
         )
         weights = averaged([result.weights for result in results])
         with closing(evaluator):
-            average = (*self._dev(evaluator, weights), evaluator.test(weights, self.folder.test))
+            test = evaluator.test(weights, path / "test")
+            average = (*self._dev(evaluator, weights), test)
         write_text(path / "weights.json", weights.to_json() + "\n")
         signature = experiment.metric.signature
         header = (
@@ -390,7 +381,7 @@ class _Tunings:
 
     def _dev(self, evaluator: Evaluator, weights: FeatureWeights) -> tuple[Scored, Scored | None]:
         """Decode and score the dev set, and what is held out, under the averaged weights."""
-        folder = self.folder.average
+        folder = self.folder.path / "average"
         out, scores = folder / "nbest.gz", folder / "scores.json"
         if not scores.exists():
             evaluator.note("decoding the dev set under the averaged weights")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from portmert.metrics._base import Metric
 from portmert.tuner.ground.errors import counted
+from portmert.tuner.runs.config import Tune
 from portmert.tuner.runs.scorer import Scored
 from portmert.tuner.search.weight_bootstrap import Confidence
 from portmert.tuner.weights.feature_weights import FeatureWeights
@@ -81,14 +82,7 @@ class Iteration:
         )
 
 
-def stop_reason(
-    iterations: Sequence[Iteration],
-    *,
-    most: int,
-    patience: int,
-    min_weight_change: float,
-    metric: Metric,
-) -> str | None:
+def stop_reason(iterations: Sequence[Iteration], tune: Tune, metric: Metric) -> str | None:
     """Say why the loop ends after these iterations, or None.
 
     Asked twice in each iteration: when it has been decoded and when it has been optimized.
@@ -97,11 +91,11 @@ def stop_reason(
     if last.number > 1 and last.new == 0:
         return "the decoder found no new hypothesis"
     stale = last.number - best_iteration(iterations, metric).number
-    if stale >= patience:
+    if stale >= tune.patience:
         return f"{last.judged_by} has not risen for {counted(stale, 'iteration')}"
-    if last.number > most:
-        return f"the limit of {counted(most, 'search')} is reached"
-    if last.change is not None and last.change < min_weight_change:
+    if last.number > tune.iterations:
+        return f"the limit of {counted(tune.iterations, 'search')} is reached"
+    if last.change is not None and last.change < tune.min_weight_change:
         return f"the weights stand still (change {last.change:.2g})"
     return None
 

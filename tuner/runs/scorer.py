@@ -165,10 +165,7 @@ class Evaluator:
     @cached_property
     def references(self) -> References:
         """The references of the dev set, with links where the metric needs them."""
-        data = self.experiment.data
-        return self._references(
-            "dev", data.source, data.references, data.reference_links, self.vocabulary
-        )
+        return self._references("dev", self.vocabulary)
 
     @cached_property
     def parts(self) -> tuple[IntArray, IntArray] | None:
@@ -177,13 +174,13 @@ class Evaluator:
         if share == 0:
             return None
         count = len(self.references)
-        held = max(1, round(share * count))
-        if held >= count:
+        tuned, held = held_out_split(count, share, self.split_seed)
+        if not len(tuned):
             raise ConfigError(
                 f"{self.experiment.path}: [tune] held_out: {share:g} of "
                 f"{counted(count, 'segment')} leaves none to tune on"
             )
-        return held_out_split(count, share, self.split_seed)
+        return tuned, held
 
     @property
     def tuned(self) -> IntArray | None:
@@ -224,14 +221,7 @@ class Evaluator:
             best = nbest.texts.take(nbest.offsets[:-1])
             lines = (" ".join(best.words(row)) + "\n" for row in range(len(best)))
             write_text(folder / "output.txt", "".join(lines))
-            references = self._references(
-                "test",
-                data.test_source,
-                data.test_references,
-                data.test_reference_links,
-                vocabulary,
-            )
-            scored = self._scored(self._stats(nbest, references))
+            scored = self._scored(self._stats(nbest, self._references("test", vocabulary)))
             finish(
                 scores,
                 {"metric": self.signature, "score": scored.score, "parts": scored.parts},
@@ -246,28 +236,19 @@ class Evaluator:
 
     @cached_property
     def _held_out_references(self) -> References:
-        data = self.experiment.data
-        assert data.held_out_source is not None  # noqa: S101  the caller has seen to it
-        return self._references(
-            "held-out",
-            data.held_out_source,
-            data.held_out_references,
-            data.held_out_reference_links,
-            self._held_out_vocabulary,
-        )
+        return self._references("held_out", self._held_out_vocabulary)
 
-    def _references(
-        self,
-        name: str,
-        source: Path,
-        references: Sequence[Path],
-        links: Sequence[Path],
-        vocabulary: Vocabulary,
-    ) -> References:
+    def _references(self, name: str, vocabulary: Vocabulary) -> References:
+        """Read the references of the set `dev`, `held_out` or `test`."""
+        data, prefix = self.experiment.data, "" if name == "dev" else f"{name}_"
+        source: Path = getattr(data, f"{prefix}source")
+        references: Sequence[Path] = getattr(data, f"{prefix}references")
+        links: Sequence[Path] = ()
         if self._linked:
-            links = links or self.linker.reference_links(name, source, references)
-        else:
-            links = ()
+            links = getattr(data, f"{prefix}reference_links")
+            links = links or self.linker.reference_links(
+                name.replace("_", "-"), source, references
+            )
         found = read_references(references, vocabulary=vocabulary, source=source, links=links)
         return self.ready.references(found)
 

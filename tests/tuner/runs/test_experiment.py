@@ -1,12 +1,15 @@
 import re
 from dataclasses import replace
+from pathlib import Path
 
 from portmert.metrics.bleu import Bleu
 from portmert.metrics.terp import Ter
+from portmert.tuner.runs.config import Tune
 from portmert.tuner.runs.folder import today
 from portmert.tuner.runs.result import Iteration, best_iteration, stop_reason
 
-RULES = {"most": 5, "patience": 2, "min_weight_change": 0.01, "metric": Bleu()}
+TUNE = Tune(Path("run"), iterations=5, patience=2, min_weight_change=0.01)
+RULES = {"tune": TUNE, "metric": Bleu()}
 
 
 def iterations(*scores, new=10, change=None):

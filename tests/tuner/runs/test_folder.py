@@ -129,8 +129,7 @@ def test_looking_makes_no_folder(tmp_path):
     folder = claim(tmp_path)
     before = sorted(tmp_path.iterdir())
     folder.clear_scratch()
-    paths = (folder.annotations, folder.scratch, folder.test, folder.bootstrap, folder.average,
-             folder.pool, folder.replica(1), folder.iteration(1))  # fmt: skip
+    paths = (folder.annotations, folder.scratch, folder.replica(1), folder.iteration(1))
     assert not any(path.exists() for path in paths)
     assert sorted(tmp_path.iterdir()) == before
 
