@@ -66,7 +66,8 @@ def test_the_best_is_judged_by_held_out_text_or_else_by_the_estimate_for_unseen_
     assert best_iteration([start, tuned], Bleu()) is tuned
     assert [one.judged_by for one in iterations(0.1)] == ["the dev score"]
     said = stop_reason(
-        [start, *[replace(tuned, held_out_score=0.1)] * 2], **RULES | {"patience": 1}
+        [start, *[replace(tuned, held_out_score=0.1)] * 2],
+        **RULES | {"tune": replace(TUNE, patience=1)},
     )
     assert said == "the held-out score has not risen for 1 iteration"
 
