@@ -263,7 +263,7 @@ def _trained(
     ready: Preparation,
 ) -> dict[str, Any]:
     """Return what the file says about itself."""
-    scores = training.score(examples.values, weights)
+    scores = examples.values @ weights
     reached = training.agreement(scores, examples)
     return {
         "segments": len(examples.human),

@@ -170,11 +170,6 @@ def train(examples: Examples, names: Sequence[str]) -> FloatArray:
     return np.array([float(f"{weight:.{DIGITS}g}") + 0.0 for weight in weights])
 
 
-def score(values: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return (...) weighted sums of features (..., F)."""
-    return np.asarray(values @ weights)
-
-
 def halves(
     documents: IntArray, lengths: FloatArray, seed: int, *, groups: IntArray | None = None
 ) -> BoolArray:
@@ -264,8 +259,8 @@ def two_fold(
         learnt, test = part.of_segments(~other), part.of_segments(other)
         weights = train(learnt, names)
         for examined, found in ((learnt, trained), (test, tested)):
-            found.append(agreement(score(examined.values, weights), examined))
-        samples += agreements(score(test.values, weights), test, drawn) / 2
+            found.append(agreement(examined.values @ weights, examined))
+        samples += agreements(test.values @ weights, test, drawn) / 2
     return Condition(groups, (trained[0], trained[1]), (tested[0], tested[1]), samples)
 
 

@@ -47,11 +47,21 @@ def differences(
     reordering : (S,) float64 or None
         See `reference_reordering`.
     """
+    references = material.references
+    lengths = references.texts.tokens.lengths[references.offsets[:-1]]
+    labels = [f"{low + 1}-{high}" for low, high in pairwise((0, *LENGTHS))]
+    numbers = np.searchsorted(np.array(LENGTHS), lengths)
+    by_length = _buckets(material, counted, numbers, [*labels, f"{LENGTHS[-1] + 1}-"])
+    by_reordering: list[dict[str, Any]] = []
+    if reordering is not None:
+        labels = [f"{low:g}-{high:g}" for low, high in pairwise((*REORDERING, 1.0))]
+        rounded = np.round(reordering, 9)  # an order like the source's is exactly 0
+        numbers = np.searchsorted(np.array(REORDERING), rounded)
+        numbers[np.isnan(reordering)] = -1
+        by_reordering = _buckets(material, counted, numbers, [f"{REORDERING[0]:g}", *labels])
     return {
-        "by_length": _by_length(material, counted),
-        "by_reordering": []
-        if reordering is None
-        else _by_reordering(material, counted, reordering),
+        "by_length": by_length,
+        "by_reordering": by_reordering,
         "ngrams": ngram_differences(names, material),
         "segments": _segments(names, material, counted),
     }
@@ -143,25 +153,6 @@ def _linked_texts(texts: Texts, source_lengths: IntegerArray | None) -> list[dic
         one["links"] = " ".join(f"{i}-{j}" for i, j in texts.links.row(row).tolist())
         one["order"] = " ".join(map(str, order.tolist()))
     return found
-
-
-def _by_length(material: Material, counted: Sequence[Counted]) -> list[dict[str, Any]]:
-    references = material.references
-    lengths = references.texts.tokens.lengths[references.offsets[:-1]]
-    labels = [f"{low + 1}-{high}" for low, high in pairwise((0, *LENGTHS))]
-    numbers = np.searchsorted(np.array(LENGTHS), lengths)
-    return _buckets(material, counted, numbers, [*labels, f"{LENGTHS[-1] + 1}-"])
-
-
-def _by_reordering(
-    material: Material, counted: Sequence[Counted], amount: FloatArray
-) -> list[dict[str, Any]]:
-    labels = [f"{REORDERING[0]:g}"]
-    labels += [f"{low:g}-{high:g}" for low, high in pairwise(REORDERING)]
-    rounded = np.round(amount, 9)  # an order like the source's is exactly 0
-    numbers = np.searchsorted(np.array(REORDERING), rounded)
-    numbers[np.isnan(amount)] = -1
-    return _buckets(material, counted, numbers, [*labels, f"{REORDERING[-1]:g}-1"])
 
 
 def _buckets(

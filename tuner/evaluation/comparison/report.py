@@ -293,11 +293,10 @@ def _score_rows(document: Document) -> dict[tuple[str, str], Mapping[str, Any]]:
 
 
 def _systems(document: Document) -> Table:
-    rows = [
-        [*_head(one), f"{one['hypothesis_tokens']:.0f}",
-         f"{_ratio(one['hypothesis_tokens'], one['reference_tokens']):.3f}"]
-        for one in document["systems"]
-    ]  # fmt: skip
+    rows = []
+    for one in document["systems"]:
+        tokens, wanted = one["hypothesis_tokens"], one["reference_tokens"]
+        rows.append([*_head(one), f"{tokens:.0f}", f"{tokens / wanted if wanted else 0:.3f}"])
     columns = ("system", "tuned on", "replicas", "tokens", "tokens / reference")
     return Table("Systems", columns, rows, label="systems", left=2)
 
@@ -542,10 +541,6 @@ def _mean_count(value: float) -> str:
 
 def _percent(value: float) -> str:
     return f"{100.0 * value:.2f}"
-
-
-def _ratio(a: float, b: float) -> float:
-    return a / b if b else 0.0
 
 
 # Charts.

@@ -262,10 +262,9 @@ class Kept:
         if key is not None:
             self._found[key] = value
 
-    def emptied(self) -> Kept:
+    def clear(self) -> None:
         """Forget all stored values."""
         self._found = {}
-        return self
 
     def write(self) -> None:
         """Write the values, if the folder can be written to."""

@@ -425,7 +425,7 @@ def slices(
     if found is None:
         found = _found(dev, metric, lists, weights, origin)
         if key is not None:
-            kept = kept.emptied()  # surfaces of fewer lists are of no more use
+            kept.clear()  # surfaces of fewer lists are of no more use
         kept.put(key, found)
         kept.write()
     keys = ("feature", "weight", "ends", "scores")

@@ -155,7 +155,11 @@ def read_xlsx(path: Path, content: bytes) -> Iterator[tuple[int, dict[str, str]]
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of extensions that have nothing to do with cells
-            _check_size(content)
+            with zipfile.ZipFile(io.BytesIO(content)) as packed:
+                size = sum(part.file_size for part in packed.infolist())
+            if size > _MOST_BYTES:
+                reason = f"it unpacks to {size} bytes, more than any sheet of a judge"
+                raise ValueError(reason)  # noqa: TRY301
             book = load_workbook(io.BytesIO(content), data_only=False, read_only=True)
             # Somebody may have put sheets of their own in front.
             sheet: Any = next(
@@ -173,13 +177,6 @@ def read_xlsx(path: Path, content: bytes) -> Iterator[tuple[int, dict[str, str]]
     for number, row in enumerate(cells[1:], 2):
         if any(cell.strip() for cell in row):
             yield number, dict(itertools.zip_longest(names, row[: len(names)], fillvalue=""))
-
-
-def _check_size(content: bytes) -> None:
-    with zipfile.ZipFile(io.BytesIO(content)) as packed:
-        size = sum(part.file_size for part in packed.infolist())
-    if size > _MOST_BYTES:
-        raise ValueError(f"it unpacks to {size} bytes, more than any sheet of a judge")
 
 
 def _checked_names(path: Path, number: int, cells: Sequence[str]) -> list[str]:

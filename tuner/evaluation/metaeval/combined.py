@@ -144,10 +144,6 @@ def combine(
     )
 
 
-def _names(parts: Sequence[MetaEvaluation]) -> tuple[str, ...]:
-    return tuple(part.name for part in parts)
-
-
 def _means(parts: Sequence[MetaEvaluation]) -> list[dict[str, FloatArray]]:
     """Return for each metric samples of means over test sets, for measures that all sets have."""
     return [
@@ -167,7 +163,7 @@ def _mean_column(name: str, parts: Sequence[MetaEvaluation], settings: Settings)
     return Column(
         name,
         "mean",
-        _names(parts),
+        tuple(part.name for part in parts),
         tuple(estimates(one, settings.level) for one in samples),
         differences_of(samples, mean),
     )
@@ -197,7 +193,7 @@ def _pooled_column(
     return Column(
         name,
         "pooled",
-        _names(parts),
+        tuple(part.name for part in parts),
         tuple(estimates(one, settings.level) for one in samples),
         differences_of(samples, permuted),
     )
@@ -218,7 +214,7 @@ def _scenarios(
         found.append(
             Scenario(
                 name,
-                _names(parts),
+                tuple(part.name for part in parts),
                 tuple(estimates(one, settings.level) for one in samples),
                 tuple(estimates(one, settings.level) if before else {} for one in drops),
             )

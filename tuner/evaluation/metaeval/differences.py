@@ -26,10 +26,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from portmert.metrics._base import FloatArray, IntArray
-from portmert.tuner.evaluation.correlation import Pairs, from_sums, ranks, rounded
+from portmert.tuner.evaluation.correlation import Pairs, ranks, rounded
 from portmert.tuner.evaluation.metaeval._kernels import kendall_terms, system_differences
 from portmert.tuner.evaluation.metaeval.data import Points
-from portmert.tuner.evaluation.metaeval.intervals import joined_moments, standardised
+from portmert.tuner.evaluation.metaeval.intervals import correlation, joined_moments, standardised
 
 _CHUNK = 1 << 23
 """Entries of the largest array of a chunk of permutations."""
@@ -343,17 +343,14 @@ class _Test:
             found[:, part] = flat @ terms.reshape(len(terms), -1).T
         return found
 
-    def systems(self, signs: FloatArray | None, pairs: IntArray) -> FloatArray:
+    def systems(self, signs: FloatArray, pairs: IntArray) -> FloatArray:
         """Return (3, R, Q) differences of `_SYSTEM`."""
         judged = np.maximum(self.counts.sum(axis=0), 1e-300)
         terms = self.plain * self.counts / judged  # (n, N, M)
         centre = terms.sum(axis=1)
-        if signs is None:
-            moved = centre[None]
-        else:
-            by_system = np.ascontiguousarray(signs.transpose(2, 0, 1))
-            moved = np.matmul(by_system, np.ascontiguousarray(terms.transpose(2, 1, 0)))
-            moved = moved.transpose(1, 2, 0)  # (R, n, M)
+        by_system = np.ascontiguousarray(signs.transpose(2, 0, 1))
+        moved = np.matmul(by_system, np.ascontiguousarray(terms.transpose(2, 1, 0)))
+        moved = moved.transpose(1, 2, 0)  # (R, n, M)
         human = rounded((self.counts * self.human).sum(axis=0) / judged)
         units = []
         for side in (human, ranks(human)):
@@ -370,16 +367,13 @@ def _all_differences(
 ) -> dict[str, FloatArray]:
     """Return (R, Q) of each measure. Without signs nothing is swapped and R is 1."""
     pairs = metric_pairs(len(tests[0].plain))
-    rows = 1 if signs is None else len(signs[0])
+    if signs is None:
+        signs = [np.ones((1, *one.human.shape), dtype=np.int8) for one in tests]
+    rows = len(signs[0])
     found: dict[str, list[FloatArray]] = {}
     step = max(1, _CHUNK // max(one.human.size for one in tests))
     for start in range(0, rows, step):
-        part = [
-            np.ones((1, *one.human.shape))
-            if signs is None
-            else signs[place][start : start + step].astype(np.float64)
-            for place, one in enumerate(tests)
-        ]
+        part = [own[start : start + step].astype(np.float64) for own in signs]
         chunk = _pearson_differences(tests, part, pairs)
         if len(tests) == 1 and tests[0].pairs is not None and tests[0].several:
             chunk |= dict(zip(_SYSTEM, tests[0].systems(part[0], pairs), strict=True))
@@ -390,12 +384,8 @@ def _all_differences(
     if all(one.pairs is not None for one in tests):
         count = sum(one.pairs.count for one in tests if one.pairs is not None)
         if count:
-            single = [
-                np.ones((1, *one.human.shape)) if signs is None else signs[place]
-                for place, one in enumerate(tests)
-            ]
             counted = _total(
-                one.kendall(own, pairs) for one, own in zip(tests, single, strict=True)
+                one.kendall(own, pairs) for one, own in zip(tests, signs, strict=True)
             )
             joined[f"{level}.wmt10"] = counted / count
     return joined
@@ -415,7 +405,8 @@ def _pearson_differences(
         total = max(total, 1e-300)
         sides = []
         for x, xx, xy in _both_sides(fixed[place], moved[place], first, second):
-            sides.append(_r(xy - x * y / total, xx - x * x / total, yy - y * y / total, total))
+            squares = xx - x * x / total, yy - y * y / total
+            sides.append(correlation(xy - x * y / total, *squares, total))
         found[name] = sides[0] - sides[1]
     if not any(one.several for one in tests):
         return found
@@ -432,7 +423,7 @@ def _pearson_differences(
             - 2 * products[:, first, second]
         ) / 4
         sides = [
-            _r(xy, xx - means, yy, max(total, 1e-300))
+            correlation(xy, xx - means, yy, max(total, 1e-300))
             for _, xx, xy in _both_sides(fixed[place], moved[place], first, second)
         ]
         found[name] = sides[0] - sides[1]
@@ -452,8 +443,3 @@ def _both_sides(
     half = (moved[..., first] - moved[..., second]) / 2
     yield middle + half
     yield middle - half
-
-
-def _r(xy: FloatArray, xx: FloatArray, yy: float, total: float) -> FloatArray:
-    least = _ROUNDING * total
-    return from_sums(xy, np.where(xx > least, xx, 0.0), np.asarray(yy if yy > least else 0.0))

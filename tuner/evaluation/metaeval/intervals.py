@@ -88,12 +88,12 @@ class PearsonSums:
             n, x, y, xx, yy, xy, in_xy, in_xx, in_yy = self.sums[:, first : first + _HALF].T
             # If all references are empty, all sums are 0, and so is the correlation.
             n = np.maximum(n, 1e-300)
-            found[f"pearson{name}"] = _correlation(
+            found[f"pearson{name}"] = correlation(
                 xy - x * y / n, xx - x * x / n, yy - y * y / n, n
             )
             # The mean of a row is not weighted by length: a row has one length.
             if systems > 1:
-                found[f"pearson_mean_removed{name}"] = _correlation(in_xy, in_xx, in_yy, n)
+                found[f"pearson_mean_removed{name}"] = correlation(in_xy, in_xx, in_yy, n)
         if systems > 1:
             found["pearson_by_item"] = _share(*self.sums[:, 2 * _HALF :].T)
         return found
@@ -152,7 +152,10 @@ def pearson_sums(points: Points, scores: FloatArray, draws: Draws) -> PearsonSum
     return PearsonSums(found, metric, human)
 
 
-def _correlation(xy: FloatArray, xx: FloatArray, yy: FloatArray, total: FloatArray) -> FloatArray:
+def correlation(
+    xy: FloatArray, xx: FloatArray, yy: FloatArray | float, total: FloatArray | float
+) -> FloatArray:
+    """Return correlations from sums over all judgments; 0 where a side is constant."""
     least = _ROUNDING * total
     return from_sums(xy, np.where(xx > least, xx, 0.0), np.where(yy > least, yy, 0.0))
 
