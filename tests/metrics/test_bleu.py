@@ -106,7 +106,7 @@ def test_an_empty_reference_is_legal():
 
 
 @given(corpora())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_score_equals_its_slow_twin(corpus):
     batch = batch_of(corpus)
     for options in VARIANTS:

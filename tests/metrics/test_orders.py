@@ -140,7 +140,7 @@ def test_v_of_all_pairs_of_three_words():
 
 
 @given(corpora())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_metrics_equal_their_slow_twins(corpus):
     batch = batch_of(corpus)
 
@@ -174,7 +174,7 @@ def test_metrics_equal_their_slow_twins(corpus):
 
 
 @given(st.integers(0, 40).flatmap(lambda n: st.permutations(range(1, n + 1))), st.randoms())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_kernels_equal_their_slow_twins_on_long_permutations(a, random):
     b = list(a)
     random.shuffle(b)
@@ -206,7 +206,7 @@ def linked_texts(draw):
 
 
 @given(st.lists(linked_texts(), min_size=1, max_size=4))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_permutations_equal_their_slow_twin(rows):
     texts = Texts(
         Vocabulary("x"),

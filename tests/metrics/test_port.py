@@ -137,7 +137,7 @@ def check(metric, batch, expected):
 
 
 @given(corpora())
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_port_equals_its_slow_twin(corpus):
     batch = batch_of(corpus)
     for options in port_options():
@@ -145,7 +145,7 @@ def test_port_equals_its_slow_twin(corpus):
 
 
 @given(corpora())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_variants_equal_their_slow_twins(corpus):
     batch = batch_of(corpus)
     check(BleuSbp(), batch, oracle.bleu_sbp(corpus))

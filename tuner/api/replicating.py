@@ -259,7 +259,7 @@ class ReplicaRun:
             stats.complete(self.notice)
             bare = without_texts(nbest.features, nbest.offsets, nbest.feature_names, nbest.sparse)
             nbest, stats = team.shared(bare), team.shared(stats)
-            setups = [replace(setup, threads=1) for setup in setups]
+            setups = [replace(setup, threads=1, team=None) for setup in setups]  # it stays here
             step, progress = team.step, searching
         tasks = [(nbest, stats, problem.metric, setup, step) for setup in setups]
         # The first replica speaks for all.
