@@ -237,10 +237,14 @@ class AnnotationCache:
             self._use_memory(error)
 
     def _rename(self, path: Path, reason: object) -> None:
+        """Rename an unusable file. Only the last such file is kept."""
+        aside = path.with_name(f"{path.name}.unusable")
         try:
-            aside = set_aside(path)
+            path.replace(aside)
         except FileNotFoundError:  # another process was faster
             return
+        for suffix in ("-wal", "-shm"):  # belong to the file that is gone
+            path.with_name(path.name + suffix).unlink(missing_ok=True)
         self._notice(f"{path}: {reason}; it is now {aside.name}, and is made anew")
 
     def _use_memory(self, error: Exception) -> None:
@@ -324,7 +328,13 @@ def info(folder: Path) -> tuple[int, list[KindInfo]]:
     except (sqlite3.Error, UnusableError, UnicodeDecodeError) as error:
         raise StateError(f"{path}: {error}; `portmert cache clear` deletes it") from None
     kinds = [
-        KindInfo(annotator, layer, count, size + count * OVERHEAD, _date(used))
+        KindInfo(
+            annotator,
+            layer,
+            count,
+            size + count * OVERHEAD,
+            time.strftime("%Y-%m-%d", time.gmtime(used * _SECONDS_PER_DAY)),
+        )
         for annotator, layer, count, size, used in rows
     ]
     files = (path.with_name(path.name + suffix) for suffix in ("", "-wal"))
@@ -391,10 +401,6 @@ def _reason(error: Exception) -> str:
 
 def _today() -> int:
     return int(time.time()) // _SECONDS_PER_DAY
-
-
-def _date(day: int) -> str:
-    return time.strftime("%Y-%m-%d", time.gmtime(day * _SECONDS_PER_DAY))
 
 
 class UnusableError(Exception):
@@ -523,12 +529,3 @@ def evict(database: sqlite3.Connection, limit: int) -> None:
             break
     # Keys are random: without this every page of the file would just be a little emptier.
     database.execute("VACUUM")
-
-
-def set_aside(path: Path) -> Path:
-    """Rename an unusable file. Only the last such file is kept."""
-    aside = path.with_name(f"{path.name}.unusable")
-    path.replace(aside)
-    for suffix in ("-wal", "-shm"):  # belong to the file that is gone
-        path.with_name(path.name + suffix).unlink(missing_ok=True)
-    return aside

@@ -10,7 +10,6 @@ so a source, a hypothesis and a reference are scored once.
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import os
 import struct
 import threading
@@ -27,7 +26,7 @@ from pydantic.dataclasses import dataclass
 
 from portmert.metrics._base import Batch, FloatArray, Metric, Need
 from portmert.tuner.annotation.annotators import _models
-from portmert.tuner.annotation.cache import AnnotationCache, default_folder
+from portmert.tuner.annotation.cache import AnnotationCache, Row, default_folder, line_key
 from portmert.tuner.components.external import MeanOfScores, written
 from portmert.tuner.families import reason
 from portmert.tuner.ground.errors import ConfigError, InputError
@@ -218,7 +217,7 @@ class Comet(MeanOfScores):
     def _scores(self, samples: Sequence[Sample]) -> FloatArray:
         """Return the score of each sample, from the cache or the network."""
         distinct = list(dict.fromkeys(samples))
-        keys = [_key(sample) for sample in distinct]
+        keys = [line_key("\n".join(sample)) for sample in distinct]
         found = self._store.get([LAYER], keys)[LAYER]
         known = {
             sample: struct.unpack("<d", record)[0]
@@ -228,25 +227,23 @@ class Comet(MeanOfScores):
         missing = [sample for sample in distinct if sample not in known]
         # Texts of similar length go through the network together.
         missing.sort(key=lambda sample: (sum(map(len, sample)), sample))
-        if missing:
-            self._score_missing(missing, known)
+        setup = self._state["setup"]
+        rows: list[Row] = []
+        for begin in range(0, len(missing), self.batch):
+            part = missing[begin : begin + self.batch]
+            scores = _network(self.checkpoint, self.device)(part)
+            for sample, score in zip(part, scores, strict=True):
+                if not np.isfinite(score):
+                    raise InputError(f"metric comet: {self.model} gives '{sample[1]}' {score}")
+                known[sample] = score
+                rows.append((line_key("\n".join(sample)), {LAYER: struct.pack("<d", score)}))
+            done = begin + len(part)
+            if setup.progress is not None:
+                setup.progress(done, len(missing))
+            if len(rows) >= KEPT_TOGETHER or done == len(missing):
+                self._store.put(rows)
+                rows = []
         return np.array([known[sample] for sample in samples], dtype=np.float64)
-
-    def _score_missing(self, missing: Sequence[Sample], known: dict[Sample, float]) -> None:
-        network, setup = _network(self.checkpoint, self.device), self._state["setup"]
-        done = 0
-        for portion in _portions(missing, max(self.batch, KEPT_TOGETHER)):
-            rows = []
-            for part in _portions(portion, self.batch):
-                for sample, score in zip(part, network(part), strict=True):
-                    if not np.isfinite(score):
-                        raise InputError(f"metric comet: {self.model} gives '{sample[1]}' {score}")
-                    known[sample] = score
-                    rows.append((_key(sample), {LAYER: struct.pack("<d", score)}))
-                done += len(part)
-                if setup.progress is not None:
-                    setup.progress(done, len(missing))
-            self._store.put(rows)
 
 
 def metric(argument: str) -> Comet:
@@ -287,16 +284,6 @@ def neural(chosen: Metric) -> Iterator[Comet]:
 def _require() -> str:
     """Return the version of unbabel-comet, or raise an AnnotatorError that says how to get it."""
     return _models.version("unbabel-comet", extra="comet")
-
-
-def _portions(samples: Sequence[Sample], size: int) -> Iterator[Sequence[Sample]]:
-    for begin in range(0, len(samples), size):
-        yield samples[begin : begin + size]
-
-
-def _key(sample: Sample) -> bytes:
-    """Return the key of a sample; no text has a line end."""
-    return hashlib.blake2b("\n".join(sample).encode(), digest_size=16).digest()
 
 
 def _settings_file(checkpoint: Path) -> Path:

@@ -115,7 +115,9 @@ class Linker:
         self._train()
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / DATABASE
-        keys = [_key(pair) for pair in pairs]
+        keys = [  # no text holds a line end
+            hashlib.blake2b("\n".join(pair).encode(), digest_size=20).digest() for pair in pairs
+        ]
         wanted = dict(zip(keys, pairs, strict=True))  # distinct, in order of arrival
         try:
             with closing(sqlite3.connect(path, isolation_level=None)) as database:
@@ -178,8 +180,3 @@ class Linker:
         for index, row in zip(full, made, strict=True):
             links[index] = row
         return links
-
-
-def _key(pair: tuple[str, str]) -> bytes:
-    source, target = pair  # neither holds a line end
-    return hashlib.blake2b(f"{source}\n{target}".encode(), digest_size=20).digest()

@@ -127,7 +127,7 @@ def as_text(scores: Sequence[Score], *, by_segment: bool) -> str:
     columns = list(dict.fromkeys(key for score in scores for key in score.parts if _is_share(key)))
     rows = [
         [score.metric.name(), score.metric.shown(score.score)]
-        + [_percent(score.parts[key]) if key in score.parts else "" for key in columns]
+        + [f"{100.0 * score.parts[key]:.2f}" if key in score.parts else "" for key in columns]
         for score in scores
     ]
     table = aligned(["metric", "score", *columns], rows)
@@ -156,7 +156,3 @@ def _lengths_line(scores: Sequence[Score]) -> str:
 def _is_share(key: str) -> bool:
     """Return whether a part is a share, printed in percent, and no count."""
     return not key.rpartition(".")[2].startswith(COUNTS)  # a formula's parts: `bleu.p1`
-
-
-def _percent(value: float) -> str:
-    return f"{100.0 * value:.2f}"

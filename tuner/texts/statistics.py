@@ -81,7 +81,18 @@ def check_texts(metric: Metric, batch: Batch) -> None:
 def require(metric: Metric, batch: Batch) -> None:
     """Raise InputError if the batch lacks what the metric needs, naming it."""
     if "links" in metric.needs:
-        _require_links(metric, batch)
+        given = {
+            "the source text": batch.source_lengths,
+            "links of the hypotheses": batch.hypotheses.links,
+            "links of the references": batch.references.links,
+        }
+        missing = ", ".join(what for what, found in given.items() if found is None)
+        if missing:
+            raise InputError(
+                f"metric {metric.name()} compares word orders and needs word alignments; missing: "
+                f"{missing} (a list with word alignments has those of its hypotheses, an aligner "
+                f"makes the others)"
+            )
     if "source" in metric.needs and batch.source is None:
         raise InputError(f"metric {metric.name()} reads the source text: give --source")
     for need in sorted(metric.needs - {"links", "source"}, key=str):
@@ -109,24 +120,6 @@ def _check_lengths(metric: Metric, batch: Batch) -> None:
                 f"{counted(texts.tokens.lengths[wrong[0]], 'token')}; {metric.name()} compares at "
                 f"most {metric.most_tokens}: is a line end missing?"
             )
-
-
-def _require_links(metric: Metric, batch: Batch) -> None:
-    missing = [
-        what
-        for what, found in (
-            ("the source text", batch.source_lengths),
-            ("links of the hypotheses", batch.hypotheses.links),
-            ("links of the references", batch.references.links),
-        )
-        if found is None
-    ]
-    if missing:
-        raise InputError(
-            f"metric {metric.name()} compares word orders and needs word alignments; missing: "
-            f"{', '.join(missing)} (a list with word alignments has those of its hypotheses, an "
-            f"aligner makes the others)"
-        )
 
 
 def notices(metric: Metric, batch: Batch) -> list[str]:

@@ -16,6 +16,7 @@ from portmert.tuner.annotation.annotators._meaning import (
     Fault,
     Proposition,
     at,
+    paragraphs,
     proposition,
     roles_tree,
     whole_number,
@@ -53,12 +54,9 @@ class Row(NamedTuple):
 
 def read(lines: Sequence[str]) -> Iterator[Analysed]:
     """Yield the sentences of a file; raise `Fault` where a line is wrong."""
-    rows: list[Row] = []
-    form = UP
-    for number, line in enumerate([*lines, ""], 1):
-        if line.startswith("#"):  # `#begin document` too
-            continue
-        if line.strip():
+    for paragraph in paragraphs(lines, "#"):  # `#begin document` too
+        form, rows = UP, list[Row]()
+        for number, line in paragraph:
             if not rows:
                 form = _form(number, line)
             columns = line.split("\t") if form.head >= 0 else line.split()
@@ -71,9 +69,8 @@ def read(lines: Sequence[str]) -> Iterator[Analysed]:
                     f"{len(rows[0].columns)}; is the file cut off?",
                 )
             rows.append(Row(number, columns))
-        elif rows:
+        if rows:
             yield _sentence(form, rows)
-            rows = []
 
 
 def _form(number: int, line: str) -> Form:

@@ -24,6 +24,7 @@ from portmert.tuner.annotation.annotators._meaning import (
     at,
     discourse_tree,
     is_one_word,
+    paragraphs,
     whole_number,
 )
 
@@ -300,15 +301,7 @@ def are_clauses(line: str) -> bool:
 
 def read_clauses(lines: Sequence[str]) -> Iterator[Analysed]:
     """Yield the sentences of clauses; raise `Fault` where a line is wrong."""
-    rows: list[tuple[int, str]] = []
-    for number, line in enumerate([*lines, ""], 1):
-        if line.startswith("%%%"):
-            continue
-        if line.strip():
-            rows.append((number, line))
-        elif rows:
-            yield _clause_sentence(rows)
-            rows = []
+    return map(_clause_sentence, paragraphs(lines, "%%%"))
 
 
 def _clause_sentence(rows: list[tuple[int, str]]) -> Analysed:

@@ -12,6 +12,7 @@ B-, I- or O for each word, as semantic role labellers write them.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -58,6 +59,17 @@ def at(line: int) -> Iterator[None]:
         yield
     except ValueError as error:
         raise Fault(line, str(error)) from None
+
+
+def paragraphs(lines: Sequence[str], comment: str) -> Iterator[list[tuple[int, str]]]:
+    """Yield the lines of each sentence without comments, with numbers from 1.
+
+    Blank lines stand between sentences.
+    """
+    rows = ((n, line) for n, line in enumerate(lines, 1) if not line.startswith(comment))
+    for filled, group in itertools.groupby(rows, lambda row: bool(row[1].strip())):
+        if filled:
+            yield list(group)
 
 
 @dataclass(frozen=True)

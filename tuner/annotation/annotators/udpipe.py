@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -79,28 +77,17 @@ def load(options: dict[str, Any]) -> Parse:
     AnnotatorError
         The file is no model.
     """
-    model = _model(options["model"])
-    work = functools.partial(_annotation, model, options)
-
-    def parse(
-        sentences: Sequence[Sentence], request: AnnotationRequest
-    ) -> list[Annotation | None]:
-        return [work(sentence, request) for sentence in sentences]
-
-    return parse
-
-
-@functools.lru_cache(maxsize=2)
-def _model(path: str) -> Any:
     from ufal import udpipe  # noqa: PLC0415  start-up time
 
-    model = udpipe.Model.load(path)
+    model = udpipe.Model.load(options["model"])
     if model is None:
         raise AnnotatorError(
-            f"{path}: no model of UDPipe 1, or a damaged one; train one with: "
+            f"{options['model']}: no model of UDPipe 1, or a damaged one; train one with: "
             f"{TRAIN.format(model='MODEL')}"  # not over a file that may be something else
         )
-    return model
+    return lambda sentences, request: [
+        _annotation(model, options, sentence, request) for sentence in sentences
+    ]
 
 
 def _annotation(
@@ -122,13 +109,8 @@ def _annotation(
     heads: Heads = tuple((word.head, word.deprel) for word in found) if parses else ()
     if heads_fault(heads):
         return None
-    tags = _tags(found, options["tagset"]) if "tags" in request.layers else ()
+    tags: tuple[str, ...] = ()
+    if "tags" in request.layers:
+        words = (_conllu.Word(word.form, word.upostag, word.xpostag, word.feats) for word in found)
+        tags = tuple(_conllu.tag(word, options["tagset"]) or _conllu.NOTHING for word in words)
     return Annotation(tags, heads)
-
-
-def _tags(words: Sequence[Any], tagset: Tagset) -> tuple[str, ...]:
-    return tuple(
-        _conllu.tag(_conllu.Word(word.form, word.upostag, word.xpostag, word.feats), tagset)
-        or _conllu.NOTHING
-        for word in words
-    )
