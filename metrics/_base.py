@@ -37,15 +37,15 @@ TokenArray = NDArray[np.int32]
 class Arcs:
     """A need: expected dependency links of each text.
 
-    Parse k, of log score z_k, weighs exp(gamma * z_k) over the sum of these (Kahn, Snover
-    and Ostendorf 2009; docs/metrics/dependencies.md).
+    Parse k with log score z_k has the weight exp(gamma * z_k), divided by the sum of all weights
+    (Kahn, Snover and Ostendorf 2009; docs/metrics/dependencies.md).
 
     Parameters
     ----------
     parses
         Number of best parses; 0 is all trees of an arc-factored parser.
     gamma
-        1 keeps the parser's posteriors, 0 makes all parses equal.
+        1 keeps the parser's probabilities; 0 gives all parses the same weight.
     """
 
     parses: int
@@ -56,7 +56,7 @@ class Arcs:
 
 
 Need = Literal["links", "source", "tags", "heads", "trees", "roles", "drs"] | Arcs
-"""What a metric reads besides tokens, of hypotheses and references.
+"""An analysis of hypotheses and references that a metric reads besides tokens.
 
 `links`: word alignments; `source`: the text that was translated; `tags`: parts of speech; `heads`:
 the best dependency parse; `trees`: the best constituency parse; `roles`: predicates and their
@@ -64,11 +64,11 @@ arguments; `drs`: the discourse representation; `Arcs`: expected dependency link
 """
 
 SYNTAX: frozenset[str] = frozenset({"tags", "heads", "trees", "roles", "drs", "arcs"})
-"""Needs, as text, that an annotator makes from a text alone: slow to get, so asked for lazily."""
+"""Needs, as text, that an annotator makes from a text. This is slow, so it is done lazily."""
 
 
 class Vocabulary:
-    """The distinct tokens of texts; each has one id, from 0 in order of arrival."""
+    """The distinct tokens of texts; each has an id, numbered from 0 as they are added."""
 
     def __init__(self, words: Iterable[str] = ()) -> None:
         self.words: list[str] = []
@@ -236,9 +236,10 @@ class Texts:
     tokens : Ragged
         N rows of token ids; a row may be empty.
     links : Ragged or None
-        N rows of (source position, target position), 0-based, target being this text.
+        N rows of (source position, target position), from 0; the target is this text.
     tags : Ragged or None
-        N rows of the ids of part-of-speech tags, one a token; none for an untagged text.
+        N rows of ids of part-of-speech tags, one for each token; a row of an untagged text is
+        empty.
     heads : Ragged or None
         The best dependency parse of each text. `values` is (V, 2): for each token the position of
         its head (from 1, 0 is the root) and the id of its label; no row for a text without a
@@ -249,7 +250,7 @@ class Texts:
         root. Leaves are the tokens, above each stands its part of speech; wrappers (TOP, S1,
         empty label) are removed. No row for a text without a parse.
     arcs : dict
-        For each need `Arcs` the expected links.
+        Need `Arcs` -> the expected dependency links.
     roles, drs : Structures or None
         Predicates and their arguments; discourse representations.
 
@@ -278,7 +279,7 @@ class Texts:
         return self._each(lambda part: part.take(indices))
 
     def has(self, need: Need) -> bool:
-        """Return whether what a metric needs is known of these texts."""
+        """Return whether these texts have the analysis that a metric needs."""
         return need in self.arcs if isinstance(need, Arcs) else getattr(self, need) is not None
 
     def _each(self, change: Callable[[Any], Any]) -> Texts:
@@ -302,7 +303,7 @@ class Texts:
         vocabulary: Vocabulary,
         links: Sequence[Iterable[tuple[int, int]]] | None = None,
     ) -> Texts:
-        """Intern lines of tokens separated by spaces or tabs."""
+        """Return the texts of lines of tokens, separated by spaces or tabs."""
         # Only ASCII white space ends a token, as in Moses: an ideographic or a no-break space
         # inside a token must not shift the positions that links count.
         tokens, ends = array("i"), array("q", [0])
@@ -321,7 +322,7 @@ class Texts:
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """The hypotheses of S segments, and the references they are compared with.
+    """The hypotheses of S segments, and the references with which they are compared.
 
     Hypotheses and references share one vocabulary: equal tokens have equal ids.
 

@@ -75,14 +75,14 @@ def checked_groups(groups: str) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class LearnedFeatures:
-    """Computes features of each hypothesis.
+    """The features of a learned metric.
 
     Parameters
     ----------
     groups
         Letters of `GROUPS`, in their order.
     parses, gamma
-        For E: the number of best parses, and how much more better ones count; see `edpm`.
+        For E: the number of best parses, and the power of their probabilities; see `edpm`.
     costs
         Costs of the edits in TERp's alignments; see `terp`.
     language

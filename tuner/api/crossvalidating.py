@@ -92,22 +92,20 @@ def crossval(
     lists
         The n-best lists with their references, `Lists`; or the names of files.
     metric
-        One or more. Each is tuned on, and all score the results. None for `Lists.from_arrays` with
-        scores.
+        One or more. Each is tuned on; all score the results. None for lists of scores.
     optimizer
         One or more, as `"mert:searches_per_feature=400"` or as objects.
     without
         Features to leave out. Each item is one try: `"LM0"` leaves out one feature,
         `("LM0", "WP0")` two together. All features are tried too.
     prior
-        One or more numbers: how strongly weights are drawn towards the start weights.
+        How strongly weights are drawn towards the start weights; one number or more.
     splits, seeds
         The number of random halvings, and of searches on each half.
     size
         Tune on only this many segments of the half. Default: on all.
     out_dir
-        A folder that keeps the result of each search. A later call, after an interruption or with
-        more choices, splits or seeds, runs only the searches that are missing.
+        A folder for the result of each search. A later call runs only those that are missing.
     timing
         Whether to report measured times, the only values that differ between equal calls.
     notice, progress, **search

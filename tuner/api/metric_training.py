@@ -76,12 +76,11 @@ def train_metric(
     judged
         Human scores, the systems' outputs and the references.
     features
-        The features of the metric. Default: all for which an annotator and the resources are
-        given.
+        The features of the metric. Default: all that the annotator and resources allow.
     resources
         The files of `synonyms`, `paraphrases` and `stop_words`.
     with_table
-        Whether to try every set of groups of features for which annotator and resources are given.
+        Whether to try every set of groups of features that the annotator and resources allow.
     by_references
         Whether to learn with fewer references too, to see what one more is worth.
     published
@@ -90,8 +89,7 @@ def train_metric(
     samples
         Number of resampled test sets, for the intervals.
     seed
-        Seed of the split into documents (or segments, if documents are unknown) and of the
-        samples.
+        Seed of the split by documents (by segments if documents are unknown) and of the samples.
 
     Other parameters are those of `metaeval`. Raises `PortmertError` if texts do not fit together.
     """

@@ -85,11 +85,11 @@ def metric(text: str | Metric) -> Metric:
     Parameters
     ----------
     text
-        As on the command line: `bleu`, `port:alpha=0.5`, `0.6*port + 0.4*bleu`, `scores:FILE`,
-        `command:PROGRAM ARGUMENTS`, `command+links:...` or `comet:MODEL`. A text that begins with
-        `command:` is one command. A text that begins with `scores:` or `comet:` is a formula if
-        an operator follows; names with spaces, brackets, `*` or `+` stand in quotes. A metric is
-        returned as it is. `portmert metrics` lists all.
+        A metric as on the command line: `bleu`, `port:alpha=0.5`, `0.6*port + 0.4*bleu`,
+        `scores:FILE`, `command:PROGRAM ARGUMENTS`, `command+links:...` or `comet:MODEL`. A text
+        that begins with `command:` is one command. A text that begins with `scores:` or `comet:`
+        is a formula if an operator follows; put names with spaces, brackets, `*` or `+` in quotes.
+        A metric object is returned unchanged. `portmert metrics` lists all names.
 
     Raises
     ------

@@ -337,31 +337,33 @@ Name = Annotated[str, Field(min_length=1)]
 
 @pydantic.dataclasses.dataclass(frozen=True)
 class JudgedSet:
-    """One test set with human scores of several systems' outputs.
+    """A test set with human scores of several systems' outputs.
 
     Parameters
     ----------
     human
-        Human scores: columns system, segment (from 0), score and maybe document, judge and group,
-        with tabs between them.
+        Human scores: tab-separated columns system, segment (from 0), score, and optionally
+        document, judge and group.
     outputs
-        Folder of outputs named after their systems.
+        Folder of system outputs; each file is named after its system.
     refs, source
-        References, and the source for metrics of word order.
+        References, and the source text, which metrics of word order need.
     name
-        Its name in tables, if there are several test sets.
+        The name of the test set in tables.
     group
-        Its data points are taken together with those of other sets of the group.
+        The data points of all sets with the same group are taken together.
     scenario
-        Scenarios follow each other in the order of the sets.
+        Name of a scenario. Scenarios are shown in the order of their first sets.
     links, ref_links
-        Folder of links of source and outputs, named after the systems; links of the references.
+        Folder of word alignments of source and outputs, named after the systems; and word
+        alignments of source and references.
     penalties
-        Whether lower human scores are better, as of HTER.
+        Whether lower human scores are better, as with HTER.
     judgments
-        How to treat several judgments of one output: as a fault, by their mean, or one by one.
+        What to do with several judgments of one output: stop with an error, take their mean, or
+        use each as a data point.
     systems
-        Only these; if empty, all.
+        Use only these systems. Default: all.
     """
 
     __test__ = False  # pytest takes it for a test

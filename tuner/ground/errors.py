@@ -52,7 +52,7 @@ def _inert(character: str) -> str:
 
 
 class PortmertError(Exception):
-    """A fault that a user can mend; its text is one line."""
+    """An error that a user can correct; its text is one line."""
 
     def __init__(self, message: str) -> None:
         super().__init__(as_message(message))

@@ -24,23 +24,23 @@ class NBest:
     Parameters
     ----------
     texts : Texts
-        H hypotheses, segment by segment, in the order of the list; `links` is None where the
-        list has no word alignment.
+        H hypotheses, segment by segment, in the order of the list; `links` is None if the list has
+        no word alignments.
     offsets : (S + 1,) int64
         Hypotheses of segment s are rows `offsets[s]:offsets[s + 1]`.
     features : (H, F) float64, Fortran order (each feature's column is contiguous)
     feature_names : FeatureNames
         Names and sizes of the dense features, F columns in all.
     model_scores : (H,) float64
-        The decoder's own score of each hypothesis.
+        The model score of each hypothesis as it is in the list.
     sparse : SparseFeatures or None
     lines : (H,) int64 or None
-        Which hypothesis of the files each row is, counted from 0 over all files as they were
-        read, before any was dropped as a duplicate. None where the list was not read.
+        The place of each row among all hypotheses of the files, counted from 0, before duplicates
+        were dropped. None if the list was not read from files.
     list_sizes : tuple of int
-        Hypotheses of each file.
+        Number of hypotheses in each file.
     ids : (S,) tuple of str or None
-        The names of the segments in the lists, in their order; None if they are numbers.
+        The ids of the segments in the lists; None if they are numbers.
     """
 
     texts: Texts
@@ -87,7 +87,7 @@ def without_texts(
     feature_names: FeatureNames,
     sparse: SparseFeatures | None,
 ) -> NBest:
-    """Return hypotheses with features alone; all texts are empty."""
+    """Return hypotheses that have only features; all texts are empty."""
     empty = Ragged(np.empty(0, dtype=np.int32), np.zeros(len(features) + 1, dtype=np.int64))
     scores = np.zeros(len(features))
     texts = Texts(Vocabulary(), empty)

@@ -1,7 +1,7 @@
-"""Read a tuning experiment from a TOML file and check all of it before anything runs.
+"""Reads a tuning experiment from a TOML file and checks all of it before anything runs.
 
 Every table is a frozen dataclass. An unknown key is an error that names the nearest known one.
-Relative paths are relative to the folder of the file.
+Relative paths are relative to the folder of the TOML file.
 """
 
 from __future__ import annotations
@@ -47,48 +47,51 @@ RESULT_FREE = frozenset(
 """Keys, in any table, that change the time of a run but not its result."""
 
 WHERE_IT_RUNS = frozenset({("tune", "output"), ("decoder", "command")})
-"""Table and key: where a run lies and where its programs run. A resumed job may differ there."""
+"""Table and key: the folder of a run and where its programs run. A resumed run may change them."""
 
 
 @dataclass(frozen=True)
 class Tune:
-    """The [tune] table: the folder of the run, its seed, when it stops.
+    """The [tune] table: the folder of the run, its seed, and when it stops.
 
     Parameters
     ----------
     output
-        Folder of the run; made if absent.
+        Folder of the run. It is made if it does not exist.
     seed
-        Determines every random number of the run.
+        Seed of all random choices of the run.
     iterations
-        Most passes of the outer loop (decode, merge, optimize).
+        Largest number of passes of the outer loop (decode, merge, optimize).
     nbest
-        Hypotheses asked of the decoder for each segment.
+        Number of hypotheses that the decoder makes for each segment.
     threads
-        Threads and decoder processes; 0 is one for each processor. Never changes a result.
+        Number of threads and decoder processes; 0 is one for each processor. It never changes a
+        result.
     patience
-        Stop if the score that decides which iteration wins has not risen for so many iterations:
-        the held-out score, else the estimate for unseen text, else the dev score.
+        Stop if the score has not risen for this many iterations. It is the score that chooses the
+        best iteration: the held-out score, or else the estimate for unseen text, or else the dev
+        score.
     min_weight_change
-        Stop when the weights change by less: the sum of absolute differences, 0..2, after each
-        vector is scaled to absolute values that sum to 1.
+        Stop if the weights change by less than this in one iteration. The change, 0 to 2, is the
+        sum of absolute differences after the absolute values of both vectors are scaled to sum 1.
     weights
-        Start weights, our JSON or a moses.ini. Default: the decoder's own.
+        File of start weights: our JSON or a moses.ini. Default: the decoder's own.
     held_out
-        Share of the dev segments, chosen by the seed, that is not tuned on. The score of the
+        Share of the dev segments to hold out of tuning, chosen by the seed. The score of the
         decoder's best output on them chooses the best iteration and decides when to stop.
     prior
-        Strength of a pull towards the start weights, see `search.problem.Prior`; 0 for none.
+        How strongly weights are drawn towards the start weights, see `search.problem.Prior`; 0 is
+        not at all.
     bootstrap
-        Number of resampled sets of segments. In the end the run searches each of them, over the
-        lists of all iterations, and reports percentiles of each weight.
+        Number of resampled sets of segments. At the end weights are searched for each set, over
+        the lists of all iterations, and percentiles of each weight are reported.
     replicas
-        Number of whole tunings from different seeds. The result is the mean of their weights.
+        Number of whole tunings with different seeds. The result is the average of their weights.
     annotation_cache
-        Folder that keeps annotations. Default: PORTMERT_CACHE or the user's cache folder. Never
-        changes a result.
+        Folder of the cache of tags and parses. Default: $PORTMERT_CACHE or the user's cache
+        folder. It never changes a result.
     pool
-        Keep the merged lists on disk, not in memory. Never changes a result.
+        Whether to keep the merged lists on disk instead of in memory. It never changes a result.
     """
 
     output: Path
@@ -114,22 +117,23 @@ class Data:
     Parameters
     ----------
     source, references
-        The dev set.
+        The dev set, on which weights are tuned.
     reference_links
-        Source-reference links, one file of `0-0 1-2` lines for each reference. Default: the
-        aligner makes them if the metric needs them.
+        Word alignments of source and reference: one file of lines as `0-0 1-2` for each reference.
+        Default: the aligner makes them if the metric needs them.
     test_source, test_references, test_reference_links
-        A test set, decoded and scored once, with the final weights.
+        A test set. It is decoded and scored once, with the final weights.
     held_out_source, held_out_references, held_out_reference_links
-        A set that is decoded and scored in each iteration and never tuned on. Its scores, not
-        those of the dev set, choose the best iteration.
+        A set that is never tuned on but decoded and scored in each iteration. Its score, not that
+        of the dev set, chooses the best iteration.
     lowercase
-        Lowercase hypotheses and references for the metric (not for decoder and aligner).
+        Whether to lowercase hypotheses and references for the metric (not for decoder and
+        aligner).
     text
-        Steps that change hypotheses and references for the metric, in order: `debpe`, `13a` and
-        others, see `portmert.tuner.texts.text_pipeline`; `lowercase` is then one of them.
+        Steps that change hypotheses and references for the metric, in this order: `lowercase`,
+        `debpe`, `13a` and others, see `portmert.tuner.texts.text_pipeline`.
     text_model
-        The sentencepiece model of the steps spm-decode and spm-encode, or of the flores steps.
+        The sentencepiece model for the spm and flores steps.
     """
 
     source: Path
@@ -155,12 +159,12 @@ class Data:
 
 @dataclass(frozen=True)
 class ListsData(Data):
-    """The texts of a tuning on given lists; the source may be missing.
+    """The texts of a tuning on given lists.
 
     Parameters
     ----------
     source, references
-        As of `Data`, where there are any.
+        As in `Data`, but both may be missing.
     lists, test_lists
         N-best lists of the dev set and of the test set.
     """
@@ -192,7 +196,7 @@ class Experiment:
         return self.tune.threads or available_processors()
 
     def fingerprint(self) -> dict[str, str]:
-        """Return all that the result depends on: key -> value, a file by its digest.
+        """Return everything on which the result depends: key -> value, a file by its digest.
 
         Two experiments with equal fingerprints write the same bytes. The name of a file does not
         count, so that a moved folder is still the same experiment.
@@ -235,17 +239,17 @@ def load_config(
     Parameters
     ----------
     overrides
-        `table.key=value` each; the value is TOML, or else text. They replace values of the file;
-        `seed` and `threads` replace both.
+        Values that replace those of the file, each `table.key=value`. A value that is not TOML is
+        text. `seed` and `threads` replace both.
     annotator, annotation_cache, executor
         Replace the table [annotator], the folder in [tune], the table [executor].
 
     Raises
     ------
     ConfigError
-        The file cannot be read or is not TOML; an unknown table, key or component; a value of the
-        wrong type or range; a missing file; a metric that needs links or parses that nothing can
-        give.
+        The file cannot be read or is not TOML; a table, key or component is unknown; a value has
+        the wrong type or range; a file is missing; or the metric needs word alignments or parses
+        that nothing can make.
     """
     path = Path(path)
     tables = _read_toml(path)
@@ -500,7 +504,7 @@ def _check_annotator(experiment: Experiment) -> None:
         raise ConfigError(f"{experiment.path}: [annotator] {error}") from None
 
 
-# What configurations name, by content.
+# The content of files that configurations name.
 
 
 def content_of(value: object) -> Any:

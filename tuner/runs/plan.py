@@ -62,7 +62,7 @@ STEPS = {
 
 
 class Range(NamedTuple):
-    """The least and the most that is expected."""
+    """The lowest and the highest value that is expected."""
 
     low: float
     high: float
@@ -70,14 +70,14 @@ class Range(NamedTuple):
 
 @dataclass(frozen=True)
 class Needs:
-    """The time of runs with some workers.
+    """The time of runs with a number of workers.
 
     Parameters
     ----------
     workers
-        Processes that decode and annotate, one segment or chunk of sentences each at a time.
+        Number of processes that decode and annotate, each a segment or a chunk at a time.
     wall, cpu
-        Seconds on the clock, and of all processors.
+        Seconds on the clock, and seconds of all processors together.
     """
 
     workers: int
@@ -134,13 +134,13 @@ class Planned:
     experiment, sample
         The planned experiment and the measured sample.
     searches
-        Of one tuning; it decodes once more.
+        Number of searches in one tuning, which decodes once more than it searches.
     hypotheses
-        In the pool of the last search.
+        Number of hypotheses in the last search.
     needs
-        By number of workers.
+        The time, for each number of workers.
     command_bytes, folder_bytes
-        Memory of the command; disk of the run's folder and of the annotation cache.
+        Memory of the command; disk space for the run's folder and the annotation cache.
     """
 
     metric: str

@@ -46,7 +46,7 @@ WAIT = 300.0
 
 
 class Chosen(NamedTuple):
-    """The files of one hypothesis a segment: texts, and links where the lists have them."""
+    """Files of one hypothesis for each segment: texts, and word alignments if there are any."""
 
     text: Path
     links: Path | None = None
@@ -59,8 +59,8 @@ class Replicas:
     Parameters
     ----------
     weights : FeatureWeights
-        The average. Each replica's weights are scaled first: by `tune` to absolute values that
-        add to 1, by `replicate` to model scores that spread alike on the lists.
+        The average of the replicas' weights. Each is scaled first: in `tune` so that the absolute
+        values sum to 1, in `replicate` so that the model scores on the lists have equal spread.
     document
         The content of result.json.
     metric : Metric
@@ -70,7 +70,7 @@ class Replicas:
     results
         The result of each replica of `tune`; empty for `replicate`.
     baselines
-        Name -> files: what else can be chosen from the test lists, if `replicate` was asked.
+        Name -> files of other choices from the test lists, if `replicate` was asked for them.
     """
 
     weights: FeatureWeights
@@ -87,7 +87,7 @@ class Replicas:
 
     @property
     def config_path(self) -> Path:
-        """The decoder's configuration with them; `replicate` writes none."""
+        """The decoder's configuration with the averaged weights; `replicate` writes none."""
         return self.folder / CONFIG_NAME
 
     def as_json(self) -> dict[str, Any]:

@@ -21,24 +21,24 @@ class Iteration:
     Parameters
     ----------
     number
-        Counted from 1.
+        The number of the iteration, from 1.
     hypotheses, new
-        Distinct hypotheses of all lists so far, and those that this iteration's list added.
+        Number of distinct hypotheses in all lists so far, and of those that this iteration added.
     dev_score
         Score of the decoder's own best output under this iteration's weights, on the segments
         that are not held out.
     held_out_score
-        The same on the segments held out; None where there are none.
+        The same on the held-out segments; None if there are none.
     start_score, optimized_score
-        Score of the best hypotheses of all lists so far, under the weights at which the search
-        began and under those it found; None where the iteration only decoded.
+        Score of the best hypotheses in all lists so far, under the weights at which the search
+        began and under those that it found; None if the iteration only decoded.
     change
-        How far the next iteration's weights are from these, see `weight_change` in
+        The distance of the next iteration's weights from these, see `weight_change` in
         `portmert.tuner.search.averaging`.
     unseen_score
         An estimate of the score on unseen text under this iteration's weights: the dev score, less
-        the gain that weights of these searches have on the segments they were found on over
-        segments held out. None where the optimizer holds none out.
+        the advantage of segments that were tuned on over held-out segments in these searches. None
+        if the optimizer holds no segments out.
     """
 
     number: int
@@ -65,7 +65,7 @@ class Iteration:
         return "the dev score" if self.unseen_score is None else "the estimate for unseen text"
 
     def as_line(self, metric: Metric) -> str:
-        """Return it as one line; scores as the metric shows them."""
+        """Return the iteration as one line, with scores as the metric shows them."""
         line = (
             f"iteration {self.number}: {self.hypotheses:7d} hypotheses, "
             f"{self.new:6d} new, dev {metric.shown(self.dev_score):>6}"
@@ -83,9 +83,9 @@ class Iteration:
 
 
 def stop_reason(iterations: Sequence[Iteration], tune: Tune, metric: Metric) -> str | None:
-    """Say why the loop ends after these iterations, or None.
+    """Return the reason to stop after these iterations, or None.
 
-    Asked twice in each iteration: when it has been decoded and when it has been optimized.
+    The loop asks twice in each iteration: after decoding and after optimizing.
     """
     last = iterations[-1]
     if last.number > 1 and last.new == 0:
@@ -101,7 +101,7 @@ def stop_reason(iterations: Sequence[Iteration], tune: Tune, metric: Metric) -> 
 
 
 def best_iteration(iterations: Sequence[Iteration], metric: Metric) -> Iteration:
-    """Return the earliest iteration of the best score, see `Iteration.real_score`."""
+    """Return the earliest iteration with the best score, see `Iteration.real_score`."""
     return max(iterations, key=lambda iteration: metric.oriented(iteration.real_score))
 
 

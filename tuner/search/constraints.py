@@ -38,25 +38,25 @@ class Bounds:
 
     @property
     def allow_scaling(self) -> bool:
-        """Whether weights that are allowed stay so when multiplied by a positive number."""
+        """Whether allowed weights stay allowed when they are multiplied by a positive number."""
         ends = np.concatenate([self.lower, self.upper])
         return bool(((ends == 0) | np.isinf(ends)).all())
 
     def clip(self, weights: FloatArray) -> FloatArray:
-        """Return the nearest weights allowed."""
+        """Return the nearest weights within the bounds."""
         clipped: FloatArray = np.clip(weights, self.lower, self.upper)
         return clipped
 
 
 @dataclass(frozen=True)
 class Constraints:
-    """Constraints by name: `LM0` means all values of the feature, `LM0_1` its second one.
+    """Constraints on weights. The name `LM0` means all values of a feature, `LM0_1` its second.
 
     Parameters
     ----------
-    fixed : names that keep their start weight.
-    tied : groups of names that keep the ratios of their start weights.
-    bounds : name -> (lowest, highest) weight; infinite where open. A sign is a bound at 0.
+    fixed : names of weights that stay at their start value. tied : groups of names whose weights
+    keep the ratios of their start values. bounds : name -> (lowest, highest) weight; infinite if
+    there is no bound. A sign is a bound at 0.
     """
 
     fixed: tuple[str, ...] = ()
@@ -64,7 +64,7 @@ class Constraints:
     bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     def check(self, names: FeatureNames) -> None:
-        """Raise `ConfigError` if one is of a feature that is not among these."""
+        """Raise `ConfigError` if a constraint names a feature that is not among these."""
         for name in (*self.fixed, *itertools.chain(*self.tied), *self.bounds):
             columns_of(name, names)
 
@@ -73,12 +73,12 @@ class Constraints:
         """Read a [constraints] table.
 
         Keys: `fixed` (list of names), `tied` (list of lists of names), `bounds` (table: name ->
-        [lowest, highest], "" where open), `signs` (table: name -> "+" or "-").
+        [lowest, highest], "" for no bound), `signs` (table: name -> "+" or "-").
 
         Raises
         ------
         ConfigError
-            An unknown key or a value of another form; `where` begins the message.
+            A key is unknown or a value has the wrong form; `where` begins the message.
         """
         known = ("fixed", "tied", "bounds", "signs")
         for key in table:
@@ -142,7 +142,7 @@ class Constraints:
 
 
 def columns_of(name: str, names: FeatureNames) -> list[int]:
-    """Return the columns that a name means: of a feature, or of one of its values (`LM0_1`).
+    """Return the columns of a feature, or of one of its values (`LM0_1`), by name.
 
     Raises
     ------

@@ -27,21 +27,20 @@ CLEARLY = 3.0
 
 @dataclass(frozen=True)
 class Unseen:
-    """An estimate of what weights are worth on segments that they were not found on.
+    """An estimate of the objective of weights on segments from which they were not learnt.
 
     Parameters
     ----------
     value : float
-        The objective.
+        The estimate of the objective.
     error : float
         Its standard error.
     rows : (S,) int64
-        The hypothesis that was chosen for each segment while it was held out, as a row of the
-        statistics.
+        The hypothesis chosen for each segment while it was held out, as a row of the statistics.
     folds : (S,) int64
-        The fold that each segment was held out with, from 0.
+        The fold with which each segment was held out, from 0.
     seed : int
-        Of the bootstrap samples.
+        The seed of the bootstrap samples.
     """
 
     value: float

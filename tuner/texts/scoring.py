@@ -33,7 +33,7 @@ class Score:
     score : float
         The corpus score, on the metric's own scale.
     signature : str
-        The metric with its options, and all else on which its score depends.
+        The metric with its options, and everything else on which its score depends.
     parts : dict
         The quantities that papers tabulate: shares as fractions, counts as counts.
     segment_scores : (S,) float64

@@ -24,10 +24,10 @@ FeatureNames = tuple[tuple[str, int], ...]
 
 @dataclass(frozen=True)
 class FeatureWeights:
-    """Feature weights by name: one for each of the feature's columns.
+    """Feature weights by name; a feature has one weight for each of its values.
 
-    All values can be calculated with (`ground.numbers`). The order of names is the order in which
-    they were given; two weights are compared by name, never by position.
+    All weights are finite and not too large to calculate with (`ground.numbers`). Names keep the
+    order in which they were given, but weights are compared by name, never by position.
     """
 
     values: Mapping[str, tuple[float, ...]]
@@ -49,7 +49,8 @@ class FeatureWeights:
         Raises
         ------
         InputError
-            A feature has no weight here, or another number of them; `origin` names the file.
+            A feature has no weight here, or not one for each of its values; `origin` names the
+            file.
         """
         columns: list[float] = []
         for name, size in names:
@@ -70,7 +71,7 @@ class FeatureWeights:
     def from_vector(
         cls, names: FeatureNames, vector: FloatArray | Sequence[float]
     ) -> FeatureWeights:
-        """Name the columns of a weight vector."""
+        """Return the weights of a vector by the names of its columns."""
         values, start = {}, 0
         for name, size in names:
             values[name] = tuple(float(number) for number in vector[start : start + size])
@@ -80,9 +81,9 @@ class FeatureWeights:
         return cls(values)
 
     def towards(self, other: FeatureWeights, share: float) -> FeatureWeights:
-        """Return weights some share of the way to others; a name that one lacks counts 0 there.
+        """Return weights between these (share 0) and others (share 1); a missing name counts as 0.
 
-        What both have in common these have too: weights that are fixed, tied or of one sign.
+        Constraints that both satisfy are kept: fixed and tied weights, bounds and signs.
         """
         values = {}
         for name in {**self.values, **other.values}:
@@ -102,7 +103,7 @@ class FeatureWeights:
 
 
 def read_weights(path: Path | str) -> FeatureWeights:
-    """Read feature weights; what kind of file it is shows in its content.
+    """Read feature weights from a file of one of three formats, recognised by its content.
 
     - our JSON, `{"weights": {name: [values]}}`; other keys are ignored;
     - a moses.ini, untuned or tuned: its `[weight]` section, `Name0= v v`;
@@ -111,8 +112,8 @@ def read_weights(path: Path | str) -> FeatureWeights:
     Raises
     ------
     InputError
-        The file holds none of these, or a weight that is not a finite number; or its weights go
-        with a length penalty, which only `read_penalised_weights` gives.
+        The file has none of these formats, a weight is not a finite number, or the weights belong
+        to a length penalty, which only `read_penalised_weights` returns.
     """
     weights, alpha = read_penalised_weights(path)
     if alpha:

@@ -74,17 +74,17 @@ class TestSet:
     Parameters
     ----------
     references
-        A file for each reference. None given: those of the first run compared.
+        A file for each reference. Default: those of the first run that is compared.
     source
-        Needed for metrics of word order.
+        The source text; metrics of word order need it.
     links
-        Sets of word alignments, `name=FILE,FILE`: a file for each reference, then maybe one for
-        each output.
+        Sets of word alignments, `name=FILE,FILE`: a file for each reference, then optionally one
+        for each output.
     aligner, options
-        Aligns references, and outputs whose decoder gave no links.
+        An aligner for the references, and for outputs whose decoder wrote no alignment.
     """
 
-    __test__ = False  # pytest takes the name for that of a test
+    __test__ = False  # pytest would take it for a test
 
     references: Sequence[Path | str] = ()
     source: Path | str | None = None

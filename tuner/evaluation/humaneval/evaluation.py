@@ -237,17 +237,17 @@ def _digest(evaluation: Evaluation) -> str:
 
 @dataclass(frozen=True)
 class Filters:
-    """Which segments are worth a judge's time.
+    """The choice of segments to show to judges.
 
     Parameters
     ----------
     min_length, max_length
         Least and largest number of tokens of the first reference.
     differ
-        Whether the outputs must differ.
+        Whether the two outputs must differ.
     top_share
-        Share of the remaining segments to keep: those with the highest 1-TER of either system. If
-        both outputs are far off, a judgment tells little. 1 keeps all.
+        Share of the remaining segments to keep: those with the highest 1-TER of either system. A
+        choice between two bad outputs tells little. 1 keeps all.
     """
 
     min_length: int = 10

@@ -53,16 +53,16 @@ _DELETE = 0x7F
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """What a command found, in every form; `str()` of it is what the command prints.
+    """The result of a command, in every form. The command prints its `str()`.
 
     Parameters
     ----------
     text
-        For a terminal.
+        The text for a terminal.
     tables
         All tables.
     document
-        Everything as plain data.
+        All results as plain data.
     """
 
     text: str
@@ -73,7 +73,7 @@ class Report:
         return self.text
 
     def as_json(self) -> Mapping[str, Any]:
-        """Return everything as plain data."""
+        """Return all results as plain data."""
         return self.document
 
     def as_latex(self) -> str:
