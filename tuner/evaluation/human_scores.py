@@ -304,7 +304,10 @@ def find_outputs(folder: Path, systems: Sequence[str], *, others: bool = False) 
     for path in sorted(folder.iterdir()):
         if path.name.startswith(".") or not path.is_file():
             continue
-        name = _system_of(path, systems)
+        name = path.name
+        for suffix in _COMPRESSED:
+            name = name.removesuffix(suffix)
+        name = name if name in systems else name.rpartition(".")[0] or name
         if name in found:
             raise InputError(
                 f"{folder}: two outputs of system '{name}': {found[name].name} and {path.name}; "
@@ -323,13 +326,6 @@ def find_outputs(folder: Path, systems: Sequence[str], *, others: bool = False) 
                 f"or name the systems to compare (--system)"
             )
     return {name: found[name] for name in systems}
-
-
-def _system_of(path: Path, systems: Sequence[str]) -> str:
-    name = path.name
-    for suffix in _COMPRESSED:
-        name = name.removesuffix(suffix)
-    return name if name in systems else name.rpartition(".")[0] or name
 
 
 Name = Annotated[str, Field(min_length=1)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -111,7 +112,9 @@ def find_links(
     if aligner is not None:
         name, component = aligner
         linker = Linker(component, folder, test.source, test.references, notice, "test")
-        sets.append(LinkSet(_free(name, names), linker.dev_links()))
+        free = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
+        name = next(one for one in free if one not in names)
+        sets.append(LinkSet(name, linker.dev_links()))
     for system in systems:
         if system.inputs is None or system.folder is None:
             continue
@@ -147,13 +150,6 @@ def _check_decoders(
                 f"{counted(source_lengths[segment], 'token')}, but an output links position "
                 f"{values[outside[0], 0]}; is it the source of this test set?"
             )
-
-
-def _free(name: str, taken: Sequence[str]) -> str:
-    number, free = 2, name
-    while free in taken:
-        free, number = f"{name}-{number}", number + 1
-    return free
 
 
 @dataclass(frozen=True, eq=False)

@@ -504,7 +504,13 @@ def _ngram_differences(document: Document) -> Table:
 def _segments(document: Document) -> Table:
     names = [system["name"] for system in document["systems"]]
     rows = []
-    for metric, system, number in _examples(document):
+    shown_ones = [
+        (metric, system, number)
+        for metric in document["metrics"]
+        for system in names[1:]
+        for number in _examples(document, metric, system)
+    ]
+    for metric, system, number in shown_ones:
         segment, label = document["segments"][number], metric["label"]
         references = segment["references"]
         for place, reference in enumerate(references):
@@ -519,20 +525,17 @@ def _segments(document: Document) -> Table:
     return Table(title, columns, rows, label="segments", left=4, prose=(3,))
 
 
-def _examples(document: Document) -> Iterator[tuple[Mapping[str, Any], str, int]]:
-    """Yield (metric, system, segment) of the best gains and the largest losses."""
-    for metric in document["metrics"]:
-        for system in [one["name"] for one in document["systems"][1:]]:
-            own = [
-                one
-                for one in document["differences"]["segments"]
-                if one["metric"] == metric["label"] and one["system"] == system
-            ]
-            higher = metric["higher_is_better"]
-            gains = [one for one in own if (one["difference"] > 0) == higher]
-            losses = [one for one in own if (one["difference"] > 0) != higher]
-            for one in (*gains[:EXAMPLES], *losses[-EXAMPLES:]):
-                yield metric, system, one["segment"]
+def _examples(document: Document, metric: Mapping[str, Any], system: str) -> list[int]:
+    """Return the segments of the best gains and the largest losses."""
+    own = [
+        one
+        for one in document["differences"]["segments"]
+        if one["metric"] == metric["label"] and one["system"] == system
+    ]
+    higher = metric["higher_is_better"]
+    gains = [one["segment"] for one in own if (one["difference"] > 0) == higher]
+    losses = [one["segment"] for one in own if (one["difference"] > 0) != higher]
+    return [*gains[:EXAMPLES], *losses[-EXAMPLES:]]
 
 
 def _mean_count(value: float) -> str:

@@ -160,13 +160,9 @@ def _find(text: str) -> NamedSystem:
     name, equals, rest = text.rpartition("=") if not Path(text).exists() else ("", "", text)
     if equals and not name:
         raise InputError(f"'{text}': expected name=FILE[,FILE...], a name before the '='")
-    if not Path(rest).is_dir():
-        return _files(name, rest)
     folder = Path(rest)
-    return _run(name or folder.resolve().name, folder)
-
-
-def _files(name: str, rest: str) -> NamedSystem:
+    if folder.is_dir():
+        return _run(name or folder.resolve().name, folder)
     paths = [Path(part) for part in rest.split(",")]
     if not all(rest.split(",")):
         missing = "no file" if not rest.strip(",") else "a comma without a file beside it"

@@ -171,8 +171,37 @@ def charts(document: Mapping[str, Any]) -> Iterator[Chart]:
         y="score of the metric, higher is better",
         wide=True,
     )
-    if len(found["scenarios"]) > 1:
-        yield _scenario_chart(found)
+    scenarios = found["scenarios"]
+    if len(scenarios) > 1:
+        best = found["order"][:MOST_BARS]
+        yield chart(
+            "scenarios",
+            "agreement",
+            "columns",
+            "By scenario",
+            [
+                option(
+                    measure["title"],
+                    [
+                        {
+                            "name": found["labels"][place],
+                            "system": number,
+                            "values": [_value(one, place, measure)["value"] for one in scenarios],
+                        }
+                        for number, place in enumerate(best)
+                    ],
+                    categories=[one["name"] for one in scenarios],
+                )
+                for measure in found["measures"]
+                if all(measure["name"] in one["metrics"][0]["correlations"] for one in scenarios)
+            ],
+            caption=f"The {MOST_BARS} metrics that agree best."
+            if len(found["order"]) > MOST_BARS
+            else "",
+            x="scenario",
+            y="agreement",
+            wide=True,
+        )
 
 
 def _agreements(
@@ -188,38 +217,6 @@ def _agreements(
             series.append({"name": name, "system": number, "values": values, **ends})
     labels = [found["labels"][place] for place in found["order"]]
     return option(measure["title"], series, categories=labels, marker=0)
-
-
-def _scenario_chart(found: Mapping[str, Any]) -> Chart:
-    scenarios = found["scenarios"]
-    return chart(
-        "scenarios",
-        "agreement",
-        "columns",
-        "By scenario",
-        [
-            option(
-                measure["title"],
-                [
-                    {
-                        "name": found["labels"][place],
-                        "system": number,
-                        "values": [_value(one, place, measure)["value"] for one in scenarios],
-                    }
-                    for number, place in enumerate(found["order"][:MOST_BARS])
-                ],
-                categories=[one["name"] for one in scenarios],
-            )
-            for measure in found["measures"]
-            if all(measure["name"] in one["metrics"][0]["correlations"] for one in scenarios)
-        ],
-        caption=f"The {MOST_BARS} metrics that agree best."
-        if len(found["order"]) > MOST_BARS
-        else "",
-        x="scenario",
-        y="agreement",
-        wide=True,
-    )
 
 
 def _value(

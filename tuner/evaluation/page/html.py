@@ -275,22 +275,15 @@ def _own_script() -> str:
 @functools.cache
 def _chart_library() -> str:
     """Return Chart.js, the pinned file in vendor/ with its licence beside it."""
-    text = _file("vendor", "chart.umd.min.js")
+    text = _text("chart.umd.min.js", "vendor")
     assert "</script" not in text.lower()  # noqa: S101  it would end the element
     return text
 
 
 @functools.cache
-def _text(name: str) -> str:
-    return _file("templates", name)
-
-
-def _file(*path: str) -> str:
-    return (
-        resources.files("portmert.tuner.evaluation.page")
-        .joinpath(*path)
-        .read_text(encoding="utf-8")
-    )
+def _text(name: str, folder: str = "templates") -> str:
+    files = resources.files("portmert.tuner.evaluation.page")
+    return (files / folder / name).read_text(encoding="utf-8")
 
 
 @functools.cache

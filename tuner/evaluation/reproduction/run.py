@@ -150,11 +150,21 @@ def _link_sets(
     experiments: Mapping[str, Experiment], log: Callable[[str], None]
 ) -> dict[int, Shown]:
     """Return what stands below table 7: how far the links differ that PORT was tuned with."""
-    linked = {
-        name: _dev_links(one, log)
-        for name, one in experiments.items()
-        if name.partition("@")[0] == "port"
-    }
+    linked = {}  # name -> where the links of the dev set's references come from, and them
+    for name, experiment in experiments.items():
+        if name.partition("@")[0] == "port":
+            data, aligner = experiment.data, experiment.aligner
+            files = data.reference_links
+            origin = ", ".join(file.name for file in files)
+            origin = origin or f"aligner {aligner and aligner.name()}"
+            folder = experiment.tune.output / "annotations"
+            linker = Linker(aligner, folder, data.source, data.references, log)
+            lines = [
+                parse_links(line, origin=str(file))
+                for file in files or linker.dev_links()
+                for line in read_lines(file)
+            ]
+            linked[name] = origin, Ragged.from_links(lines)
     if len(linked) < 2:
         return {}
     first, (_, against) = next(iter(linked.items()))
@@ -163,16 +173,6 @@ def _link_sets(
         for name, (origin, links) in linked.items()
     ]
     return {7: Shown(["tuned on", "links of the dev set", f"AER against those of {first}"], rows)}
-
-
-def _dev_links(experiment: Experiment, log: Callable[[str], None]) -> tuple[str, Ragged]:
-    """Return where the links of the dev set's references come from, and them."""
-    data, aligner = experiment.data, experiment.aligner
-    folder, files = experiment.tune.output / "annotations", data.reference_links
-    origin = ", ".join(file.name for file in files) or f"aligner {aligner and aligner.name()}"
-    files = files or Linker(aligner, folder, data.source, data.references, log).dev_links()
-    rows = [parse_links(line, origin=str(file)) for file in files for line in read_lines(file)]
-    return origin, Ragged.from_links(rows)
 
 
 def _origin(config: Path, experiment: Experiment) -> str:
