@@ -44,7 +44,6 @@ from portmert.tuner.ground.programs import run as run_program
 from portmert.tuner.nbest.moses_dat import (
     DatLists,
     merge_dat,
-    without_duplicates,
     write_features,
     write_scores,
 )
@@ -315,7 +314,7 @@ class _Run:
                 f"{path}: features {' '.join(column_names(lists.feature_names))}, but the decoder "
                 f"said {' '.join(column_names(self.names))}"
             )
-        lists = without_duplicates(lists)
+        lists = merge_dat([lists])
         write_features(lists, self.folder / f"run{step}.features.dat")
         write_scores(lists, self.folder / f"run{step}.scores.dat")
         self.files.write("extract.err", "".join(f"{note}\n" for note in notes))

@@ -116,7 +116,7 @@ def model_score_mismatch(
     counts = np.diff(nbest.offsets)
     usable = expected != 0
     ratio = float(np.median(found[usable] / expected[usable])) if usable.any() else 1.0
-    best: tuple[int, float, FloatArray, FloatArray] | None = None
+    tried: list[tuple[int, float, FloatArray, FloatArray]] = []
     for scale in (1.0, ratio) if ratio > 0 and math.isfinite(ratio) else (1.0,):
         scaled = scale * expected
         # A product errs by half a unit for the value and one for the weight, the score for itself.
@@ -129,11 +129,8 @@ def model_score_mismatch(
         scaled += np.repeat(gaps[order[middle]], counts)
         tolerance *= 2  # the median errs as its hypothesis does
         off = int(np.count_nonzero(np.abs(found - scaled) > tolerance))
-        if best is None or off < best[0]:
-            best = off, scale, scaled, tolerance
-    if best is None:
-        raise AssertionError("the loop ran")
-    _, scale, expected, tolerance = best
+        tried.append((off, scale, scaled, tolerance))
+    _, scale, expected, tolerance = min(tried, key=lambda one: one[0])
     difference = np.abs(found - expected)
     wrong = np.flatnonzero(difference > tolerance)
     if not len(wrong):

@@ -11,13 +11,14 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
 from portmert.metrics._base import FloatArray, IntArray, offsets_of
 from portmert.tuner.ground.errors import InputError, counted
@@ -25,7 +26,7 @@ from portmert.tuner.ground.files import called, read_bytes, writing
 from portmert.tuner.ground.numbers import FINITE, parse_number
 from portmert.tuner.nbest import _text_kernels as kernels
 from portmert.tuner.nbest.model import SparseFeatures
-from portmert.tuner.nbest.pool import HypothesisPool, Rows, empty_rows, segment_sizes, with_sparse
+from portmert.tuner.nbest.pool import HypothesisPool, empty_rows, segment_sizes, with_sparse
 from portmert.tuner.weights.feature_weights import FeatureNames
 
 _SPARSE = re.compile(rb"(?<!\S)(\S+)=(\S+)")  # once a token: a long one would be squared
@@ -84,66 +85,24 @@ def read_dat(
             f"{counted(len(features), 'feature file')} and {counted(len(scores), 'score file')}; "
             f"give as many --features as --scores, in the same order"
         )
-    pool: HypothesisPool | None = None
-    first_features = first_scores = None
-    names: FeatureNames = ()
-    columns: tuple[str, ...] = ()
-    sparse: dict[str, int] = {}
-    for features_path, scores_path in zip(features, scores, strict=True):
-        feature_file = _DatReader(features_path, "FEATURES").read(segments)
-        score_file = _DatReader(scores_path, "SCORES").read(segments)
-        _check_pair(feature_file, score_file)
-        if first_features is None or first_scores is None or pool is None:
-            first_features, first_scores = feature_file, score_file
-            _check_names(feature_file)
-            names, columns = _grouped(feature_file.names)
-            pool = HypothesisPool(
-                features=feature_file.table.shape[1], stats=score_file.table.shape[1]
+    pairs = _read_pairs(features, scores, segments)
+    first, first_scores = pair = next(pairs)
+    names, columns = _grouped(first.names)
+    merger = _Merger(first.table.shape[1], first_scores.table.shape[1])
+    for file, score_file in chain([pair], pairs):
+        table = np.ascontiguousarray(file.table[:, _column_order(first, file, columns)])
+        if score_file.names != first_scores.names or score_file.table.shape[1] != merger.stats:
+            raise InputError(
+                f"{score_file.where}: {score_file.table.shape[1]} statistics of "
+                f"{' '.join(score_file.names)}, {first_scores.where} has {merger.stats} of "
+                f"{' '.join(first_scores.names)}"
             )
-        table = feature_file.table[:, _column_order(first_features, feature_file, columns)]
-        _check_same_metric(first_scores, score_file)
-        rows = empty_rows(len(table), features=0, stats=0)._replace(
-            segments=np.repeat(feature_file.ids, feature_file.counts),
-            features=np.ascontiguousarray(table),
-            stats=score_file.table,
-        )
-        rows = _with_sparse(rows, feature_file, sparse)
-        feature_file.table = feature_file.table[:0].copy()  # the first of each kind stays
-        score_file.table = score_file.table[:0].copy()
-        del table
-        pool.append(rows)
-    if pool is None or first_features is None or first_scores is None:
-        raise AssertionError("the loop ran")
-    rows, _ = pool.finish()
-    where = first_features.where if len(features) == 1 else "the feature files together"
-    sizes = segment_sizes(rows.segments, segments, where)
-    return DatLists(
-        features=rows.features,
-        stats=rows.stats,
-        offsets=offsets_of(sizes),
-        feature_names=names,
-        score_name=first_scores.names[0],
-        sparse=_sparse_features(rows, tuple(sparse)),
-    )
-
-
-def _with_sparse(rows: Rows, file: _DatFile, columns: dict[str, int]) -> Rows:
-    """Return the rows with the sparse features of a file; `columns` gets the new names."""
-    if not file.sparse_names:
-        return rows
-    numbers = [columns.setdefault(name, len(columns)) for name in file.sparse_names]
-    return with_sparse(rows, file.sparse_rows, np.array(numbers), file.sparse_values)
-
-
-def _sparse_features(rows: Rows, names: tuple[str, ...]) -> SparseFeatures | None:
-    if not names:
-        return None
-    return SparseFeatures(names, rows.sparse_offsets, rows.sparse_columns, rows.sparse_values)
-
-
-def without_duplicates(lists: DatLists) -> DatLists:
-    """Return the lists with the first of hypotheses of equal features and statistics alone."""
-    return merge_dat([lists])
+        stats = score_file.table
+        file.table, score_file.table = file.table[:0].copy(), stats[:0].copy()  # the first stays
+        merger.add(np.repeat(file.ids, file.counts), table, stats, file.sparse)
+        del table, stats
+    where = first.where if len(features) == 1 else "the feature files together"
+    return merger.finish(segments, where, names, first_scores.names[0])
 
 
 def merge_dat(parts: Sequence[DatLists]) -> DatLists:
@@ -155,8 +114,7 @@ def merge_dat(parts: Sequence[DatLists]) -> DatLists:
         They are of other segments, features or statistics.
     """
     first = parts[0]
-    pool = HypothesisPool(features=first.features.shape[1], stats=first.stats.shape[1])
-    sparse: dict[str, int] = {}
+    merger = _Merger(first.features.shape[1], first.stats.shape[1])
     for part in parts:
         for what, one, other in (
             ("segments", len(first), len(part)),
@@ -169,27 +127,55 @@ def merge_dat(parts: Sequence[DatLists]) -> DatLists:
                     f"lists that are merged must be of one text, model and metric; {what}: {one} "
                     f"and {other}"
                 )
-        rows = empty_rows(len(part.features), features=0, stats=0)._replace(
-            segments=np.repeat(np.arange(len(part)), np.diff(part.offsets)),
-            features=np.ascontiguousarray(part.features) + 0.0,  # no -0.0
-            stats=np.ascontiguousarray(part.stats) + 0.0,
-        )
+        sparse = None
         if part.sparse is not None:
-            numbers = np.array([sparse.setdefault(n, len(sparse)) for n in part.sparse.names])
             lines = np.repeat(np.arange(len(part.features)), np.diff(part.sparse.offsets))
-            values = part.sparse.values + 0.0
-            rows = with_sparse(rows, lines, numbers[part.sparse.columns], values)
-        pool.append(rows)
-    rows, _ = pool.finish()
-    sizes = np.bincount(rows.segments, minlength=len(first))
-    return DatLists(
-        features=rows.features,
-        stats=rows.stats,
-        offsets=offsets_of(sizes),
-        feature_names=first.feature_names,
-        score_name=first.score_name,
-        sparse=_sparse_features(rows, tuple(sparse)),
-    )
+            sparse = lines, part.sparse.names, part.sparse.columns, part.sparse.values + 0.0
+        merger.add(
+            np.repeat(np.arange(len(part)), np.diff(part.offsets)),
+            np.ascontiguousarray(part.features) + 0.0,  # no -0.0
+            np.ascontiguousarray(part.stats) + 0.0,
+            sparse,
+        )
+    return merger.finish(len(first), "the lists", first.feature_names, first.score_name)
+
+
+_Sparse = tuple[IntArray, Sequence[str], NDArray[np.integer], FloatArray]
+"""(E,) rows, names, (E,) numbers of names and (E,) values of sparse features."""
+
+
+class _Merger:
+    """Gather hypotheses of F features and K statistics; sparse features are found by name."""
+
+    def __init__(self, features: int, stats: int) -> None:
+        self.stats = stats
+        self._pool = HypothesisPool(features=features, stats=stats)
+        self._sparse: dict[str, int] = {}
+
+    def add(
+        self, segments: IntArray, features: FloatArray, stats: FloatArray, sparse: _Sparse | None
+    ) -> None:
+        """Add n hypotheses: (n,), (n, F) and (n, K), both in C order and without -0.0."""
+        rows = empty_rows(len(features), features=0, stats=0)._replace(
+            segments=segments, features=features, stats=stats
+        )
+        if sparse is not None:
+            lines, names, numbers, values = sparse
+            columns = np.array([self._sparse.setdefault(n, len(self._sparse)) for n in names])
+            rows = with_sparse(rows, lines, columns[numbers], values)
+        self._pool.append(rows)
+
+    def finish(
+        self, segments: int | None, where: str, names: FeatureNames, score_name: str
+    ) -> DatLists:
+        """Return all of them by segment; `where` is what messages call the lists."""
+        rows, _ = self._pool.finish()
+        offsets = offsets_of(segment_sizes(rows.segments, segments, where))
+        sparse = None
+        if self._sparse:
+            entries = rows.sparse_offsets, rows.sparse_columns, rows.sparse_values
+            sparse = SparseFeatures(tuple(self._sparse), *entries)
+        return DatLists(rows.features, rows.stats, offsets, names, score_name, sparse)
 
 
 def write_features(lists: DatLists, path: Path | str) -> None:
@@ -246,19 +232,14 @@ def _shortest(value: float) -> str:
 
 @dataclass
 class _DatFile:
-    """One file: the numbers of all blocks, and their headers.
-
-    Sparse entries are of row `sparse_rows[e]`, feature `sparse_names[e]`.
-    """
+    """One file: the numbers of all blocks, and their headers."""
 
     where: str
     ids: IntArray
     counts: IntArray
     names: tuple[str, ...]
     table: FloatArray
-    sparse_rows: IntArray
-    sparse_names: tuple[str, ...]
-    sparse_values: FloatArray
+    sparse: _Sparse | None
 
 
 class _DatReader:
@@ -322,9 +303,22 @@ class _DatReader:
             np.frombuffer(self.data, dtype=np.uint8), np.array(starts), np.array(counts), table
         )
         if code != kernels.OK:
+            start = self.data.rfind(b"\n", 0, position) + 1
+            if self.data.startswith(self.kind.encode(), start):
+                self.fail(
+                    position, "the block ends before the number of lines that its header announces"
+                )
             what = counted(found, "number") if code == kernels.TOO_FEW else "more numbers"
-            self._wrong_line(position, what, width)
-        self._slow_numbers(slow, table)
+            self.fail(position, f"{what}, the header says {width}; is the file cut off?")
+        flat = table.reshape(-1)
+        for index, begin, end in slow.tolist():  # what the kernel left to Python
+            token = self.data[begin:end].decode("utf-8", errors="replace")
+            value = parse_number(token)
+            if value is None:
+                self.fail(begin, f"'{token}' is not a number")
+            if not math.isfinite(value):
+                self.fail(begin, f"{token} in the numbers; values must be {FINITE}")
+            flat[index] = value
         for block, stop in enumerate(ends.tolist()):
             if not self.data.startswith(self.end, stop):
                 self.fail(
@@ -335,26 +329,17 @@ class _DatReader:
             after = self._next_line(stop)
             if after != [*headers, len(self.data)][block + 1]:
                 self.fail(after, f"expected {self.begin.decode()} or the end of the file")
-        sparse_rows, sparse_names, sparse_values = sparse
         return _DatFile(
-            self.where,
-            np.array(ids, dtype=np.int64),
-            np.array(counts),
-            names,
-            table,
-            sparse_rows,
-            sparse_names,
-            sparse_values,
+            self.where, np.array(ids, dtype=np.int64), np.array(counts), names, table, sparse
         )
 
-    def _sparse(
-        self, headers: Sequence[int], counts: Sequence[int]
-    ) -> tuple[IntArray, tuple[str, ...], FloatArray]:
-        """Take the sparse entries, as `_DatFile` has them, out of the data: blanks remain."""
+    def _sparse(self, headers: Sequence[int], counts: Sequence[int]) -> _Sparse | None:
+        """Take the sparse entries out of the data: blanks remain."""
         if self.kind != "FEATURES" or b"=" not in self.data:
-            return np.empty(0, dtype=np.int64), (), np.empty(0)
+            return None
         text = np.frombuffer(self.data, dtype=np.uint8).copy()
-        begins, names, values = [], [], []
+        names: dict[str, int] = {}
+        begins, numbers, values = [], [], []
         for match in _SPARSE.finditer(self.data):
             begin, end = match.span()
             text[begin:end] = _SPACE
@@ -363,7 +348,8 @@ class _DatReader:
                 shown = match[0][:60].decode("utf-8", "replace")
                 self.fail(begin, f"'{shown}' is not a sparse feature, expected name=number")
             begins.append(begin)
-            names.append(match[1].decode("utf-8", "replace"))
+            name = match[1].decode("utf-8", "replace")
+            numbers.append(names.setdefault(name, len(names)))
             values.append(value)
         ends = np.flatnonzero(text == ord("\n"))
         lines = np.searchsorted(ends, np.array(begins))
@@ -375,7 +361,7 @@ class _DatReader:
         wrong = np.flatnonzero((rows < starts[block]) | (rows >= starts[block + 1]))
         if len(wrong):
             self.fail(begins[wrong[0]], "a sparse feature outside of the lines of a segment")
-        return rows, tuple(names), np.array(values)
+        return (rows, tuple(names), np.array(numbers), np.array(values)) if begins else None
 
     def _next_line(self, position: int) -> int:
         """Return where the next line begins."""
@@ -420,49 +406,35 @@ class _DatReader:
             self.fail(0, "the names are not UTF-8; convert the file to UTF-8")
         return ids, counts, positions, tuple(names), int(width)
 
-    def _wrong_line(self, position: int, found: str, width: int) -> NoReturn:
-        """Raise the error of a line without the right number of numbers."""
-        start = self.data.rfind(b"\n", 0, position) + 1
-        line = self.data[start : self._next_line(position)]
-        if line.startswith(self.kind.encode()):
-            message = "the block ends before the number of lines that its header announces"
-        else:
-            message = f"{found}, the header says {width}; is the file cut off?"
-        self.fail(position, message)
 
-    def _slow_numbers(self, slow: IntArray, table: FloatArray) -> None:
-        """Parse what the kernel left to Python; `table` is modified in place."""
-        flat = table.reshape(-1)
-        for index, begin, end in slow.tolist():
-            token = self.data[begin:end].decode("utf-8", errors="replace")
-            value = parse_number(token)
-            if value is None:
-                self.fail(begin, f"'{token}' is not a number")
-            if not math.isfinite(value):
-                self.fail(begin, f"{token} in the numbers; values must be {FINITE}")
-            flat[index] = value
-
-
-def _check_pair(features: _DatFile, scores: _DatFile) -> None:
-    """Check that both files of a pair are of the same hypotheses."""
-    same = len(features.ids) == len(scores.ids) and np.array_equal(features.ids, scores.ids)
-    if not same:
-        raise InputError(
-            f"{scores.where}: its segments are not those of {features.where}; both must come from "
-            f"one run of Moses' extractor"
-        )
-    wrong = np.flatnonzero(features.counts != scores.counts)
-    if len(wrong):
-        k = wrong[0]
-        raise InputError(
-            f"{scores.where}: segment {scores.ids[k]} has "
-            f"{counted(scores.counts[k], 'hypothesis')}, in {features.where} it has "
-            f"{features.counts[k]}; both must come from one run of Moses' extractor"
-        )
+def _read_pairs(
+    features: Sequence[Path | str], scores: Sequence[Path | str], segments: int | None
+) -> Iterator[tuple[_DatFile, _DatFile]]:
+    """Read pairs of files, and check that both files of a pair are of the same hypotheses."""
+    for features_path, scores_path in zip(features, scores, strict=True):
+        file = _DatReader(features_path, "FEATURES").read(segments)
+        score_file = _DatReader(scores_path, "SCORES").read(segments)
+        if not np.array_equal(file.ids, score_file.ids):
+            raise InputError(
+                f"{score_file.where}: its segments are not those of {file.where}; both must come "
+                f"from one run of Moses' extractor"
+            )
+        wrong = np.flatnonzero(file.counts != score_file.counts)
+        if len(wrong):
+            k = wrong[0]
+            raise InputError(
+                f"{score_file.where}: segment {score_file.ids[k]} has "
+                f"{counted(score_file.counts[k], 'hypothesis')}, in {file.where} it has "
+                f"{file.counts[k]}; both must come from one run of Moses' extractor"
+            )
+        yield file, score_file
 
 
-def _check_names(file: _DatFile) -> None:
-    """Check that each column of features has a name of its own."""
+def _column_order(first: _DatFile, file: _DatFile, columns: Sequence[str]) -> IntArray:
+    """Return where in `file` the columns stand, which are those of `first`.
+
+    Each column must have a name of its own.
+    """
     if len(file.names) != file.table.shape[1]:
         raise InputError(
             f"{file.where}:1: names of features: {len(file.names)}, columns: {file.table.shape[1]}"
@@ -470,11 +442,6 @@ def _check_names(file: _DatFile) -> None:
     repeated = sorted(name for name, count in Counter(file.names).items() if count > 1)
     if repeated:
         raise InputError(f"{file.where}:1: feature {repeated[0]} stands twice in the header")
-
-
-def _column_order(first: _DatFile, file: _DatFile, columns: Sequence[str]) -> IntArray:
-    """Return where in `file` the columns stand, which are those of `first`."""
-    _check_names(file)
     columns_of = {name: column for column, name in enumerate(file.names)}
     known = frozenset(first.names)
     for name in (*first.names, *file.names):
@@ -485,15 +452,6 @@ def _column_order(first: _DatFile, file: _DatFile, columns: Sequence[str]) -> In
                 f"are merged must come from one model"
             )
     return np.array([columns_of[name] for name in columns])
-
-
-def _check_same_metric(first: _DatFile, file: _DatFile) -> None:
-    """Check that two score files hold the same statistics."""
-    if file.names != first.names or file.table.shape[1] != first.table.shape[1]:
-        raise InputError(
-            f"{file.where}: {file.table.shape[1]} statistics of {' '.join(file.names)}, "
-            f"{first.where} has {first.table.shape[1]} of {' '.join(first.names)}"
-        )
 
 
 def _grouped(columns: Sequence[str]) -> tuple[FeatureNames, tuple[str, ...]]:

@@ -145,11 +145,12 @@ def optimize_penalised(
             seconds[phase] = seconds.get(phase, 0.0) + time
     estimates = [one.unseen for one in map(tried.__getitem__, grid(penalty)) if one.unseen]
     unseen = typical(estimates, stats, metric) if estimates else None
+    start = setup.starts[0] if setup.starts else equal_weights(nbest.feature_names)
+    at_start = penalised(nbest, start_alpha, lengths=lengths)
+    best = best_hypotheses(at_start, model_scores(at_start, start))
     found = replace(
         tried[alpha],
-        start_score=_start_score(
-            penalised(nbest, start_alpha, lengths=lengths), metric, setup, stats
-        ),
+        start_score=float(metric.score(stats.total(best))),
         known=stats.known,
         line_searches=sum(each.line_searches for each in tried.values()),
         cpu_seconds=sum(each.cpu_seconds for each in tried.values()),
@@ -193,9 +194,3 @@ def search_alpha(value: Callable[[float], tuple[float, float]], penalty: LengthP
             outer = left + _GOLDEN * (right - left)
             tried.append(outer)
     return max(tried, key=value)
-
-
-def _start_score(nbest: NBest, metric: Metric, setup: Setup, stats: StatTable) -> float:
-    start = setup.starts[0] if setup.starts else equal_weights(nbest.feature_names)
-    best = best_hypotheses(nbest, model_scores(nbest, start))
-    return float(metric.score(stats.total(best)))

@@ -22,7 +22,7 @@ from portmert.tuner.nbest.model import (
     without_texts,
 )
 from portmert.tuner.nbest.moses_dat import DatLists
-from portmert.tuner.search.constraints import Bounds, Constraints
+from portmert.tuner.search.constraints import Constraints
 from portmert.tuner.search.optimizers._base import Optimizer, Outcome
 from portmert.tuner.search.oracle import oracle
 from portmert.tuner.search.problem import NOTHING, Prior, StatTable, TuningProblem, worth
@@ -349,7 +349,7 @@ def _optimize(
                 np.concatenate([numbers, lists.sparse_vector(start)])
                 for numbers, start in zip(allowed, starts, strict=True)
             ],
-            bounds=_with_sparse(variables.bounds, problem),
+            bounds=variables.bounds.followed_by(len(lists.sparse_names)),
             seed=setup.seed,
             threads=setup.threads,
             team=setup.team,
@@ -414,8 +414,12 @@ def _found_weights(
         Where the search began. Features that are not searched keep these weights.
     """
     if not problem.fixed.size and variables.bounds.allow_scaling:
+        # Absolute weights add to what those of the start do. Model scores only rank, so that any
+        # positive factor will do; this one keeps the searched weights as they were beside the
+        # ones that the decoder has and nobody searches.
         numbers = variables.bounds.clip(variables.reduce(start.vector(lists.names)))
-        found = _as_long_as(found, np.concatenate([numbers, lists.sparse_vector(start)]))
+        size = float(np.abs(np.concatenate([numbers, lists.sparse_vector(start)])).sum())
+        found = found * ((size or 1.0) / (float(np.abs(found).sum()) or 1.0))
     found = _without_zeros(found, problem, variables)
     dense = FeatureWeights.from_vector(lists.names, variables.expand(found[: len(variables)]))
     sparse = {  # a weight of 0 is kept only where it replaces another
@@ -424,16 +428,6 @@ def _found_weights(
         if number != 0 or name in start.values or name in dense.values
     }
     return FeatureWeights({**start.values, **dense.values, **sparse})
-
-
-def _as_long_as(found: FloatArray, start: FloatArray) -> FloatArray:
-    """Scale weights so that their absolute values add to what those of the start do.
-
-    Model scores only rank, so that any positive factor will do; this one keeps the searched
-    weights as they were beside the ones that the decoder has and nobody searches.
-    """
-    size, found_size = float(np.abs(start).sum()), float(np.abs(found).sum())
-    return found * ((size or 1.0) / (found_size or 1.0))
 
 
 def _without_zeros(found: FloatArray, problem: TuningProblem, variables: Variables) -> FloatArray:
@@ -482,12 +476,6 @@ def _pose(
         prior = Prior(setup.prior, np.concatenate(pulled_to), spread)
         problem = replace(problem, prior=prior)
     return variables, problem
-
-
-def _with_sparse(bounds: Bounds, problem: TuningProblem) -> Bounds:
-    """Add bounds of sparse features: none."""
-    free = np.full(problem.width - len(problem.features), np.inf)
-    return Bounds(np.concatenate([bounds.lower, -free]), np.concatenate([bounds.upper, free]))
 
 
 def _known_hypotheses(lists: Searched) -> NDArray[np.bool_]:

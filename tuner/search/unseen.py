@@ -134,18 +134,12 @@ def choose(
     sums = np.stack([np.einsum("ns,rsk->nrk", counts[:, at], table[:, at]) for at in folds])
     counted = np.vstack([np.ones(len(sums)), 1 - np.eye(len(sums))])  # all, then without each
     drawn = np.stack([counts[:, at].sum(axis=1) for at in folds])
-    whole, *others = [
-        _parts(objective(metric, _text_if_empty(some, sums, drawn)), penalties, blends)
-        for some in counted
-    ]
-    return whole, others
-
-
-def _text_if_empty(some: FloatArray, sums: FloatArray, drawn: FloatArray) -> FloatArray:
-    """Return sums (1 + RESAMPLES, n, K) over some folds: the text's for a sample without any."""
-    total: FloatArray = np.einsum("f,fnrk->nrk", some, sums)
-    total[some @ drawn == 0] = total[0]
-    return total
+    found = []
+    for some in counted:
+        total = np.einsum("f,fnrk->nrk", some, sums)
+        total[some @ drawn == 0] = total[0]  # the text's sums for a sample without any segment
+        found.append(_parts(objective(metric, total), penalties, blends))
+    return found[0], found[1:]
 
 
 def _parts(worths: FloatArray, penalties: FloatArray, blends: FloatArray) -> FloatArray:

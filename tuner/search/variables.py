@@ -120,7 +120,11 @@ def choose_variables(
         for group in constraints.tied
     ]
     _check_groups(groups, fixed, start, labels)
-    lower, upper = _limits(constraints, names, len(labels))
+    lower, upper = np.full(len(labels), -np.inf), np.full(len(labels), np.inf)
+    for name, (lowest, highest) in constraints.bounds.items():
+        for column in columns_of(name, names):
+            lower[column] = max(lower[column], lowest)
+            upper[column] = min(upper[column], highest)
 
     spread = within_segment_spread(features, offsets, if_constant=0.0)
     constant = [c for c in range(len(labels)) if spread[c] == 0]
@@ -179,17 +183,6 @@ def _check_groups(
                     f"the ratios of their start weights; give it another start weight"
                 )
             seen.add(column)
-
-
-def _limits(
-    constraints: Constraints, names: FeatureNames, size: int
-) -> tuple[FloatArray, FloatArray]:
-    lower, upper = np.full(size, -np.inf), np.full(size, np.inf)
-    for name, (lowest, highest) in constraints.bounds.items():
-        for column in columns_of(name, names):
-            lower[column] = max(lower[column], lowest)
-            upper[column] = min(upper[column], highest)
-    return lower, upper
 
 
 def _variable_bounds(

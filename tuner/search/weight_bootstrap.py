@@ -145,15 +145,11 @@ def found_on(
         stats,
         metric,
         once,
-        notice=_ignore,  # it was said when the weights were found
+        notice=lambda _: None,  # it was said when the weights were found
         progress=step,
         segments=drawn if segments is None else segments[drawn],
     )
     return found.weights
-
-
-def _ignore(_: str) -> None:
-    """Say nothing."""
 
 
 def confidence(weights: Sequence[FeatureWeights]) -> Confidence:

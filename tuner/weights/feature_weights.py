@@ -124,38 +124,6 @@ def read_weights(path: Path | str) -> FeatureWeights:
     return weights
 
 
-def _read(path: TextFile) -> tuple[str, list[str]]:
-    lines = read_lines(path)
-    if lines:
-        lines[0] = lines[0].removeprefix("\ufeff")
-    return called(path), lines
-
-
-def _is_json(lines: Sequence[str]) -> bool:
-    return next((line for line in lines if line.strip()), "").lstrip().startswith("{")
-
-
-def _weights(where: str, lines: list[str]) -> FeatureWeights:
-    if not any(line.strip() for line in lines):
-        raise InputError(
-            f"{where}: empty file, expected weights (our JSON, a moses.ini or a runN.dense)"
-        )
-    if _is_json(lines):
-        return _from_json("\n".join(lines), where)
-    ini = MosesIni(tuple(lines), where)
-    if not ini.sections:
-        return _from_lines(list(enumerate(lines, 1)), where, repeated=True)
-    if "weight" not in ini.sections:
-        old = [section for section in ini.sections if section.startswith("weight-")]
-        hint = (
-            f"; [{old[0]}] is the form of Moses before 2012, write the weights as `Name0= v v`"
-            if old
-            else ""
-        )
-        raise InputError(f"{where}: no [weight] section{hint}")
-    return _from_lines(ini.section("weight"), where, repeated=False)
-
-
 def read_penalised_weights(path: TextFile) -> tuple[FeatureWeights, float]:
     """Read feature weights and the length penalty (alpha) that goes with them, 0 if there is none.
 
@@ -164,18 +132,31 @@ def read_penalised_weights(path: TextFile) -> tuple[FeatureWeights, float]:
     InputError
         As `read_weights`, or `length_penalty` is not a finite number.
     """
-    where, lines = _read(path)
-    weights = _weights(where, lines)
-    if not _is_json(lines):
-        return weights, 0.0
-    alpha = parse_json("\n".join(lines)).get("length_penalty", 0.0)
-    number = isinstance(alpha, int | float) and not isinstance(alpha, bool)
-    if not number or not math.isfinite(bounded(alpha)):
-        raise InputError(f"{where}: length_penalty is {json.dumps(alpha)}, expected a number")
-    return weights, float(alpha)
+    where, lines = called(path), read_lines(path)
+    if lines:
+        lines[0] = lines[0].removeprefix("\ufeff")
+    first = next((line for line in lines if line.strip()), None)
+    if first is None:
+        raise InputError(
+            f"{where}: empty file, expected weights (our JSON, a moses.ini or a runN.dense)"
+        )
+    if first.lstrip().startswith("{"):
+        return _from_json("\n".join(lines), where)
+    ini = MosesIni(tuple(lines), where)
+    if not ini.sections:
+        return _from_lines(list(enumerate(lines, 1)), where, repeated=True), 0.0
+    if "weight" not in ini.sections:
+        old = [section for section in ini.sections if section.startswith("weight-")]
+        hint = (
+            f"; [{old[0]}] is the form of Moses before 2012, write the weights as `Name0= v v`"
+            if old
+            else ""
+        )
+        raise InputError(f"{where}: no [weight] section{hint}")
+    return _from_lines(ini.section("weight"), where, repeated=False), 0.0
 
 
-def _parsed(text: str, where: str) -> dict[str, Any]:
+def _from_json(text: str, where: str) -> tuple[FeatureWeights, float]:
     try:
         content: dict[str, Any] = parse_json(text)
     except json.JSONDecodeError as error:
@@ -184,11 +165,6 @@ def _parsed(text: str, where: str) -> dict[str, Any]:
         ) from None
     except ValueError as error:
         raise InputError(f"{where}: not JSON: {error}") from None
-    return content
-
-
-def _from_json(text: str, where: str) -> FeatureWeights:
-    content = _parsed(text, where)
     weights = content.get("weights")
     if not isinstance(weights, dict) or not weights:
         raise InputError(f'{where}: no weights, expected {{"weights": {{"LM0": [0.5]}}}}')
@@ -207,7 +183,11 @@ def _from_json(text: str, where: str) -> FeatureWeights:
                     f"{where}: weight of {name} is {number}; weights must be {FINITE}"
                 )
         values[name] = tuple(float(number) for number in numbers)
-    return FeatureWeights(values)
+    alpha = content.get("length_penalty", 0.0)
+    is_number = isinstance(alpha, int | float) and not isinstance(alpha, bool)
+    if not is_number or not math.isfinite(bounded(alpha)):
+        raise InputError(f"{where}: length_penalty is {json.dumps(alpha)}, expected a number")
+    return FeatureWeights(values), float(alpha)
 
 
 def _from_lines(lines: Sequence[tuple[int, str]], where: str, *, repeated: bool) -> FeatureWeights:

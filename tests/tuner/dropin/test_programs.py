@@ -77,7 +77,7 @@ def test_statistics_are_those_of_portmert_and_read_back_exactly(capsys):
     assert "Scorer type: port:alpha=0.5" in capsys.readouterr().err
     lists = read_dat(["f.dat"], ["s.dat"])
     vocabulary = Vocabulary()
-    from portmert.tuner.nbest.moses_dat import DatLists, without_duplicates
+    from portmert.tuner.nbest.moses_dat import DatLists, merge_dat
     from portmert.tuner.texts.corpus import make_batch, read_references
     from portmert.tuner.texts.statistics import compute_stats
 
@@ -89,8 +89,8 @@ def test_statistics_are_those_of_portmert_and_read_back_exactly(capsys):
     stats = compute_stats(
         registry.metric("port:alpha=0.5"), make_batch(nbest.texts, nbest.offsets, references)
     )
-    expected = without_duplicates(
-        DatLists(nbest.features, stats, nbest.offsets, nbest.feature_names, "PORT")
+    expected = merge_dat(
+        [DatLists(nbest.features, stats, nbest.offsets, nbest.feature_names, "PORT")]
     )
     assert lists.score_name == "PORT"
     assert np.array_equal(lists.stats, expected.stats)

@@ -17,8 +17,8 @@ from portmert.tuner.ground.numbers import LARGEST
 from portmert.tuner.nbest.model import SparseFeatures
 from portmert.tuner.nbest.moses_dat import (
     DatLists,
+    merge_dat,
     read_dat,
-    without_duplicates,
     write_features,
     write_scores,
 )
@@ -306,7 +306,7 @@ def test_what_is_written_reads_back_without_duplicates(tmp_path_factory, lists):
     for row in content(lists):
         if row not in expected:
             expected.append(row)
-    for found in (read_dat([folder / "f"], [folder / "s"]), without_duplicates(lists)):
+    for found in (read_dat([folder / "f"], [folder / "s"]), merge_dat([lists])):
         assert content(found) == expected
         assert found.feature_names == lists.feature_names
         assert found.score_name == "PORT"

@@ -33,34 +33,16 @@ class NBestReader:
 
     Parameters
     ----------
-    where : str
-        What messages call the file.
-    data : bytes
-        What is in it; at least one byte.
+    file : ListFile
+        With its fields in Moses' order.
     segments : int or None
         Every id must be below it.
-    notice : callable
-        Called with one line for what is accepted but worth knowing.
     absent_is_zero : bool
         A feature that a line has not is 0 there, whatever its name.
-    first_line : int
-        The number of the first line of `data` in the file.
     """
 
-    def __init__(
-        self,
-        where: str,
-        data: bytes,
-        segments: int | None,
-        notice: Callable[[str], None],
-        *,
-        absent_is_zero: bool = False,
-        first_line: int = 1,
-    ) -> None:
-        self.where = where
-        self.first_line = first_line
-        self.data = data
-        self.notice = notice
+    def __init__(self, file: ListFile, segments: int | None, *, absent_is_zero: bool) -> None:
+        self.where, self.data, self.first_line = file.where, file.data, file.first_line
         self.absent_is_zero = absent_is_zero
         self.remark = ""
         self.text: ByteArray = np.frombuffer(self.data, dtype=np.uint8)
@@ -70,8 +52,6 @@ class NBestReader:
         self.fields = int(counts[0])
         self._check_counts(counts)
         self._check_ids(segments)
-        if self.unended:
-            notice(f"{self.where}: the last line has no line end; taken as complete")
 
     def read(self, vocabulary: Vocabulary) -> ArrivedList:
         """Parse all fields."""
@@ -91,16 +71,8 @@ class NBestReader:
         )
         if entries is not None:
             rows = with_sparse(rows, *entries)
-        return ArrivedList(
-            rows,
-            scores,
-            names,
-            sparse_names,
-            has_links,
-            self.where,
-            absent_is_zero=self.absent_is_zero,
-            remark=self.remark,
-        )
+        found = rows, scores, names, sparse_names, has_links, self.where
+        return ArrivedList(*found, absent_is_zero=self.absent_is_zero, remark=self.remark)
 
     def fail(self, position: int, message: str) -> NoReturn:
         """Raise the error of the line that `position` is in."""
@@ -343,29 +315,19 @@ class NBestReader:
         if code == kernels.OK:
             return
         found = self.token(position)
-        if code == kernels.NOT_A_LINK:
-            self.fail(
-                position,
-                f"'{found}' is not a link, expected source-target positions from 0 like 0-0",
-            )
-        if code == kernels.NOT_A_SPAN:
-            self.fail(
-                position,
-                f"'{found}' is not a phrase pair, expected source=target spans like 0-1=0-2",
-            )
-        if code == kernels.TOO_LONG:
-            self.fail(
-                position,
-                f"{found} is out of range, a source phrase has at most "
-                f"{counted(LONGEST_PHRASE, 'word')}",
-            )
         line = int(np.searchsorted(self.starts, position, side="right")) - 1
         length = int(token_offsets[line + 1] - token_offsets[line])
-        self.fail(
-            position,
-            f"{found} is out of range, the hypothesis has {counted(length, 'token')} (positions "
-            f"count from 0)",
-        )
+        messages = {
+            kernels.NOT_A_LINK: f"'{found}' is not a link, expected source-target positions from "
+            f"0 like 0-0",
+            kernels.NOT_A_SPAN: f"'{found}' is not a phrase pair, expected source=target spans "
+            f"like 0-1=0-2",
+            kernels.TOO_LONG: f"{found} is out of range, a source phrase has at most "
+            f"{counted(LONGEST_PHRASE, 'word')}",
+            kernels.OUT_OF_RANGE: f"{found} is out of range, the hypothesis has "
+            f"{counted(length, 'token')} (positions count from 0)",
+        }
+        self.fail(position, messages[code])
 
     def _optional_columns(self) -> tuple[int | None, int | None]:
         """Return which columns hold the word alignment and the phrase segmentation, by content.
@@ -424,15 +386,10 @@ class BarsReader(Reader):
     ) -> ArrivedList:
         """Parse a whole file."""
         data, remark = self.as_moses(file)
-        reader = NBestReader(
-            file.where,
-            data,
-            segments,
-            notice,
-            absent_is_zero=self.absent_is_zero,
-            first_line=file.first_line,
-        )
-        new = reader.read(vocabulary)
+        lines = NBestReader(replace(file, data=data), segments, absent_is_zero=self.absent_is_zero)
+        if lines.unended:
+            notice(f"{file.where}: the last line has no line end; taken as complete")
+        new = lines.read(vocabulary)
         return replace(new, remark=remark) if remark else new
 
     def as_moses(self, file: ListFile) -> tuple[bytes, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
@@ -16,14 +15,8 @@ from portmert.tuner.search.line_search import LinePoint, LineSearch
 from portmert.tuner.search.optimizers._base import Found, Optimizer
 from portmert.tuner.search.problem import TuningProblem
 
-
-@dataclass(frozen=True, eq=False)
-class Stand:
-    """A place on the way: weights (F,), model scores (H,) of the problem, objective."""
-
-    weights: FloatArray
-    scores: FloatArray
-    value: float
+Stand = tuple[FloatArray, FloatArray, float]
+"""A place on the way: weights (F,), model scores (H,) of the problem, objective."""
 
 
 class Climb:
@@ -83,11 +76,11 @@ class Climb:
 
     def stand(self) -> Stand:
         """Return where the climb is, for `return_to`."""
-        return Stand(self.weights, self.scores, self.value)
+        return self.weights, self.scores, self.value
 
     def return_to(self, stand: Stand) -> None:
         """Go back to a place of the climb since the last `focus` or `widen`."""
-        self.weights, self.scores, self.value = stand.weights, stand.scores, stand.value
+        self.weights, self.scores, self.value = stand
 
     def keep(self) -> None:
         """Remember the current weights if they are better than the best so far."""
@@ -136,7 +129,8 @@ class Climb:
     def move(self, columns: IntArray, direction: FloatArray) -> float:
         """Search along a direction; go to the best step if that is a gain. Return the gain."""
         point = self._line.search(self.weights, self.scores, columns, direction, self._ball)
-        if point is None or point.value <= self._least():
+        least = self.value + (self.tolerance * abs(self.value) if np.isfinite(self.value) else 0.0)
+        if point is None or point.value <= least:
             return 0.0
         weights = self.weights.copy()
         weights[columns] += point.step * direction
@@ -149,11 +143,6 @@ class Climb:
         gain: float = value - self.value
         self.weights, self.scores, self.value = weights, scores, value
         return gain
-
-    def _least(self) -> float:
-        """Return what a line search must promise more than."""
-        is_finite = np.isfinite(self.value)
-        return self.value + (self.tolerance * abs(self.value) if is_finite else 0.0)
 
     def _set_problem(self, problem: TuningProblem, ball: tuple[FloatArray, float] | None) -> None:
         self._searched += self._line.count

@@ -49,6 +49,8 @@ class Linear:
         The scaled start weights.
     lower, upper : (X,) float64
         Bounds of the scaled weights: 0 or infinite.
+    matrix : (H, D) float64
+        What each unit of a scaled weight adds to the model scores.
     """
 
     def __init__(self, problem: TuningProblem, start: FloatArray, bounds: Bounds) -> None:
@@ -70,13 +72,8 @@ class Linear:
             upper = np.insert(upper, self._dense, np.inf)
             self.start = np.insert(self.start, self._dense, self._fixed_spread)
         self.lower, self.upper = lower, upper
-        self.matrix = self._matrix()
         self._size = float(np.abs(start).sum()) or 1.0
-
-    def _matrix(self) -> FloatArray:
-        """Return (H, D): what each unit of a scaled weight adds to the model scores."""
-        problem = self.problem
-        matrix = empty_beside(
+        self.matrix = matrix = empty_beside(
             problem.features, (problem.size, self._dense + bool(self._fixed_spread))
         )
         for begin in range(0, problem.size, _ROWS):
@@ -86,7 +83,6 @@ class Linear:
             if self._fixed_spread:
                 matrix[rows, self._dense] = problem.fixed[rows] / self._fixed_spread
             release(problem.features, matrix)
-        return matrix
 
     @property
     def columns(self) -> int:
@@ -169,14 +165,6 @@ def best_between(problem: TuningProblem, begin: FloatArray, end: FloatArray) -> 
     values = np.where(steps[1:] > steps[:-1], values, -np.inf)
     step = float(middles[int(np.argmax(values))])
     return begin + step * change
-
-
-def pulled(problem: TuningProblem, start: FloatArray, found: FloatArray) -> list[FloatArray]:
-    """Return the best weights between `start` and `found` if there is a prior, else nothing.
-
-    For optimizers whose own loss knows nothing of the prior.
-    """
-    return [] if problem.prior is None else [best_between(problem, start, found)]
 
 
 def gains(

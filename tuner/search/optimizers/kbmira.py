@@ -13,7 +13,13 @@ from portmert.tuner.ground.mapped import BLOCK_BYTES, release
 from portmert.tuner.search.constraints import Bounds
 from portmert.tuner.search.optimizers import _kernels
 from portmert.tuner.search.optimizers._base import Found, Optimizer
-from portmert.tuner.search.optimizers._linear import Linear, all_stats, best_of, gains, pulled
+from portmert.tuner.search.optimizers._linear import (
+    Linear,
+    all_stats,
+    best_between,
+    best_of,
+    gains,
+)
 from portmert.tuner.search.problem import TuningProblem, within_segment_spread
 
 START_SPREAD = 0.2
@@ -25,10 +31,6 @@ this.)"""
 
 class MiraLists:
     """The lists that MIRA learns from, and how much their hypotheses' worth varies.
-
-    Parameters
-    ----------
-    linear : Linear
 
     Attributes
     ----------
@@ -67,12 +69,8 @@ class Mira:
     lists : MiraLists
     segments : (n,) int64
         The segments to learn from.
-    c
-        The largest step.
-    decay
-        The background is multiplied by this after each segment.
-    block
-        Number of segments scored with the same background.
+    c, decay, block
+        See `Kbmira`.
     """
 
     def __init__(
@@ -193,6 +191,7 @@ class Kbmira(Optimizer):
             goals.append(problem.goal(average))
             if goals[-1] > goals[best]:
                 best = len(goals) - 1
-        found = candidates[best]
-        last = candidates[-1] if best == 0 else found
-        return best_of(problem, [found, *pulled(problem, start, last)])
+        ends = [candidates[best]]
+        if problem.prior is not None:  # MIRA's own loss knows nothing of it
+            ends.append(best_between(problem, start, candidates[best or -1]))
+        return best_of(problem, ends)

@@ -67,18 +67,17 @@ class Mert(ExactSearch):
             length = climb.length(climb.weights)
             if not climb.inside(climb.weights, share=0.5):
                 climb.focus(REACH * self.perturbation * length)
-            stand = climb.stand()
             direction = rng.normal(size=climb.features)
             direction *= self.perturbation * length / np.linalg.norm(direction)
             perturbed = climb.bounds.clip(climb.weights + direction / climb.whole.spread)
             if not climb.inside(perturbed, share=0.95):
                 climb.focus(REACH * self.perturbation * length)
-                stand = climb.stand()
+            stand, before = climb.stand(), climb.value
             climb.go(perturbed)
             for _ in range(climb.features):
                 self._step(climb, rng)
             climb.keep()
-            loss = stand.value - climb.value if climb.value != stand.value else 0.0
+            loss = before - climb.value if climb.value != before else 0.0
             if np.isfinite(loss):
                 losses.append(loss)
             usual = max(float(np.median(losses)), 0.0) if losses else 0.0

@@ -29,6 +29,27 @@ STEP = 1e-6
 """Relative step of the central differences: the cube root of float64's precision, rounded."""
 
 
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Keep BLAS from starting threads.
+
+    L-BFGS solves systems of ten equations, for which they triple the processor time. The limit is
+    the process's: the first descent of several at once sets it, the last one takes it back.
+    """
+    import scipy.optimize  # noqa: F401, PLC0415  start-up time; loads the library to be limited
+    from threadpoolctl import threadpool_limits  # noqa: PLC0415  start-up time
+
+    with _BLAS:
+        _limits.append(_limits[0] if _limits else threadpool_limits(1, user_api="blas"))
+    try:
+        yield
+    finally:
+        with _BLAS:
+            limit = _limits.pop()
+            if not _limits:
+                limit.restore_original_limits()
+
+
 class Risk:
     """The smooth loss of minimum risk, and its gradient.
 
@@ -83,6 +104,7 @@ class Risk:
             numbers = self.descend(begin, iterations=iterations, l1=l1)
             yield numbers
 
+    @_one_thread()
     def descend(self, begin: FloatArray, *, iterations: int, l1: float = 0.0) -> FloatArray:
         """Return the scaled weights (X,) where the way down from `begin` ends.
 
@@ -93,42 +115,29 @@ class Risk:
         l1 : float
             Weight of the absolute scaled weights.
         """
-        with _one_thread():
-            return self._descend(begin, iterations, l1)
-
-    def _descend(self, begin: FloatArray, iterations: int, l1: float) -> FloatArray:
         from scipy.optimize import minimize  # noqa: PLC0415  start-up time
 
         linear = self.linear
         begin = np.clip(begin, linear.lower, linear.upper)
         bounds = np.stack([linear.lower, linear.upper], axis=1)
-        options = {"maxiter": iterations}
-        if not l1:
-            found = minimize(
-                self.loss, begin, jac=True, method="L-BFGS-B", bounds=bounds, options=options
-            )
-            numbers: FloatArray = found.x
-            return numbers
-
-        # |x| has no derivative at 0; two parts of one sign each, x = up - down, have one.
         size = len(begin)
 
         def split(parts: FloatArray) -> tuple[float, FloatArray]:
             value, gradient = self.loss(parts[:size] - parts[size:])
             return value + l1 * float(parts.sum()), np.concatenate([gradient, -gradient]) + l1
 
-        ups = np.stack([np.maximum(bounds[:, 0], 0), np.maximum(bounds[:, 1], 0)], axis=1)
-        downs = np.stack([np.maximum(-bounds[:, 1], 0), np.maximum(-bounds[:, 0], 0)], axis=1)
-        found = minimize(
-            split,
-            np.concatenate([np.maximum(begin, 0), np.maximum(-begin, 0)]),
+        if l1:  # |x| has no derivative at 0; two parts of one sign each, x = up - down, have one
+            begin = np.concatenate([np.maximum(begin, 0), np.maximum(-begin, 0)])
+            bounds = np.maximum(np.concatenate([bounds, -bounds[:, ::-1]]), 0)
+        found: FloatArray = minimize(
+            split if l1 else self.loss,
+            begin,
             jac=True,
             method="L-BFGS-B",
-            bounds=np.concatenate([ups, downs]),
-            options=options,
-        )
-        difference: FloatArray = found.x[:size] - found.x[size:]
-        return difference
+            bounds=bounds,
+            options={"maxiter": iterations},
+        ).x
+        return found[:size] - found[size:] if l1 else found
 
     def loss(self, numbers: FloatArray) -> tuple[float, FloatArray]:
         """Return the loss at (X,) scaled weights and its gradient."""
@@ -185,27 +194,6 @@ class Risk:
             values = metric.oriented(metric.score(np.stack([above, below])))
             slopes = (values[0] - values[1]) / (np.diag(above) - np.diag(below))
         return np.where(np.isfinite(slopes), slopes, 0.0)
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Keep BLAS from starting threads.
-
-    L-BFGS solves systems of ten equations, for which they triple the processor time. The limit is
-    the process's: the first descent of several at once sets it, the last one takes it back.
-    """
-    import scipy.optimize  # noqa: F401, PLC0415  start-up time; loads the library to be limited
-    from threadpoolctl import threadpool_limits  # noqa: PLC0415  start-up time
-
-    with _BLAS:
-        _limits.append(_limits[0] if _limits else threadpool_limits(1, user_api="blas"))
-    try:
-        yield
-    finally:
-        with _BLAS:
-            limit = _limits.pop()
-            if not _limits:
-                limit.restore_original_limits()
 
 
 @dataclass(frozen=True)
