@@ -122,9 +122,9 @@ def compare(
 def _named(systems: Any) -> tuple[str, ...]:
     """Return systems as they are written on the command line."""
     if isinstance(systems, Mapping):
-        return tuple(f"{name}={_joined(files)}" for name, files in systems.items())
+        listed = {
+            name: [files] if isinstance(files, Path | str) else files
+            for name, files in systems.items()
+        }
+        return tuple(f"{name}={','.join(map(str, files))}" for name, files in listed.items())
     return (systems,) if isinstance(systems, str) else tuple(systems)
-
-
-def _joined(files: PathLike | Sequence[PathLike]) -> str:
-    return str(files) if isinstance(files, Path | str) else ",".join(map(str, files))

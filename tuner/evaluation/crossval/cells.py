@@ -247,7 +247,10 @@ def measure(
         make_folder(cells)
         clear_parts(cells)
     shape = (len(choices), plan.splits, plan.seeds)
-    lists = digest(plan.nbest.features, plan.nbest.offsets, *_of_sparse(plan.nbest))
+    sparse, of_sparse = plan.nbest.sparse, list[Any]()
+    if sparse is not None:
+        of_sparse = [sparse.offsets, sparse.columns, sparse.values, "\n".join(sparse.names)]
+    lists = digest(plan.nbest.features, plan.nbest.offsets, *of_sparse)
     shared = team.shared(plan)
     keys, paths, tasks = [], [], []
     for place, split, repeat in np.ndindex(shape):
@@ -411,13 +414,6 @@ def _write(path: Path, key: str, cell: Cell) -> None:
         "of": json.loads(key),
     }
     write_text(path, to_json(content) + "\n")
-
-
-def _of_sparse(nbest: NBest) -> list[Any]:
-    sparse = nbest.sparse
-    if sparse is None:
-        return []
-    return [sparse.offsets, sparse.columns, sparse.values, "\n".join(sparse.names)]
 
 
 def digest(*parts: NDArray[Any] | str) -> str:

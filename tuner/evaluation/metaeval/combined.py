@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
 
 import numpy as np
 
@@ -25,7 +24,6 @@ from portmert.tuner.evaluation.metaeval.evaluation import (
 from portmert.tuner.evaluation.metaeval.intervals import PearsonSums, pair_correlations
 from portmert.tuner.ground import streams
 
-Kind = Literal["mean", "pooled"]
 EVERYTHING = "all"
 """Name of the group of all test sets."""
 
@@ -39,7 +37,7 @@ class Column:
     name
         Name of the group.
     kind
-        Whether correlations are means over the sets, or computed from all data points.
+        `mean` if correlations are means over the sets, `pooled` if of all data points.
     sets
         Names of the test sets.
     correlations
@@ -47,7 +45,7 @@ class Column:
     """
 
     name: str
-    kind: Kind
+    kind: str
     sets: tuple[str, ...]
     correlations: tuple[dict[str, Estimate], ...]
     differences: Differences
@@ -121,8 +119,20 @@ def combine(
     columns = []
     for number, (name, parts) in enumerate([*members.items(), (EVERYTHING, measured)]):
         if len(parts) > 1:
-            columns.append(_mean_column(name, parts, settings))
-            columns.append(_pooled_column(name, parts, settings, number))
+            sets = tuple(part.name for part in parts)
+            permuted = [part.permuted for part in parts if part.permuted is not None]
+            mean = _means(parts), Permuted.mean(permuted) if permuted else None
+            pooled = _pooled(parts, settings, number)
+            columns += [
+                Column(
+                    name,
+                    kind,
+                    sets,
+                    tuple(estimates(one, settings.level) for one in samples),
+                    differences_of(samples, found),
+                )
+                for kind, (samples, found) in (("mean", mean), ("pooled", pooled))
+            ]
     first = [one.agreements[0].samples for one in measured]
     names = [name for name in first[0] if all(name in one for one in first)]
     better, at_least = {}, {}
@@ -156,22 +166,10 @@ def _means(parts: Sequence[MetaEvaluation]) -> list[dict[str, FloatArray]]:
     ]
 
 
-def _mean_column(name: str, parts: Sequence[MetaEvaluation], settings: Settings) -> Column:
-    samples = _means(parts)
-    permuted = [part.permuted for part in parts if part.permuted is not None]
-    mean = Permuted.mean(permuted) if permuted else None
-    return Column(
-        name,
-        "mean",
-        tuple(part.name for part in parts),
-        tuple(estimates(one, settings.level) for one in samples),
-        differences_of(samples, mean),
-    )
-
-
-def _pooled_column(
-    name: str, parts: Sequence[MetaEvaluation], settings: Settings, number: int
-) -> Column:
+def _pooled(
+    parts: Sequence[MetaEvaluation], settings: Settings, number: int
+) -> tuple[list[dict[str, FloatArray]], Permuted | None]:
+    """Return samples of the data points of all sets for each metric, and their permutations."""
     levels = [level for level in parts[0].blocks if all(level in part.blocks for part in parts)]
     systems = max(len(part.judged.systems) for part in parts)
     samples: list[dict[str, FloatArray]] = []
@@ -190,13 +188,7 @@ def _pooled_column(
             [part.blocks for part in parts], [part.rows for part in parts], settings.samples,
             partial(streams.pooled_permutations, settings.seed, number),
         )  # fmt: skip
-    return Column(
-        name,
-        "pooled",
-        tuple(part.name for part in parts),
-        tuple(estimates(one, settings.level) for one in samples),
-        differences_of(samples, permuted),
-    )
+    return samples, permuted
 
 
 def _scenarios(

@@ -143,11 +143,13 @@ def share_table(
                 label,
                 shown(means[number]),
                 *(
-                    percent(table[number][others[number]].mean()) if len(better) > 1 else "-"
+                    f"{100 * table[number][others[number]].mean():.0f} %"
+                    if len(better) > 1
+                    else "-"
                     for table in (better, at_least)
                 ),
                 *(
-                    "" if other == number else percent(better[number, other])
+                    "" if other == number else f"{100 * better[number, other]:.0f} %"
                     for other in range(len(better))
                 ),
             ]
@@ -374,11 +376,6 @@ def with_interval(one: Estimate) -> str:
     if one.low is None or one.high is None:
         return shown(one.value)
     return f"{shown(one.value)} ({shown(one.low)} to {shown(one.high)})"
-
-
-def percent(share: float) -> str:
-    """Return a share in percent."""
-    return f"{100 * share:.0f} %"
 
 
 # The summary.

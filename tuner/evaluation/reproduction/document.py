@@ -240,15 +240,10 @@ def _scores(comparison: Document) -> Shown:
         metric, change = metrics[one["metric"]], one["difference"]
         row = [one["metric"], one["system"]]
         row += [_shown(one[key], metric) for key in ("score", "s_sel", "s_opt")]
-        row.append("" if change is None else _signed(change, metric))
+        row.append("" if change is None else shown(change, metric, sign=True))
         ps = (one[key] for key in ("p", "p_holm", "p_randomization", "p_bootstrap"))
         rows.append([*row, *("" if p is None else shown_p(p) for p in ps)])
     return Shown(headers, rows)
-
-
-def _signed(value: float, metric: Mapping[str, Any]) -> str:
-    text = _shown(value, metric)
-    return text if value < 0 else f"+{text}"
 
 
 def _timing(comparison: Document) -> Shown:
