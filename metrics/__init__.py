@@ -1,7 +1,8 @@
 """Defines translation metrics by sufficient statistics: numbers that add over segments.
 
-No programs and no logging; files are read only where an option names one (a lexicon, a model). One
-metric per public module; a new metric is one new file (see `portmert.metrics._base.Metric`).
+It runs no programs and writes no logs, and reads a file only if an option names one (a lexicon, a
+model). A public module has one metric or a family of metrics. A new metric is one new class, see
+`portmert.metrics._base.Metric`.
 """
 
 if __name__ != "portmert.metrics":  # one name each: another would load it twice

@@ -335,14 +335,14 @@ class Batch:
         The references of segment s are rows `reference_offsets[s]:reference_offsets[s + 1]`.
     reference_offsets : (S + 1,) int64
     source_lengths : (S,) int32 or None
-        Number of source tokens of each segment; needed where links are.
+        Number of source tokens of each segment; needed with `links`.
     whole : Batch or None
         The batch of the whole test set if this one is a part of it, see `once`.
     lines : (H,) int64 or None
-        Which hypothesis of its files each one is, where they were read from n-best lists: scores
-        from outside are given by it.
+        The place of each hypothesis in the files of n-best lists from which it was read. Scores
+        from outside are looked up by it.
     source : tuple of str or None
-        The source text of each segment, where it is known.
+        The source text of each segment, if it is known.
     """
 
     hypotheses: Texts
@@ -367,10 +367,10 @@ class Batch:
     def once(self, compute: Callable[[Batch], T]) -> T:
         """Return compute(corpus), computed once for the whole test set and all parts of it.
 
-        For a metric whose statistics depend on more than their own segment (how frequent an
-        n-gram is in all references) or on what all segments share (how words are spelled): it
-        then gives the same statistics however callers split a batch. `compute` is a function of
-        a module, by which the result is known again; safe to call from several threads.
+        Some metrics need the whole test set (the frequency of an n-gram in all references) or
+        something that all segments share (the spelling of words). With this method their
+        statistics do not depend on how callers split a batch. `compute` must be a function of a
+        module, because the result is stored under it. Several threads may call this at once.
         """
         corpus = self.corpus
         with corpus._lock:  # noqa: SLF001  one of our own
@@ -380,7 +380,7 @@ class Batch:
             return result
 
     def changed(self, change: Callable[[Texts], Texts]) -> Self:
-        """Return the batch with other texts in place of its own: a part of the same test set."""
+        """Return the batch with changed texts; it stays a part of the same test set."""
         return dataclasses.replace(
             self,
             hypotheses=change(self.hypotheses),
@@ -404,12 +404,12 @@ class Batch:
         )
 
     def take(self, indices: IntArray) -> Batch:
-        """Return some hypotheses with all segments and references: a part of the same test set.
+        """Return some hypotheses with all segments and references, a part of the same test set.
 
         Parameters
         ----------
         indices : (n,) int64
-            Hypotheses, rising, each once.
+            Rows of the hypotheses, ascending, each once.
         """
         return Batch(
             self.hypotheses.take(indices),
@@ -427,8 +427,8 @@ class Batch:
 class Metric(ABC):
     """Scores translations by sufficient statistics: numbers that add over segments.
 
-    A subclass is a frozen pydantic dataclass, called as the metric; its fields are its options,
-    whose types say what they may be.
+    A subclass is a frozen pydantic dataclass with the name of the metric. Its fields are the
+    options, and their types are the values allowed.
     """
 
     needs: ClassVar[frozenset[Need]] = frozenset()
@@ -436,17 +436,17 @@ class Metric(ABC):
     reads_references: ClassVar[bool] = True
     """Whether hypotheses are compared with references."""
     of_lists: ClassVar[bool] = False
-    """Whether it gives scores to the hypotheses of given n-best lists only."""
+    """Whether it has scores only for the hypotheses of given n-best lists."""
     compares_words: ClassVar[bool] = True
     """Whether tokens should be words, without the punctuation of running text."""
     most_tokens: ClassVar[int | None] = None
     """The longest text, if time and memory grow with its square; otherwise None."""
     in_percent: ClassVar[bool] = True
-    """Whether the score is a share of something, to be printed in percent."""
+    """Whether the score is a share and so printed in percent."""
     source: ClassVar[str]
-    """The paper, with equations where they are numbered."""
+    """The paper, with the numbers of its equations if it has any."""
     examples: ClassVar[dict[str, tuple[str, ...]]] = {}
-    """Some values, beside the default, of options that are free text."""
+    """Example values, besides the default, of options that are free text."""
 
     @property
     @abstractmethod
@@ -457,49 +457,49 @@ class Metric(ABC):
     def stats(self, batch: Batch) -> FloatArray:
         """Return (H, K) float64: one row of sufficient statistics for each hypothesis.
 
-        Releases the interpreter lock in its kernels, so that callers may split a batch over
-        threads by `Batch.segments`. What depends on the whole test set comes from `Batch.once`.
+        Kernels release the interpreter lock, so callers may split a batch over threads with
+        `Batch.segments`. Get everything that depends on the whole test set from `Batch.once`.
         """
 
     @abstractmethod
     def score(self, stats: FloatArray) -> FloatArray:
         """Return (...): the score of each row of summed statistics (..., K), any leading axes.
 
-        Scores should be finite. A score that is not finite, such as the NaN of 0 / 0, counts as
-        the worst one in a search.
+        Scores should be finite. In a search, a score that is not finite (0 / 0 is NaN) counts as
+        the worst.
         """
 
     @abstractmethod
     def parts(self, stats: FloatArray) -> dict[str, float]:
-        """Return the quantities the papers tabulate, for one row (K,) of summed statistics."""
+        """Return the quantities that papers tabulate, for one row (K,) of summed statistics."""
 
     def mean_stats(self, lists: WeightedLists) -> FloatArray | None:  # noqa: ARG002  most cannot
         """Return (H, K): the mean statistics of each text against all texts of its list.
 
-        Takes time that grows with the texts, not with their pairs. None if there is no such way.
+        The time grows with the number of texts, not of pairs. None if the metric cannot do this.
         """
         return None
 
     def details(self, batch: Batch) -> dict[str, float]:  # noqa: ARG002  most have none
-        """Return more figures for tables. No score follows from them.
+        """Return more figures for tables, which are not part of the score.
 
-        `batch` has one hypothesis a segment.
+        `batch` has one hypothesis for each segment.
         """
         return {}
 
     def load(self) -> None:  # noqa: B027  most have no files
-        """Read the files that options name. Otherwise each is read when it is first needed.
+        """Read the files that options name now, not when they are first needed.
 
         Raises
         ------
         ValueError
-            A file is not what it should be, or an option names nothing that is there.
+            A file has the wrong content, or an option names a file that does not exist.
         """
 
     def oriented(self, scores: Value) -> Value:
-        """Return scores, or differences of scores, with the sign such that higher is better.
+        """Return scores, or differences of scores, negated if lower is better.
 
-        Applied twice, it returns the score.
+        So a higher result is better. Applied twice, it returns the score.
         """
         return scores if self.higher_is_better else -scores  # type: ignore[return-value]
 
@@ -511,23 +511,23 @@ class Metric(ABC):
     def check_lists(  # noqa: B027  most have nothing to check
         self, lists: Sequence[Path | str], sizes: Sequence[int]
     ) -> None:
-        """Check that what was computed outside fits the n-best lists, if anything was.
+        """Check that scores computed outside, if there are any, fit the n-best lists.
 
         Parameters
         ----------
         lists, sizes
-            The files of the lists and how many hypotheses each holds.
+            The files of the lists, and the number of hypotheses in each.
         """
 
     def shown(self, score: float) -> str:
-        """Return a score as it is printed: in percent, or as it is if it is no share."""
+        """Return a score as it is printed: a share in percent, anything else unchanged."""
         return f"{100.0 * score:.2f}" if self.in_percent else f"{score:.4f}"
 
     @property
     def signature(self) -> str:
-        """Name and all options, as `port:alpha=0.25,order=v,...`: what a score depends on.
+        """The name and all options on which a score depends, as `port:alpha=0.25,order=v,...`.
 
-        An option that is None is left out; of a file only the name is shown.
+        An option that is None is left out. A file is shown by its name without the folder.
         """
         options = ",".join(
             f"{field.name}={_plain(getattr(self, field.name))}"
@@ -539,5 +539,5 @@ class Metric(ABC):
 
 def _plain(value: object) -> str:
     if isinstance(value, Path):
-        return value.name  # where a file lies is no part of what a score depends on
+        return value.name  # the score does not depend on the folder
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,6 +1,6 @@
 """Tune translation weights exactly on any metric that has sufficient statistics.
 
-`help(portmert.optimize)` explains a function. A new component derives from one of the base classes
+`help(portmert.optimize)` explains a function. To add a component, derive a class from a base class
 here. The file `__init__.pyi` lists the public names; each is imported when it is first used.
 """
 

@@ -1,5 +1,5 @@
-"""Computes what metrics count, in compiled loops: arrays and numbers in and out.
+"""Computes the statistics of metrics in compiled loops, from arrays and numbers.
 
-Inputs are read-only, and every kernel releases the interpreter lock. Python calls a kernel; only
-kernels call a helper.
+Inputs are read-only, and every kernel releases the interpreter lock. Python calls kernels; only
+kernels call helpers.
 """

@@ -1,1 +1,1 @@
-"""Tags and parses texts, and keeps what was said; imports texts and the floor below the rooms."""
+"""Tags and parses texts, and keeps the results; imports texts and the ground."""

@@ -1,4 +1,4 @@
-"""What Python calls: the functions behind the commands, with the same arguments.
+"""The functions that users call in Python; the commands call them too.
 
 It imports every room below it. `portmert/__init__.pyi` lists the public names.
 """

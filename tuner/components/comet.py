@@ -3,8 +3,8 @@
     comet:MODEL[,batch=16][,device=auto|cpu|cuda]
 
 MODEL is a checkpoint, a folder with `checkpoints/model.ckpt`, or the name of a model that Hugging
-Face's tools have fetched: nothing is downloaded here. Scores are kept in the cache of annotations,
-so a source, a hypothesis and a reference are scored once.
+Face's tools have downloaded; nothing is downloaded here. Scores are kept in the cache of
+annotations, so the same source, hypothesis and reference are scored only once.
 """
 
 from __future__ import annotations
@@ -63,20 +63,20 @@ class CometSetup:
 class Comet(MeanOfScores):
     """Averages the scores that a COMET model gives each segment.
 
-    With several references, the highest score of a hypothesis counts. COMET gets the tokens with
-    spaces between them: if it is to see running text, lists and references must be running text.
+    With several references, the highest score of a hypothesis counts. COMET gets the tokens joined
+    by spaces. It sees running text only if the lists and references are running text.
 
     Parameters
     ----------
     model
-        A checkpoint, a folder that holds `checkpoints/model.ckpt`, or a name.
+        A checkpoint, a folder with `checkpoints/model.ckpt`, or a name.
     batch
-        Texts that go through the network at a time.
+        Number of texts that go through the network at once.
     device
-        `auto`: a GPU where there is one.
+        `auto` uses a GPU if there is one.
     of
-        The first letters of the checkpoint's hash, as in the metric's signature. Another
-        checkpoint is refused.
+        The beginning of the checkpoint's hash, as in the metric's signature. Any other checkpoint
+        is an error.
     """
 
     model: str

@@ -1,13 +1,13 @@
 """Metrics from outside: scores in files, and programs.
 
-A program speaks the text protocol of METEOR (`-stdio`), as Moses and cdec do: a line in, a line
-out.
+A program speaks the text protocol of METEOR (`-stdio`), as Moses and cdec do. It answers each line
+with a line.
 
     SCORE ||| reference ||| reference ||| hypothesis    ->  numbers that add over segments
     EVAL ||| the numbers, summed                        ->  the score
 
-For metrics of word order a last field may follow the hypothesis of SCORE: `links:`, the number of
-source tokens and, behind semicolons, the links of each reference and of the hypothesis:
+For metrics of word order, SCORE may have a last field after the hypothesis: `links:`, the number
+of source tokens and, after semicolons, the links of each reference and those of the hypothesis:
 
     SCORE ||| the cat ||| cat the ||| links: 2 ; 0-0 1-1 ; 1-0 0-1
 """
@@ -76,7 +76,7 @@ def written(name: str, argument: str) -> str:
 
 @dataclass(frozen=True)
 class MeanOfScores(Metric):
-    """Averages scores that a subclass gets for each hypothesis: they are no counts."""
+    """Averages scores that a subclass has for each hypothesis."""
 
     compares_words: ClassVar[bool] = False
     in_percent: ClassVar[bool] = False
@@ -97,13 +97,13 @@ class MeanOfScores(Metric):
 
 @dataclass(frozen=True)
 class Scores(MeanOfScores):
-    """Averages scores that were computed outside, one number for each hypothesis.
+    """Averages scores that another program computed, one number for each hypothesis.
 
     Parameters
     ----------
     files
         One file for each n-best list, separated by commas. Line n is the score of the n-th
-        hypothesis of the list as it stands, with duplicates. Of equal hypotheses, the score of the
+        hypothesis of the list, duplicates included. If hypotheses are equal, the score of the
         first counts. FILE#KEY takes the values of KEY in JSON lines.
     """
 
@@ -177,16 +177,16 @@ class Scores(MeanOfScores):
 
 @dataclass(frozen=True)
 class CommandMetric(Metric):
-    """Asks a program that is kept running; higher is better.
+    """Asks a program for statistics and scores, and keeps it running; higher is better.
 
     Parameters
     ----------
     command
-        The program and its arguments, quoted as for a shell (but there is none).
+        The program and its arguments, quoted as for a shell, though none is used.
     links
-        Send links too, the field `links:`.
+        Whether to send the field `links:` too.
     timeout_seconds
-        The program is ended if answers are due and it writes nothing for this long.
+        The program is ended if it owes an answer and writes nothing for this long.
     """
 
     command: str

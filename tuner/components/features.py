@@ -1,17 +1,17 @@
-"""More features for n-best lists: numbers from files, lengths, metrics against other outputs.
+"""Features to add to n-best lists: numbers from files, lengths, metrics against other outputs.
 
     feature = computed | ["-"] name "=" (computed | metric "@" file ("," file)* | file ("," file)*)
 
-A feature without a name is called as it is written. A `-` before its name means times -1, for
-numbers of which less is better; the `-` stays part of the name.
+The name of a feature without one is its own text. A `-` before the name negates the values, for
+numbers where less is better; it stays part of the name.
 
-    qe=FILE[,FILE]     one number for each hypothesis in the order of the list, with duplicates; of
-                       equal hypotheses the first counts; a file for each list
+    qe=FILE[,FILE]     one number for each hypothesis in the order of the list, duplicates included
+                       (the first of equal hypotheses counts); a file for each list
     other=METRIC@FILE  the metric's score of each hypothesis against a text with one line a
                        segment, such as another system's output; several files are several
                        references
 
-`COMPUTED` has the others. A file with an @ in its name is written with a folder: `qe=./a@b`.
+`COMPUTED` has the others. Write a file with an @ in its name with its folder: `qe=./a@b`.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Ground:
 
     @cached_property
     def scored(self) -> Texts:
-        """The hypotheses as metrics see them, without annotations."""
+        """The hypotheses after text steps, without annotations."""
         return self.ready.lazily(self.nbest.texts)[0]
 
     def metric(self, text: str) -> Metric:
@@ -91,10 +91,10 @@ def _length(on: Ground, argument: str) -> FloatArray:
 
 
 def _ratio(on: Ground, argument: str) -> FloatArray:
-    """Return the length of each hypothesis by that of the source, or by the mean of its list.
+    """Return the length of each hypothesis divided by the source's, or by the mean of its list.
 
-    The two differ in scale: weights tuned with one are wrong for the other. So a user must say
-    which one is meant.
+    The two differ in scale, and weights tuned with one are wrong for the other. So users must name
+    the one they mean.
     """
     lengths, offsets = on.nbest.texts.tokens.lengths.astype(np.float64), on.nbest.offsets
     counts = np.diff(offsets)
@@ -118,7 +118,7 @@ def _ratio(on: Ground, argument: str) -> FloatArray:
 
 
 def _mbr(on: Ground, argument: str) -> FloatArray:
-    """Return the mean score of each hypothesis against all distinct hypotheses of its list."""
+    """Return the mean score of each hypothesis against all hypotheses of its list."""
     if not argument:
         raise ConfigError("mbr needs a metric: write mbr:chrf")
     metric, offsets = on.metric(argument), on.nbest.offsets
@@ -141,16 +141,16 @@ def _only(name: str, argument: str, *known: str) -> None:
 
 @dataclass(frozen=True)
 class Feature:
-    """A feature; the top of this file shows how it is written.
+    """A feature; the docstring of this module shows how to write it.
 
     Parameters
     ----------
     spec
-        As it was written.
+        The text of the feature as it was written.
     name
-        Its name; with a `-` before it, the values are taken times -1.
+        The name of the feature; values are negated if it begins with `-`.
     computed
-        A name of `COMPUTED`, perhaps with a colon and more; or "".
+        A name in `COMPUTED`, which a colon and an argument may follow; or "".
     metric
         The metric that compares hypotheses with the files; or "".
     files

@@ -6,8 +6,8 @@
     metric  = name [":" option "=" value ("," option "=" value)*]
             | ("scores" | "comet" | "command" | "command+links") ":" (text | '"' text '"')
 
-A name may have hyphens between letters, as `bleu-sbp`. So write a difference of two metrics with
-spaces. The value of an option ends at a space, a comma, a bracket, `*` or `/`. A plus or minus
+A name may have hyphens between letters, as `bleu-sbp`. So put spaces around the minus between two
+metrics. The value of an option ends at a space, a comma, a bracket, `*` or `/`. A plus or minus
 directly behind it belongs to it, as in `bleu:smooth=moses+1 + port`, and so does the `*` behind
 `=` in `sr-or:type=*`. A path may have slashes if it begins with `/`, `./` or `../`. Files of
 scores and commands may stand in quotes; without quotes they end at a space, a bracket, `*` or a
@@ -128,15 +128,14 @@ def _value(node: ast.expr, scores: Sequence[FloatArray]) -> FloatArray:
 class Formula(Metric):
     """Combines metrics by a formula; built by `parse`.
 
-    Its statistics are those of its metrics, one after the other, those of each distinct metric
-    once.
+    Its statistics are those of its distinct metrics, one after the other.
 
     Parameters
     ----------
     expression
         The formula, with `m0`, `m1` and so on for its metrics.
     metrics
-        These metrics.
+        The metrics, in this order.
     """
 
     expression: str = dataclasses.field(repr=False)

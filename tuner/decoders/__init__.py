@@ -1,1 +1,1 @@
-"""Decoders, one in each public module."""
+"""Decoders, which turn weights into n-best lists; one in each public module."""

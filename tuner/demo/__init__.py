@@ -1,1 +1,1 @@
-"""Tune a decoder between two invented languages."""
+"""Tunes a decoder between two invented languages, for `portmert demo`."""

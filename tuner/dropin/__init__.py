@@ -1,1 +1,1 @@
-"""Moses' tuning programs, as its script mert-moses.pl calls them, on our metrics."""
+"""Replacements of Moses' tuning programs, called as by mert-moses.pl, with our metrics."""

@@ -1,4 +1,4 @@
-"""Judges what was tuned: comparisons, histories, human scores, meta-evaluation, papers' tables.
+"""Evaluates tuned systems and metrics: comparisons, histories, human scores, papers' tables.
 
 It imports runs and all rooms below it.
 """

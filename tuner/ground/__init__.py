@@ -1,4 +1,4 @@
-"""What every room stands on, the aligners too: errors, files, programs, processes, numbers.
+"""Tools for every room and the aligners: errors, files, programs, processes, numbers.
 
 It imports no other room.
 """

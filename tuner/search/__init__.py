@@ -1,7 +1,7 @@
-"""Search for weights over n-best lists: the problem, exact lines, optimizers.
+"""Searches for weights over n-best lists: the problem, exact line searches, optimizers.
 
 It imports nbest, texts and weights.
 """
 
 DEFAULT_OPTIMIZER = "bagged"
-"""What searches where nothing is said: docs/explanation/unseen.md has the measurements."""
+"""The optimizer that is used by default; docs/explanation/unseen.md has the measurements."""

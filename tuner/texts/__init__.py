@@ -1,4 +1,4 @@
-"""Makes texts ready for metrics and scores them: tokens, links, text steps, statistics.
+"""Prepares texts for metrics and scores them: tokens, word alignments, text steps, statistics.
 
-It imports the floor below the rooms.
+It imports the ground.
 """

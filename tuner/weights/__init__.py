@@ -1,4 +1,4 @@
-"""Feature weights, and the files that they are read from and written to.
+"""Feature weights, and the formats of their files.
 
-It imports the floor below the rooms.
+It imports the ground.
 """

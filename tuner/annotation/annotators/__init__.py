@@ -1,1 +1,1 @@
-"""Annotators: programs and files that give texts tags and parses, one in each public file."""
+"""Annotators, one in each public file: they tag and parse texts, or read tags and parses."""

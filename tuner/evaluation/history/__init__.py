@@ -1,4 +1,4 @@
-"""How one run of tuning went, iteration by iteration.
+"""Reads the history of a run of tuning and reports it, iteration by iteration.
 
 It imports runs and all rooms below it, never comparison.
 """

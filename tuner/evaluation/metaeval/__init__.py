@@ -1,5 +1,5 @@
 """Measures how well metrics agree with human scores of several systems' outputs.
 
-Formulas in docs/metrics/meta-evaluation.md. On the level of systems, documents and segments, with
-bootstrap intervals and tests of whether one metric agrees better than another.
+Agreement is measured for systems, documents and segments, with bootstrap intervals and tests of
+whether one metric agrees better than another. Formulas are in docs/metrics/meta-evaluation.md.
 """

@@ -1,4 +1,4 @@
-"""Shows what a command found as one HTML file.
+"""Shows the results of a command as one HTML file.
 
-It stands above all other rooms of evaluation and imports their reports.
+It is above all other rooms of evaluation and imports their reports.
 """

@@ -1,1 +1,1 @@
-"""Fill the tables of the PORT paper with your own systems."""
+"""Fills the tables of the PORT paper with the user's own systems."""

@@ -1,1 +1,1 @@
-"""Optimizers, one in each public module."""
+"""Optimizers, which search for weights; one in each public module."""
