@@ -11,7 +11,6 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +26,9 @@ from portmert.metrics._base import (
     Structures,
     Texts,
     Vocabulary,
-    offsets_of,
 )
+from portmert.metrics._shared import flat
+from portmert.metrics.kernels.pairs import first_equals
 from portmert.tuner.annotation import layers as layers_of
 from portmert.tuner.annotation import records
 from portmert.tuner.annotation.annotators._base import Annotation, AnnotationRequest, Annotator
@@ -74,21 +74,15 @@ class Distinct:
     @classmethod
     def of(cls, texts: Texts) -> Distinct:
         """Find the different texts."""
-        tokens = texts.tokens
-        used = tokens.values[tokens.offsets[0] : tokens.offsets[-1]]
-        data = used.tobytes()
-        ends = (used.itemsize * (tokens.offsets - tokens.offsets[0])).tolist()
-        rows = [data[start:stop] for start, stop in pairwise(ends)]
-        distinct = [row for row in dict.fromkeys(rows) if row]
-        numbers = {row: number for number, row in enumerate(distinct)}
-        numbers[b""] = len(distinct)
-        index = np.fromiter(map(numbers.__getitem__, rows), np.int64, len(rows))
-        lengths = np.fromiter(map(len, [*distinct, b""]), np.int64) // used.itemsize
-        offsets = offsets_of(lengths)
-        values = np.frombuffer(b"".join(distinct), dtype=used.dtype)
-        words = list(map(texts.vocabulary.words.__getitem__, values.tolist()))
-        lines = [" ".join(words[start:stop]) for start, stop in pairwise(offsets[:-1].tolist())]
-        return cls(lines, Ragged(values, offsets), index)
+        tokens = flat(texts.tokens)
+        everything = np.array([0, len(texts)], dtype=np.int64)
+        firsts = first_equals(tokens.values, tokens.offsets, everything)
+        filled = tokens.lengths > 0
+        rows = np.flatnonzero(filled & (firsts == np.arange(len(firsts))))
+        index = np.where(filled, np.searchsorted(rows, firsts), len(rows))
+        lines = [" ".join(texts.words(row)) for row in rows.tolist()]
+        kept = tokens.take(rows)
+        return cls(lines, Ragged(kept.values, np.append(kept.offsets, kept.offsets[-1])), index)
 
 
 @dataclass(frozen=True)
@@ -161,7 +155,7 @@ class TextAnnotator:
         except AnnotatorError as error:
             raise self._program_error(error) from None
         self._cache = AnnotationCache(cache, self.fingerprint, notice=notice)
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._said: set[str] = set()
         # Keys of sentences since the last reset, and how many there were before.
         self._seen: set[bytes] = set()

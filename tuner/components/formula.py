@@ -170,8 +170,31 @@ class Formula(Metric):
 
     @cached_property
     def higher_is_better(self) -> bool:  # type: ignore[override]
-        """Whether it rises if its metrics get better."""
-        return self._rises()
+        """Whether it rises as its metrics get better, for scores between 0 and 1."""
+        slopes: dict[str, float] = {}
+        for i, metric in enumerate(self.metrics):
+            scores = [np.roll(_PROBES, 5 * j) for j in range(len(self.metrics))]
+            low, high = [*scores], [*scores]
+            low[i], high[i] = scores[i] - 1e-3, scores[i] + 1e-3
+            with np.errstate(over="ignore", invalid="ignore"):
+                change = float((self.value(high) - self.value(low)).sum())
+            if not math.isfinite(change):
+                raise ValueError("its value grows beyond all bounds")
+            change = 0.0 if abs(change) < 1e-12 else change
+            slopes[self.labels[i]] = metric.oriented(change)
+        if not any(slopes.values()):
+            raise ValueError(f"its value does not depend on {' and '.join(slopes)}")
+        outside = {
+            label for label, one in zip(self.labels, self.metrics, strict=True) if one.of_lists
+        }
+        better = [label for label in slopes.keys() - outside if slopes[label] > 0]
+        worse = [label for label in slopes.keys() - outside if slopes[label] < 0]
+        if better and worse:
+            raise ValueError(
+                f"it rises where {better[0]} gets better and falls where {worse[0]} does; turn "
+                f"one of them round, as (1 - {worse[0]})"
+            )
+        return not worse
 
     @cached_property
     def most_tokens(self) -> int | None:  # type: ignore[override]
@@ -278,33 +301,6 @@ class Formula(Metric):
     def _split(self, stats: FloatArray) -> list[FloatArray]:
         ends = np.cumsum([len(metric.stat_names) for metric in self.metrics])
         return np.split(stats, ends[:-1], axis=-1)
-
-    def _rises(self) -> bool:
-        """Return whether it rises as its metrics get better, for scores between 0 and 1."""
-        slopes: dict[str, float] = {}
-        for i, metric in enumerate(self.metrics):
-            scores = [np.roll(_PROBES, 5 * j) for j in range(len(self.metrics))]
-            low, high = [*scores], [*scores]
-            low[i], high[i] = scores[i] - 1e-3, scores[i] + 1e-3
-            with np.errstate(over="ignore", invalid="ignore"):
-                change = float((self.value(high) - self.value(low)).sum())
-            if not math.isfinite(change):
-                raise ValueError("its value grows beyond all bounds")
-            change = 0.0 if abs(change) < 1e-12 else change
-            slopes[self.labels[i]] = metric.oriented(change)
-        if not any(slopes.values()):
-            raise ValueError(f"its value does not depend on {' and '.join(slopes)}")
-        outside = {
-            label for label, one in zip(self.labels, self.metrics, strict=True) if one.of_lists
-        }
-        better = [label for label in slopes.keys() - outside if slopes[label] > 0]
-        worse = [label for label in slopes.keys() - outside if slopes[label] < 0]
-        if better and worse:
-            raise ValueError(
-                f"it rises where {better[0]} gets better and falls where {worse[0]} does; turn "
-                f"one of them round, as (1 - {worse[0]})"
-            )
-        return not worse
 
 
 def _in_formula(signature: str) -> str:
