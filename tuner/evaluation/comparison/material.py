@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from portmert.aligners._base import Aligner
 from portmert.metrics._base import Batch, IntArray, Texts, Vocabulary
@@ -132,24 +131,6 @@ def find_links(
             name = own.name()
             sets.append(LinkSet(name, run.reference_links("test", test.source, test.references)))
     return Linking(tuple(sets), linker)
-
-
-def _check_decoders(
-    texts: Sequence[Texts], source: Path, source_lengths: NDArray[np.int32]
-) -> None:
-    for text in texts:
-        if text.links is None or not len(text.links.values):
-            continue
-        rows = source_lengths.repeat(text.links.lengths)
-        values = text.links.values[text.links.offsets[0] : text.links.offsets[-1]]
-        outside = (values[:, 0] >= rows).nonzero()[0]
-        if outside.size:
-            segment = int(text.links.offsets.searchsorted(outside[0], side="right")) - 1
-            raise InputError(
-                f"{source}:{segment + 1}: the source has "
-                f"{counted(source_lengths[segment], 'token')}, but an output links position "
-                f"{values[outside[0], 0]}; is it the source of this test set?"
-            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -297,7 +278,19 @@ def _with_links(
         else linker.hypothesis_links(text, offsets=offsets, sources=sources)
         for text in texts
     ]
-    _check_decoders(found, test.source, lengths)
+    for text in found:
+        if text.links is None or not len(text.links.values):
+            continue
+        rows = lengths.repeat(text.links.lengths)
+        values = text.links.values[text.links.offsets[0] : text.links.offsets[-1]]
+        outside = (values[:, 0] >= rows).nonzero()[0]
+        if outside.size:
+            segment = int(text.links.offsets.searchsorted(outside[0], side="right")) - 1
+            raise InputError(
+                f"{test.source}:{segment + 1}: the source has "
+                f"{counted(lengths[segment], 'token')}, but an output links position "
+                f"{values[outside[0], 0]}; is it the source of this test set?"
+            )
     return found
 
 

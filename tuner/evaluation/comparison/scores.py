@@ -232,14 +232,11 @@ def error_rate(first: Ragged, second: Ragged) -> float:
     All links are taken as sure, so the rate is the same in both directions:
     1 - 2 |A n B| / (|A| + |B|) (Och and Ney 2003); 0 if both are empty.
     """
-    one, other = _keys(first), _keys(second)
-    if not len(one) + len(other):
-        return 0.0
-    return 1.0 - 2.0 * len(np.intersect1d(one, other)) / (len(one) + len(other))
-
-
-def _keys(links: Ragged) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Return a number for each link, of its text, source position and target position."""
-    values = links.values[links.offsets[0] : links.offsets[-1]].astype(np.int64).reshape(-1, 2)
-    rows = np.repeat(np.arange(len(links), dtype=np.int64), links.lengths)
-    return np.unique((rows << 40) | (values[:, 0] << 20) | values[:, 1])
+    keys = []  # a number for each link, of its text, source position and target position
+    for links in (first, second):
+        values = links.values[links.offsets[0] : links.offsets[-1]].astype(np.int64).reshape(-1, 2)
+        rows = np.repeat(np.arange(len(links), dtype=np.int64), links.lengths)
+        keys.append(np.unique((rows << 40) | (values[:, 0] << 20) | values[:, 1]))
+    one, other = keys
+    both = len(one) + len(other)
+    return 1.0 - 2.0 * len(np.intersect1d(one, other)) / both if both else 0.0
