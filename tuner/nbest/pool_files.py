@@ -185,7 +185,7 @@ class PoolWriter:
         PortmertError
             The disk is full.
         """
-        try:
+        with faults_at(f"{self.folder}: cannot write", OSError, PortmertError):
             if self._stats is None:
                 self._columns = [self._spool() for _ in range(features.shape[1])]
                 self._stats = self._spool()
@@ -196,8 +196,6 @@ class PoolWriter:
             self._stats.write(np.ascontiguousarray(stats).data)
             if self._keys is not None and keys is not None:
                 self._keys.write(np.ascontiguousarray(keys).data)
-        except OSError as error:
-            raise self._full(error) from None
         self._type = max(self._type, _smallest(stats))
         self._size += len(features)
 
@@ -218,7 +216,7 @@ class PoolWriter:
             The disk is full.
         """
         kind = (*_TYPES, np.float64)[self._type]
-        try:
+        with faults_at(f"{self.folder}: cannot write", OSError, PortmertError):
             (self.folder / DESCRIPTION).unlink(missing_ok=True)
             shape = (len(self._columns), self._size)
             assert self._stats is not None  # noqa: S101  a list has a hypothesis
@@ -233,8 +231,6 @@ class PoolWriter:
             }
             if self._keys is not None:
                 sums[KEYS] = self._write(KEYS, np.int64, (self._size,), [self._keys])
-        except OSError as error:
-            raise self._full(error) from None
         content = {
             "version": VERSION,
             "inputs": inputs,
@@ -267,9 +263,6 @@ class PoolWriter:
                     out.write(written)
                 part.close()
         return found
-
-    def _full(self, error: OSError) -> PortmertError:
-        return PortmertError(f"{self.folder}: cannot write: {error.strerror or error}")
 
 
 def _smallest(stats: FloatArray) -> int:
