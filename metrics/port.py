@@ -155,7 +155,7 @@ class Port(Ordered, _PortOptions, _Counted):
 
 @dataclass(frozen=True)
 class PortRho(Port):
-    """Computes PORT(rho): Spearman's rho stands in the place of v; all else is as in `port`.
+    """Computes PORT(rho), which is `port` with Spearman's rho instead of v.
 
     Section 3.3 of the PORT paper compares it with v.
     """
@@ -167,7 +167,7 @@ class PortRho(Port):
 
 @dataclass(frozen=True)
 class PortTau(Port):
-    """Computes PORT(tau): Kendall's tau stands in the place of v; all else is as in `port`.
+    """Computes PORT(tau), which is `port` with Kendall's tau instead of v.
 
     Section 3.3 of the PORT paper compares it with v.
     """

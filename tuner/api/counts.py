@@ -228,7 +228,7 @@ class Pooled:
     lists
         Files; `-` cannot be read again and is none.
     refs, source, ref_links, nbest_format
-        As of `Lists`.
+        As in `Lists`.
     pipeline : TextPipeline
         The text steps.
     """

@@ -61,8 +61,7 @@ def command(*, config: Path, json_out: Path | None, **given: Any) -> None:
     """Estimate the time, memory and disk that CONFIG will take.
 
     Some dev segments are decoded, scored and searched as `portmert tune` does it. The time, memory
-    and disk measured are scaled to the whole run. Of the files written only the models that a
-    decoder trains are kept.
+    and disk measured are scaled to the whole run. Only the models that a decoder trains are kept.
 
     \b
     portmert plan my.toml --workers 1 --workers 16

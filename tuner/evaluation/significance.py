@@ -253,16 +253,16 @@ _EXACT_BITS = 53
 
 @dataclass(frozen=True)
 class Resampling:
-    """How tests and intervals draw random samples.
+    """The random samples for tests and intervals.
 
     Parameters
     ----------
     samples
-        Resampled test sets, and randomized pairs of systems.
+        Number of bootstrap samples of the test set, and of randomizations in a test.
     seed
         Equal seeds give equal results.
     level
-        Level of the intervals, such as 0.95.
+        Confidence level of the intervals, such as 0.95.
     """
 
     samples: int = SAMPLES

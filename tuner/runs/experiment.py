@@ -1,7 +1,7 @@
-"""Run the outer loop: decode, merge, annotate, optimize, and again, until nothing is gained.
+"""Runs the outer loop: decode, merge, annotate, optimize, and repeat until nothing is gained.
 
 Every step writes one whole file and reads the files of earlier steps. There is no other state. A
-run that was killed goes on after its last finished step and ends like an uninterrupted run.
+run that was killed continues after its last finished step and has the same result.
 """
 
 from __future__ import annotations

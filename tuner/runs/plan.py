@@ -1,9 +1,9 @@
-"""Measure a sample of a run, and say from it how long the run takes and how much it needs.
+"""Measures a sample of a run, and estimates its time, memory and disk.
 
-A few dev segments are decoded, scored and searched as the run itself would do it. What that takes
-is scaled to the whole: decoding by tokens, searches by hypotheses. Each figure is a range between
-two cases. In the one the run ends as early as it can and no iteration finds a new hypothesis; in
-the other it has all its iterations and each brings a full list of new ones.
+A few dev segments are decoded, scored and searched as in the run itself. The costs measured are
+scaled to the whole run: decoding by tokens, searches by hypotheses. Each figure is a range between
+two cases. In one the run ends as early as possible and no iteration finds a new hypothesis. In the
+other it has all its iterations, and each finds a full list of new hypotheses.
 """
 
 from __future__ import annotations

@@ -112,25 +112,26 @@ class Result:
     Parameters
     ----------
     metric
-        Signature of the metric tuned on.
+        Signature of the metric that was tuned on.
     score, start_score
-        Dev scores of the decoder's own best output, tuned and with the start weights.
+        Dev scores of the decoder's best output under the result and under the start weights.
     best
-        The iteration whose weights are the result: the earliest of the best score, held out,
-        else estimated for unseen text, else of the dev set. The first has the start weights.
+        The iteration whose weights are the result: the earliest with the best score. The score is
+        the held-out one, or else the estimate for unseen text, or else the dev score. Iteration 1
+        has the start weights.
     stopped
-        Why the loop ended.
+        The reason why the loop ended.
     held_out
-        Score of the held-out segments under the result; None where there are none.
+        Score of the held-out segments under the result; None if there are none.
     unseen
-        Estimate of the score on unseen text under the result; None where the optimizer makes none.
+        Estimate of the score on unseen text under the result; None if the optimizer makes none.
     test
-        Score of the test set under the result; None where there is none.
+        Score of the test set under the result; None if there is none.
     confidence
-        Percentiles of the weights over bootstrap samples; None where none were asked for.
+        Percentiles of the weights over bootstrap samples; None if none were asked for.
     start_list, dev_list, test_list
         The n-best lists of the dev set under the start weights and under the result, and of the
-        test set (None where there is none); the first hypothesis of each segment is the output.
+        test set (None if there is none); the first hypothesis of each segment is the output.
     """
 
     metric: str

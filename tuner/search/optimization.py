@@ -72,21 +72,22 @@ class Optimization:
     Parameters
     ----------
     weights : FeatureWeights
-        All are finite. None is 0, unless it was 0 at the start and was not searched.
+        All weights are finite. A weight is 0 only if it was 0 at the start and was not searched.
     start_score, final_score : float
-        Of the best hypotheses under the start weights and under `weights`, rescored from scratch.
-        The final one is not worse, unless the start is outside of the bounds or a prior pulls.
+        Scores of the best hypotheses under the start weights and under `weights`, computed from
+        scratch. The final score is not worse unless the start is out of bounds or there is a
+        prior.
     oracle_score : float
-        Of one hypothesis a segment, chosen to score high: perfect weights could not exceed it by
-        much, see `oracle`. Only hypotheses whose statistics are known are candidates.
+        About the highest score of any choice of hypotheses, see `oracle`. No weights can exceed it
+        by much. Only hypotheses whose statistics are known can be chosen.
     restarts : tuple of float
-        The score where each restart ended, before weights were normalised, less the prior's
+        The score at the end of each restart, before weights were normalised, less the prior's
         penalty.
     hypotheses, known : int
-        Hypotheses in all, and those whose statistics are known. If the metric annotates, only
-        hypotheses that were asked for, in this search or before, are known.
+        Number of all hypotheses, and of those whose statistics are known. If the metric needs
+        annotations, only the hypotheses that a search asked for are known.
     line_searches : int
-        Some optimizers make none.
+        Number of line searches; some optimizers make none.
     unseen_score, unseen_error : float or None
         An estimate of the score of `weights` on unseen text, with its standard error, from
         segments that were held out; None if the optimizer holds none out.

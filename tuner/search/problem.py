@@ -1,4 +1,4 @@
-"""What an optimizer sees: features, statistics, a metric. No text, no files."""
+"""The problem that an optimizer solves: features, statistics, a metric; no texts or files."""
 
 from __future__ import annotations
 
@@ -109,19 +109,20 @@ class StatTable:
 
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """A pull towards given weights: strength * |u/|u| - u0/|u0||^2, taken off the objective.
+    """A penalty on distance from given weights: strength * |u/|u| - u0/|u0||^2.
 
-    u is the weights times their features' spread, u0 the same of the weights pulled to. Only the
-    direction of weights counts, as only that chooses hypotheses; and each weight counts by what
-    its feature moves, whatever the unit it is measured in. The penalty is in units of the metric:
-    0 at `toward`, `2 * strength` at right angles to it, `4 * strength` opposite to it.
+    It is subtracted from the objective. u is the weights times the spread of their features, u0
+    the same for the given weights. Only the direction of weights counts, because only that chooses
+    hypotheses. The spread makes the penalty independent of the units of features. The penalty is
+    in units of the metric: 0 at `toward`, `2 * strength` at right angles to it, `4 * strength`
+    opposite to it.
 
     Parameters
     ----------
     strength : float
         Above 0.
     toward : (F,) float64
-        u0 divided by spread. If all are 0 there is no direction to pull to, and no penalty.
+        The given weights: u0 divided by spread. If all are 0 there is no penalty.
     spread : (F,) float64
         See `TuningProblem`.
     """

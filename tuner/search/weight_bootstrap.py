@@ -25,13 +25,13 @@ PERCENTILES = (2.5, 50.0, 97.5)
 
 @dataclass(frozen=True)
 class Confidence:
-    """Percentiles of each weight over samples; each sample's absolute weights add to 1.
+    """Percentiles of each weight over samples, whose absolute weights are scaled to sum 1.
 
     Parameters
     ----------
     samples : int
     weights : dict
-        Name -> for each of the feature's values, its `PERCENTILES`.
+        Name -> the `PERCENTILES` of the weight of each of the feature's values.
     """
 
     samples: int
