@@ -22,7 +22,7 @@ from portmert.metrics.kernels.edits import rank_agreements
 
 @dataclass(frozen=True)
 class Ribes(WeightedMean):
-    """Averages the rank correlation of matched words, lowered where words lack.
+    """Averages the rank correlation of matched words, lowered for missing words.
 
     A hypothesis word is linked to an equal reference word if it is unique in both texts, alone or
     with the shortest context to its left or right that makes it unique. The value of a segment is

@@ -111,9 +111,9 @@ def command(
 ) -> None:
     """Tune on half of the segments and score the other half, to see what tuning is worth.
 
-    Every metric is tuned on with every optimizer, prior and set of features left out. The table
-    has the scores on both halves, how much better each choice is on the unseen half than the
-    first, and the time; its last row is the start weights, untuned.
+    Each combination of metric, optimizer, prior and features left out is tuned. The table has its
+    scores on both halves, its gain over the first combination on the unseen half, and the time.
+    The last row is the start weights, untuned.
 
     \b
     portmert crossval --nbest dev.nbest.gz --ref dev.ref --metric bleu --weights start.json \\

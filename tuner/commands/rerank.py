@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 @click.option(
     "--weights",
     type=FILE,
-    help="Our JSON (a length penalty in it is applied), a moses.ini, or a runN.dense of "
-    "mert-moses.pl.",
+    help="File of weights: our JSON (its length penalty is applied), a moses.ini, or a "
+    "runN.dense of mert-moses.pl.",
 )
 @missing_features_option(
     "What happens if the lists lack a feature that has a weight: an error, or its value is 0."
