@@ -102,7 +102,8 @@ class CommandFolder(click.Group):
             said = "interrupted" if number == signal.SIGINT else f"ended by {number.name}"
             click.echo(f"portmert: {said}", err=True)
             status = 128 + number  # as shells have it
-            if any(thread is not threading.main_thread() for thread in _waited_for()):
+            others = set(threading.enumerate()) - {threading.main_thread()}
+            if any(not thread.daemon for thread in others):  # Python waits for searches: minutes
                 os._exit(status)
             ctx.exit(status)
 
@@ -156,11 +157,6 @@ def _signals_as_interrupts() -> Iterator[None]:
     finally:
         for number in ours:
             signal.signal(number, signal.SIG_DFL)
-
-
-def _waited_for() -> list[threading.Thread]:
-    """Return the threads that Python waits for at its end; searches may take minutes."""
-    return [thread for thread in threading.enumerate() if not thread.daemon]
 
 
 @click.group(cls=CommandFolder, context_settings={"help_option_names": ["-h", "--help"]})

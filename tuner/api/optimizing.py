@@ -551,18 +551,9 @@ def _confidence(
     progress: Progress | None,
 ) -> Confidence:
     """Tune again on bootstrap samples of the segments."""
-    found = dict(
-        bootstrap(
-            nbest,
-            problem.stats,
-            problem.metric,
-            setup,
-            range(samples),
-            notice=notice,
-            progress=progress,
-        )
-    )
-    return confidence([found[sample] for sample in range(samples)])
+    stats, metric, numbers = problem.stats, problem.metric, range(samples)
+    found = dict(bootstrap(nbest, stats, metric, setup, numbers, notice=notice, progress=progress))
+    return confidence([found[sample] for sample in numbers])
 
 
 def _result(

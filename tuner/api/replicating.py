@@ -140,13 +140,28 @@ def _texts_by_id(
     problem: ListProblem,
     test_set: TestLists | None,
 ) -> dict[str, tuple[str, ...]]:
-    """Return texts whose lines begin with ids in the order of the lists, see `ListsData`."""
+    """Return texts whose lines begin with ids in the order of the lists, without the ids.
+
+    Returns
+    -------
+    dict
+        Key of `data` -> the text of each of its files.
+    """
     ordered = {}
     if lists.ids:
         ordered[""] = problem.read
     if test is not None and test.ids and test_set is not None:
         ordered["test_"] = test_set.read
-    return in_order_of_lists(data, ordered)
+    found = {}
+    for kind, one in ordered.items():
+        for key in (f"{kind}references", f"{kind}source", f"{kind}reference_links"):
+            given = getattr(data, key)
+            if given:
+                paths = given if isinstance(given, tuple) else (given,)
+                found[key] = tuple(
+                    as_lines(in_order(one.nbest, path, str(path))) for path in paths
+                )
+    return found
 
 
 def _data(lists: Lists, test: Lists | None) -> ListsData:
@@ -264,7 +279,7 @@ class ReplicaRun:
         tasks = [(nbest, stats, problem.metric, setup, step) for setup in setups]
         # The first replica speaks for all.
         cells = [
-            (self.notice if number == 1 else _ignore, task)
+            (self.notice if number == 1 else lambda _: None, task)
             for number, task in zip(missing, tasks, strict=True)
         ]
         for place, found in run_tasks(team, _searched, cells, progress):
@@ -356,7 +371,16 @@ class ReplicaRun:
             folder.mkdir(exist_ok=True)
             write_text(folder / "output.txt", as_lines(Reranked.of(read.nbest.texts, rows).lines))
             if read.nbest.texts.links is not None:
-                write_nbest(_chosen(read.nbest, rows), folder / "nbest.gz", weights)
+                chosen = replace(
+                    read.nbest,
+                    texts=read.nbest.texts.take(rows),
+                    offsets=np.arange(len(rows) + 1),
+                    features=read.nbest.features[rows],
+                    model_scores=read.nbest.model_scores[rows],
+                    sparse=None,
+                    lines=None,
+                )
+                write_nbest(chosen, folder / "nbest.gz", weights)
             if scored is not None:
                 content = {"metric": self.problem.signature, **asdict(scored)}
                 write_json(folder / "scores.json", content)
@@ -417,19 +441,6 @@ def as_lines(lines: Iterable[str]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _chosen(nbest: NBest, rows: IntArray) -> NBest:
-    """Return one hypothesis of each segment as a list of its own."""
-    return replace(
-        nbest,
-        texts=nbest.texts.take(rows),
-        offsets=np.arange(len(rows) + 1),
-        features=nbest.features[rows],
-        model_scores=nbest.model_scores[rows],
-        sparse=None,
-        lines=None,
-    )
-
-
 def read_test_lists(
     problem: ListProblem, lists: Lists | None, threads: int, notice: Notice
 ) -> TestLists | None:
@@ -445,33 +456,6 @@ def read_test_lists(
             notice(f"{metric.name()} has no scores of the test lists: they are not scored")
         return TestLists(read, None)
     return TestLists(read, read.statistics(metric, threads=threads, notice=notice))
-
-
-def in_order_of_lists(
-    data: ListsData, lists: Mapping[str, PreparedLists]
-) -> dict[str, tuple[str, ...]]:
-    """Return texts whose lines begin with ids in the order of the lists, without the ids.
-
-    Parameters
-    ----------
-    lists
-        Those with ids: `""` -> the lists tuned on, `"test_"` -> those of the test set.
-
-    Returns
-    -------
-    dict
-        Key of `data` -> the text of each of its files.
-    """
-    found = {}
-    for kind, one in lists.items():
-        for key in (f"{kind}references", f"{kind}source", f"{kind}reference_links"):
-            given = getattr(data, key)
-            if given:
-                paths = given if isinstance(given, tuple) else (given,)
-                found[key] = tuple(
-                    as_lines(in_order(one.nbest, path, str(path))) for path in paths
-                )
-    return found
 
 
 def with_texts(data: ListsData, texts: Mapping[str, tuple[str, ...]], folder: Path) -> ListsData:
@@ -508,7 +492,3 @@ def _searched(
     lines: list[str] = []
     found = optimize_stats(nbest, stats, metric, setup, notice=lines.append, progress=step)
     return found, lines
-
-
-def _ignore(_: str) -> None:
-    """Drop a line."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -18,9 +18,6 @@ from portmert.tuner.commands._options import (
 )
 from portmert.tuner.commands._outputs import decoding, notice
 from portmert.tuner.ground.errors import counted
-
-if TYPE_CHECKING:
-    from portmert.tuner.annotation.annotators._udpipe_training import Case, Size
 
 
 @click.group(invoke_without_command=True)
@@ -130,11 +127,10 @@ def command(
 )
 @click.option(
     "--check",
-    "test",
     type=OUT_FILE,
     help="CoNLL-U on which the model's accuracy is measured.",
 )
-def train(treebank: Path, out: Path, size: Size, case: Case, test: Path | None) -> None:
+def train(*, out: Path, check: Path | None, **given: Any) -> None:
     """Train a model of UDPipe on a treebank: a tagger and a parser.
 
     \b
@@ -142,7 +138,7 @@ def train(treebank: Path, out: Path, size: Size, case: Case, test: Path | None) 
     """  # noqa: D301  \b is click's sign for lines to leave alone
     import portmert  # noqa: PLC0415  start-up time
 
-    done = portmert.train_annotator(treebank, out, size=size, case=case, check=test, notice=notice)
+    done = portmert.train_annotator(out=out, check=check, notice=notice, **given)
     click.echo(f"{out}: trained on {counted(done.sentences, 'sentence')}", err=True)
     for tagset, found in done.accuracy.items():
         click.echo(f"{tagset.upper()} {100 * found.tags:.1f}")
@@ -151,6 +147,6 @@ def train(treebank: Path, out: Path, size: Size, case: Case, test: Path | None) 
         click.echo(f"UAS {100 * found.heads:.1f}")
         click.echo(f"LAS {100 * found.links:.1f}")
         click.echo(
-            f"{test}: {counted(found.sentences, 'sentence')}, {counted(found.words, 'word')}",
+            f"{check}: {counted(found.sentences, 'sentence')}, {counted(found.words, 'word')}",
             err=True,
         )

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache, partial
 from pathlib import Path
-from types import TracebackType
 from typing import IO, NamedTuple, Self
 
 from portmert.tuner.decoders._base import Progress
@@ -248,12 +247,7 @@ class Journal:
         """Delete the file, as its answers have been written elsewhere."""
         self._path.unlink(missing_ok=True)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Close the file."""
         self._file.close()
 

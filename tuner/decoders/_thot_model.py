@@ -11,6 +11,7 @@ import numpy as np
 
 from portmert.aligners import _thot
 from portmert.aligners._base import Links
+from portmert.aligners._training import usable
 from portmert.tuner.ground.errors import ProgramError, StateError
 
 Kind = Literal["ibm1", "ibm2", "hmm", "fast_align"]
@@ -76,11 +77,7 @@ def train(
         timeout_seconds=timeout_seconds,
     )
     limit = _thot.max_length(aligner)
-    used = [
-        index
-        for index, (s, t) in enumerate(zip(left, right, strict=True))
-        if s and t and max(len(s), len(t)) <= limit
-    ]
+    used, _ = usable(f"thot {aligner}", left, right, most=limit)
     left, right = [left[index] for index in used], [right[index] for index in used]
     models = _thot.SymmetrizedModels(folder, aligner, "grow-diag-final-and")
     links = models.align(left, right)

@@ -112,7 +112,20 @@ def run(
         with opened(request.executor, threads=1, notice=log) as team:
             if request.replicas == 1:
                 return [_Run(request, config, log, progress, team).result()]
-            return _replicas(request, config, log, progress, team)
+            results = []
+            for replica in range(1, request.replicas + 1):
+                folder = request.folder / f"replica-{replica}"
+                make_folder(folder)
+                log(f"replica {replica} of {request.replicas}")
+                seed = request.replicas * request.seed + replica
+                own = replace(request, folder=folder, seed=seed)
+                if replica > 1 and not (request.go_on and (folder / FINISHED).is_file()):
+                    first = request.folder / "replica-1"
+                    for name in (f"run1.best{request.nbest}.out.gz", "run1.out"):
+                        copy_file(first / name, folder / name)
+                    own = replace(own, skip_decoder=True, go_on=False)
+                results.append(_Run(own, config, log, progress, team).result())
+            return results
 
 
 @contextmanager
@@ -139,45 +152,19 @@ def _alone(folder: Path) -> Iterator[None]:
         os.close(lock)
 
 
-def _replicas(
-    request: MertRequest,
-    config: Path,
-    log: Callable[[str], None],
-    progress: Progress,
-    team: Team,
-) -> list[tuple[Path, str]]:
-    results = []
-    for replica in range(1, request.replicas + 1):
-        folder = request.folder / f"replica-{replica}"
-        make_folder(folder)
-        log(f"replica {replica} of {request.replicas}")
-        own = replace(request, folder=folder, seed=request.replicas * request.seed + replica)
-        if replica > 1 and not (request.go_on and (folder / FINISHED).is_file()):
-            first = request.folder / "replica-1"
-            for name in (f"run1.best{request.nbest}.out.gz", "run1.out"):
-                copy_file(first / name, folder / name)
-            own = replace(own, skip_decoder=True, go_on=False)
-        results.append(_Run(own, config, log, progress, team).result())
-    return results
-
-
+@dataclass
 class _Run:
-    def __init__(
-        self,
-        request: MertRequest,
-        config: Path,
-        log: Callable[[str], None],
-        progress: Progress,
-        team: Team,
-    ) -> None:
-        self.request = request
-        self.team = team
-        self.folder = request.folder
-        self.log = log
-        self.progress = progress
+    request: MertRequest
+    config: Path
+    log: Callable[[str], None]
+    progress: Progress
+    team: Team
+
+    def __post_init__(self) -> None:
+        request, self.folder = self.request, self.request.folder
         # The decoder's threads are those of its configuration or flags.
         options = {
-            "config": config,
+            "config": self.config,
             "program": request.program,
             "flags": request.flags,
             "threads": 1,
@@ -189,10 +176,11 @@ class _Run:
         self.names: FeatureNames = shown.names
         # Faults of references and of named features are found before the first decoding.
         request.scorer.plain_references(request.references, Vocabulary())
-        self._ranges()
+        self.ranges = self._ranges()
         for name, size in self.names:
             if (count := len(request.ranges.get(name, ()))) > size:
-                log(f"--range: {count} ranges for {name}, of which mert-moses.pl too uses {size}")
+                too_many = f"--range: {count} ranges for {name}"
+                self.log(f"{too_many}, of which mert-moses.pl too uses {size}")
         check_columns((*request.active, *request.positive), self.names)
         self.files = StepFolder(request.folder, shown.names, request.scorer)
         self.files.write_features_list(shown)
@@ -247,7 +235,7 @@ class _Run:
         state.steps[step] = self._extract(step)
         first = self._first_used(step - 1)
         state.steps = {k: lists for k, lists in state.steps.items() if k >= first or k == step}
-        self.files.write_starts(step, state.weights, self._ranges())
+        self.files.write_starts(step, state.weights, self.ranges)
         found, score = self._search(step, state)
         found = self._interpolated(step, state.weights, found)
         state.weights, state.score = found, score
@@ -350,7 +338,7 @@ class _Run:
                 lists,
                 request.scorer.metric,
                 registry.optimizer("pro", {}),
-                self._starts(points[:1]),
+                Starts(tuple(points[:1]), *self.ranges),
                 active=request.active,
                 seed=seed,
                 threads=request.threads,
@@ -362,7 +350,7 @@ class _Run:
             lists,
             request.scorer.metric,
             request.optimizer,
-            self._starts(points),
+            Starts(tuple(points), *self.ranges),
             active=request.active,
             positive=request.positive,
             sparse=sparse,
@@ -377,10 +365,6 @@ class _Run:
         for note in notes:
             self.log(note)
         return found, printed
-
-    def _starts(self, points: list[FloatArray]) -> Starts:
-        lowest, highest = self._ranges()
-        return Starts(tuple(points), lowest, highest)
 
     def _ranges(self) -> tuple[FloatArray, FloatArray]:
         """Return the (F,) lowest and highest weights of random starts.
@@ -410,17 +394,7 @@ class _Run:
         share = self.request.interpolation
         if not share or step < FIRST_INTERPOLATED:
             return found
-        names = dict.fromkeys([*before.values, *found.values])
-        mixed = {}
-        for name in names:
-            new = found.values.get(name)
-            old = before.values.get(name)
-            size = len(new or old or ())
-            mixed[name] = tuple(
-                share * a + (1 - share) * b
-                for a, b in zip(new or (0.0,) * size, old or (0.0,) * size, strict=True)
-            )
-        weights = FeatureWeights(mixed)
+        weights = before.towards(found, share)
         text = "".join(f"{number(value)} " for value in self.files.vector(weights)) + "\n"
         self.files.write(f"run{step}.weights.txt", text)
         return weights

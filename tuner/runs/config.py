@@ -360,15 +360,18 @@ def _table(path: Path, name: str, cls: type[Table], content: Mapping[str, Any]) 
 
 def _component(path: Path, family: str, content: Mapping[str, Any] | str) -> Any:
     where = f"{path}: [{family}]"
-    if isinstance(content, str):  # metric = "0.6*port + 0.4*(1-ter)"
-        return _metric(content, where)
-    if family == "metric" and "formula" in content:
+    if family == "metric" and not isinstance(content, str) and "formula" in content:
         formula = content["formula"]
         if len(content) > 1 or not isinstance(formula, str):
             raise ConfigError(
                 f'{where} formula = "..." stands alone: it names the metrics and their options'
             )
-        return _metric(formula, where)
+        content = formula
+    if isinstance(content, str):  # metric = "0.6*port + 0.4*(1-ter)"
+        try:
+            return registry.metric(content)
+        except ConfigError as error:
+            raise ConfigError(f"{where} {error}") from None
     name = content.get("name")
     if not isinstance(name, str):
         known = ", ".join(registry.names(family))
@@ -380,13 +383,6 @@ def _component(path: Path, family: str, content: Mapping[str, Any] | str) -> Any
     except ConfigError as error:
         raise ConfigError(f"{where} {error}") from None
     return registry.build(family, name, resolved, where=where)
-
-
-def _metric(text: str, where: str) -> Metric:
-    try:
-        return registry.metric(text)
-    except ConfigError as error:
-        raise ConfigError(f"{where} {error}") from None
 
 
 def _resolved(content: Mapping[str, Any], cls: type[Any], folder: Path) -> dict[str, Any]:
