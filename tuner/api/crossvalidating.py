@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Unpack, cast
 
@@ -41,7 +41,6 @@ from portmert.tuner.ground.files import write_text
 from portmert.tuner.ground.processes import available_processors
 from portmert.tuner.ground.tables import as_text
 from portmert.tuner.search import DEFAULT_OPTIMIZER
-from portmert.tuner.search.optimization import Setup
 from portmert.tuner.search.optimizers._base import Optimizer
 
 OptimizerLike = str | Optimizer
@@ -139,7 +138,11 @@ def crossval(
         raise ValueError("splits, seeds and size are above 0")
     metrics = {_label(one): registry.metric(one) for one in _several(metric)}
     labels = list(metrics) or [Mean.name()] * (given.counts is not None)
-    choices = _choices(labels, _several(optimizer), without, _several(prior))
+    optimizers = {_label(one): registry.optimizer(one) for one in _several(optimizer)}
+    if not labels or not optimizers:
+        raise ValueError("give a metric and an optimizer")
+    left_out = [(one,) if isinstance(one, str) else tuple(one) for one in without]
+    choices = choices_of(labels, optimizers, left_out, _several(prior))
     folder = None if out_dir is None else Path(out_dir)
     sizes: dict[str, Any] = {"splits": splits, "seeds": seeds, "size": size, "timing": timing}
     options = cast("SearchOptions", search)
@@ -168,37 +171,17 @@ def _judged(
         progress=phase(progress, "annotating"),
     ) as (problem, setup, team):
         judged = metrics or {choices[0].tuned_on: problem.metric}
-        plan = replace(_plan(problem, setup, judged, notice), **sizes)
+        plan = CrossPlan(
+            problem.read.penalised(problem.start_alpha),
+            {name: _judge(problem, one, setup.threads, notice) for name, one in judged.items()},
+            start=setup.starts[0] if setup.starts else None,
+            constraints=setup.constraints,
+            seed=setup.seed,
+            **sizes,
+        )
         shown = phase(progress, "searching")
         measured = measure(plan, choices, team=team, folder=folder, notice=notice, progress=shown)
     return document_of(plan, measured)
-
-
-def _choices(
-    labels: Sequence[str],
-    given: Sequence[OptimizerLike],
-    without: Sequence[str | Sequence[str]],
-    priors: Sequence[float],
-) -> list[Choice]:
-    """Return every combination of a metric, an optimizer, features left out and a prior."""
-    optimizers = {_label(one): registry.optimizer(one) for one in given}
-    if not labels or not optimizers:
-        raise ValueError("give a metric and an optimizer")
-    left_out = [(one,) if isinstance(one, str) else tuple(one) for one in without]
-    return choices_of(labels, optimizers, left_out, priors)
-
-
-def _plan(
-    problem: ListProblem, setup: Setup, judged: Mapping[str, Metric], notice: Notice
-) -> CrossPlan:
-    """Return the plan with the default number of splits and searches."""
-    return CrossPlan(
-        problem.read.penalised(problem.start_alpha),
-        {name: _judge(problem, one, setup.threads, notice) for name, one in judged.items()},
-        start=setup.starts[0] if setup.starts else None,
-        constraints=setup.constraints,
-        seed=setup.seed,
-    )
 
 
 def _written(document: dict[str, Any], folder: Path | None) -> CrossValidation:

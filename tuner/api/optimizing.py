@@ -139,13 +139,6 @@ def as_weights(given: WeightsLike | None) -> Start:
     return Start(FeatureWeights(values), 0.0, "weights")
 
 
-def as_constraints(given: ConstraintsLike | None) -> Constraints:
-    """Return constraints given as an object or as on the command line."""
-    if isinstance(given, Constraints):
-        return given
-    return Constraints.from_options(**(given or {}))
-
-
 def check_options(given: Mapping[str, Any], known: type) -> None:
     """Raise `TypeError` for an option that there is not, as Python does for arguments."""
     for name in given:
@@ -156,11 +149,13 @@ def check_options(given: Mapping[str, Any], known: type) -> None:
 def setup_of(search: SearchOptions) -> tuple[Start, Setup]:
     """Return the start weights, and how to search."""
     check_options(search, SearchOptions)
-    start = as_weights(search.get("weights"))
+    start, limits = as_weights(search.get("weights")), search.get("constraints")
+    if not isinstance(limits, Constraints):  # as on the command line
+        limits = Constraints.from_options(**(limits or {}))
     setup = Setup(
         optimizer=registry.optimizer(search.get("optimizer", DEFAULT_OPTIMIZER)),
         starts=() if start.weights is None else (start.weights,),
-        constraints=as_constraints(search.get("constraints")),
+        constraints=limits,
         seed=search.get("seed", 1),
         threads=search.get("threads", 0) or available_processors(),
         prior=search.get("prior", 0.0),

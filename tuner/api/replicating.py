@@ -29,7 +29,7 @@ from portmert.tuner.ground.files import text_digest, write_text
 from portmert.tuner.nbest.model import NBest, without_texts, write_nbest
 from portmert.tuner.runs.config import ListsData, content_of
 from portmert.tuner.runs.folder import RunFolder, open_run
-from portmert.tuner.runs.inputs import write_list_inputs
+from portmert.tuner.runs.inputs import write_inputs
 from portmert.tuner.runs.replicas import SCORES, Chosen, Replicas, run_tasks, write_result
 from portmert.tuner.runs.scorer import NUMBER, Scored, finish, is_finished, read_json, write_json
 from portmert.tuner.search.averaging import averaged, spread_size
@@ -115,7 +115,7 @@ def replicate(
         ) as folder:
             if texts:
                 data = with_texts(data, texts, folder.path / "texts")
-            write_list_inputs(folder.path, data, named)
+            write_inputs(folder.path, data, named)
             run = ReplicaRun(folder, problem, setup, test_set, notice)
             numbers = range(1, replicas + 1)
             run.search(numbers, team, phase(progress, "searching"))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
-from portmert.tuner.commands._options import FOLDER, Whole
+from portmert.tuner.commands._options import FOLDER, Whole, overrides_option
 from portmert.tuner.commands._outputs import decoding, log
 from portmert.tuner.ground.tables import aligned
 
@@ -25,12 +26,8 @@ TITLES = {
     show_default=True,
     help="Folder for all results.",
 )
-@click.option(
-    "--set",
-    "overrides",
-    multiple=True,
-    metavar="TABLE.KEY=VALUE",
-    help="Replace a value of both configurations, as tune.iterations=2; repeat for several.",
+@overrides_option(
+    "Replace a value of both configurations, as tune.iterations=2; repeat for several."
 )
 @click.option(
     "--also",
@@ -45,14 +42,7 @@ TITLES = {
 @click.option("--train", type=Whole(10), help="Number of sentence pairs to train the models on.")
 @click.option("--dev", type=Whole(1), help="Number of sentence pairs to tune on.")
 @click.option("--test", type=Whole(1), help="Number of sentence pairs to test on.")
-def command(
-    folder: Path,
-    overrides: tuple[str, ...],
-    also: tuple[str, ...],
-    threads: int | None,
-    fresh: bool,
-    **sizes: int | None,
-) -> None:
+def command(folder: Path, **given: Any) -> None:
     """Tune a decoder on BLEU and on PORT and show both beside the untuned one.
 
     The demo trains the built-in decoder and aligner on a bitext of two invented languages. It
@@ -68,11 +58,7 @@ def command(
             folder,
             log=log,
             progress=progress,
-            also=also,
-            overrides=overrides,
-            threads=threads,
-            fresh=fresh,
-            **{name: size for name, size in sizes.items() if size is not None},
+            **{name: value for name, value in given.items() if value is not None},
         )
     headers = ["system"]
     for part in SETS:

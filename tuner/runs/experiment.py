@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import portmert
@@ -123,9 +123,18 @@ def _opened(
         if shared is None:
             write_inputs(folder.path, experiment)
         common = shared or Shared(folder.annotations, experiment.tune.seed)
-        work = _Run(experiment, folder, common, note, progress, annotated, team)
-        with closing(work.evaluator):
-            yield work
+        evaluator = Evaluator(
+            experiment,
+            annotations=common.annotations,
+            scratch=folder.scratch,
+            split_seed=common.split_seed,
+            note=note,
+            progress=progress,
+            annotated=annotated,
+            team=team,
+        )
+        with closing(evaluator):
+            yield _Run(experiment, folder, common, note, evaluator)
 
 
 def start_weights(experiment: Experiment) -> FeatureWeights:
@@ -139,36 +148,20 @@ def start_weights(experiment: Experiment) -> FeatureWeights:
     return FeatureWeights.from_vector(weights.names, vector)
 
 
+@dataclass
 class _Run:
     """One run. Every method that makes a file first looks whether it exists."""
 
-    def __init__(
-        self,
-        experiment: Experiment,
-        folder: RunFolder,
-        shared: Shared,
-        note: Callable[[str], None],
-        progress: Progress,
-        annotated: Progress | None,
-        team: Team,
-    ) -> None:
-        self.experiment = experiment
-        self.folder = folder
-        self.shared = shared
-        self.note = note
-        self.evaluator = Evaluator(
-            experiment,
-            annotations=shared.annotations,
-            scratch=folder.scratch,
-            split_seed=shared.split_seed,
-            note=note,
-            progress=progress,
-            annotated=annotated,
-            team=team,
-        )
+    experiment: Experiment
+    folder: RunFolder
+    shared: Shared
+    note: Callable[[str], None]
+    evaluator: Evaluator
+
+    def __post_init__(self) -> None:
         self.lists = (
-            PooledLists(self.evaluator, self._list, folder.path / "pool")
-            if experiment.tune.pool
+            PooledLists(self.evaluator, self._list, self.folder.path / "pool")
+            if self.experiment.tune.pool
             else ListMerger(self.evaluator, self._list)
         )
 

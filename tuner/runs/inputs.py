@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from portmert.tuner.annotation.annotators._base import Annotator
 from portmert.tuner.components import registry
 from portmert.tuner.ground.documents import parse_json, to_json
@@ -43,20 +45,18 @@ class Inputs:
     components: dict[str, Any]
 
 
-def write_inputs(folder: Path, experiment: Experiment) -> None:
-    """Write the inputs of a run into its folder."""
-    components = {family: getattr(experiment, family, None) for family in FAMILIES}
-    _write(folder, experiment.path, experiment.data, components)
-
-
-def write_list_inputs(folder: Path, data: ListsData, annotator: Annotator | None) -> None:
-    """Write the inputs of a tuning on given lists into its folder."""
-    _write(folder, None, data, {"annotator": annotator})
-
-
-def _write(folder: Path, config: Path | None, data: Data, components: dict[str, Any]) -> None:
-    content: dict[str, Any] = {"config": _as_json(config, folder), "data": _fields(data, folder)}
-    for family, component in components.items():
+def write_inputs(
+    folder: Path, given: Experiment | ListsData, annotator: Annotator | None = None
+) -> None:
+    """Write the inputs of a run, or of a tuning on given lists with an annotator."""
+    run = given if isinstance(given, Experiment) else None
+    content: dict[str, Any] = {
+        "config": None if run is None else _as_json(run.path, folder),
+        "data": _fields(given if run is None else run.data, folder),
+    }
+    components = {"annotator": annotator} if run is None else vars(run)
+    for family in FAMILIES:
+        component = components.get(family)
         if component is not None:
             content[family] = {"name": component.name(), "options": _fields(component, folder)}
     write_text(folder / NAME, to_json(content) + "\n")
@@ -72,10 +72,6 @@ def read_inputs(folder: Path) -> Inputs | None:
     ConfigError
         It names a component that is not installed.
     """
-    from pydantic import TypeAdapter  # noqa: PLC0415  start-up time
-
-    from portmert.tuner.runs.config import Data, ListsData  # noqa: PLC0415  it reads all families
-
     path = folder / NAME
     try:
         text = path.read_bytes()

@@ -342,7 +342,7 @@ def take_sample(experiment: Experiment, segments: int, note: Callable[[str], Non
             annotations=folder / "annotations",
             scratch=folder / "scratch",
             split_seed=experiment.tune.seed,
-            note=_silent,
+            note=lambda _: None,  # the sample's notes are not the run's
             progress=lambda _done, _total: None,
         )
         with closing(evaluator):
@@ -431,7 +431,7 @@ def _searched(evaluator: Evaluator, clock: _Clock, nbest: NBest, segments: int) 
                 evaluator.references,
                 experiment.metric,
                 setup,
-                notice=_silent,
+                notice=lambda _: None,
                 annotate=None if ask is None else annotate,
                 segments=np.arange(count) % len(pool),
             )
@@ -503,7 +503,3 @@ def _bytes_of(pool: NBest, width: int) -> int:
     if pool.sparse is not None:
         arrays += [pool.sparse.offsets, pool.sparse.columns, pool.sparse.values]
     return sum(int(array.nbytes) for array in arrays) + 8 * width * len(texts)
-
-
-def _silent(_: str) -> None:
-    """Drop the sample's notes: they are not the run's."""

@@ -110,10 +110,9 @@ def _steps(folder: Path) -> list[Callable[[], object]]:
 
     def optimize() -> None:
         for setup in (quick, usual):
-            optimize_lists(nbest, references, port, setup, notice=_ignore)
-        optimize_dat(
-            read_dat([folder / "features"], [folder / "scores"]), bleu, quick, notice=_ignore
-        )
+            optimize_lists(nbest, references, port, setup, notice=lambda _: None)
+        lists = read_dat([folder / "features"], [folder / "scores"])
+        optimize_dat(lists, bleu, quick, notice=lambda _: None)
 
     def rerank() -> None:
         write_nbest(nbest, folder / "copy")
@@ -157,7 +156,3 @@ def _parsed(texts: Texts, needs: Iterable[Arcs]) -> Texts:
         roles=meaning,
         drs=meaning,
     )
-
-
-def _ignore(_: str) -> None:
-    """Drop a line."""
