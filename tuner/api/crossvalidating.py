@@ -138,11 +138,7 @@ def crossval(
         raise ValueError("splits, seeds and size are above 0")
     metrics = {_label(one): registry.metric(one) for one in _several(metric)}
     labels = list(metrics) or [Mean.name()] * (given.counts is not None)
-    optimizers = {_label(one): registry.optimizer(one) for one in _several(optimizer)}
-    if not labels or not optimizers:
-        raise ValueError("give a metric and an optimizer")
-    left_out = [(one,) if isinstance(one, str) else tuple(one) for one in without]
-    choices = choices_of(labels, optimizers, left_out, _several(prior))
+    choices = _choices(labels, _several(optimizer), without, _several(prior))
     folder = None if out_dir is None else Path(out_dir)
     sizes: dict[str, Any] = {"splits": splits, "seeds": seeds, "size": size, "timing": timing}
     options = cast("SearchOptions", search)
@@ -182,6 +178,20 @@ def _judged(
         shown = phase(progress, "searching")
         measured = measure(plan, choices, team=team, folder=folder, notice=notice, progress=shown)
     return document_of(plan, measured)
+
+
+def _choices(
+    labels: Sequence[str],
+    given: Sequence[OptimizerLike],
+    without: Sequence[str | Sequence[str]],
+    priors: Sequence[float],
+) -> list[Choice]:
+    """Return every combination of a metric, an optimizer, features left out and a prior."""
+    optimizers = {_label(one): registry.optimizer(one) for one in given}
+    if not labels or not optimizers:
+        raise ValueError("give a metric and an optimizer")
+    left_out = [(one,) if isinstance(one, str) else tuple(one) for one in without]
+    return choices_of(labels, optimizers, left_out, priors)
 
 
 def _written(document: dict[str, Any], folder: Path | None) -> CrossValidation:
