@@ -19,7 +19,7 @@ from portmert.tuner.annotation.annotators._base import Annotation, AnnotationReq
 Gives = frozenset["Layer"]
 
 MEANING: tuple[Literal["roles", "drs"], ...] = ("roles", "drs")
-RULES = 1
+RULES = 2
 """Version of the rules by which these follow from heads, raised with every change."""
 
 ONE_PARSE: Gives = frozenset({"heads", "tree", "parses"})

@@ -245,6 +245,12 @@ def test_every_parse_has_analyses_over_its_tokens(parse, data):
         assert all(place not in span or role for role, span in arguments(one, place))
 
 
+def test_a_part_of_a_name_is_added_once_also_below_every():
+    one = Sentence(["a", "B", "every"], ((0, "root"), (1, "flat"), (2, "det")))
+    words = [value for _, kind, value in representation(one).words if kind == "word"]
+    assert sorted(words) == sorted(set(words))
+
+
 def test_a_parse_too_deep_has_no_representation():
     one = Sentence(["a"] * 80, tuple((place, "ccomp") for place in range(80)))
     assert representation(one) is None

@@ -294,7 +294,8 @@ class _Builder:
                 self.clause(child, first)
         # "Every man comes": the noun is the condition, and the rest follows from it.
         for child in sentence.below[place]:
-            if child not in done and self._is_universal(child):
+            is_name = sentence.kind(child) == "flat"  # a part of the condition of `place`
+            if child not in done and not is_name and self._is_universal(child):
                 box, first = self._implication(box)
                 self._nominal(child, first)
                 done.add(child)

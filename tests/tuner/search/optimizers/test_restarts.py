@@ -49,11 +49,13 @@ def test_who_interrupts_does_not_wait_for_searches():
 
 
 LONG = """
+import signal
 import sys
 import numpy as np
 from portmert.tuner.components import registry
 from portmert.tuner.search.problem import StatTable, TuningProblem
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
 rng = np.random.default_rng(1)
 stats = np.column_stack([rng.integers(0, 9, size=10_000), *np.ones((2, 10_000))])
 problem = TuningProblem(
