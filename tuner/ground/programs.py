@@ -163,10 +163,10 @@ class started:  # noqa: N801  used as a function
         try:
             with undisturbed():
                 self._process = start(self._command, **self._options)
+            return self._process  # noqa: TRY300  a signal may arrive here too
         except BaseException:
             self.__exit__(None, None, None)
             raise
-        return self._process
 
     def __exit__(
         self,
