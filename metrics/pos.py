@@ -148,11 +148,11 @@ class _TagBleu(Metric):
     max_order
         The longest n-gram.
     reflen
-        The reference length of a segment, as in `bleu`: the one `closest` to the hypothesis's, the
-        `shortest`, or the `average`.
+        The reference length of a segment, as in `bleu`: the one `closest` to that of the
+        hypothesis, the `shortest`, or the `average`.
     smooth
-        How to count an order without a match, as in `bleu`: `none`, `exp`, `mteval`, `add1`,
-        `moses+1`, `floor` (0.1 matches) or `add-k` (k = 1).
+        How to count an order without a match, as in `bleu`: `none`, `exp`, `mteval`, `add1` or
+        Moses' `moses+1`, `floor` (0.1 matches) or `add-k` (k = 1).
     """
 
     max_order: Annotated[int, Ge(1), Le(16)] = 4

@@ -57,9 +57,9 @@ class _Overlap(Metric):
         recall always counts it. Take `worst` to tune on a precision, or else a hypothesis without
         a parse or without words costs nothing.
     average
-        `corpus`: the score of the counts summed over all segments. `segments`: the mean of the
-        scores of single segments, as in the paper; a precision leaves out the segments that
-        `noparse` ignores.
+        `corpus`: the score of the counts summed over all segments.
+        `segments`: the mean of the scores of single segments, as in the paper; a precision leaves
+        out the segments that `noparse` ignores.
     """
 
     depth: Annotated[int, Ge(1), Le(16)] = 4
