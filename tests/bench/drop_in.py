@@ -98,6 +98,8 @@ def prepared(folder: Path, lists: Lists) -> Path:
         shutil.copyfile(last, work / f"run{step}.best100.out.gz")
     (work / f"run{LAST - 1}.mert.log").write_text(f"Best point: {start}  => 0.3\n")
     (work / f"run{LAST - 1}.weights.txt").write_text(f"{start}\n")
+    dense = "".join(f"{name}= 0.1\n" for name in names)
+    (work / "run1.dense").write_text(dense)  # the default searches from the first weights
     weights = "".join(f"{name}= {' '.join(['0.1'] * size)}\n" for name, size in FEATURES)
     (folder / "moses.ini").write_text(f"[weight]\n{weights}")
     (folder / "shown").write_text(weights)
