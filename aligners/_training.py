@@ -24,7 +24,7 @@ Rows = Sequence[Sequence[str]]
 """The tokens of each line."""
 
 FORMAT = 1
-"""Of the saved models. After a change, older models are refused instead of misread."""
+"""The format of a saved model. A model of another format is refused, not misread."""
 
 SUBWORDS = "subword.model"
 SEED = 1

@@ -149,7 +149,7 @@ _PLAIN = {
     "too_short": "expected at least {min_length}",
     "tuple_type": "expected a list",
 }
-"""What pydantic says in terms of Python, in those of who writes TOML."""
+"""Messages of pydantic, which speaks of Python, for a user who writes TOML."""
 
 
 def reason(error: ValidationError) -> str:

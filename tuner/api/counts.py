@@ -368,4 +368,4 @@ def _contents(texts: Sequence[TextFile]) -> list[str]:
 
 
 Counts = Arrays | DatFiles | Pooled
-"""What has statistics without texts."""
+"""Lists that have statistics and no texts."""

@@ -29,7 +29,7 @@ from portmert.tuner.ground.programs import PATIENCE_SECONDS, described
 from portmert.tuner.weights.feature_weights import FeatureNames, FeatureWeights, read_weights
 
 FORMAT = 1
-"""Of the trained models. After a change, older models are refused instead of misread."""
+"""The format of a trained model. A model of another format is refused, not misread."""
 
 MAX_TOKENS = 200
 """The longest line thot translates; of a longer one it returns nothing."""

@@ -10,7 +10,7 @@ LARGEST = 1e30
 MOST = 2**63 - 1
 """The largest whole number, option or count: the largest one that arrays hold."""
 FINITE = f"finite, none beyond {LARGEST:g}"
-"""What messages say is expected of numbers."""
+"""The rule for numbers, for messages."""
 
 LOWEST_P = 0.0001
 """The smallest p that is printed as a number: it has four decimals."""

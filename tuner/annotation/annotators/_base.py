@@ -17,7 +17,7 @@ from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as component_dataclass
 
 Layer = Literal["tags", "heads", "tree", "parses", "marginals", "roles", "drs"]
-"""What a backend can give for a sentence; see `Annotation`."""
+"""The parts of a sentence's annotation; see `Annotation`."""
 
 Heads = tuple[tuple[int, str], ...]
 """For each token the position of its head (from 1, 0 is the root) and its label."""

@@ -24,7 +24,7 @@ NAMES: dict[Layer, str] = {
 
 
 class _Known(NamedTuple):
-    """What the files have of one sentence, and where it stands first."""
+    """The analyses of one sentence, and the place where a file has it first."""
 
     where: str
     tokens: tuple[str, ...]
