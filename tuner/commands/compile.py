@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
 import time
@@ -23,21 +24,17 @@ def command() -> None:
         available_processors,
         environment,
     )
-    from portmert.tuner.ground.programs import python  # noqa: PLC0415
+    from portmert.tuner.ground.programs import python, started  # noqa: PLC0415
 
     begin, shares = time.perf_counter(), min(available_processors(), MOST)
     if shares > 1:
         commands = [python(__name__, str(share), str(shares)) for share in range(shares)]
-        workers = [
-            subprocess.Popen(words, env=environment(), stderr=subprocess.DEVNULL)  # noqa: S603  ours
-            for words in commands
-        ]
-        try:
+        with contextlib.ExitStack() as stack:
+            workers = [
+                stack.enter_context(started(words, env=environment(), stderr=subprocess.DEVNULL))
+                for words in commands
+            ]
             for worker in workers:
-                worker.wait()
-        finally:
-            for worker in workers:
-                worker.kill()
                 worker.wait()
     # Load all from the cache; compile here, or tell the error of, what a worker failed to compile.
     _compile(0, 1)
