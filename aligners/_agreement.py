@@ -1,7 +1,5 @@
 """Agreement with links made by hand: precision, recall, alignment error rate."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The base class of aligners, and Pharaoh lines (`0-0 1-2`)."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from pathlib import Path

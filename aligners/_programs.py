@@ -1,7 +1,5 @@
 """The base of aligners that run outside programs."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """One alignment out of two, by the heuristics of Moses' symal, point for point."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Iterable
 from typing import Literal, get_args

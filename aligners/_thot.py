@@ -5,8 +5,6 @@ DIRECTION`, with one OpenMP thread each: with more, fast_align's sums come in an
 links differ from machine to machine. The two directions train at the same time.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path

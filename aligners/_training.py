@@ -1,7 +1,5 @@
 """The base of trained aligners: their bitext, the folder of their models, pieces of words."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

@@ -1,7 +1,5 @@
 """The aligner eflomal, by its programs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar

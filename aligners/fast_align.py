@@ -1,7 +1,5 @@
 """The aligner fast_align, a program."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """MGIZA++, by its programs: both directions are trained, then align with the finished tables."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Mapping, Sequence

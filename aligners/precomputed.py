@@ -1,7 +1,5 @@
 """Word alignments made elsewhere, from a file."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

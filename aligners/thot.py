@@ -1,7 +1,5 @@
 """The word aligners of sil-thot, trained both ways and symmetrised."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Any
 

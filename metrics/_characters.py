@@ -1,7 +1,5 @@
 """Turns words into characters, or takes punctuation off them."""
 
-from __future__ import annotations
-
 import string
 from typing import TypeVar
 

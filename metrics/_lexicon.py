@@ -4,8 +4,6 @@ A `Lexicon` is read from the files that the options of a metric name. Its `Relat
 of one test set are flat arrays over its vocabulary, for the kernels.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Lexical resources in files: WordNet, paraphrase tables, lists of words."""
 
-from __future__ import annotations
-
 import functools
 import gzip
 import hashlib

@@ -3,8 +3,6 @@
 Formulas in docs/metrics/port.md.
 """
 
-from __future__ import annotations
-
 from typing import ClassVar, Literal
 
 import numpy as np

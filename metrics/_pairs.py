@@ -1,7 +1,5 @@
 """Compares the texts of lists with each other: batches that repeat texts without copies."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property

@@ -3,8 +3,6 @@
 Formulas in docs/metrics/ngrams.md.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Literal

@@ -1,7 +1,5 @@
 """chrF."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Annotated, ClassVar, TypeVar
 

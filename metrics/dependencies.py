@@ -3,8 +3,6 @@
 Kahn, Snover and Ostendorf 2009; formulas in docs/metrics/dependencies.md.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import replace

@@ -3,8 +3,6 @@
 Formulas in docs/metrics/edits.md.
 """
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 import numpy as np

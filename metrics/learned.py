@@ -3,8 +3,6 @@
 Formulas in docs/metrics/terp.md.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from collections.abc import Mapping

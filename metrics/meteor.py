@@ -3,8 +3,6 @@
 Formulas in docs/metrics/meteor.md.
 """
 
-from __future__ import annotations
-
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal

@@ -1,7 +1,5 @@
 """NIST."""
 
-from __future__ import annotations
-
 import math
 from typing import ClassVar
 

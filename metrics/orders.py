@@ -3,8 +3,6 @@
 Formulas in docs/metrics/order.md.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np

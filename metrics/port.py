@@ -3,8 +3,6 @@
 Chen, Kuhn and Larkin, ACL 2012; formulas in docs/metrics/port.md.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Annotated, ClassVar
 

@@ -3,8 +3,6 @@
 Popović and Ney, WMT 2009; formulas in docs/metrics/pos.md.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Annotated, ClassVar, Literal
 

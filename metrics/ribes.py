@@ -1,7 +1,5 @@
 """RIBES."""
 
-from __future__ import annotations
-
 from typing import Annotated, ClassVar
 
 import numpy as np

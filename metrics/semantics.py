@@ -3,8 +3,6 @@
 Gimenez and Marquez 2009; formulas in docs/metrics/semantics.md.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from dataclasses import replace
 from typing import Annotated, ClassVar, Literal, NamedTuple

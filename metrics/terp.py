@@ -3,8 +3,6 @@
 Formulas in docs/metrics/edits.md and docs/metrics/terp.md.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from functools import cached_property
 from pathlib import Path

@@ -3,8 +3,6 @@
 Liu and Gildea 2005; formulas in docs/metrics/trees.md.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np

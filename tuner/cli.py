@@ -1,7 +1,5 @@
 """The program `portmert`: its commands; a user's fault becomes one line and a status."""
 
-from __future__ import annotations
-
 import errno
 import importlib
 import io

@@ -1,7 +1,5 @@
 """Compiles kernels, and holds what the kernels of several files share."""
 
-from __future__ import annotations
-
 import contextlib
 import gc
 from collections.abc import Callable

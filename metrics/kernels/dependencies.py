@@ -1,7 +1,5 @@
 """Adds up expected counts of dependency links that match, clipped."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray, TokenArray

@@ -1,7 +1,5 @@
 """Computes edit distances and one-to-one word links, of segments with one reference each."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray, TokenArray

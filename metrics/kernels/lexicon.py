@@ -1,7 +1,5 @@
 """Words that match by stem or synonym, and phrases in texts."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

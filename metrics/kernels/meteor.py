@@ -7,8 +7,6 @@ be used any number of times; with this bound few states are kept at first, and m
 was dropped might have been better.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Counts the n-grams of hypotheses that match references."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray, TokenArray

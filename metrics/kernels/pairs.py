@@ -5,8 +5,6 @@ and so on. A piece is in a text or not, so that the clipped matches of two texts
 that both have.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -3,8 +3,6 @@
 An item is a sequence of numbers, the first of which is its type.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray, TokenArray

@@ -6,8 +6,6 @@ of texts where the edit distance has a band, and with its square where it has no
 read-only; releases the interpreter lock.
 """
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

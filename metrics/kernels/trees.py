@@ -5,8 +5,6 @@ Children are ordered by their place. That of text t is
 `nodes[node_offsets[t]:node_offsets[t + 1]]`, nothing if the text has no parse.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

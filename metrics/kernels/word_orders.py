@@ -1,7 +1,5 @@
 """Compares word orders: from links to permutations, and how alike two of them are."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray, TokenArray

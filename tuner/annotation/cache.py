@@ -6,8 +6,6 @@ it. The file is a cache and nothing else: if it is damaged or of another version
 with a notice, and made anew.
 """
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import os

@@ -4,8 +4,6 @@ If an annotator does not give heads, they follow from its constituency trees or 
 parses. If it gives heads and no analyses of meaning, these follow from its heads by rules.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ other record has names, two arrays of whole numbers and an array of values. Func
 check what an annotator gives. The cache sees to it that records come back as they were packed.
 """
 
-from __future__ import annotations
-
 import math
 import struct
 from collections.abc import Iterable, Sequence

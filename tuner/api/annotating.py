@@ -1,7 +1,5 @@
 """Tags and parses of texts as CoNLL-U, models that make them, and word links."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The average of the weights of several searches."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Compares systems: scores, significance, and where they differ."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Cross-validation: tune on half of the segments and score the other half, for every choice."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Makes sheets for human judges, and reads their answers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path

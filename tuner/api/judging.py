@@ -1,7 +1,5 @@
 """Evaluates metrics by human scores."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Learns a metric from human scores."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager

@@ -1,7 +1,5 @@
 """Estimates how long a tuning will take, before it is started."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Reports on runs of `tune`: the history of one run, and a paper's tables from several runs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial

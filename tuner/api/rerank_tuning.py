@@ -1,7 +1,5 @@
 """Tuning on one set of lists, reranking of another, and a test of the gain."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Scores of plain text against references."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import TypedDict, Unpack, overload
 

@@ -1,7 +1,5 @@
 """Tunes a decoder from a configuration."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

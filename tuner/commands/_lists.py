@@ -1,7 +1,5 @@
 """Options of n-best lists and texts, which all become one `Lists`, and options of searches."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import click

@@ -1,7 +1,5 @@
 """`portmert align`: aligns the words of a bitext, or checks links."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

@@ -1,7 +1,5 @@
 """`portmert annotate`: tags and parses a text, or trains a model for that."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`portmert average`: one set of weights for those of several tunings."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

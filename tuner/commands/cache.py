@@ -1,7 +1,5 @@
 """`portmert cache`: shows or clears the cache of annotators' answers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

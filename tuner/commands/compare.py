@@ -1,7 +1,5 @@
 """The command `portmert compare`: systems side by side, and which differences are real."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

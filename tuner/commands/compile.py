@@ -1,7 +1,5 @@
 """`portmert compile`: compile the kernels ahead of time."""
 
-from __future__ import annotations
-
 import contextlib
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """`portmert crossval`: the gain of each way to tune on unseen segments."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

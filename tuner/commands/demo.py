@@ -1,7 +1,5 @@
 """`portmert demo`: the whole way, on a bitext of two invented languages."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

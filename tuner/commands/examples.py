@@ -1,7 +1,5 @@
 """`portmert examples`: example data and documentation for an installation with pip."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

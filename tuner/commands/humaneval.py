@@ -1,7 +1,5 @@
 """The command `portmert humaneval`: people compare the outputs of two systems."""
 
-from __future__ import annotations
-
 import unicodedata
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """`portmert mert-moses`: mert-moses.pl's command line and files."""
 
-from __future__ import annotations
-
 import click
 
 from portmert.tuner.commands._outputs import announce_compiling, decoding, log, notice

@@ -1,7 +1,5 @@
 """The command `portmert metaeval`: how well metrics agree with human scores."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path

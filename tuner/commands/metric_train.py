@@ -1,7 +1,5 @@
 """`portmert metric-train`: learns a metric from human scores."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Lists and describes metrics: `portmert components metric` by its shorter name."""
 
-from __future__ import annotations
-
 import click
 
 from portmert.tuner.commands.components import json_option, show

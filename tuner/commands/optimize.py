@@ -1,7 +1,5 @@
 """`portmert optimize`: one optimization over n-best lists, or several with other seeds."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

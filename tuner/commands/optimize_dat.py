@@ -1,7 +1,5 @@
 """`portmert optimize-dat`: one optimization over Moses' features.dat and scores.dat."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

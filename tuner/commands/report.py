@@ -1,7 +1,5 @@
 """The command `portmert report`: how a run of tune came to its weights."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`portmert reproduce`: the PORT paper's tables with your own data and decoder."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

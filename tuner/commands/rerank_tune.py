@@ -1,7 +1,5 @@
 """`portmert rerank-tune`: from lists and scores to a tested result."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

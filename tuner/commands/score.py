@@ -1,7 +1,5 @@
 """`portmert score`: scores of plain text against references."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`portmert serve-metric`: a metric for programs that speak METEOR's protocol."""
 
-from __future__ import annotations
-
 import os
 import sys
 

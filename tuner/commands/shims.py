@@ -1,7 +1,5 @@
 """The command `portmert shims`: programs that mert-moses.pl takes for Moses' own."""
 
-from __future__ import annotations
-
 import shlex
 import sys
 from pathlib import Path

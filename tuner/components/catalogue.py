@@ -1,7 +1,5 @@
 """Descriptions of components, from their classes and docstrings; or why one is broken."""
 
-from __future__ import annotations
-
 import dataclasses
 import inspect
 import re

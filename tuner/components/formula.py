@@ -18,8 +18,6 @@ A division by 0 gives 0. Metrics are replaced by placeholders, and Python's `ast
 The formula is never run as a program.
 """
 
-from __future__ import annotations
-
 import ast
 import dataclasses
 import functools

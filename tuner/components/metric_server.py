@@ -1,7 +1,5 @@
 """A server of one of our metrics, in METEOR's text protocol (see `external`)."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import re

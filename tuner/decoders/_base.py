@@ -1,7 +1,5 @@
 """The base class of decoders, which turn weights into n-best lists."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path

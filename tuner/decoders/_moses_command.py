@@ -1,7 +1,5 @@
 """Moses' command line: its switches, the weights that it shows and is told, its launcher."""
 
-from __future__ import annotations
-
 import math
 import shlex
 from collections.abc import Mapping, Sequence

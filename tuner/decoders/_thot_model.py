@@ -1,7 +1,5 @@
 """Models of the embedded decoder, trained and loaded: phrases, word alignment, language."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path

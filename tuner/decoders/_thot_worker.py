@@ -5,8 +5,6 @@ each sentence; answers each with one JSON string, the lines of its n-best list. 
 before do not load the model again.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The decoder Moses, a program."""
 
-from __future__ import annotations
-
 import glob
 import os
 import shlex

@@ -1,7 +1,5 @@
 """Saved n-best lists in place of a decoder."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar

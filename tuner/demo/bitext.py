@@ -8,8 +8,6 @@ choose between words, and never gets everything right. The generator is in
 tests/support/languages/; a test generates the files of this folder again and compares.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from portmert.tuner.ground.errors import InputError

@@ -1,7 +1,5 @@
 """Run the demo: one bitext, one decoder, tuned once on BLEU and once on PORT."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The files that the steps of mert-moses.pl leave in their folder."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What the programs share: their options, how they end, how they print numbers."""
 
-from __future__ import annotations
-
 import getopt
 import math
 import re

@@ -1,7 +1,5 @@
 """The command line of mert-moses.pl: what it asks for, and which options cannot be honoured."""
 
-from __future__ import annotations
-
 import math
 import os
 import re

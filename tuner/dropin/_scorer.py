@@ -1,7 +1,5 @@
 """Scorers: the metric of `--sctype PORT --scconfig alpha:0.5,source:dev.ja`, and its texts."""
 
-from __future__ import annotations
-
 import dataclasses
 import shlex
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Score plain text or the first hypotheses of n-best lists, as Moses' `evaluator` does."""
 
-from __future__ import annotations
-
 import math
 import sys
 from collections.abc import Sequence

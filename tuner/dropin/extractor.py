@@ -1,7 +1,5 @@
 """Write features.dat and scores.dat of n-best lists, as Moses' `extractor` does."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Run batch MIRA over features.dat and scores.dat, as Moses' `kbmira` does."""
 
-from __future__ import annotations
-
 import math
 import sys
 

@@ -1,7 +1,5 @@
 """A logistic regression on the pairs of `pro`, for which mert-moses.pl calls MegaM."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 

@@ -4,8 +4,6 @@ A run that ended early goes on with `--continue` after its last finished step, n
 the two programs began it.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import shlex

@@ -1,7 +1,5 @@
 """Write pairs of hypotheses for a classifier to learn from, as Moses' `pro` does."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from dataclasses import replace

@@ -4,8 +4,6 @@ Each kind of result has a `report.py` that turns it into sentences, `Table`s and
 serve the terminal, LaTeX, JSON and the HTML page.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -13,8 +13,6 @@ Clark, Dyer, Lavie and Smith (ACL 2011) for both over several optimizer runs, as
 for the two kinds of chance, of segments and of tuning, which `_t_test` adds up.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Our own data is pickled and sent between our own processes of one version of por
 who can reach the scheduler can run programs on all workers, see SECURITY.md.
 """
 
-from __future__ import annotations
-
 import importlib
 import logging
 import shlex

@@ -1,7 +1,5 @@
 """Compressed content (.gz, .xz, .zst), expanded within a bound."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 

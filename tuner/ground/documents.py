@@ -1,7 +1,5 @@
 """JSON and TOML; hostile and ambiguous texts are refused."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math

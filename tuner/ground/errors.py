@@ -10,8 +10,6 @@ PortmertError
 `ValueError` stays what it is everywhere: a wrong call, a fault of the calling program.
 """
 
-from __future__ import annotations
-
 import difflib
 import re
 import unicodedata

@@ -5,8 +5,6 @@ pages of each block back: the system keeps them as long as it has room, and they
 process's memory. For arrays in memory all of this does nothing.
 """
 
-from __future__ import annotations
-
 import errno
 import math
 import mmap

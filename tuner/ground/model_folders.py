@@ -1,7 +1,5 @@
 """Folders of trained models: written whole or not at all, with a record of their origin."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import hashlib

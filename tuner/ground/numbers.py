@@ -1,7 +1,5 @@
 """Read and write numbers as people do; none is too large to calculate with."""
 
-from __future__ import annotations
-
 import math
 import re
 

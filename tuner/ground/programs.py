@@ -1,7 +1,5 @@
 """Run outside programs: bounded output, a log, one line of error, and an end with this process."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 import os

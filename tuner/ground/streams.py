@@ -5,8 +5,6 @@ and a path of numbers. All paths stand in this module, so that no two streams of
 the same by accident. Numpy pads a path with zeros: (), (0,) and (0, 0) are one stream.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 

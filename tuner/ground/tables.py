@@ -1,7 +1,5 @@
 """Tables as aligned text, LaTeX or Markdown."""
 
-from __future__ import annotations
-
 import re
 import textwrap
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Compiled loops that find equal hypotheses and put them in order."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -7,8 +7,6 @@ Text is a (n,) uint8 array. Fields and tokens are byte spans `begin:end` of it. 
 as a code and the byte position where it was found; the caller makes the message of it.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray, TokenArray

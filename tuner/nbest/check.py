@@ -1,7 +1,5 @@
 """Check a list's links and model scores against its source and its weights."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """Read numbers that belong to the hypotheses of n-best lists, from files of their own."""
 
-from __future__ import annotations
-
 import json
 import math
 import warnings

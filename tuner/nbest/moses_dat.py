@@ -6,8 +6,6 @@ hypothesis, `FEATURES_TXT_END_0`; scores.dat likewise with SCORES, K and the met
 `name=value`. Moses prints six digits; what is written here reads back to the last bit.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """Read n-best lists in parts of whole segments, and merge them part by part."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Gather hypotheses of several lists, each once, in little more than their own memory."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 

@@ -8,8 +8,6 @@ texts and links (see `text_keys`). `pool.json` says what they were made from, an
 check sum of each of them; it is written last, so that without it there is no pool.
 """
 
-from __future__ import annotations
-
 import fcntl
 import io
 import tempfile

@@ -1,7 +1,5 @@
 """Read n-best lists of any format and merge them: of equal hypotheses the first stays."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -4,8 +4,6 @@ Every table is a frozen dataclass. An unknown key is an error that names the nea
 Relative paths are relative to the folder of the TOML file.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import os

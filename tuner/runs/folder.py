@@ -1,7 +1,5 @@
 """The folder of a run: its lock, the fingerprint of its work, its files and its log."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import shutil

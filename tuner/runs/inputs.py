@@ -4,8 +4,6 @@ Paths are relative to the folder, so that folder and data can be moved together.
 does not read this file; `report` and `compare` do.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import os
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Merge the n-best lists of a run's iterations, one after the other, in memory or on disk."""
 
-from __future__ import annotations
-
 import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator

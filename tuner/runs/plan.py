@@ -6,8 +6,6 @@ two cases. In one the run ends as early as possible and no iteration finds a new
 other it has all its iterations, and each finds a full list of new hypotheses.
 """
 
-from __future__ import annotations
-
 import tempfile
 import threading
 import time

@@ -1,7 +1,5 @@
 """The iterations of a run, when they end, which is the best, and the result."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

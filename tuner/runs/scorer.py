@@ -4,8 +4,6 @@ Each step writes a whole file and a file that exists is not made again. So a run
 gets the same values when it goes on.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property

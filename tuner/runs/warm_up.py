@@ -1,7 +1,5 @@
 """Run everything once on next to nothing, so that it is compiled."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import replace

@@ -5,8 +5,6 @@ processor's first cache. `features` is feature-major, (F, H): a feature's column
 No fastmath: the arithmetic is the same, to the last bit, wherever a line is evaluated.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray

@@ -4,8 +4,6 @@ The scale of weights does not change which hypothesis wins, and searches leave i
 plain average the largest weights would count most.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

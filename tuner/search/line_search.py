@@ -1,7 +1,5 @@
 """Search a line exactly, on the upper envelope (Och, ACL 2003)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Choose hypotheses by their score alone."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray, Metric

@@ -1,7 +1,5 @@
 """Make tables of sufficient statistics, from texts or from Moses' scores.dat."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import replace

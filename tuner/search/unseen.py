@@ -1,7 +1,5 @@
 """Choose weights, and estimate their score on unseen text, by segments that were held out."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Turn feature weights into the variables that are searched, and back."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

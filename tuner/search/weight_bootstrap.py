@@ -1,7 +1,5 @@
 """Measure how sure weights are: tune again on segments drawn with replacement."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 

@@ -5,8 +5,6 @@ Text is a (n,) uint8 array. White space is as for `bytes.split`.
 Kernels of other rooms call these.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -9,8 +9,6 @@ bitext and the pairs of the dev set, never on hypotheses. So the links of a pair
 the pairs that were aligned before it, nor on the place where a run was interrupted.
 """
 
-from __future__ import annotations
-
 import hashlib
 import sqlite3
 from collections.abc import Callable, Sequence

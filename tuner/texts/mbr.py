@@ -1,7 +1,5 @@
 """Expected scores of hypotheses against their own list, for minimum Bayes risk."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Scores of one hypothesis a segment: of the corpus and of each segment, by each metric."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any

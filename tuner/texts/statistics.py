@@ -1,7 +1,5 @@
 """Sufficient statistics of many hypotheses, in threads, with checks of the input."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ Nothing but numbers in the [weight] section ever changes: comments, order, line 
 are not UTF-8 stay as they are.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence

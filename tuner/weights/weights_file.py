@@ -1,7 +1,5 @@
 """Read a file of weights of any form, and write other weights in the same form."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping, Sequence

@@ -6,8 +6,6 @@ care about the cache, nor about what follows from its answers (heads from trees,
 from weighted parses).
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ The first two mark the head of an argument. Its words are all words below the he
 predicate if that is below it too. The third marks spans by brackets.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 

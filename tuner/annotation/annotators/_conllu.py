@@ -6,8 +6,6 @@ up to a constant of the sentence. `# tree = ` has the constituency tree in brack
 says that the parser failed on the sentence; HEAD is then `_` throughout.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Annotators that look sentences up in files of parses made elsewhere."""
 
-from __future__ import annotations
-
 import dataclasses
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence

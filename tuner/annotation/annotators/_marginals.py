@@ -4,8 +4,6 @@ The matrix-tree theorem: Koo, Globerson, Carreras and Collins, "Structured Predi
 the Matrix-Tree Theorem", EMNLP 2007.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from decimal import Decimal, localcontext
 

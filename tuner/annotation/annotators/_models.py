@@ -1,7 +1,5 @@
 """Fingerprints of backends: the version of the library and the hash of the model."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import importlib.metadata

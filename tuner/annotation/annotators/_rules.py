@@ -12,8 +12,6 @@ disjunction and clauses that are said or thought open boxes. Symbols are lowerca
 are no lemmas, senses or roles of a lexicon.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property

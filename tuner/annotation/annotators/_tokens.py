@@ -1,7 +1,5 @@
 """Tokens as parsers want them and as treebanks write them; one token stays one token."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any

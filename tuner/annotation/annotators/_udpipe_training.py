@@ -4,8 +4,6 @@ The library prints and cannot be interrupted. So it runs in a process of its own
 module `TREEBANK MODEL SIZE`.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import tempfile

@@ -8,8 +8,6 @@ A worker is `python -m` this module. It reads JSON lines: first the module of a 
 options, then `Chunk`s. It answers each line with an `Answer`, a JSON line too.
 """
 
-from __future__ import annotations
-
 import atexit
 import dataclasses
 import importlib

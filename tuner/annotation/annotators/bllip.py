@@ -1,7 +1,5 @@
 """Parses by BLLIP, Charniak's parser: lists of trees with their probabilities."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Sequence

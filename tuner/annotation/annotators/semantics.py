@@ -1,7 +1,5 @@
 """Semantic roles and discourse representations from files made elsewhere."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path

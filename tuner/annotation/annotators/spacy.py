@@ -1,7 +1,5 @@
 """Parses by spaCy: tags, dependency parses and, with a beam, weighted parses."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Iterable, Iterator, Sequence

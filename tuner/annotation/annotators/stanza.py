@@ -1,7 +1,5 @@
 """Parses by Stanza: tags, dependency parses, expected links over all trees."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from collections.abc import Sequence

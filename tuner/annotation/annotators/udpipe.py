@@ -1,7 +1,5 @@
 """Parses by UDPipe 1: tags and one dependency tree, a small model, no other program."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 

@@ -3,8 +3,6 @@
 Results are parts of the document that `compare_request` returns.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Sequence
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Reads the texts of a comparison as metrics see them: outputs, references, links."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

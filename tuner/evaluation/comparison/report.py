@@ -3,8 +3,6 @@
 Every function takes the comparison as plain data, as `compare_request()` returns it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 

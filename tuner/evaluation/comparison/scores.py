@@ -3,8 +3,6 @@
 Results are parts of the document that `compare_request` returns.
 """
 
-from __future__ import annotations
-
 import itertools
 import time
 from collections.abc import Mapping, Sequence

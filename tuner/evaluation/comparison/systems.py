@@ -1,7 +1,5 @@
 """Finds the systems to compare: folders of runs or plain outputs, all of one test set."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -5,8 +5,6 @@ named after all that it depends on: a later call, after a kill or with more choi
 seeds, reads it from there.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

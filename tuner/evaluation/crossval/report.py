@@ -1,7 +1,5 @@
 """Sums up what cross-validation measured, and shows it: sentences, tables and charts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any

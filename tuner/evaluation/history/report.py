@@ -3,8 +3,6 @@
 A run is given as plain data, as `read_history` returns it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 

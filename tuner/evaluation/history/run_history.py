@@ -27,8 +27,6 @@ slice
     the exact function, not a sample. `weight` is the feature's weight in the result.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import statistics

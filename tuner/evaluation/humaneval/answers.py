@@ -1,7 +1,5 @@
 """Reads what judges answered and checks it against the key."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Makes an evaluation: selects segments, draws items, and gives them to judges."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

@@ -1,7 +1,5 @@
 """Computes whether judges agree and which system they prefer, and shows it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Writes the folder of an evaluation, and reads and writes the judges' sheets."""
 
-from __future__ import annotations
-
 import csv
 import io
 import itertools

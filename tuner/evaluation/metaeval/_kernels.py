@@ -1,7 +1,5 @@
 """Adds up what correlations are made of, and compares metrics under exchanges; compiled."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

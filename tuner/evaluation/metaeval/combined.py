@@ -1,7 +1,5 @@
 """Combines test sets: by means over them, and by pooling their data points."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """The page of a meta-evaluation: plain data, and charts of it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Shows what a meta-evaluation found: tables, JSON, and a summary for the screen."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace

@@ -5,8 +5,6 @@ escape, and through a block of JSON that no browser takes for markup. Scripts tu
 text nodes. The page's policy allows only scripts whose hash it names.
 """
 
-from __future__ import annotations
-
 import base64
 import functools
 import hashlib

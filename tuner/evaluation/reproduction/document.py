@@ -1,7 +1,5 @@
 """Write the document of a reproduction: the paper's tables, with our figures beside them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

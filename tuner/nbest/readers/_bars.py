@@ -1,7 +1,5 @@
 """Read lines of fields between `|||`, which decoders fill and order differently."""
 
-from __future__ import annotations
-
 import math
 import re
 from abc import abstractmethod

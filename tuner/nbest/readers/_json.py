@@ -1,7 +1,5 @@
 """Read hypotheses from JSON; each format finds them in its own place."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """Find the format that the first lines of a list show."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 

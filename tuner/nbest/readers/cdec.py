@@ -1,7 +1,5 @@
 """Read lists of cdec."""
 
-from __future__ import annotations
-
 import re
 from typing import ClassVar
 

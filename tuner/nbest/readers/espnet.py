@@ -1,7 +1,5 @@
 """Read JSON of ESPnet's recognisers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import ClassVar
 

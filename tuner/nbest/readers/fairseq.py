@@ -1,7 +1,5 @@
 """Read lists of fairseq-generate and fairseq-interactive."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from collections.abc import Sequence

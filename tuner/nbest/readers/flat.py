@@ -1,7 +1,5 @@
 """Read hypotheses one a line, N for each source segment."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Annotated, ClassVar
 

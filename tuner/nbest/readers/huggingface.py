@@ -1,7 +1,5 @@
 """Read results of `generate` of Hugging Face's transformers, its sequences decoded."""
 
-from __future__ import annotations
-
 import io
 import warnings
 import zipfile

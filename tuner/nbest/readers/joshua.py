@@ -1,7 +1,5 @@
 """Read lists of Joshua."""
 
-from __future__ import annotations
-
 import re
 from typing import ClassVar
 

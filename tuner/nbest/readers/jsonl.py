@@ -1,7 +1,5 @@
 """Read lists of JSON lines."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 

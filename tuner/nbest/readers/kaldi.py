@@ -1,7 +1,5 @@
 """Read n-best archives of Kaldi, as text."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path

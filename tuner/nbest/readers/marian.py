@@ -1,7 +1,5 @@
 """Read lists of Marian."""
 
-from __future__ import annotations
-
 import re
 from typing import ClassVar
 

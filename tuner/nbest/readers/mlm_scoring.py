@@ -1,7 +1,5 @@
 """Read JSON of mlm-scoring."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

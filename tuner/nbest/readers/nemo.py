@@ -1,7 +1,5 @@
 """Read manifests of NeMo with beams."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """Read answers of OpenAI's, vLLM's and other compatible services."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """Read lists of Travatar."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from pydantic.dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Read tables with named columns."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """The base class of optimizers, with the restarts that all of them share."""
 
-from __future__ import annotations
-
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Climb by exact line searches: the moves that several optimizers share."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from typing import Annotated
 

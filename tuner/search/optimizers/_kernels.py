@@ -1,7 +1,5 @@
 """Compiled loops: statistics expected under a softmax of model scores, and the steps of MIRA."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

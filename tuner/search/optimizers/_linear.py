@@ -1,7 +1,5 @@
 """Weights of comparable size and the worth of a hypothesis, for optimizers that learn."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray

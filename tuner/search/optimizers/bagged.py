@@ -1,7 +1,5 @@
 """Search for the weights of highest score on held-out segments: the default."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Annotated, ClassVar
 

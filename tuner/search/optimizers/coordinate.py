@@ -1,7 +1,5 @@
 """Climb along coordinates, the steepest first."""
 
-from __future__ import annotations
-
 import numpy as np
 from pydantic.dataclasses import dataclass
 

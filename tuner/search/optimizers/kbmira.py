@@ -1,7 +1,5 @@
 """Learn weights by k-best batch MIRA: segment by segment, from hope and fear."""
 
-from __future__ import annotations
-
 from typing import Annotated, ClassVar
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Search for the highest score on the lists: annealed local search with exact lines."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import numpy as np

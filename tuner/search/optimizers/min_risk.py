@@ -1,7 +1,5 @@
 """Search for the highest metric of expected statistics: minimum risk."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Search lines by Powell's method of conjugate directions."""
 
-from __future__ import annotations
-
 import numpy as np
 from pydantic.dataclasses import dataclass
 

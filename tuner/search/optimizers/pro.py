@@ -1,7 +1,5 @@
 """Learn weights by pairwise ranking."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Annotated, ClassVar, Literal

@@ -1,7 +1,5 @@
 """Search lines along random directions."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import numpy as np
