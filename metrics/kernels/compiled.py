@@ -15,18 +15,16 @@ from portmert.metrics._base import IntArray, TokenArray
 def kernel(function: Any) -> Callable[..., Any]:
     """Compile a function when it is first called, and keep it on disk.
 
-    Numba compiles it again when its own file changes. Here it is compiled again too when the file
-    of a helper that it calls changes.
+    It is compiled again when its own file or the file of a helper that it calls changes. Numba
+    notices only the first, and cannot read a kept kernel whose argument types are gone.
     """
     compiled: Any = njit(nogil=True, no_cfunc_wrapper=True, cache=True)(function)
-    own = function.__code__.co_filename
-    if others := _files(function) - {own}:
-        newest = max(Path(file).stat().st_mtime for file in others)
-        pattern = f"{Path(own).stem}.{function.__name__}-*.nbi"
-        for index in Path(compiled.stats.cache_path).glob(pattern):
-            with contextlib.suppress(OSError):  # another process removed it, or may do so alone
-                if index.stat().st_mtime < newest:
-                    index.unlink()
+    newest = max(Path(file).stat().st_mtime for file in _files(function))
+    pattern = f"{Path(function.__code__.co_filename).stem}.{function.__name__}-*.nbi"
+    for index in Path(compiled.stats.cache_path).glob(pattern):
+        with contextlib.suppress(OSError):  # another process removed it, or may do so alone
+            if index.stat().st_mtime < newest:
+                index.unlink()
     result: Callable[..., Any] = compiled
     return result
 

@@ -38,3 +38,33 @@ def test_an_edited_helper_of_another_file_is_noticed(tmp_path):
         )  # fmt: skip
         found.append(int(result.stdout))
     assert found == [12, 12, 75]
+
+
+ARGUMENTS = """from typing import NamedTuple
+from portmert.metrics.kernels.compiled import kernel
+
+
+class {name}(NamedTuple):
+    x: int
+
+
+@kernel
+def doubled(given):
+    return 2 * given.x
+
+
+print(doubled({name}(3)))
+"""
+
+
+def test_a_kept_kernel_of_an_argument_type_that_is_gone_is_compiled_again(tmp_path):
+    """An upgrade renames classes, and leaves the old kernels on disk."""
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
+    for name in ("Old", "New"):
+        (tmp_path / "arguments_of_test.py").write_text(ARGUMENTS.format(name=name))
+        program = "import arguments_of_test"  # a module, so that its class can be unpickled
+        result = subprocess.run(
+            [sys.executable, "-c", program],
+            env=environment, capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        assert result.stdout == "6\n"
