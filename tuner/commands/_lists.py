@@ -1,5 +1,7 @@
 """Options of n-best lists and texts, which all become one `Lists`, and options of searches."""
 
+from __future__ import annotations  # portmert.Lists in a type would load it
+
 from typing import Any
 
 import click
