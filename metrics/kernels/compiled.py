@@ -19,6 +19,8 @@ def kernel(function: Any) -> Callable[..., Any]:
     notices only the first, and cannot read a kept kernel whose argument types are gone.
     """
     compiled: Any = njit(nogil=True, no_cfunc_wrapper=True, cache=True)(function)
+    if compiled is function:  # NUMBA_DISABLE_JIT
+        return compiled  # type: ignore[no-any-return]
     newest = max(Path(file).stat().st_mtime for file in _files(function))
     pattern = f"{Path(function.__code__.co_filename).stem}.{function.__name__}-*.nbi"
     for index in Path(compiled.stats.cache_path).glob(pattern):
