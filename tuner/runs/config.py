@@ -85,6 +85,7 @@ class Tune:
         the lists of all iterations, and percentiles of each weight are reported.
     replicas
         Number of whole tunings with different seeds. The result is the average of their weights.
+        A larger number adds to the tunings of an earlier run.
     annotation_cache
         Folder of the cache of tags and parses. Default: $PORTMERT_CACHE or the user's cache
         folder. It never changes a result.

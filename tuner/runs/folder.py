@@ -22,6 +22,9 @@ CONFIG_NAME = "decoder.config"
 ANNOTATION_NAME = "annotation.json"
 """How many sentences of an iteration came from the annotator's cache; in its folder."""
 
+SEVERAL = "tune.replicas"
+"""The key of a run's number of replicas. Each is a run of its own, so that it may change."""
+
 PRODUCTS = (
     "iteration-[0-9]*",
     "annotations",
@@ -192,9 +195,11 @@ def _claim(path: Path, fingerprint: Mapping[str, str], *, origin: str, fresh: bo
         _remove_work(path)
         held = None
     if held is None:
-        write_text(state, to_json({"fingerprint": dict(fingerprint)}) + "\n")
+        held = {"fingerprint": {}}
     else:
         _compare(path, held["fingerprint"], fingerprint, origin)
+    if held["fingerprint"] != fingerprint:
+        write_text(state, to_json({"fingerprint": dict(fingerprint)}) + "\n")
     for folder in (path, *filter(Path.is_dir, _products(path))):
         parts = folder.rglob(".*.part") if folder != path else folder.glob(".*.part")
         for part in list(parts):  # half a file, or half a model, of a killed process
@@ -218,6 +223,8 @@ def _read_state(state: Path) -> Any:
 
 def _compare(path: Path, held: Mapping[str, str], wanted: Mapping[str, str], origin: str) -> None:
     changed = [key for key in {**held, **wanted} if held.get(key) != wanted.get(key)]
+    if "1" not in (held.get(SEVERAL), wanted.get(SEVERAL)):  # replicas may be added to others
+        changed = [key for key in changed if key != SEVERAL]
     if not changed:
         return
     key = changed[0]

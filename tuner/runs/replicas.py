@@ -12,6 +12,7 @@ begin at the same weights and share the first n-best list, and searches on given
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, dataclass, field, replace
@@ -342,6 +343,7 @@ class _Tunings:
             team=team,
         )
         weights = averaged([result.weights for result in results])
+        self._forget_another_average(weights)
         with closing(evaluator):
             test = evaluator.test(weights, path / "test")
             average = (*self._dev(evaluator, weights), test)
@@ -367,6 +369,17 @@ class _Tunings:
         )
         return Replicas(weights, document, experiment.metric, path, tuple(results))
 
+    def _forget_another_average(self, weights: FeatureWeights) -> None:
+        """Remove what was decoded under the average of fewer or more replicas."""
+        folder, text = self.folder.path / "average", weights.to_json() + "\n"
+        kept = folder / "weights.json"
+        if not kept.exists() or kept.read_text(encoding="utf-8") != text:
+            for old in (self.folder.path / "test", folder):
+                if old.exists():
+                    shutil.rmtree(old)
+            folder.mkdir()
+            write_text(kept, text)
+
     def _row(self, number: int, result: Result) -> dict[str, Any]:
         """Return the line of a replica in result.json."""
         return {
@@ -385,7 +398,6 @@ class _Tunings:
         out, scores = folder / "nbest.gz", folder / "scores.json"
         if not scores.exists():
             evaluator.note("decoding the dev set under the averaged weights")
-            folder.mkdir(exist_ok=True)
             evaluator.decode(weights, out, source=evaluator.experiment.data.source, size=1)
             dev, held_out = evaluator.dev(evaluator.read(out))
             held_out = held_out or evaluator.held_out(weights, folder)
