@@ -1,7 +1,7 @@
 """The replication of the PORT paper: mert-moses.pl's tunings, results as JSON, tables and a plot.
 
-`python -m tests.bench.replication` makes every table and the plot of docs/explanation/reproduction.md
-from the committed results, configs/paper-port/results/*.json. It decodes nothing.
+`python -m tests.bench.replication` prints the tables of docs/explanation/reproduction.md and draws
+its plot, all from the committed results, configs/paper-port/results/*.json. It decodes nothing.
 
 `... mert-moses CONFIG --moses DIR --seeds N` tunes with mert-moses.pl what CONFIG describes.
 `... collect CONFIG` scores all tunings of CONFIG and writes its results.
@@ -15,11 +15,12 @@ import json
 import re
 import subprocess
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
+import numpy as np
 from scipy.optimize import brentq
 from scipy.special import stdtrit
 
@@ -92,7 +93,7 @@ def mert_moses(condition: Condition, programs: Path, seeds: range) -> None:
             if (work / "finished_step.txt").exists():
                 words.append("--continue")
             with (folder / "tuning.log").open("a") as log:
-                subprocess.run(words, check=True, cwd=folder, stdout=log, stderr=log)  # noqa: S603
+                subprocess.run(words, check=True, cwd=folder, stdout=log, stderr=log)
         decode_test(condition, programs, work / "moses.ini", folder / "test")
 
 
@@ -102,7 +103,7 @@ def decode_test(condition: Condition, programs: Path, ini: Path, folder: Path) -
     if (folder / "output.txt").exists():
         return
     with (folder / "decoder.log").open("w") as log:
-        subprocess.run(  # noqa: S603
+        subprocess.run(
             [
                 programs / "bin/moses", "-config", ini,
                 *condition.tables["decoder"]["flags"].split(),
@@ -254,6 +255,146 @@ def pool(differences: Sequence[float], errors: Sequence[float]) -> Pooled:
     return Pooled(mean, mean - half, mean + half, between**0.5)
 
 
+# Tables.
+
+OLDER = {"German": "de-en", "Japanese": "ja-en"}
+"""Conditions of docs/explanation/moses-results.md; their differences are known as printed."""
+PRINTED = r"^(\w+) +port +([-+][\d.]+) +([-+][\d.]+)\.\.([-+][\d.]+)"
+SHOWN = {"bleu": "BLEU", "port": "PORT", "ter": "TER", "meteor": "METEOR", "chrf": "chrF"}
+ORDERS = {"v": "v", "kendall": "Kendall", "rho": "rho"}
+
+Row = dict[str, Any]
+Table = tuple[Sequence[str], list[list[str]]]
+
+
+def load(folder: Path = RESULTS) -> dict[str, Row]:
+    """Return condition -> its results, those from scratch first."""
+    found = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
+    return {one["condition"]: one for one in found}
+
+
+def older() -> dict[str, dict[str, tuple[float, float, float]]]:
+    """Return condition -> metric -> PORT minus BLEU and interval, as moses-results.md has it."""
+    page = (ROOT / "docs/explanation/moses-results.md").read_text(encoding="utf-8")
+    page = page.split("## Tuned on PORT against tuned on BLEU")[1]
+    found = {}
+    for language, condition in OLDER.items():
+        block = page.split(f"{language}, five tunings")[1].split("```")[1]
+        found[condition] = {
+            metric: (float(change), float(low), float(high))
+            for metric, change, low, high in re.findall(PRINTED, block, re.MULTILINE)
+        }
+    return found
+
+
+def changes(results: dict[str, Row], system: str) -> dict[str, dict[str, Any]]:
+    """Return condition -> metric -> a system minus BLEU-tuned, and its interval, in percent."""
+    return {
+        name: {
+            row["metric"]: tuple(
+                100 * row[key] for key in ("difference", "difference_low", "difference_high")
+            )
+            for row in one["scores"]
+            if row["system"] == system
+        }
+        for name, one in results.items()
+        if any(row["name"] == system for row in one["systems"])
+    }
+
+
+def pooled_table(found: dict[str, dict[str, Any]]) -> Table:
+    """Return for each metric the difference in each condition, and pooled."""
+    rows = []
+    for metric, label in {**SHOWN, **ORDERS}.items():
+        known = [one[metric] for one in found.values() if metric in one]
+        cells = [shown(*one[metric]) if metric in one else "" for one in found.values()]
+        if len(known) > 1:
+            one = pool([d for d, _, _ in known], [(h - low) / 2 / NORMAL for _, low, h in known])
+            cells += [shown(one.mean, one.low, one.high), f"{one.between:.2f}"]
+        else:
+            cells += ["", ""]
+        rows.append([label, *cells])
+    return ["metric", *found, "pooled", "between"], rows
+
+
+def shown(change: float, low: float, high: float) -> str:
+    """Return a difference and its interval."""
+    return f"{change:+.2f} ({low:+.2f} to {high:+.2f})"
+
+
+def scores_table(result: Row) -> Table:
+    """Return the scores of each system of a condition: means, and deviations over tunings."""
+    rows = []
+    for system, ngrams in zip(result["systems"], result["ngrams"], strict=True):
+        scores = {
+            row["metric"]: row for row in result["scores"] if row["system"] == system["name"]
+        }
+        length = system["hypothesis_tokens"] / system["reference_tokens"]
+        cells = [
+            f"{100 * scores[metric]['score']:.2f}"
+            + (f" ± {100 * scores[metric]['s_opt']:.2f}" if scores[metric]["s_opt"] else "")
+            for metric in (*SHOWN, *ORDERS)
+        ]
+        unigrams = ngrams["orders"][0]
+        parts = (unigrams["precision"], unigrams["recall"])
+        rows.append(
+            [system["name"], str(system["replicas"]), *cells, f"{length:.3f}"]
+            + [f"{100 * part:.1f}" for part in parts]
+        )
+    labels = [*SHOWN.values(), *ORDERS.values()]
+    return ["tuned on", "tunings", *labels, "length", "precision", "recall"], rows
+
+
+def differences_table(result: Row) -> Table:
+    """Return each system minus BLEU-tuned, with intervals."""
+    others = [one["name"] for one in result["systems"] if one["name"] != FIRST]
+    of_system = [changes({"": result}, name)[""] for name in others]
+    rows = [
+        [label, *(shown(*one[metric]) for one in of_system)]
+        for metric, label in {**SHOWN, **ORDERS}.items()
+    ]
+    return ["metric", *others], rows
+
+
+WEIGHTS = ("Distortion0", "WordPenalty0", "PhrasePenalty0", "LM0", "LexicalReordering0")
+
+
+def weights_table(result: Row) -> Table:
+    """Return means and deviations of some weights over tunings, each vector scaled to sum 100."""
+    rows = []
+    for system in result["systems"]:
+        scaled = []
+        for one in result["tunings"]:
+            if one["system"] == system["name"]:
+                total = sum(abs(n) for values in one["weights"].values() for n in values) / 100
+                scaled.append([sum(one["weights"][name]) / total for name in WEIGHTS])
+        columns = np.array(scaled).T
+        cells = [
+            f"{column.mean():.1f}" + (f" ± {column.std(ddof=1):.1f}" if len(column) > 1 else "")
+            for column in columns
+        ]
+        rows.append([system["name"], *cells])
+    return ["tuned on", *WEIGHTS], rows
+
+
+def markdown(table: Table) -> str:
+    """Return a table in Markdown."""
+    headers, rows = table
+    lines = [headers, ["---"] * len(headers), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def tables() -> dict[str, str]:
+    """Return every table of the page, by its title."""
+    results = load()
+    found = {"PORT minus BLEU": markdown(pooled_table({**changes(results, "port"), **older()}))}
+    for name, one in results.items():
+        found[f"{name}: scores"] = markdown(scores_table(one))
+        found[f"{name}: minus BLEU"] = markdown(differences_table(one))
+        found[f"{name}: weights"] = markdown(weights_table(one))
+    return found
+
+
 def main() -> None:
     """Do what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -273,6 +414,9 @@ def main() -> None:
         path = RESULTS / f"{condition.name}.json"
         path.write_text(json.dumps(collect(condition), indent=1) + "\n")
         click.echo(f"written: {path}")
+    else:
+        for title, text in tables().items():
+            click.echo(f"{title}\n\n{text}\n")
 
 
 if __name__ == "__main__":
