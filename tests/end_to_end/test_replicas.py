@@ -60,7 +60,7 @@ def test_mean_and_spread_are_those_of_the_replicas(replicated):
     assert spreads == pytest.approx(rows.std(axis=0, ddof=1))
 
 
-def test_more_replicas_are_added_to_those_of_an_earlier_run(replicated, tmp_path):
+def test_more_replicas_are_added_to_those_of_an_earlier_run(tmp_path):
     recorded = ROOT / "configs" / "recorded"
     test = (
         f"data.test_source={recorded / 'dev.src'}",
