@@ -376,7 +376,7 @@ class Lists:
         """(H,) the texts of records as they were given; None for other lists."""
         if not isinstance(self.held, ListFile):
             return None
-        reader = self._reader.detect(self.held)
+        reader = self.reader.detect(self.held)
         lines = self.nbest.lines
         if not isinstance(reader, JsonReader) or lines is None:
             return None
@@ -384,7 +384,7 @@ class Lists:
         return tuple(texts[row] for row in lines)
 
     @property
-    def _reader(self) -> Reader:
+    def reader(self) -> Reader:
         return registry.reader(self.format) if isinstance(self.format, str) else self.format
 
     @cached_property
@@ -430,7 +430,7 @@ class Lists:
             vocabulary,
             segments=segments,
             notice=self.notice,
-            reader=self._reader,
+            reader=self.reader,
             names=names,
         )
 

@@ -219,7 +219,9 @@ def _fingerprint(
     for key, one in (("features", lists), ("test_features", test)):
         parsed = [content_of(Feature.parse(spec)) for spec in (one.features if one else ())]
         prints[f"data.{key}"] = json.dumps(parsed, sort_keys=True)
+    named = [Path(path) for one in (lists, test) if one is not None for path in one.reader.files]
     contents: dict[str, Any] = {
+        "nbest_files": named,
         "metric": problem.metric,
         "start": [dict(one.values) for one in setup.starts],
         **{f"data.{item.name}": getattr(data, item.name) for item in fields(data)},

@@ -9,6 +9,7 @@ import click
 import portmert
 from portmert.tuner.commands._options import (
     FILE,
+    LIST,
     Decorator,
     FiniteRange,
     Whole,
@@ -29,7 +30,14 @@ from portmert.tuner.commands._outputs import notice
 from portmert.tuner.families import names
 from portmert.tuner.search import DEFAULT_OPTIMIZER
 
-TEST = ("test_lists", "test_refs", "test_source", "test_ref_links", "test_features")
+TEST = (
+    "test_lists",
+    "test_format",
+    "test_refs",
+    "test_source",
+    "test_ref_links",
+    "test_features",
+)
 """Parameters of a test set."""
 _READ = (
     "refs",
@@ -74,7 +82,7 @@ feature_option = click.option(
     metavar="NAME=FILE|NAME=METRIC@FILE|length|ratio|mbr:METRIC",
     help="Add a feature; repeat for several. NAME=FILE: a file with one number for each "
     "hypothesis, in the order of the list (text, .gz or .npy; for several lists one file each, "
-    "separated by commas). -NAME=FILE: the same, negated, for numbers where less is better. "
+    "separated by commas), or with lines as `utt-2 -1.5`, which have keys. -NAME=FILE: the same, negated, for numbers where less is better. "
     "NAME=chrf@FILE: the score against another system's output. length: the number of tokens. "
     "ratio: the length divided by the source's. mbr:chrf: the mean score against all "
     "hypotheses of the segment.",
@@ -87,8 +95,16 @@ def options_of_test(*, required: bool = False) -> Decorator:
         several(
             "--test-nbest",
             "test_lists",
+            kind=LIST,
             required=required,
             help="N-best list of a test set; repeat to merge several.",
+        ),
+        click.option(
+            "--test-nbest-format",
+            "test_format",
+            metavar="NAME[:OPTION=VALUE,...]",
+            help="Format of the lists of the test set, if it is not that of --nbest-format or "
+            "names other files.",
         ),
         several(
             "--test-ref",
@@ -193,7 +209,7 @@ def take_test(given: dict[str, Any], lists: portmert.Lists) -> portmert.Lists | 
         source=found["test_source"],
         ref_links=found["test_ref_links"],
         ids=lists.ids and bool(found["test_refs"] or found["test_source"]),
-        format=lists.format,
+        format=found["test_format"] or lists.format,
         features=found["test_features"],
         notice=notice,
     )

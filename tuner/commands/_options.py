@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 FILE = click.Path(dir_okay=False, path_type=Path)
+LIST = click.Path(path_type=Path)
+"""A file of n-best lists, or a folder."""
 FOLDER = click.Path(file_okay=False, path_type=Path)
 OUT_FILE = click.Path(dir_okay=False, path_type=Path, allow_dash=True)
 METRIC = "NAME[:OPTION=VALUE,...]"

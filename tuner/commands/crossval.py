@@ -15,6 +15,7 @@ from portmert.tuner.commands._lists import (
 )
 from portmert.tuner.commands._options import (
     FOLDER,
+    LIST,
     FiniteRange,
     Whole,
     defaulted,
@@ -37,7 +38,9 @@ from portmert.tuner.search import DEFAULT_OPTIMIZER
 
 
 @click.command()
-@several("--nbest", "lists", required=True, help="N-best list; repeat to merge several.")
+@several(
+    "--nbest", "lists", kind=LIST, required=True, help="N-best list; repeat to merge several."
+)
 @list_options()
 @metrics_option(
     "Metric to tune on; repeat for several. All of them score the result of each choice.",

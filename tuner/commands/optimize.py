@@ -20,6 +20,7 @@ from portmert.tuner.commands._lists import (
 from portmert.tuner.commands._options import (
     FILE,
     FOLDER,
+    LIST,
     Whole,
     executor_option,
     metrics_option,
@@ -48,6 +49,7 @@ from portmert.tuner.commands._outputs import (
 @several(
     "--nbest",
     "lists",
+    kind=LIST,
     required=True,
     help="N-best list; repeat to merge several. If two lists have the same hypothesis, the one in "
     "the earlier list is kept.",

@@ -15,7 +15,14 @@ from portmert.tuner.commands._lists import (
     take_search,
     take_test,
 )
-from portmert.tuner.commands._options import FOLDER, Whole, defaulted, metrics_option, several
+from portmert.tuner.commands._options import (
+    FOLDER,
+    LIST,
+    Whole,
+    defaulted,
+    metrics_option,
+    several,
+)
 from portmert.tuner.commands._outputs import (
     announce_compiling,
     check_outputs,
@@ -35,7 +42,11 @@ from portmert.tuner.commands._outputs import (
     help="Metric to tune on: one of `portmert metrics`, scores:FILE, or a formula.",
 )
 @several(
-    "--nbest", "lists", required=True, help="N-best list to tune on; repeat to merge several."
+    "--nbest",
+    "lists",
+    kind=LIST,
+    required=True,
+    help="N-best list to tune on; repeat to merge several.",
 )
 @list_options()
 @options_of_test(required=True)

@@ -6,7 +6,8 @@ The name of a feature without one is its own text. A `-` before the name negates
 numbers where less is better; it stays part of the name.
 
     qe=FILE[,FILE]     one number for each hypothesis in the order of the list, duplicates included
-                       (the first of equal hypotheses counts); a file for each list
+                       (the first of equal hypotheses counts); a file for each list. Or lines as
+                       `utt-2 -1.5`, by segment and number; one file may then be of all lists
     other=METRIC@FILE  the metric's score of each hypothesis against a text with one line a
                        segment, such as another system's output; several files are several
                        references
@@ -208,7 +209,8 @@ class Feature:
         elif self.metric:
             column = _against(on, on.metric(self.metric), self.files)
         else:
-            column = numbers_of(on.nbest, self.files, where=f"--feature {self.spec}")
+            where = f"--feature {self.spec}"
+            column = numbers_of(on.nbest, self.files, where=where, notice=on.notice)
         return 0.0 - column if self.name.startswith("-") else column
 
 

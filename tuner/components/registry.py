@@ -174,7 +174,18 @@ def written(family: str, text: str, several: Collection[str] = ()) -> tuple[str,
 
 def reader(text: str) -> Reader:
     """Return the reader of n-best lists written `name` or `name:option=value,option=value`."""
-    built: Reader = build("reader", *written("reader", text))
+    name, options = written("reader", text)
+    cls = component("reader", name)
+    if cls.named_files:
+        known = {field.name for field in dataclasses.fields(cls)}
+        named = [
+            f"{key}={path}"
+            for key in [key for key in options if key not in known]
+            for path in options.pop(key).split("+")
+        ]
+        joined = "+".join(filter(None, [options.get(cls.named_files, ""), *named]))
+        options |= {cls.named_files: joined} if joined else {}
+    built: Reader = build("reader", name, options)
     return built
 
 

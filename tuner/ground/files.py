@@ -182,13 +182,18 @@ def text_digest(text: str) -> str:
 
 
 def file_digest(path: Path) -> str:
-    """Return a hash of what a file holds, as it lies there.
+    """Return a hash of what a file holds, as it lies there; of a folder, of all its files.
 
     Raises
     ------
     InputError
         The file cannot be read.
     """
+    if path.is_dir():
+        files = sorted(one for one in path.rglob("*") if one.is_file())
+        return text_digest(
+            "\n".join(f"{one.relative_to(path)} {file_digest(one)}" for one in files)
+        )
     with faults_at(path, OSError, InputError), path.open("rb") as file:
         return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
 

@@ -2,8 +2,9 @@
 
 import json
 import math
+import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from tokenize import TokenError
 
@@ -12,18 +13,33 @@ import numpy as np
 from portmert.metrics._base import FloatArray
 from portmert.tuner.ground.documents import parse_json
 from portmert.tuner.ground.errors import InputError, counted, shown
-from portmert.tuner.ground.files import read_lines
+from portmert.tuner.ground.files import each_line, read_lines
 from portmert.tuner.ground.numbers import FINITE, LARGEST, bounded, parse_number
 from portmert.tuner.nbest.model import NBest
 
+_KEYED = re.compile(r"(\S+)-([1-9][0-9]{0,8})(?:[ \t]+(.*))?")
+_TENSOR = re.compile(r"tensor\(([^,()]*)(?:,[^()]*)?\)")
+_COMET = re.compile(r"(.*)\tSegment ([0-9]+)\tscore: (\S+)(?:\tvariance: \S+)?")
 
-def numbers_of(nbest: NBest, files: Sequence[Path], *, where: str) -> FloatArray:
+
+def numbers_of(
+    nbest: NBest,
+    files: Sequence[Path],
+    *,
+    where: str,
+    notice: Callable[[str], None] = lambda _: None,
+) -> FloatArray:
     """Return (H,) the number of each hypothesis, from one file for each of the lists' files.
+
+    In a file with keys, `utt-3 -1.5` is the number of the third hypothesis of segment `utt`. One
+    such file may be of all lists, if these have different segments.
 
     Parameters
     ----------
     where
         Begins the messages that are not about one file.
+    notice
+        Called with one line where a file has numbers of other segments.
 
     Raises
     ------
@@ -33,6 +49,9 @@ def numbers_of(nbest: NBest, files: Sequence[Path], *, where: str) -> FloatArray
     if nbest.lines is None:
         raise InputError(f"{where}: these lists were not read from files")
     sizes = nbest.list_sizes
+    keyed = [read_keyed(file) for file in files if has_keys(file)]
+    if keyed and len(keyed) == len(files) and len(files) in (1, len(sizes)):
+        return _by_key(nbest, files, keyed, notice)
     if len(files) != len(sizes):
         raise InputError(
             f"{where}: {counted(len(files), 'file')} of numbers for {len(sizes)} n-best lists; "
@@ -48,8 +67,111 @@ def numbers_of(nbest: NBest, files: Sequence[Path], *, where: str) -> FloatArray
     return np.concatenate(values)[nbest.lines]
 
 
+def _by_key(
+    nbest: NBest,
+    files: Sequence[Path],
+    found: Sequence[dict[str, float]],
+    notice: Callable[[str], None],
+) -> FloatArray:
+    """Return (H,) the numbers that stand under the keys of the hypotheses."""
+    assert nbest.lines is not None  # noqa: S101  the caller has seen to it
+    ids = nbest.ids or tuple(map(str, range(len(nbest))))
+    lists = np.searchsorted(np.cumsum(nbest.list_sizes), nbest.lines, side="right")
+    segments = np.repeat(np.arange(len(nbest)), np.diff(nbest.offsets))
+    if len(files) == 1:
+        both = np.flatnonzero((np.diff(segments) == 0) & (np.diff(lists) != 0))
+        if len(both):
+            raise InputError(
+                f"{files[0]}: several lists have hypotheses of {ids[segments[both[0]]]}; give a "
+                f"file for each list, with commas between them"
+            )
+        lists, sizes = np.zeros_like(lists), [sum(nbest.list_sizes)]
+    else:
+        sizes = list(nbest.list_sizes)
+    known = set(ids)
+    for file, numbers, size in zip(files, found, sizes, strict=True):
+        count = sum(key.rpartition("-")[0] in known for key in numbers)
+        if count > size:
+            raise InputError(
+                f"{file}: {counted(count, 'number')} of segments of the lists, which have "
+                f"{counted(size, 'hypothesis')} of them; is the list cut off?"
+            )
+        if count < len(numbers):
+            notice(f"{file}: {counted(len(numbers) - count, 'number')} of other lists passed over")
+    values = np.empty(len(segments))
+    for row, (one, segment, rank) in enumerate(
+        zip(lists.tolist(), segments.tolist(), nbest.ranks.tolist(), strict=True)
+    ):
+        values[row] = number_under(f"{ids[segment]}-{rank}", found[one], files[one], "the list")
+    return values
+
+
+def number_under(key: str, numbers: dict[str, float], file: Path | str, where: str) -> float:
+    """Return the number under a key, or raise the error that a hypothesis has none."""
+    if key not in numbers:
+        some = ", ".join(list(numbers)[:3])
+        raise InputError(
+            f"{file}: nothing for {key}, which {where} has (found: {some}, ...); give the file of "
+            f"this list"
+        )
+    return numbers[key]
+
+
+def has_keys(path: Path | str) -> bool:
+    """Return whether the first line of a text is a key and a number, as Kaldi writes them."""
+    named = str(path)
+    if named.endswith(".npy") or named == "-" or ("#" in named and not Path(path).exists()):
+        return False
+    match = _KEYED.fullmatch(next(each_line(path), ""))
+    return match is not None and match[3] is not None
+
+
+def read_keyed(path: Path | str) -> dict[str, float]:
+    """Return the finite numbers of lines `utt-1 -1.5`, by their keys.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, or a line is another one; says which.
+    """
+    numbers: dict[str, float] = {}
+    for line, key, text in keyed_lines(read_lines(path), path):
+        numbers[key] = plain_number(text, f"{path}:{line}")
+    return numbers
+
+
+def plain_number(text: str, where: str) -> float:
+    """Return a finite number, maybe printed by PyTorch, or raise the error of a place."""
+    match = _TENSOR.fullmatch(text.strip())
+    value = parse_number(match[1] if match else text.strip())
+    if value is None:
+        raise InputError(f"{where}: '{shown(text)}' for the value is not a number")
+    if not math.isfinite(value):
+        raise InputError(f"{where}: the value is {text}; values must be {FINITE}")
+    return value
+
+
+def keyed_lines(lines: Sequence[str], where: Path | str) -> Iterator[tuple[int, str, str]]:
+    """Yield number from 1, key and rest of each line `utt-1 ...`."""
+    known: dict[str, int] = {}
+    for number, line in enumerate(lines, 1):
+        match = _KEYED.fullmatch(line.strip(" "))
+        if match is None:
+            raise InputError(
+                f"{where}:{number}: '{shown(line)}' does not begin with a key of a hypothesis, "
+                f"like utt-1"
+            )
+        key = f"{match[1]}-{match[2]}"
+        if key in known:
+            raise InputError(f"{where}:{number}: {key} stands twice, first in line {known[key]}")
+        known[key] = number
+        yield number, key, match[3] or ""
+
+
 def read_numbers(path: Path | str) -> FloatArray:
     """Return the (n,) finite numbers of a text, one a line, of a .npy file, or of JSON lines.
+
+    The text may be what comet-score prints for one file of translations.
 
     `FILE#KEY` reads the values of a key of JSON lines: a dot leads into objects, all entries of a
     list are taken, and true is 1.
@@ -65,7 +187,10 @@ def read_numbers(path: Path | str) -> FloatArray:
     if sign and not Path(path).exists():
         return _read_json(file, key)
     values = []
-    for number, line in enumerate(read_lines(path), 1):
+    lines = read_lines(path)
+    if lines and _COMET.fullmatch(lines[0]):
+        lines = _of_comet(lines, path)
+    for number, line in enumerate(lines, 1):
         value = parse_number(line.strip())
         if value is None or not math.isfinite(value):
             raise InputError(
@@ -73,6 +198,24 @@ def read_numbers(path: Path | str) -> FloatArray:
             )
         values.append(value)
     return np.array(values, dtype=np.float64)
+
+
+def _of_comet(lines: Sequence[str], path: Path | str) -> list[str]:
+    """Return the scores that comet-score has printed, without the mean of all, which is last."""
+    scores, name = [], lines[0].partition("\t")[0]
+    for number, line in enumerate(lines, 1):
+        match = _COMET.fullmatch(line)
+        if match is None or match[1] != name or int(match[2]) != len(scores):
+            if scores and re.fullmatch(r"\tscore: \S+", line.removeprefix(name)):
+                return scores
+            raise InputError(
+                f"{path}:{number}: '{shown(line)}', expected Segment {len(scores)} of {name}, as "
+                f"comet-score prints it for one -t"
+            )
+        scores.append(match[3])
+    raise InputError(
+        f"{path}: the mean that comet-score prints last is missing; is the file cut off?"
+    )
 
 
 def _read_json(file: str, key: str) -> FloatArray:

@@ -5,7 +5,7 @@ Readers leave lists in order of arrival; `nbest.read` merges them into one `NBes
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -39,6 +39,9 @@ class NBest:
         were dropped. None if the list was not read from files.
     list_sizes : tuple of int
         Number of hypotheses in each file.
+    ranks : (H,) int32
+        The number of each row among the hypotheses of its segment in its file, from 1. Kaldi's
+        files have it in their keys. Empty if the list was not read from files.
     ids : (S,) tuple of str or None
         The ids of the segments in the lists; None if they are numbers.
     """
@@ -51,6 +54,7 @@ class NBest:
     sparse: SparseFeatures | None = None
     lines: IntArray | None = None
     list_sizes: tuple[int, ...] = ()
+    ranks: TokenArray = field(default_factory=lambda: np.empty(0, dtype=np.int32))
     ids: tuple[str, ...] | None = None
 
     def __len__(self) -> int:

@@ -58,6 +58,8 @@ class ArrivedList:
         Whether the format leaves out features that are 0, whatever their names.
     remark : str
         A remark for the user on what the reader did, or nothing.
+    ranks : (n,) int32 or None
+        The number of each hypothesis in its segment, from 1. None: they are in this order.
     """
 
     rows: Rows
@@ -68,6 +70,7 @@ class ArrivedList:
     where: str
     absent_is_zero: bool = False
     remark: str = ""
+    ranks: TokenArray | None = None
 
 
 class HypothesisPool:

@@ -78,6 +78,7 @@ def read_nbest(
             f"into the lists, as columns behind a tab"
         )
     merger = Merger(say)
+    shared: set[int] = set()
     names = SegmentNames() if names is None else names
     for path in paths:
         names.asked = 0
@@ -93,6 +94,16 @@ def read_nbest(
             prefix = f"{file.where}: " if len(paths) > 1 else ""
             say(prefix + now.describe(new))
         merger.add(new)
+        if chosen.files:  # which have one number for each key
+            own = set(new.rows.segments.tolist())
+            if own & shared:
+                both = min(own & shared)
+                raise InputError(
+                    f"{file.where}: another list has hypotheses of "
+                    f"{names.ids[both] if names.ids else both} too, and --nbest-format names one "
+                    f"file of scores for both; give a file for each list: --feature NAME=FILE,FILE"
+                )
+            shared |= own
     return merger.finish(vocabulary, segments, from_files=True, ids=names.ids)
 
 
@@ -151,6 +162,7 @@ class Merger:
         self._pool = HypothesisPool(features=0)
         self._scores = np.empty(0)
         self._lines = np.empty(0, dtype=np.int64)
+        self._ranks = np.empty(0, dtype=np.int32)
         self._sizes: list[int] = []
         self._absent_is_zero = True
         self._names: FeatureNames = ()
@@ -181,7 +193,8 @@ class Merger:
         before = sum(self._sizes)
         self._sizes.append(len(rows.segments))
         lines = np.arange(before, before + len(rows.segments))
-        self._append(rows, new.model_scores, lines)
+        ranks = _ranks(rows.segments) if new.ranks is None else new.ranks
+        self._append(rows, new.model_scores, lines, ranks)
 
     def finish(
         self,
@@ -219,20 +232,23 @@ class Merger:
             sparse=sparse,
             lines=self._lines[order] if from_files else None,
             list_sizes=tuple(self._sizes) if from_files else (),
+            ranks=self._ranks[order] if from_files else self._ranks[:0],
             ids=ids,
         )
 
-    def _append(self, rows: Rows, scores: FloatArray, lines: IntArray) -> None:
+    def _append(self, rows: Rows, scores: FloatArray, lines: IntArray, ranks: TokenArray) -> None:
         new = self._pool.append(rows)
         self._scores = np.concatenate([self._scores, scores[new]])
         self._lines = np.concatenate([self._lines, lines[new]])
+        self._ranks = np.concatenate([self._ranks, ranks[new]])
 
     def _repool(self, rows: Rows) -> None:
         """Start again with changed rows: some may be equal now."""
         scores, self._scores = self._scores, np.empty(0)
         lines, self._lines = self._lines, np.empty(0, dtype=np.int64)
+        ranks, self._ranks = self._ranks, np.empty(0, dtype=np.int32)
         self._pool = HypothesisPool(features=rows.features.shape[1])
-        self._append(rows, scores, lines)
+        self._append(rows, scores, lines, ranks)
 
     def _with_all_columns(self, new: ArrivedList) -> ArrivedList:
         """Give both sides the columns that only the other has, all 0: what is absent is 0."""
@@ -292,6 +308,16 @@ class Merger:
         if not np.array_equal(renumbered, np.arange(len(renumbered))):
             rows = _renumbered(rows, renumbered)
         return rows
+
+
+def _ranks(segments: IntArray) -> TokenArray:
+    """Return (n,) the number of each row among those of its segment, from 1."""
+    order = np.argsort(segments, kind="stable")
+    begins = np.flatnonzero(np.diff(segments[order], prepend=-1))
+    ranks = np.empty(len(segments), dtype=np.int32)
+    sizes = np.diff(begins, append=len(segments))
+    ranks[order] = np.arange(1, len(segments) + 1) - np.repeat(begins, sizes)
+    return ranks
 
 
 def _with_zeros(rows: Rows, names: FeatureNames) -> Rows:

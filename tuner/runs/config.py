@@ -31,6 +31,7 @@ from portmert.tuner.ground.errors import AnnotatorError, ConfigError, counted, f
 from portmert.tuner.ground.files import file_digest
 from portmert.tuner.ground.numbers import LARGEST
 from portmert.tuner.ground.processes import available_processors
+from portmert.tuner.nbest.readers._base import TABLES
 from portmert.tuner.search import DEFAULT_OPTIMIZER
 from portmert.tuner.search.constraints import Constraints
 from portmert.tuner.search.optimizers._base import Optimizer
@@ -524,7 +525,7 @@ def content_of(value: object) -> Any:
 
 def _digest(path: Path) -> str:
     """Return a digest of a file, or of a WordNet folder; the name of another folder."""
-    if path.is_file():
+    if path.is_file() or any(path.rglob(TABLES)):
         return file_digest(path)
     if (path / "index.sense").is_file():
         return content_hash(path)

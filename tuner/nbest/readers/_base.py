@@ -32,6 +32,9 @@ from portmert.tuner.weights.feature_weights import FeatureNames
 HEAD_LINES = 20
 """Lines that a format is recognised by."""
 
+TABLES = "*best_recog/*"
+"""The tables of ESPnet 2 in a folder, at any depth."""
+
 Place = int | str
 """Where something stands in a list: the number of its line from 1, or a way through its JSON."""
 
@@ -200,6 +203,8 @@ class Reader(ABC):
     segment 0, an empty one of segment 1, without links. Help shows it and tests read it."""
     beside: ClassVar[tuple[str, ...]] = ()
     """Options that name more files of one list."""
+    named_files: ClassVar[str] = ""
+    """The option that takes `NAME=FILE`; as `NAME` it may be left out: `kaldi:NAME=FILE`."""
     example_options: ClassVar[str] = ""
     """The options that the example is read with: `option=value,option=value`."""
 
@@ -211,7 +216,13 @@ class Reader(ABC):
     @property
     def one_file(self) -> bool:
         """Whether options name files that belong to one list."""
-        return any(getattr(self, option) for option in self.beside)
+        return bool(self.files)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files that options name."""
+        parts = (getattr(self, option).split("+") for option in self.beside)
+        return tuple(path for paths in parts for path in paths if path)
 
     @classmethod
     @abstractmethod
@@ -263,7 +274,7 @@ class Reader(ABC):
 
 
 def read_list(path: Path | str, names: SegmentNames | None = None) -> ListFile:
-    """Read the bytes of a list.
+    """Read the bytes of a list; of a folder, the names of the tables in it, one a line.
 
     Raises
     ------
@@ -271,6 +282,15 @@ def read_list(path: Path | str, names: SegmentNames | None = None) -> ListFile:
         The file cannot be read or is empty.
     """
     where = called(path)
+    if where != "stdin" and Path(where).is_dir():
+        tables = (one.relative_to(path).as_posix() for one in Path(path).rglob(TABLES))
+        data = "".join(f"{one}\n" for one in sorted(tables)).encode()
+        if not data:
+            raise InputError(
+                f"{where}: a folder; expected a file, or a folder of ESPnet 2 with tables like "
+                f"1best_recog/text"
+            )
+        return ListFile(where, data, SegmentNames() if names is None else names)
     data = read_bytes(path).removeprefix(BYTE_ORDER_MARK)
     if not data:
         raise empty_list(where)
@@ -313,6 +333,7 @@ class Collector:
     _values: list[list[float]] = field(default_factory=list)
     _scores: list[float] = field(default_factory=list)
     _links: list[list[tuple[int, int]] | None] = field(default_factory=list)
+    _ranks: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         seen: set[str] = set()
@@ -378,8 +399,9 @@ class Collector:
         values: list[float],
         score: float = 0.0,
         links: list[tuple[int, int]] | None = None,
+        rank: int | None = None,
     ) -> None:
-        """Add a hypothesis that stands at a place."""
+        """Add a hypothesis that stands at a place; all have a rank or none."""
         if self._links and (links is None) != (self._links[0] is None):
             some = "no word alignment, the first hypothesis has"
             none = "a word alignment, the first hypothesis has none"
@@ -390,6 +412,8 @@ class Collector:
         self._values.append(values)
         self._scores.append(score)
         self._links.append(links)
+        if rank is not None:
+            self._ranks.append(rank)
 
     def finish(self, vocabulary: Vocabulary) -> ArrivedList:
         """Return the list.
@@ -435,6 +459,7 @@ class Collector:
             linked,
             self.file.where,
             remark=self.remark,
+            ranks=np.array(self._ranks, dtype=np.int32) if self._ranks else None,
         )
 
 

@@ -1,24 +1,22 @@
 """Read n-best archives of Kaldi, as text."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from portmert.tuner.ground.errors import InputError
+from portmert.tuner.ground.errors import InputError, counted
+from portmert.tuner.nbest.extra import keyed_lines, number_under, read_keyed
 from portmert.tuner.nbest.readers._base import (
     CollectingReader,
     Collector,
     ListFile,
     check_all_used,
-    finite_number,
-    read_list,
 )
 
 _LINE = re.compile(r"(\S+-([1-9][0-9]{0,8}))(?:[ \t]+(.*))?")
-_TENSOR = re.compile(r"tensor\(([^,()]*)(?:,[^()]*)?\)")
 
 
 @dataclass(frozen=True)
@@ -26,16 +24,17 @@ class Kaldi(CollectingReader):
     """Read `utt-1 words`, the first hypothesis of utterance `utt`, `utt-2 words` and so on.
 
     The file has words, not word ids. Costs and scores are in other files with the same keys, lines
-    as `utt-1 12.3`, which nbest-to-linear writes. The name of a feature is that of its file up to
-    the first dot.
+    as `utt-1 12.3`, which nbest-to-linear writes. They may have numbers of other utterances too.
+    `kaldi:ac=FILE,lm=FILE` names two files of costs.
 
     Parameters
     ----------
     costs
-        Files of costs, joined by `+`. Less is better, so costs are negated, and the feature of
-        `ac_cost` is called `-ac_cost`.
+        Files of costs, joined by `+`: `NAME=FILE`, or FILE alone, whose name is then that of the
+        file up to the first dot. Less is better, so costs are negated, and the feature of NAME is
+        called `-NAME`. Files of one NAME are parts of one archive.
     scores
-        Files of scores, joined by `+`. More is better.
+        Files of scores, the same way. More is better.
     """
 
     costs: str = ""
@@ -43,6 +42,8 @@ class Kaldi(CollectingReader):
 
     title: ClassVar[str] = "Kaldi"
     beside: ClassVar[tuple[str, ...]] = ("costs", "scores")
+    named_files: ClassVar[str] = "costs"
+    one_file: ClassVar[bool] = False  # type: ignore[misc]  # their keys tell the lists apart
     keyed: ClassVar[bool] = True
     example: ClassVar[tuple[str, ...]] = ("", "0-1 a b\n", "0-2 b\n", "1-1\n")
 
@@ -60,61 +61,60 @@ class Kaldi(CollectingReader):
             before, last = name, number
         return True
 
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files that options name."""
+        return tuple(path for paths in self._columns().values() for path in paths)
+
     def collect(self, file: ListFile, segments: int | None) -> Collector:
         """Return the hypotheses of a whole file."""
-        columns: dict[str, tuple[ListFile, dict[str, float]]] = {}
-        for option, sign in (("costs", -1.0), ("scores", 1.0)):
-            for path in filter(None, getattr(self, option).split("+")):
-                stem = Path(path).name.partition(".")[0]
-                name = f"-{stem}" if sign < 0 else stem
-                if name in columns:
-                    raise InputError(f"{path}: a second file of a feature '{name}'; rename it")
-                other = read_list(path)
-                columns[name] = (
-                    other,
-                    {
-                        key: sign * finite_number(other, number, _plain(text), "the value") + 0.0
-                        for number, key, text in _keyed(other)
-                    },
-                )
+        columns: dict[str, tuple[str, dict[str, float]]] = {}
+        for name, paths in self._columns().items():
+            known: dict[str, float] = {}
+            for path in paths:
+                more = read_keyed(path)
+                twice = next((key for key in more if key in known), None)
+                if twice is not None:
+                    raise InputError(f"{path}: {twice} stands in another file of {name} too")
+                known |= more
+            if name.startswith("-"):
+                known = {key: 0.0 - value for key, value in known.items()}
+            columns[name] = "+".join(paths), known
         collector = Collector(file, tuple((name, 1) for name in columns), segments)
-        used = set()
-        for number, key, text in _keyed(file):
+        used: set[str] = set()
+        for number, key, text in keyed_lines(file.lines(), file.where):
             used.add(key)
-            values = []
-            for other, known in columns.values():
-                if key not in known:
-                    some = ", ".join(list(known)[:3])
-                    raise InputError(
-                        f"{other.where}: nothing for {key}, which {file.where} has (found: "
-                        f"{some}, ...); give the file of this list"
-                    )
-                values.append(known[key])
-            segment = collector.named_segment(number, key.rpartition("-")[0])
-            collector.add(number, segment=segment, text=text, values=values)
-        for other, known in columns.values():
-            check_all_used(other, [key for key in known if key not in used], file)
-        if columns and self.costs:
-            collector.remark = "costs times -1"
-        elif not columns:
-            collector.remark = "no costs (kaldi:costs=FILE+FILE)"
+            values = [number_under(key, known, at, file.where) for at, known in columns.values()]
+            name, _, rank = key.rpartition("-")
+            segment = collector.named_segment(number, name)
+            collector.add(number, segment=segment, text=text, values=values, rank=int(rank))
+        remarks = ["costs times -1"] if self.costs else []
+        utterances = {key.rpartition("-")[0] for key in used}
+        for at, known in columns.values():
+            left = [key for key in known if key not in used]
+            own = [key for key in left if key.rpartition("-")[0] in utterances]
+            check_all_used(ListFile(at, b""), own, file)
+            if left:
+                remarks.append(f"{counted(len(left), 'number')} of other lists in {at}")
+        collector.remark = ", ".join(remarks) if columns else "no costs (kaldi:NAME=FILE)"
         return collector
 
+    def _columns(self) -> dict[str, tuple[str, ...]]:
+        """Return the files of each feature."""
+        found: dict[str, tuple[str, ...]] = {}
+        for option, sign in (("costs", "-"), ("scores", "")):
+            for item in filter(None, getattr(self, option).split("+")):
+                given, equals, path = item.rpartition("=")
+                if "/" in given:  # of a folder
+                    given, equals, path = "", "", item
+                name = sign + (given.removeprefix(sign) if equals else _stem(item))
+                if name in found and not equals:
+                    raise InputError(
+                        f"{path}: a second file of a feature '{name}'; name it, as kaldi:NAME=FILE"
+                    )
+                found[name] = (*found.get(name, ()), path)
+        return found
 
-def _keyed(file: ListFile) -> Iterator[tuple[int, str, str]]:
-    """Yield number, key and rest of each line."""
-    known: dict[str, int] = {}
-    for number, line in enumerate(file.lines(), 1):
-        match = _LINE.fullmatch(line.strip(" "))
-        if match is None:
-            file.fail(number, f"'{line}' does not begin with a key of a hypothesis, like utt-1")
-        if match[1] in known:
-            file.fail(number, f"{match[1]} stands twice, first in line {known[match[1]]}")
-        known[match[1]] = number
-        yield number, match[1], match[3] or ""
 
-
-def _plain(text: str) -> str:
-    """Return a number as it may be printed by PyTorch."""
-    match = _TENSOR.fullmatch(text.strip())
-    return match[1] if match else text
+def _stem(path: str) -> str:
+    return Path(path).name.partition(".")[0]

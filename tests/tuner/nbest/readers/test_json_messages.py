@@ -294,7 +294,7 @@ def test_costs_of_another_list_are_refused(tmp_path):
         "list"
     )
     assert fails(tmp_path, f"{name}+{costs}", "u-1 a\n") == (
-        "ac_cost.txt: a second file of a feature '-ac_cost'; rename it"
+        "ac_cost.txt: a second file of a feature '-ac_cost'; name it, as kaldi:NAME=FILE"
     )
 
 
@@ -302,7 +302,7 @@ def test_scores_of_more_than_the_list_are_refused(tmp_path):
     costs = tmp_path / "ac_cost"
     costs.write_text("u-1 1\nu-2 2\nv-1 1\n")
     assert fails(tmp_path, f"kaldi:costs={costs}", "u-1 a\n") == (
-        "ac_cost: u-2 and 1 more not in list1; is that list cut off?"
+        "ac_cost: u-2 not in list1; is that list cut off?"
     )
     name = f"mlm-scoring:scores={tmp_path}/lm.json"
     one, two = {"score": 1, "text": "a"}, {"score": 2, "text": "b"}
