@@ -2,9 +2,10 @@
 
 python -m tests.bench.speech [--halves N] [--seed N] [FOLDER]
 
-FOLDER (configs/speech) has lists as `speech_lists.py` makes them. Utterances are halved at random;
-weights of acoustic score, language model and words are found on one half, and judged by their word
-error rates on both. The grid is that of Kaldi's score.sh: LM weights 7 to 17 and word insertion
+FOLDER (configs/speech) has lists as `speech_lists.py` makes them. Weights of acoustic score,
+language model and words are found on the dev set and judged on the test set by their word error
+rates. Then all utterances are halved at random, many times; weights are found on one half and
+judged on both. The grid is that of Kaldi's score.sh: LM weights 7 to 17 and word insertion
 penalties 0, 0.5 and 1; a wider one goes to LM weight 37.
 """
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     """From features, statistics, offsets and a seed to weights, and how many were tried."""
 
 PENALTIES = (0.0, 0.5, 1.0)
-START = {"-ac_cost": 1.0, "-lm_cost": 12.0, "length": 0.0}
+START = {"-ac": 1.0, "-lm": 12.0, "length": 0.0}
 """The middle of the grid."""
 
 
@@ -44,12 +45,20 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     features, stats, offsets = read(given.folder)
+    segments = np.arange(len(offsets) - 1)
+    dev, test = (part(features, stats, offsets, segments[k::2]) for k in (0, 1))
     ways: dict[str, Search] = {
         "grid, 11 x 3": grid(range(7, 18)),
         "grid, 31 x 3": grid(range(7, 38)),
         "exact, default": exact("bagged"),
         "exact, mert": exact("mert"),
     }
+    firsts = float(np.divide(*test[1][test[2][:-1]].sum(axis=0)))
+    of_test = [["first hypotheses", f"{100 * firsts:.2f}"]]
+    for name, search in ways.items():
+        weights, _ = search(*dev, given.seed)
+        of_test.append([name, f"{100 * error_rate(*test, weights):.2f}"])
+    click.echo(aligned(["", "WER of the test set"], of_test) + "\n")
     rates: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
     seconds, tried = dict.fromkeys(ways, 0.0), dict.fromkeys(ways, 0)
     rng = np.random.default_rng(given.seed)
@@ -88,16 +97,17 @@ def main() -> None:
 
 
 def read(folder: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return (H, 3) features, (H, 2) statistics of WER and (S + 1,) offsets."""
-    costs = "+".join(str(folder / name) for name in ("ac_cost.gz", "lm_cost.gz"))
+    """Return (H, 3) features, (H, 2) statistics of WER and (S + 1,) offsets, by utterance."""
+    sets = [folder / name for name in ("dev", "test")]
+    ac, lm = ("+".join(f"{one / name}_cost.gz" for one in sets) for name in ("ac", "lm"))
     lists = portmert.Lists.read(
-        folder / "words.gz",
-        format=f"kaldi:costs={costs}",
+        [one / "words.gz" for one in sets],
+        format=f"kaldi:ac={ac},lm={lm}",
         features=["length"],
         notice=lambda _: None,
     ).nbest
-    text = read_by_id(folder / "text")
-    known = dict(zip(text.ids, text, strict=True))
+    texts = [read_by_id(one / "text") for one in sets]
+    known = {name: line for text in texts for name, line in zip(text.ids, text, strict=True)}
     references = [known[name] for name in lists.ids or ()]
     batch = portmert.Batch(
         hypotheses=lists.texts,
@@ -105,7 +115,8 @@ def read(folder: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         references=portmert.Texts.from_lines(references, lists.texts.vocabulary),
         reference_offsets=np.arange(len(references) + 1),
     )
-    return lists.features, Wer().stats(batch), lists.offsets
+    order = np.array(sorted(range(len(references)), key=(lists.ids or ()).__getitem__))
+    return part(lists.features, Wer().stats(batch), lists.offsets, order)
 
 
 def part(

@@ -9,7 +9,8 @@ wheel has an acoustic model of English, and nothing of portmert.
 Digits of one speaker are joined to strings, each recording used once. The recogniser knows the
 digits and words that sound like them, all equally likely, so that its lattices hold many paths.
 Hypotheses are the best paths under acoustic score and a bigram model of digit strings; written
-are, as Kaldi does, the words and the two costs of each hypothesis, and the references.
+are, as Kaldi does, the words and the two costs of each hypothesis, and the references. Utterances
+without a path are left out; every second one is of the dev set, the others are of the test set.
 """
 
 from __future__ import annotations
@@ -63,7 +64,9 @@ def main() -> None:
             lattice = recognised(recogniser, paths, Path(name, "lattice"))
             found = best_paths(lattice, model, given.size)
             rows.append((utterance, [DIGITS[n] for n in digits], found))
-    write(given.folder, rows)
+    rows = sorted(row for row in rows if row[2])
+    write(given.folder / "dev", rows[::2])
+    write(given.folder / "test", rows[1::2])
 
 
 def drawn(chain: list[list[float]], rng: random.Random) -> list[int]:
@@ -192,8 +195,7 @@ def best_paths(
 
 
 def write(folder: Path, rows: list) -> None:
-    """Write words and costs by hypothesis, references by utterance; none where no path is."""
-    rows = sorted(row for row in rows if row[2])
+    """Write words and costs by hypothesis, references by utterance."""
     named = [
         (f"{utterance}-{n}", words, acoustic, language)
         for utterance, _, found in rows

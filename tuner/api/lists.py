@@ -385,6 +385,7 @@ class Lists:
 
     @property
     def reader(self) -> Reader:
+        """The reader of the lists' format."""
         return registry.reader(self.format) if isinstance(self.format, str) else self.format
 
     @cached_property

@@ -82,7 +82,8 @@ feature_option = click.option(
     metavar="NAME=FILE|NAME=METRIC@FILE|length|ratio|mbr:METRIC",
     help="Add a feature; repeat for several. NAME=FILE: a file with one number for each "
     "hypothesis, in the order of the list (text, .gz or .npy; for several lists one file each, "
-    "separated by commas), or with lines as `utt-2 -1.5`, which have keys. -NAME=FILE: the same, negated, for numbers where less is better. "
+    "separated by commas), or with lines as `utt-2 -1.5` by segment and number. -NAME=FILE: the "
+    "same, negated, for numbers where less is better. "
     "NAME=chrf@FILE: the score against another system's output. length: the number of tokens. "
     "ratio: the length divided by the source's. mbr:chrf: the mean score against all "
     "hypotheses of the segment.",

@@ -190,10 +190,8 @@ def file_digest(path: Path) -> str:
         The file cannot be read.
     """
     if path.is_dir():
-        files = sorted(one for one in path.rglob("*") if one.is_file())
-        return text_digest(
-            "\n".join(f"{one.relative_to(path)} {file_digest(one)}" for one in files)
-        )
+        names = sorted(one.relative_to(path) for one in path.rglob("*") if one.is_file())
+        return text_digest("\n".join(f"{name} {file_digest(path / name)}" for name in names))
     with faults_at(path, OSError, InputError), path.open("rb") as file:
         return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
 

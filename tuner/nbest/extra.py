@@ -202,7 +202,8 @@ def read_numbers(path: Path | str) -> FloatArray:
 
 def _of_comet(lines: Sequence[str], path: Path | str) -> list[str]:
     """Return the scores that comet-score has printed, without the mean of all, which is last."""
-    scores, name = [], lines[0].partition("\t")[0]
+    scores: list[str] = []
+    name = lines[0].partition("\t")[0]
     for number, line in enumerate(lines, 1):
         match = _COMET.fullmatch(line)
         if match is None or match[1] != name or int(match[2]) != len(scores):
