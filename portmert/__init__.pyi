@@ -51,6 +51,8 @@ from .tuner.api.reranking import rerank as rerank
 from .tuner.api.scoring import score as score
 from .tuner.api.tuning import Replicas as Replicas
 from .tuner.api.tuning import Result as Result
+from .tuner.api.tuning import TunedDecoder as TunedDecoder
+from .tuner.api.tuning import TuneSettings as TuneSettings
 from .tuner.api.tuning import load_config as load_config
 from .tuner.api.tuning import tune as tune
 from .tuner.components.registry import metric as metric

@@ -48,7 +48,18 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(params=registry.own_names("decoder"))
 def decoder(request, folder):
+    weights = "LM0= {weight:LM0} TM0= {weight:TM0}"
     options = {
+        "command": {
+            "program": [
+                *(str(RECORDED_MOSES), "-config", str(folder / "moses.ini")),
+                *("-weight-overwrite", weights, "-input-file", "{source}"),
+                *("-n-best-list", "{nbest}", "{size}", "distinct"),
+                *("-print-alignment-info-in-n-best", "true"),
+            ],
+            "start": folder / "moses.ini",
+            "jobs": 2,
+        },
         "moses": {"config": folder / "moses.ini", "program": RECORDED_MOSES, "jobs": 2},
         "recorded": {"lists": [folder / "list"]},
         "thot": {

@@ -41,7 +41,7 @@ def test_the_run_is_as_large_as_planned_and_the_plan_leaves_nothing(recorded):
     for one in found.needs:
         assert 0 < one.cpu.low <= one.cpu.high
         assert 0 < one.wall.low <= one.wall.high
-    result = portmert.tune(recorded, log=lambda _: None)
+    result = portmert.tune(recorded, log=lambda _: None).result
     searched = [one for one in result.iterations if one.optimized_score is not None]
     assert planned.searches.low == 3
     assert len(searched) <= planned.searches.high == 6

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -34,7 +33,7 @@ from portmert.tuner.nbest.check import check_links
 from portmert.tuner.nbest.model import NBest, best_hypotheses, model_scores, without_texts
 from portmert.tuner.nbest.moses_dat import read_dat
 from portmert.tuner.nbest.readers._base import ListFile, Reader, SegmentNames, positions
-from portmert.tuner.nbest.readers._json import JsonReader
+from portmert.tuner.nbest.readers._json import JsonReader, records_file
 from portmert.tuner.search.length_penalty import penalised
 from portmert.tuner.search.problem import StatTable
 from portmert.tuner.search.stat_tables import Annotate, statistics_table
@@ -183,18 +182,7 @@ class Lists:
         >>> portmert.rerank(lists, {"LM": -1.0}).given
         ('if a:\n    b',)
         """
-        for name in ("to_dicts", "to_dict"):  # of polars, of pandas
-            if hasattr(records, name) and not isinstance(records, dict):
-                method = getattr(records, name)
-                records = method() if name == "to_dicts" else method("records")
-                break
-        lines = [
-            " ".join(one.splitlines()) if isinstance(one, str) else _as_json(one)
-            for one in records
-        ]
-        if not lines:
-            raise InputError("the records: there is none")
-        return cls(held=ListFile("the records", "\n".join(lines).encode()), **options)
+        return cls(held=records_file(records), **options)
 
     @classmethod
     def from_arrays(
@@ -587,14 +575,3 @@ def _source_lines(
             f"{counted(len(nbest), 'segment')}"
         )
     return lines
-
-
-def _as_json(record: Any) -> str:
-    """Return a record as a line of JSON; numpy's numbers and arrays become plain ones."""
-
-    def plain(value: Any) -> Any:
-        if hasattr(value, "tolist"):
-            return value.tolist()
-        raise InputError(f"the records: {value!r} is no value of JSON")
-
-    return json.dumps(record, ensure_ascii=False, default=plain)

@@ -1,18 +1,185 @@
-"""Tunes a decoder from a configuration."""
+"""Tunes a decoder: a function, or what a configuration names."""
 
-from collections.abc import Sequence
+from __future__ import annotations
+
+import hashlib
+import html
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
+from typing import Any, TypedDict, Unpack
 
+from portmert.metrics._base import Metric
 from portmert.tuner.annotation.annotators._base import Annotator
-from portmert.tuner.api.texts import Notice, PathLike, Progress, log_notice
+from portmert.tuner.api.reporting import report
+from portmert.tuner.api.texts import Notice, PathLike, Progress, TextLike, log_notice
 from portmert.tuner.components import registry
+from portmert.tuner.decoders._function import Decode, FunctionDecoder
+from portmert.tuner.evaluation.page.html import Report
 from portmert.tuner.executors.opening import opened
+from portmert.tuner.ground.errors import ConfigError, InputError, counted, suggest
+from portmert.tuner.ground.files import make_folder, read_lines, write_text
 from portmert.tuner.runs import config as configs
-from portmert.tuner.runs.config import Experiment
+from portmert.tuner.runs.config import Experiment, Tune
 from portmert.tuner.runs.replicas import Replicas, run
 from portmert.tuner.runs.result import Result
+from portmert.tuner.runs.scorer import read_json
+from portmert.tuner.search.optimizers._base import Optimizer
+from portmert.tuner.weights.feature_weights import FeatureWeights
 
-__all__ = ["Replicas", "Result", "load_config", "tune"]
+__all__ = ["Replicas", "Result", "TuneSettings", "TunedDecoder", "load_config", "tune"]
+
+CALLED = Path("portmert.tune")
+"""What messages call the settings of a call."""
+
+
+class TuneSettings(TypedDict, total=False):
+    """More settings of `tune`: keys of [tune], and of other tables of a configuration.
+
+    Parameters
+    ----------
+    nbest
+        Number of hypotheses that the decoder is asked for; `size` of `decode`.
+    iterations, patience, min_weight_change, held_out, prior, bootstrap, replicas, pool
+        See the [tune] table in docs/how-to/tune.md.
+    overrides
+        Values that replace those of a configuration, as `"metric.alpha=0.5"`.
+    optimizer
+        An optimizer, as `"mert"` or `"pro:samples=2000"`.
+    constraints
+        As the table [constraints]: `{"signs": {"lm": "+"}}`.
+    text
+        Steps that change hypotheses and references for the metric, as `["lowercase"]`.
+    test
+        Sources and references of a test set, which is decoded once with the tuned weights.
+    annotation_cache
+        The folder of the cache of tags and parses.
+    batch
+        Number of sources that `decode` gets at once. Default: all. With fewer, less is decoded
+        again after an interruption.
+    """
+
+    nbest: int
+    iterations: int
+    patience: int
+    min_weight_change: float
+    held_out: float
+    prior: float
+    bootstrap: int
+    replicas: int
+    pool: bool
+    overrides: Sequence[str]
+    optimizer: str | Optimizer
+    constraints: Mapping[str, Any]
+    text: Sequence[str]
+    annotation_cache: PathLike
+    test: tuple[Sequence[Any] | PathLike, Sequence[Any] | PathLike]
+    batch: int
+
+
+@dataclass(frozen=True, eq=False)
+class TunedDecoder:
+    """The result of `tune`; a notebook shows it as a plot of score by decoding.
+
+    Parameters
+    ----------
+    result
+        All scores and files; `Replicas` if there were several tunings.
+    weights
+        The tuned weights: a number by name, a list where a feature has several values.
+    folder
+        The folder of the run.
+    metric
+        The metric tuned on.
+    """
+
+    result: Result | Replicas
+    weights: dict[str, float | list[float]]
+    folder: Path
+    metric: Metric = field(repr=False)
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each decoding: its scores and its weights."""
+        several = isinstance(self.result, Replicas)
+        results = self.result.results if isinstance(self.result, Replicas) else (self.result,)
+        rows = []
+        for replica, one in enumerate(results, 1):
+            for iteration in one.iterations:
+                scores = asdict(iteration)
+                path = one.weights_path.parent / f"iteration-{iteration.number:02d}/weights.json"
+                weights = FeatureWeights.of(read_json(path, weights=dict)["weights"]).plain()
+                rows.append(
+                    {
+                        **({"replica": replica} if several else {}),
+                        "decoding": scores.pop("number"),
+                        **{key: value for key, value in scores.items() if value is not None},
+                        **weights,
+                    }
+                )
+        return rows
+
+    @property
+    def history(self) -> Any:
+        """The rows as a data frame of pandas; a list of dicts where pandas is not installed."""
+        try:
+            import pandas as pd  # noqa: PLC0415  not needed otherwise
+        except ImportError:
+            return self.rows
+        return pd.DataFrame(self.rows)
+
+    def report(self, **options: Any) -> Report:
+        """Report on the run; the options are those of `portmert.report`."""
+        return report(self.folder, **options)
+
+    def __str__(self) -> str:
+        shown, result = self.metric.shown, self.result
+        if isinstance(result, Replicas):
+            lines = [str(result)]
+        else:
+            change = f"{shown(result.start_score)} -> {shown(result.score)}"
+            which = f"decoding {result.best} of {len(result.iterations)}; {result.stopped}"
+            lines = [f"{result.metric}: dev {change} ({which})"]
+            for name, score in (("held out", result.held_out), ("unseen", result.unseen)):
+                lines += [f"{name} {shown(score)}"] if score is not None else []
+            lines += [result.keeps_start] if result.keeps_start else []
+            lines += [f"test {shown(result.test.score)}"] if result.test else []
+        weights = ", ".join(f"{name} {value}" for name, value in self.weights.items())
+        return "\n".join([*lines, f"weights: {weights}"])
+
+    def _repr_html_(self) -> str:
+        return f"{_plot(self.rows)}<pre>{html.escape(str(self))}</pre>"
+
+
+def _plot(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return score by decoding as SVG: the dev score, and those of text that is not tuned on."""
+    colours = {"dev_score": "#888", "unseen_score": "#06c", "held_out_score": "#c30"}
+    scores = [row[key] for row in rows for key in colours if key in row]
+    low, high = min(scores), max(scores)
+    last = max(row["decoding"] for row in rows)
+
+    def place(row: Mapping[str, Any], key: str) -> tuple[float, float]:
+        x = 60 + 380 * (row["decoding"] - 1) / max(1, last - 1)
+        return x, 180 - 160 * (row[key] - low) / ((high - low) or 1)
+
+    parts = [f'<text x="4" y="{y}">{score:.4f}</text>' for y, score in ((180, low), (20, high))]
+    parts += [
+        f'<text x="{57 + 380 * k / max(1, last - 1):.0f}" y="205">{k + 1}</text>'
+        for k in range(last)
+    ]
+    for number, (key, colour) in enumerate(colours.items()):
+        points = [place(row, key) for row in rows if key in row]
+        if points:
+            label = key.removesuffix("_score").replace("_", " ")
+            parts += [
+                f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{colour}"/>' for x, y in points
+            ]
+            parts.append(f'<text x="{60 + 100 * number}" y="225" fill="{colour}">● {label}</text>')
+    return (
+        f'<svg width="480" height="230" font-family="sans-serif" font-size="12" role="img" '
+        f'aria-label="score by decoding">{"".join(parts)}</svg>'
+    )
 
 
 def load_config(
@@ -38,64 +205,73 @@ def load_config(
 
 
 def tune(
-    config: PathLike | Experiment,
+    decoder: Decode | PathLike | Experiment,
+    sources: Sequence[Any] | PathLike | None = None,
+    refs: Sequence[TextLike] | PathLike | None = None,
     *,
-    overrides: Sequence[str] = (),
+    start: Mapping[str, float | Sequence[float]] | None = None,
+    metric: str | Metric = "bleu",
+    folder: PathLike | None = None,
     seed: int | None = None,
     threads: int | None = None,
     fresh: bool = False,
     annotator: str | Annotator | None = None,
-    annotation_cache: PathLike | None = None,
     executor: str | None = None,
     log: Notice = log_notice,
     progress: Progress | None = None,
     annotating: Progress | None = None,
-) -> Result | Replicas:
+    **settings: Unpack[TuneSettings],
+) -> TunedDecoder:
     """Tune a decoder: decode, merge, optimize, and repeat until nothing is gained.
 
-    All files are in the output folder that the configuration names. After an interruption the same
-    call continues.
+    All files are in one folder. After an interruption, or an error of the decoder, the same call
+    continues.
 
     Parameters
     ----------
-    config
-        The file, in TOML; or the result of `load_config`, which no other parameter changes.
-    overrides
-        Values that replace those of the file, as `"metric.alpha=0.5"`.
-    seed, threads, annotator, annotation_cache, executor
-        These replace the values of the file. On a cluster, see `SearchOptions`, workers decode,
-        annotate, and search bootstrap samples and restarts beyond `threads`. Other searches run
-        here.
+    decoder
+        A function `decode(weights, sources, size)`; or the file of a configuration, in TOML, or
+        what `load_config` returned. The function gets the weights as a dict, some of the sources
+        and the number of hypotheses wanted of each. It returns a list for each source, of dicts
+        with the keys `text` and `features` (and `model_score`, if it is to be checked); or
+        records, a data frame or `Lists` as `Lists.from_records` takes and returns them.
+    sources, refs, start, metric, folder
+        Of a function only: what it decodes (texts, or any objects: recordings, arrays), the
+        references (a line for each source; or files, or several lists of lines), the start weight
+        of each feature, the metric and the folder of the run.
+    seed, threads, annotator, executor
+        These replace the values of a configuration. On a cluster, see `SearchOptions`, workers
+        decode (a function travels with dask's own cloudpickle), annotate and do large searches.
     fresh
         Whether to remove the files of an earlier run and start over.
     log
         Called with each line of the run's log.
     progress, annotating
         Called with how much is done and how much there is, in decoding and in annotating.
-
-    Returns
-    -------
-    Result or Replicas
-        `Replicas` if the configuration asks for more than one replica.
+    **settings
+        See `TuneSettings`.
 
     Raises
     ------
     PortmertError
-        The configuration, a file or a program is wrong or fails.
+        The decoder, its answer, a setting or a file is wrong. The error of a function is the cause
+        (`__cause__`).
     """
-    experiment = config
-    if not isinstance(experiment, Experiment):
-        experiment = load_config(
-            experiment,
-            overrides=overrides,
-            seed=seed,
-            threads=threads,
-            annotator=annotator,
-            annotation_cache=annotation_cache,
-            executor=executor,
-        )
+    given = {"seed": seed, "threads": threads, "annotator": annotator, "executor": executor}
+    if callable(decoder):
+        if sources is None or refs is None or not start or folder is None:
+            raise ConfigError("tune with a function needs sources, refs, start and folder")
+        sets = {"": (sources, refs)} | ({"test_": settings["test"]} if "test" in settings else {})
+        built = FunctionDecoder(decoder, FeatureWeights.of(start), {}, settings.get("batch", 0))
+        tables = _tables(Path(folder).absolute(), sets, built, metric, given | settings)
+        known = registry.annotator(annotator) if isinstance(annotator, str) else annotator
+        experiment = configs.experiment_of(CALLED, tables, known, executor)
+    else:
+        if sources is not None or refs is not None or start or folder is not None:
+            raise ConfigError("sources, refs, start and folder are those of the configuration")
+        experiment = _configured(decoder, given, settings)
     with opened(experiment.executor, threads=1, notice=log) as team:
-        return run(
+        result = run(
             experiment,
             log=log,
             progress=progress or (lambda _done, _total: None),
@@ -103,3 +279,99 @@ def tune(
             fresh=fresh,
             team=team,
         )
+    return TunedDecoder(result, result.weights.plain(), experiment.tune.output, experiment.metric)
+
+
+def _configured(
+    config: PathLike | Experiment, given: Mapping[str, Any], settings: Mapping[str, Any]
+) -> Experiment:
+    """Return the experiment of a configuration; settings replace those of its [tune] table."""
+    if isinstance(config, Experiment):
+        return config
+    overrides = [
+        f"tune.{key}={json.dumps(value, default=str)}"
+        for key, value in settings.items()
+        if key != "overrides"
+    ]
+    return load_config(config, overrides=[*settings.get("overrides", ()), *overrides], **given)
+
+
+def _tables(
+    folder: Path,
+    sets: Mapping[str, tuple[Any, Any]],
+    decoder: FunctionDecoder,
+    metric: str | Metric,
+    settings: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Return a configuration of a function; its texts are written into the folder.
+
+    Parameters
+    ----------
+    sets
+        The beginning of keys of [data], as `test_` -> sources and references.
+    decoder
+        Gets the sources of each text.
+    """
+    own, tune = {item.name for item in fields(Tune)}, {"output": str(folder)}
+    tables: dict[str, Any] = {"decoder": decoder, "data": {}, "tune": tune}
+    tables["metric"] = registry.metric(metric)
+    for key, value in settings.items():
+        if key in own and value is not None:
+            tune[key] = str(value) if isinstance(value, Path) else value
+        elif key == "optimizer":
+            tables[key] = registry.optimizer(value)
+        elif key in ("constraints", "text"):
+            (tables if key == "constraints" else tables["data"])[key] = value
+        elif key not in ("test", "batch", "annotator", "executor", *own):
+            raise ConfigError(
+                f"tune: no setting {key}{suggest(key, own | TuneSettings.__annotations__.keys())}"
+            )
+    for prefix, (given, refs) in sets.items():
+        sources = read_lines(given) if isinstance(given, Path | str) else list(given)
+        path = _kept(folder, f"{prefix}source", [_as_text(one) for one in sources])
+        decoder.texts[path] = sources
+        tables["data"][f"{prefix}source"] = str(path)
+        tables["data"][f"{prefix}references"] = [
+            str(one) for one in _references(folder, prefix, refs, len(sources))
+        ]
+    return tables
+
+
+def _references(folder: Path, prefix: str, refs: Any, count: int) -> list[Path]:
+    """Return the files of references: a file, lines, several files or several lists of lines."""
+    several = [refs] if isinstance(refs, Path | str) else list(refs)
+    are_files = all(isinstance(one, Path | str) and Path(one).is_file() for one in several)
+    if several and not are_files and all(isinstance(one, str) for one in several):
+        several = [several]
+    files = []
+    for number, one in enumerate(several, 1):
+        if isinstance(one, Path | str):
+            files.append(Path(one).absolute())
+            continue
+        if len(one) != count:
+            raise InputError(
+                f"refs: {counted(len(one), 'line')} for {counted(count, 'source')}; give a line "
+                f"for each source, in order"
+            )
+        files.append(_kept(folder, f"{prefix}reference-{number}", one))
+    return files
+
+
+def _kept(folder: Path, name: str, lines: Sequence[str]) -> Path:
+    """Write a text into the folder of a run; its name tells the content, so it never changes."""
+    text = "".join(" ".join(line.splitlines()) + "\n" for line in lines)
+    path = folder / "texts-given" / f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:12]}.txt"
+    make_folder(path.parent)
+    write_text(path, text)
+    return path
+
+
+def _as_text(source: Any) -> str:
+    """Return the line that stands for a source: its text, or a description of another object."""
+    if isinstance(source, str | Path):
+        return str(source)
+    if hasattr(source, "tobytes"):  # an array
+        digest = hashlib.sha256(source.tobytes()).hexdigest()[:12]
+        return f"{type(source).__name__} {getattr(source, 'shape', '')} {digest}"
+    shown = repr(source)
+    return type(source).__name__ if " at 0x" in shown else shown

@@ -45,7 +45,7 @@ def command(*, config: Path, fresh: bool, **given: Any) -> None:
     with decoding() as progress, annotating() as annotated:
         result = portmert.tune(
             experiment, log=log, progress=progress, annotating=annotated, fresh=fresh
-        )
+        ).result
     shown = experiment.metric.shown
     if isinstance(result, portmert.Replicas):
         lines = _of_replicas(result, shown)

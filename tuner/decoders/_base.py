@@ -68,3 +68,6 @@ class Decoder(ABC):
     @abstractmethod
     def write_config(self, weights: FeatureWeights, path: Path, *, header: str) -> None:
         """Write the decoder's configuration with `weights`; `header` says where they came from."""
+
+    def close(self) -> None:  # noqa: B027  most keep nothing
+        """End what was kept from decoding to decoding."""

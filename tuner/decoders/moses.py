@@ -20,7 +20,7 @@ from portmert.tuner.decoders._moses_command import (
     parse_shown,
     wrapped,
 )
-from portmert.tuner.decoders._moses_work import MOST_PRINTED, MosesWork, answer_parts
+from portmert.tuner.decoders._program_work import MOST_PRINTED, ProgramWork, answer_parts
 from portmert.tuner.decoders._shards import decoded, prints_of
 from portmert.tuner.executors.team import Team, Threads
 from portmert.tuner.ground.errors import InputError, ProgramError, faults_at
@@ -216,16 +216,22 @@ class Moses(Decoder):
         models = prints_of([self.config, *_named_files(self.config)])
         overwrite, sparse = ([], "") if weights is None else self._weight_arguments(weights)
         asked = [word for name in LIST_SWITCHES if links for word in (f"-{name}", "true")]
-        work = MosesWork(
-            launcher=self.command,
-            command=(*self._words(), *overwrite, *asked),
-            threads=self._threads(1 if workers.is_remote else available_processors() // jobs),
-            sparse=sparse,
+        by_file = ("-weight-file", "{weights}") if sparse else ()
+        threads = self._threads(1 if workers.is_remote else available_processors() // jobs)
+        work = ProgramWork(
+            name="moses",
+            command=(
+                *(*self._words(), *overwrite, *asked, *by_file),
+                *("-n-best-list", "{nbest}", str(size), "distinct", "-input-file", "{source}"),
+            ),
             size=size,
-            models=models,
             source=str(source),
             folder=Path.cwd(),
             timeout_seconds=self.timeout_seconds,
+            more=("-threads", str(threads)) if threads > 1 else (),
+            launcher=self.command,
+            weights=sparse.encode(),
+            models=models,
         )
         with decoded(
             work,

@@ -4,17 +4,16 @@ from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar
 
-import numpy as np
 from pydantic.dataclasses import dataclass
 
-from portmert.metrics._base import FloatArray, IntArray, Vocabulary, offsets_of, rows_taken
+from portmert.metrics._base import Vocabulary
 from portmert.tuner.components import registry
 from portmert.tuner.components.features import FeatureLike, with_features
 from portmert.tuner.decoders._base import Decoder, Progress
 from portmert.tuner.executors.team import Team
 from portmert.tuner.ground.errors import ConfigError, InputError, counted, faults_at
 from portmert.tuner.ground.files import read_lines, write_text, writing
-from portmert.tuner.nbest.model import NBest, SparseFeatures, model_scores, write_nbest
+from portmert.tuner.nbest.model import NBest, best_rows, model_scores, taken, write_nbest
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.texts.prepare import Preparation
 from portmert.tuner.texts.text_pipeline import TextPipeline
@@ -115,7 +114,7 @@ class Recorded(Decoder):
             )
         scores = model_scores(nbest, weights)
         rows, offsets = best_rows(scores, nbest.offsets, size=size)
-        write_nbest(take(nbest, rows, offsets), out, weights)
+        write_nbest(taken(nbest, rows, offsets), out, weights)
         progress(lines, lines)
 
     def write_config(self, weights: FeatureWeights, path: Path, *, header: str) -> None:
@@ -143,45 +142,3 @@ def _read(decoder: Recorded, stamps: tuple[tuple[int, int], ...]) -> NBest:  # n
     nbest = read_nbest(decoder.lists, Vocabulary(), reader=registry.reader(decoder.format))
     pipeline = TextPipeline.from_names(decoder.text, decoder.text_model)
     return with_features(nbest, decoder.features, ready=Preparation(pipeline))
-
-
-def best_rows(scores: FloatArray, offsets: IntArray, *, size: int) -> tuple[IntArray, IntArray]:
-    """Return the rows of the `size` highest scores of each segment, highest first.
-
-    Parameters
-    ----------
-    scores : (H,) float64
-    offsets : (S + 1,) int64
-        Segment s is rows `offsets[s]:offsets[s + 1]`.
-
-    Returns
-    -------
-    rows : (M,) int64
-        Of equal scores the lower row is first.
-    new_offsets : (S + 1,) int64
-        Segment s is `rows[new_offsets[s]:new_offsets[s + 1]]`.
-    """
-    lengths = np.diff(offsets)
-    segments = np.repeat(np.arange(len(lengths)), lengths)
-    order = np.lexsort((-scores, segments))  # stable
-    rank = np.arange(len(order)) - np.repeat(offsets[:-1] - offsets[0], lengths)
-    new_offsets = offsets_of(np.minimum(lengths, size))
-    return order[rank < size], new_offsets
-
-
-def take(nbest: NBest, rows: IntArray, offsets: IntArray) -> NBest:
-    """Return the hypotheses `rows`, those of segment s at `offsets[s]:offsets[s + 1]`."""
-    sparse = None
-    if nbest.sparse is not None:
-        taken, ends = rows_taken(nbest.sparse.offsets, rows)
-        sparse = SparseFeatures(
-            nbest.sparse.names, ends, nbest.sparse.columns[taken], nbest.sparse.values[taken]
-        )
-    return NBest(
-        texts=nbest.texts.take(rows),
-        offsets=offsets,
-        features=np.asfortranarray(nbest.features[rows]),
-        feature_names=nbest.feature_names,
-        model_scores=nbest.model_scores[rows],
-        sparse=sparse,
-    )

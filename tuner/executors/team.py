@@ -143,7 +143,9 @@ class Team(ABC):
         finally:
             self.close(executor, interrupted=interrupted)
         if faults:
-            raise self.fault(faults[min(faults)], named(min(faults))) from None
+            first = min(faults)
+            fault = self.fault(faults[first], named(first))
+            raise fault from fault.__cause__
 
 
 def _tell(ended: SimpleQueue[int], number: int, _: Future[Any]) -> None:

@@ -99,19 +99,36 @@ def environment() -> dict[str, str]:
 
 
 class LineProcess:
-    """A process `python -P -m module`, which answers each line with a line.
+    """A process that answers each line with lines.
 
     Parameters
     ----------
-    module : str
+    command : str or sequence of str
+        A module of ours, which runs as `python -P -m module`; or another program.
     log : binary file
         Gets what the process prints besides answers; closed with the process.
     timeout_seconds : float
         It is ended when an answer takes longer; 0: it takes as long as it takes.
+    most : int
+        Characters of an answer; a longer one is endless.
+
+    Raises
+    ------
+    OSError, ValueError
+        It cannot be started.
     """
 
-    def __init__(self, module: str, log: IO[bytes], *, timeout_seconds: float = 0.0) -> None:
+    def __init__(
+        self,
+        command: str | Sequence[str],
+        log: IO[bytes],
+        *,
+        timeout_seconds: float = 0.0,
+        most: int = -1,
+    ) -> None:
         self._log = log
+        self._most = most
+        is_ours = isinstance(command, str)
         self._timeout_seconds = timeout_seconds
         self._asked_at: float | None = None
         self._is_late = False
@@ -119,12 +136,13 @@ class LineProcess:
         self._turn = threading.Lock()
         with undisturbed():
             self._process = start(
-                python(module),
-                env=environment(),
+                python(command) if isinstance(command, str) else command,
+                env=environment() if is_ours else None,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
                 encoding="utf-8",
+                errors="strict" if is_ours else "surrogateescape",
             )
         if timeout_seconds:
             threading.Thread(target=self._watch, daemon=True).start()
@@ -150,8 +168,8 @@ class LineProcess:
         except (BrokenPipeError, ValueError):  # ended, or closed by another thread
             pass
 
-    def ask(self, line: str) -> str:
-        """Send a line and return the answer, with its newline.
+    def ask(self, line: str | None) -> str:
+        """Send a line and return the answer, with its newline; None: wait for one more answer.
 
         Raises
         ------
@@ -160,9 +178,10 @@ class LineProcess:
         """
         assert self._process.stdout is not None  # noqa: S101
         self._asked_at = time.monotonic()
-        self.tell(line)
+        if line is not None:
+            self.tell(line)
         try:
-            answer: str = self._process.stdout.readline()
+            answer: str = self._process.stdout.readline(self._most)
         except ValueError:
             answer = ""
         with self._turn:
@@ -170,6 +189,10 @@ class LineProcess:
         if self._is_late:
             self._process.wait()
             raise Silent(self._timeout_seconds, str(self._log.name))
+        if not answer.endswith("\n") and len(answer) == self._most:
+            self.kill()
+            last = f"an answer of more than {self._most} characters, without an end of line"
+            raise Died(self._process.wait(), last, str(self._log.name))
         if not answer.endswith("\n"):
             raise Died(self._process.wait(), self._last_line(), str(self._log.name))
         return answer
@@ -257,12 +280,16 @@ class Crew:
         while self.idle:
             self.idle.pop().close()
 
-    def end(self) -> None:
-        """End all processes, also those at work."""
+    def cancel(self) -> None:
+        """End the processes that are at work."""
         with self._lock:
             calls = list(self._calls)
         for call in calls:
             call.cancel()
+
+    def end(self) -> None:
+        """End all processes, also those at work."""
+        self.cancel()
         self.close()
 
 
@@ -277,22 +304,33 @@ class Call:
 
     def ask(self, line: str) -> str:
         """Return the answer of one process to a line; raise `Died` or `Cancelled`."""
+        (answer,) = self.answers(line, 1)
+        return answer
+
+    def answers(self, line: str, count: int) -> Iterator[str]:
+        """Yield the answers of one process to a line; see `ask`.
+
+        Leaving early ends the process: what it still says belongs to nobody.
+        """
         process = self._crew.take(self._begun)
+        is_done = False
         with self._lock:
             if self._cancelled:
                 process.close()
                 raise Cancelled
             self._busy.add(process)
         try:
-            return process.ask(line)
+            for number in range(count):
+                yield process.ask(None if number else line)
+            is_done = True
         except Died:
             if self._cancelled:
                 raise Cancelled from None
             raise
         finally:
             with self._lock:
-                self._busy.remove(process)
-            if process.runs and not self._cancelled:
+                self._busy.discard(process)
+            if is_done and process.runs and not self._cancelled:
                 self._crew.idle.append(process)
             else:
                 process.close()

@@ -5,12 +5,22 @@ Readers leave lists in order of arrival; `nbest.read` merges them into one `NBes
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
-from portmert.metrics._base import FloatArray, IntArray, Ragged, Texts, TokenArray, Vocabulary
+from portmert.metrics._base import (
+    FloatArray,
+    IntArray,
+    Ragged,
+    Texts,
+    TokenArray,
+    Vocabulary,
+    offsets_of,
+    rows_taken,
+)
 from portmert.tuner.ground.errors import InputError
 from portmert.tuner.ground.files import writing
 from portmert.tuner.ground.mapped import segment_blocks
@@ -132,6 +142,48 @@ def best_hypotheses(nbest: NBest, scores: FloatArray) -> IntArray:
     return best
 
 
+def best_rows(scores: FloatArray, offsets: IntArray, *, size: int) -> tuple[IntArray, IntArray]:
+    """Return the rows of the `size` highest scores of each segment, highest first.
+
+    Parameters
+    ----------
+    scores : (H,) float64
+    offsets : (S + 1,) int64
+        Segment s is rows `offsets[s]:offsets[s + 1]`.
+
+    Returns
+    -------
+    rows : (M,) int64
+        Of equal scores the lower row is first.
+    new_offsets : (S + 1,) int64
+        Segment s is `rows[new_offsets[s]:new_offsets[s + 1]]`.
+    """
+    lengths = np.diff(offsets)
+    segments = np.repeat(np.arange(len(lengths)), lengths)
+    order = np.lexsort((-scores, segments))  # stable
+    rank = np.arange(len(order)) - np.repeat(offsets[:-1] - offsets[0], lengths)
+    new_offsets = offsets_of(np.minimum(lengths, size))
+    return order[rank < size], new_offsets
+
+
+def taken(nbest: NBest, rows: IntArray, offsets: IntArray) -> NBest:
+    """Return the hypotheses `rows`, those of segment s at `offsets[s]:offsets[s + 1]`."""
+    sparse = None
+    if nbest.sparse is not None:
+        entries, ends = rows_taken(nbest.sparse.offsets, rows)
+        sparse = SparseFeatures(
+            nbest.sparse.names, ends, nbest.sparse.columns[entries], nbest.sparse.values[entries]
+        )
+    return NBest(
+        texts=nbest.texts.take(rows),
+        offsets=offsets,
+        features=np.asfortranarray(nbest.features[rows]),
+        feature_names=nbest.feature_names,
+        model_scores=nbest.model_scores[rows],
+        sparse=sparse,
+    )
+
+
 def write_nbest(nbest: NBest, path: Path | str, weights: FeatureWeights | None = None) -> None:
     """Write a Moses n-best list, whole or not at all; reading it gives `nbest` again.
 
@@ -144,36 +196,42 @@ def write_nbest(nbest: NBest, path: Path | str, weights: FeatureWeights | None =
         A hypothesis has the token `|||`, a feature's name is not one word, or a dense feature has
         no weight.
     """
+    if weights is not None:
+        nbest = replace(nbest, model_scores=model_scores(nbest, weights))
+    with writing(path) as out:
+        out.writelines(nbest_lines(nbest, where=str(path)))
+
+
+def nbest_lines(nbest: NBest, *, where: str) -> Iterator[bytes]:
+    """Yield the lines of each segment of a Moses n-best list; see `write_nbest`."""
     sparse = () if nbest.sparse is None else nbest.sparse.names
     for name in (*(name for name, _ in nbest.feature_names), *sparse):
         if name.split() != [name] or name == "|||":
             raise InputError(
-                f"{path}: feature '{name}' cannot be in a Moses list: a name there is one word; "
+                f"{where}: feature '{name}' cannot be in a Moses list: a name there is one word; "
                 f"rename it"
             )
     words, bars = nbest.texts.vocabulary.words, "|||"
     forbidden = {token for token, word in enumerate(words) if word == bars}
-    scores = nbest.model_scores if weights is None else model_scores(nbest, weights)
     # Few values are distinct, and printing a float is what takes the time.
     printed: dict[float, str] = {}
-    with writing(path) as out:
-        for segment in range(len(nbest)):
-            lines = []
-            for row in range(int(nbest.offsets[segment]), int(nbest.offsets[segment + 1])):
-                tokens = nbest.texts.tokens.row(row).tolist()
-                if forbidden and not forbidden.isdisjoint(tokens):
-                    raise InputError(
-                        f"{path}: segment {segment}: a hypothesis has the token |||, which "
-                        f"separates fields; escape it"
-                    )
-                fields = [str(segment), " ".join([words[token] for token in tokens])]
-                fields.append(_features_text(nbest, row, printed))
-                fields.append(_shortest(float(scores[row])))
-                if nbest.texts.links is not None:
-                    links = nbest.texts.links.row(row).tolist()
-                    fields.append(" ".join([f"{i}-{j}" for i, j in links]))
-                lines.append(" ||| ".join(fields).rstrip() + "\n")
-            out.write("".join(lines).encode("utf-8"))
+    for segment in range(len(nbest)):
+        lines = []
+        for row in range(int(nbest.offsets[segment]), int(nbest.offsets[segment + 1])):
+            tokens = nbest.texts.tokens.row(row).tolist()
+            if forbidden and not forbidden.isdisjoint(tokens):
+                raise InputError(
+                    f"{where}: segment {segment}: a hypothesis has the token |||, which "
+                    f"separates fields; escape it"
+                )
+            fields = [str(segment), " ".join([words[token] for token in tokens])]
+            fields.append(_features_text(nbest, row, printed))
+            fields.append(_shortest(float(nbest.model_scores[row])))
+            if nbest.texts.links is not None:
+                links = nbest.texts.links.row(row).tolist()
+                fields.append(" ".join([f"{i}-{j}" for i, j in links]))
+            lines.append(" ||| ".join(fields).rstrip() + "\n")
+        yield "".join(lines).encode("utf-8")
 
 
 def _shortest(value: float) -> str:

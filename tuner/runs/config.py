@@ -45,8 +45,11 @@ RESULT_FREE = frozenset(
 )
 """Keys, in any table, that change the time of a run but not its result."""
 
-WHERE_IT_RUNS = frozenset({("tune", "output"), ("decoder", "command")})
-"""Table and key: the folder of a run and where its programs run. A resumed run may change them."""
+WHERE_IT_RUNS = frozenset(
+    {("tune", "output"), *(("decoder", key) for key in ("command", "function", "texts", "batch"))}
+)
+"""Table and key: the folder of a run, where its programs run, and a function, which has no name
+that lasts. A resumed run may change them."""
 
 
 @dataclass(frozen=True)
@@ -261,8 +264,7 @@ def load_config(
             tables.setdefault("tune", {})[key] = value
     if annotator is not None:
         tables.pop("annotator", None)
-    found = _experiment(path, tables, annotator)
-    return found if executor is None else replace(found, executor=Workplace.parse(executor))
+    return experiment_of(path, tables, annotator, executor)
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
@@ -295,14 +297,37 @@ def _override(tables: dict[str, Any], override: str) -> None:
     table[keys[-1]] = value
 
 
+def experiment_of(
+    path: Path, tables: Mapping[str, Any], annotator: Annotator | None, executor: str | None = None
+) -> Experiment:
+    """Return the experiment of tables, in which components may stand as they are; check it.
+
+    Parameters
+    ----------
+    path
+        What messages call the tables.
+    annotator, executor
+        Where they are not in the tables.
+
+    Raises
+    ------
+    ConfigError
+        As `load_config`.
+    """
+    found = _experiment(path, tables, annotator)
+    return found if executor is None else replace(found, executor=Workplace.parse(executor))
+
+
 def _experiment(path: Path, tables: Mapping[str, Any], annotator: Annotator | None) -> Experiment:
     known = {f.name for f in dataclasses.fields(Experiment)} - {"path"}
+    tables = _with_weights(path, tables)
     for name, content in tables.items():
         if name not in known:
             test = "; a test set is test_source and test_references in [data]"
             meant = test if name == "test" else suggest(name, known)
             raise ConfigError(f"{path}: there is no table [{name}]{meant}")
-        if not isinstance(content, dict) and not (name == "metric" and isinstance(content, str)):
+        is_formula = name == "metric" and isinstance(content, str)
+        if not (isinstance(content, dict) or is_formula or dataclasses.is_dataclass(content)):
             raise ConfigError(f"{path}: {name} is a table; write [{name}], then its keys")
     for name in ("tune", "data", "metric", "decoder"):
         if name not in tables:
@@ -339,6 +364,16 @@ def _experiment(path: Path, tables: Mapping[str, Any], annotator: Annotator | No
     return experiment
 
 
+def _with_weights(path: Path, tables: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the tables with [weights] as a key of [decoder], where it belongs."""
+    found, decoder = dict(tables), tables.get("decoder")
+    if "weights" in found and isinstance(decoder, dict):
+        if "weights" in decoder:
+            raise ConfigError(f"{path}: [weights] and [decoder.weights]; leave one of them")
+        found["decoder"] = {**decoder, "weights": found.pop("weights")}
+    return found
+
+
 def _table(path: Path, name: str, cls: type[Table], content: Mapping[str, Any]) -> Table:
     known = {f.name for f in dataclasses.fields(cls)}  # type: ignore[arg-type]  # a dataclass
     for key in content:
@@ -358,8 +393,10 @@ def _table(path: Path, name: str, cls: type[Table], content: Mapping[str, Any]) 
         ) from None
 
 
-def _component(path: Path, family: str, content: Mapping[str, Any] | str) -> Any:
+def _component(path: Path, family: str, content: Any) -> Any:
     where = f"{path}: [{family}]"
+    if dataclasses.is_dataclass(content):
+        return content
     if family == "metric" and not isinstance(content, str) and "formula" in content:
         formula = content["formula"]
         if len(content) > 1 or not isinstance(formula, str):

@@ -128,7 +128,8 @@ class Evaluator:
         return Preparation.of([experiment.metric], experiment.data.pipeline, opened)
 
     def close(self) -> None:
-        """Close the annotator's cache. Do not use the evaluator after it."""
+        """Close the annotator's cache and the decoder. Do not use the evaluator after it."""
+        self.experiment.decoder.close()
         ready: Preparation | None = self.__dict__.get("ready")  # not opened for the sake of it
         if ready is not None and ready.annotator is not None:
             ready.annotator.close()

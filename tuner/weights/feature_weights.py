@@ -97,6 +97,20 @@ class FeatureWeights:
             )
         return FeatureWeights(values)
 
+    def plain(self) -> dict[str, float | list[float]]:
+        """Return the weights as users write them: a number, or a list of several."""
+        return {name: row[0] if len(row) == 1 else list(row) for name, row in self.values.items()}
+
+    @classmethod
+    def of(cls, given: Mapping[str, float | Sequence[float]]) -> FeatureWeights:
+        """Return the weights that `plain` returned."""
+        return cls(
+            {
+                name: tuple(map(float, row)) if isinstance(row, Sequence) else (float(row),)
+                for name, row in given.items()
+            }
+        )
+
     def to_json(self) -> str:
         """Return the text of a weights file: `{"weights": {name: [values]}}`."""
         return to_json({"weights": self.values})

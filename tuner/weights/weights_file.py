@@ -23,7 +23,7 @@ class WeightsFile:
         Of a moses.ini without those that Moses does not tune, and with its file of sparse weights.
     form
         `json`; `moses.ini`; `dense`, lines `LM0= 0.5` of mert-moses.pl; `sparse`, lines
-        `name 0.5`.
+        `name 0.5`; `travatar`, lines `name=0.5`.
     length_penalty
         What goes with the weights; 0 for none.
     ini
@@ -42,9 +42,10 @@ class WeightsFile:
         does not name go to a file beside it, `.sparse`.
         """
         with writing(path) as out:
-            out.write(self._content(weights, path))
+            out.write(self.content(weights, path))
 
-    def _content(self, weights: FeatureWeights, path: Path) -> bytes:
+    def content(self, weights: FeatureWeights, path: Path) -> bytes:
+        """Return what `written` writes to a file."""
         values = weights.values
         if self.ini is not None:
             own = self.ini.weighted
@@ -60,8 +61,9 @@ class WeightsFile:
         if self.form == "dense":
             lines = (f"{name}= {number!r}\n" for name, row in values.items() for number in row)
             return "".join(lines).encode()
-        if self.form == "sparse":
-            return sparse_text(values).encode()
+        if self.form in ("sparse", "travatar"):
+            separator = " " if self.form == "sparse" else "="
+            return sparse_text(values, separator).encode()
         content: dict[str, object] = {
             "weights": {name: list(numbers) for name, numbers in values.items()}
         }
@@ -90,7 +92,7 @@ def read_weights_file(path: Path) -> WeightsFile:
     if lines[0].startswith("{"):
         return WeightsFile(weights, "json", alpha)
     if not ini.sections:
-        return WeightsFile(weights, "dense")
+        return WeightsFile(weights, "dense" if "= " in lines[0] else "travatar")
     files = ini.values("weight-file")
     values = {
         **(read_sparse(Path(files[0])) if files else {}),
@@ -101,7 +103,7 @@ def read_weights_file(path: Path) -> WeightsFile:
     return WeightsFile(FeatureWeights(values), "moses.ini", ini=ini)
 
 
-def sparse_text(weights: Mapping[str, Sequence[float]]) -> str:
+def sparse_text(weights: Mapping[str, Sequence[float]], separator: str = " ") -> str:
     """Return the text of the file.
 
     Raises
@@ -115,7 +117,7 @@ def sparse_text(weights: Mapping[str, Sequence[float]]) -> str:
                 f"feature {name} has {len(values)} weights, and a file of sparse weights holds "
                 f"one of each feature; name a moses.ini or our JSON first"
             )
-    return "".join(f"{name} {values[0]!r}\n" for name, values in weights.items())
+    return "".join(f"{name}{separator}{row[0]!r}\n" for name, row in weights.items())
 
 
 def read_sparse(path: TextFile) -> dict[str, tuple[float, ...]]:

@@ -7,7 +7,7 @@ import types
 
 import pytest
 
-from portmert.tuner.decoders import thot
+from portmert.tuner.decoders import _crews, thot
 from portmert.tuner.decoders._shards import decoded
 from portmert.tuner.decoders.thot import ThotWork
 from portmert.tuner.executors.team import Threads
@@ -57,7 +57,7 @@ def test_answers_come_in_the_order_of_the_lines(tmp_path, threads):
     words = [str(number) for number in range(40)]
     assert run(words, tmp_path, threads) == [f"re:{number}\n" for number in range(40)]
     assert not (tmp_path / "journal").exists()
-    assert not thot._crews
+    assert not _crews._crews
 
 
 def test_no_line_needs_no_process(tmp_path):
@@ -82,7 +82,7 @@ def test_progress_counts_every_answer(tmp_path):
 def test_a_process_that_ends_or_hangs_is_named_by_its_line(tmp_path, word, said):
     with pytest.raises(ProgramError, match=f"^{said}"):
         run(["a", "b", word, "c"], tmp_path)
-    assert not thot._crews
+    assert not _crews._crews
 
 
 def test_what_was_answered_before_a_death_is_not_asked_again(tmp_path):

@@ -241,3 +241,49 @@ def segment_id(
 def _listed(names: FeatureNames) -> str:
     listed = (name if size == 1 else f"{name} ({size} values)" for name, size in names)
     return ", ".join(listed) or "none"
+
+
+def records_file(records: Any, where: str = "the records") -> ListFile:
+    """Return dicts, JSON texts or a data frame of pandas or polars as a file of JSON lines.
+
+    Raises
+    ------
+    InputError
+        There is none, or a value is none of JSON.
+    """
+    for name in ("to_dicts", "to_dict"):  # of polars, of pandas
+        if hasattr(records, name) and not isinstance(records, dict):
+            method = getattr(records, name)
+            records = method() if name == "to_dicts" else method("records")
+            break
+    lines = [
+        " ".join(one.splitlines()) if isinstance(one, str) else _as_line(one, where, number)
+        for number, one in enumerate(records, 1)
+    ]
+    if not lines:
+        raise InputError(f"{where}: there is none")
+    return ListFile(where, "\n".join(lines).encode())
+
+
+def _as_line(record: Any, where: str, number: int) -> str:
+    """Return a record as a line of JSON; numpy's numbers and arrays become plain ones."""
+
+    def plain(value: Any) -> Any:
+        if hasattr(value, "tolist"):
+            return value.tolist()
+        raise InputError(f"{where}: {value!r} is no value of JSON")
+
+    line = json.dumps(record, ensure_ascii=False, default=plain)
+    for key, value in _not_finite(record, ""):
+        raise InputError(f"{where}: record {number}: {key} is {value}; values must be {FINITE}")
+    return line
+
+
+def _not_finite(value: Any, key: str) -> Iterator[tuple[str, float]]:
+    """Yield the numbers that are not finite, and their keys."""
+    if isinstance(value, dict | list | tuple):
+        named = value.items() if isinstance(value, dict) else ((key, one) for one in value)
+        for name, one in named:
+            yield from _not_finite(one, str(name))
+    elif isinstance(value, float) and not math.isfinite(value):
+        yield key, value

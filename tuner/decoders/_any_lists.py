@@ -1,0 +1,139 @@
+"""Check lists that a decoder gave, and bring them into the form that tuning reads."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from portmert.metrics._base import Vocabulary, offsets_of
+from portmert.tuner.components import registry
+from portmert.tuner.ground.errors import InputError
+from portmert.tuner.nbest.model import NBest, model_scores, nbest_lines, taken
+from portmert.tuner.nbest.read import read_nbest
+from portmert.tuner.nbest.readers._base import ListFile, positions, read_list
+from portmert.tuner.nbest.readers.moses import MosesReader
+from portmert.tuner.weights.feature_weights import FeatureWeights
+
+Lines = Sequence[tuple[int, bytes]]
+"""Segments of the whole text, counted from 0, and the text of each."""
+
+
+@dataclass(frozen=True)
+class Fitting:
+    """How lists of any format become Moses lists with the features that have weights.
+
+    Parameters
+    ----------
+    weights
+        Under which the lists were made.
+    format
+        Of the lists, see `registry.reader`.
+    scored
+        Whether the lists' own scores count; otherwise they are weights . features.
+    """
+
+    weights: FeatureWeights
+    format: str = "auto"
+    scored: bool = True
+
+    def moses_list(self, given: Path | ListFile, lines: Lines) -> bytes:
+        """Return the list of some lines as Moses would write it, segments counted from 0.
+
+        Raises
+        ------
+        InputError
+            The list is not a whole one, or its features are not those that have weights.
+        """
+        file = given if isinstance(given, ListFile) else read_list(given)
+        reader = registry.reader(self.format).detect(file)
+        nbest = read_nbest([file], Vocabulary(), segments=len(lines), reader=reader)
+        _check(nbest, lines, file.where)
+        absent_is_zero = bool(getattr(reader, "absent_is_zero", False))
+        fitted = self.fitted(nbest, lines, where=file.where, absent_is_zero=absent_is_zero)
+        if isinstance(reader, MosesReader) and fitted.model_scores is nbest.model_scores:
+            return file.data  # it has been read, and is as Moses wrote it
+        return b"".join(nbest_lines(fitted, where=file.where))
+
+    def fitted(
+        self, nbest: NBest, lines: Lines, *, where: str, absent_is_zero: bool = False
+    ) -> NBest:
+        """Return a list with the segments in the order of the lines, and the features' columns.
+
+        Raises
+        ------
+        InputError
+            A feature has no weight, a weight no feature, or a named segment no line.
+        """
+        if nbest.ids is not None:
+            nbest = _in_order(nbest, lines, where)
+        found, known = dict(nbest.feature_names), self.weights.values
+        for name in found:
+            if name not in known:
+                raise InputError(
+                    f"{where}: feature {name} has no start weight (weights: {', '.join(known)}); "
+                    f"give it one, or leave it out"
+                )
+        sparse = set() if nbest.sparse is None else {*nbest.sparse.names}
+        lacking = [
+            one for one in self.weights.names if one[0] not in found | dict.fromkeys(sparse)
+        ]
+        if lacking and not absent_is_zero:
+            raise InputError(
+                f"{where}: no feature {lacking[0][0]}, which has a weight (features: "
+                f"{', '.join(found) or 'none'}); is it another decoder than before?"
+            )
+        if lacking:
+            zeros = np.zeros((len(nbest.features), sum(size for _, size in lacking)))
+            nbest = replace(
+                nbest,
+                features=np.asfortranarray(np.hstack([nbest.features, zeros])),
+                feature_names=(*nbest.feature_names, *lacking),
+            )
+        own = self.scored and bool(nbest.model_scores.any())
+        scores = model_scores(nbest, self.weights, origin=where)
+        return nbest if own else replace(nbest, model_scores=scores)
+
+
+def check_usable(path: Path, lines: Lines) -> None:
+    """Raise `InputError` if a Moses list is not a whole one that tuning can use."""
+    _check(read_nbest([path], Vocabulary(), segments=len(lines)), lines, str(path))
+
+
+def _check(nbest: NBest, lines: Lines, where: str) -> None:
+    sparse = nbest.sparse is not None and bool(nbest.sparse.values.any())
+    if not nbest.features.any() and not sparse:
+        raise InputError(f"{where}: all feature values are 0")
+    if any(line.strip() for _, line in lines) and not nbest.texts.tokens.lengths.any():
+        raise InputError(f"{where}: every hypothesis is empty")
+
+
+def _in_order(nbest: NBest, lines: Lines, where: str) -> NBest:
+    """Return lists whose segments have names in the order of the lines that begin with these."""
+    known = {
+        (line.decode("utf-8", "replace").split() or [""])[0]: n
+        for n, (_, line) in enumerate(lines)
+    }
+    assert nbest.ids is not None  # noqa: S101  the caller looked
+    places = positions(
+        nbest.ids, known, lists=where, where="the first words of the source's lines"
+    )
+    order = np.argsort(places)
+    counts = np.diff(nbest.offsets)[order]
+    rows = [np.arange(nbest.offsets[s], nbest.offsets[s + 1]) for s in order]
+    return taken(nbest, np.concatenate(rows), offsets_of(counts))
+
+
+def answers_of(data: bytes, lines: Lines) -> list[bytes]:
+    """Return the rows of each line of a Moses list, with the ids of the whole text."""
+    lists: list[list[bytes]] = [[] for _ in lines]
+    for line in io.BytesIO(data):
+        head, bars, rest = line.partition(b"|||")
+        if bars:
+            place = int(head)
+            named = head.replace(b"%d" % place, b"%d" % lines[place][0], 1)
+            lists[place].append(b"%s|||%s\n" % (named, rest.removesuffix(b"\n")))
+    return [b"".join(rows) for rows in lists]

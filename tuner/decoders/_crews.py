@@ -1,0 +1,59 @@
+"""Processes that stay from shard to shard, and from decoding to decoding."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from portmert.tuner.ground.errors import ProgramError
+from portmert.tuner.ground.processes import Crew, Died, LineProcess, Silent
+from portmert.tuner.ground.programs import described
+
+KEPT = 4
+"""Models whose processes a worker keeps; a command has one, under changing weights."""
+
+Started = Callable[[Callable[[LineProcess], None]], LineProcess]
+
+_crews: dict[object, Crew] = {}
+_lock = threading.Lock()
+
+
+def crew_of(key: object, start: Started) -> Crew:
+    """Return the processes of a model; end those of models not used lately."""
+    with _lock:
+        crew = _crews.pop(key, None) or Crew(start)
+        _crews[key] = crew  # the last one is the one used last
+        while len(_crews) > KEPT:
+            _crews.pop(next(iter(_crews))).close()
+        return crew
+
+
+def cancel(key: object) -> None:
+    """End the processes of a model that are at work."""
+    with _lock:
+        crew = _crews.get(key)
+    if crew is not None:
+        crew.cancel()
+
+
+def end(key: object) -> None:
+    """End the processes of a model here, also those at work."""
+    with _lock:
+        crew = _crews.pop(key, None)
+    if crew is not None:
+        crew.end()
+
+
+def fault(where: str, death: Died) -> ProgramError:
+    """Return the error that a process died or is stuck."""
+    if isinstance(death, Silent):
+        return ProgramError(
+            f"{where}: the decoder process is stuck: {death} (timeout_seconds); its log is "
+            f"{death.log}"
+        )
+    log = f"; its log is {death.log}" if Path(death.log).is_file() else ""
+    return ProgramError(
+        f"{where}: the decoder process {described(death.status)}: "
+        f"{death.last or 'no message'}{log}"
+    )

@@ -1,0 +1,203 @@
+"""A function of the caller's that decodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from portmert.metrics._base import Vocabulary
+from portmert.tuner.decoders._any_lists import Fitting, answers_of
+from portmert.tuner.decoders._base import Decoder, Progress
+from portmert.tuner.decoders._shards import Shard, Work, decoded
+from portmert.tuner.executors.team import Team, Threads
+from portmert.tuner.ground.errors import InputError, PortmertError, ProgramError, counted
+from portmert.tuner.ground.files import read_lines, write_text, writing
+from portmert.tuner.nbest.model import NBest, best_rows, nbest_lines, taken
+from portmert.tuner.nbest.read import read_nbest
+from portmert.tuner.nbest.readers._json import records_file
+from portmert.tuner.nbest.readers.jsonl import Jsonl
+from portmert.tuner.weights.feature_weights import FeatureWeights
+
+Decode = Callable[[dict[str, Any], list[Any], int], Any]
+"""Called as decode(weights, sources, size); see `portmert.tune`."""
+
+
+@dataclass(frozen=True)
+class FunctionDecoder(Decoder):
+    """Calls a function that returns records or lists.
+
+    Parameters
+    ----------
+    function
+        See `portmert.tune`.
+    start
+        The start weights.
+    texts
+        For each text that may be decoded, by its file: what the function gets, a source a segment.
+    batch
+        Number of sources that the function gets at once; 0: all.
+    """
+
+    function: Decode
+    start: FeatureWeights
+    texts: dict[Path, Sequence[Any]]
+    batch: int = 0
+
+    @classmethod
+    def name(cls) -> str:
+        """Return the name used in messages."""
+        return "function"
+
+    def read_weights(self) -> FeatureWeights:
+        """Return the start weights."""
+        return self.start
+
+    def decode(
+        self,
+        weights: FeatureWeights,
+        *,
+        source: Path,
+        size: int,
+        out: Path,
+        workdir: Path,
+        progress: Progress,
+        team: Team | None = None,
+    ) -> None:
+        """Call the function, here or for a part of the sources at each worker of a cluster.
+
+        Raises
+        ------
+        ProgramError
+            The function raised an error, which is the cause.
+        InputError
+            What it returned is not a list for each source.
+        """
+        lines = [line.encode() for line in read_lines(source)]
+        workers = team if team is not None and team.is_remote else _Here(1)
+        batch = self.batch or len(lines)
+        work = FunctionWork(self.function, tuple(self.texts[source]), weights, size, str(source))
+        with (
+            decoded(
+                work,
+                lines,
+                shards=lambda count: min(count, max(-(-count // batch), workers.size)),
+                models=(),
+                team=workers,
+                journal=workdir / "function.journal",
+                progress=progress,
+            ) as found,
+            writing(out) as file,
+        ):
+            file.writelines(found.answers())
+
+    def write_config(self, weights: FeatureWeights, path: Path, *, header: str) -> None:  # noqa: ARG002  JSON has no comments
+        """Write our weights file."""
+        write_text(path, weights.to_json() + "\n")
+
+
+@dataclass(frozen=True)
+class FunctionWork(Work):
+    """What a function does for some weights.
+
+    Parameters
+    ----------
+    function, sources
+        The function, and what it may get: a source for each segment.
+    weights, size
+        Of the lists to make.
+    source
+        The file that stands for the sources, for messages.
+    """
+
+    function: Decode
+    sources: tuple[Any, ...]
+    weights: FeatureWeights
+    size: int
+    source: str
+
+    @property
+    def depends(self) -> list[bytes]:
+        """All that the answers depend on besides the lines and the function."""
+        return [repr((self.weights, self.size)).encode()]
+
+    def decode(self, shard: Shard, scratch: Path, logs: Path, step: Progress) -> Iterator[bytes]:  # noqa: ARG002  no files
+        """Yield the n-best list of each source."""
+        name = getattr(self.function, "__name__", type(self.function).__name__)
+        sources = [self.sources[segment] for segment, _ in shard.lines]
+        try:
+            found = self.function(self.weights.plain(), sources, self.size)
+            if not hasattr(found, "nbest") and not hasattr(found, "columns"):
+                found = list(_counted(found, lambda done: step(done, len(sources))))
+        except PortmertError:
+            raise
+        except Exception as error:
+            first, last = shard.lines[0][0] + 1, shard.lines[-1][0] + 1
+            raise ProgramError(
+                f"{name} raised {type(error).__name__}: {str(error) or 'no message'} (sources "
+                f"{first} to {last}); decodings that ended well are kept: call tune again to go on"
+            ) from error
+        yield from answers_of(self._moses_list(found, shard, f"what {name} returned"), shard.lines)
+
+    def _moses_list(self, found: Any, shard: Shard, where: str) -> bytes:
+        """Return lists as a Moses list, the best hypothesis of each source first."""
+        count = len(shard.lines)
+        if hasattr(found, "nbest"):
+            nbest: NBest = found.nbest
+            if len(nbest) != count:
+                raise InputError(f"{where}: lists of {len(nbest)} segments for {count} sources")
+        else:
+            if isinstance(found, list) and all(isinstance(one, list) for one in found):
+                if len(found) != count:
+                    raise InputError(
+                        f"{where}: {counted(len(found), 'list')} for {counted(count, 'source')}; "
+                        f"return one list of hypotheses for each source, in order"
+                    )
+                for number, one in enumerate(found):
+                    if not one:
+                        raise InputError(
+                            f"{where}: no hypothesis for source "
+                            f"{shard.lines[number][0] + 1}; give "
+                            f"at least one, maybe without words"
+                        )
+                found = [{"id": n, "hypotheses": one} for n, one in enumerate(found)]
+            file = records_file(found, where)
+            nbest = read_nbest([file], Vocabulary(), segments=count, reader=Jsonl())
+        nbest = Fitting(self.weights).fitted(nbest, shard.lines, where=where)
+        rows, offsets = best_rows(nbest.model_scores, nbest.offsets, size=len(nbest.features))
+        return b"".join(nbest_lines(taken(nbest, rows, offsets), where=where))
+
+
+def _counted(found: Iterable[Any], step: Callable[[int], None]) -> Iterator[Any]:
+    """Yield what there is, and tell how much that was: the function may be a generator."""
+    for number, one in enumerate(found, 1):
+        yield one
+        step(number)
+
+
+class _Here(Threads):
+    """A team of the calling thread: a function may be one that works in no other."""
+
+    @property
+    def ahead(self) -> int:
+        """One: a task is done when it is handed out."""
+        return 1
+
+    def opened(self, count: int) -> Executor:  # noqa: ARG002  none waits
+        """Return an executor that does tasks at once."""
+        return _AtOnce()
+
+    def close(self, executor: Executor, *, interrupted: bool) -> None:
+        """Do nothing: all tasks are done."""
+
+
+class _AtOnce(Executor):
+    def submit(self, work: Callable[..., Any], /, *task: Any, **named: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        try:
+            future.set_result(work(*task, **named))
+        except Exception as error:  # noqa: BLE001  raised where the result is asked for
+            future.set_exception(error)
+        return future

@@ -1,0 +1,169 @@
+"""Let a program decode shards of a text, each in a process of its own, and check what it wrote."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from portmert.tuner.decoders._any_lists import Fitting, answers_of, check_usable
+from portmert.tuner.decoders._base import Progress
+from portmert.tuner.decoders._moses_command import wrapped
+from portmert.tuner.decoders._shards import Prints, Shard, Work
+from portmert.tuner.ground.errors import InputError
+from portmert.tuner.ground.files import make_folder, writing
+from portmert.tuner.ground.programs import Bound, Command, run
+
+MOST_PRINTED = 1 << 20
+"""Bytes that a decoder may print, besides those of segments."""
+MOST_OF_A_SEGMENT = 1 << 16
+MOST_LISTED = 1000
+"""An n-best list with so many lines more than twice those asked for is endless. A program may give
+a few more than it is asked for."""
+
+_PLACE = re.compile(r"\{(\w+)\}")
+
+
+def with_places(word: str, values: Mapping[str, str]) -> str:
+    """Return a word of a command line with `{name}` replaced, where the name has a value."""
+    return _PLACE.sub(lambda found: values.get(found[1], found[0]), word)
+
+
+def asks_for(command: Sequence[str], place: str) -> bool:
+    """Return whether a word of a command line has the place `{place}`."""
+    return any(f"{{{place}}}" in word for word in command)
+
+
+@dataclass(frozen=True)
+class ProgramWork(Work):
+    """What a program does for some weights.
+
+    Parameters
+    ----------
+    name
+        Begins the names of its files.
+    command
+        Program and arguments, without those that change no list. `{source}`, `{nbest}`,
+        `{weights}` and `{work}` become the files of a shard, and its folder. Without `{source}`
+        the program reads the text from stdin; without `{nbest}` it prints the list.
+    size
+        Of the lists.
+    source
+        The file that the lines come from, for messages.
+    folder
+        Where the program runs, if that folder is there.
+    timeout_seconds
+        See `Moses`.
+    more
+        Arguments that change no list.
+    launcher
+        The command that starts the decoder.
+    weights
+        The content of the file of weights.
+    models
+        The files that the program reads, as far as they are known.
+    fitting
+        How the lists become Moses lists; None: they are.
+    """
+
+    name: str
+    command: tuple[str, ...]
+    size: int
+    source: str
+    folder: Path
+    timeout_seconds: float
+    more: tuple[str, ...] = ()
+    launcher: str = ""
+    weights: bytes = b""
+    models: Prints = ()
+    fitting: Fitting | None = None
+
+    @property
+    def depends(self) -> list[bytes]:
+        """All that the answers depend on besides the lines."""
+        asked = (self.command, self.weights, self.size, self.models, self.fitting)
+        return [repr(asked).encode()]
+
+    def decode(self, shard: Shard, scratch: Path, logs: Path, step: Progress) -> Iterator[bytes]:
+        """Yield the answer to each line; `answer_parts` takes it apart again."""
+        for folder in (scratch, logs):
+            make_folder(folder)
+        name = self.name if shard.of == 1 else f"{self.name}-{shard.number}"
+        log = logs / f"{name}.log"
+        if logs != scratch:  # many commands may share a worker's folder
+            log = logs / f"{name}-{scratch.name}.log"
+        files = {
+            kind: (scratch / f"{name}.{kind}").resolve() for kind in ("source", "nbest", "weights")
+        }
+        for kind, content in (
+            ("source", b"".join(line + b"\n" for _, line in shard.lines)),
+            ("weights", self.weights),
+        ):
+            with writing(files[kind]) as file:
+                file.write(content)
+        segments = len(shard.lines)
+        most = MOST_PRINTED + segments * MOST_OF_A_SEGMENT
+        asked = f"where {self.size} were asked for of each of {segments} segments"
+        listed = Bound(most * self.size, MOST_LISTED + 2 * segments * self.size, asked)
+        values = {kind: str(path) for kind, path in files.items()}
+        values["work"] = str(scratch.resolve())
+        words = wrapped(
+            self.launcher,
+            [*(with_places(word, values) for word in self.command), *self.more],
+        )
+        out = scratch / f"{name}.out"
+        bounds = {out: Bound(most), files["nbest"]: listed}
+        if not asks_for(self.command, "nbest"):
+            files["nbest"], bounds = out, {out: listed}
+        program = Path(words[0])
+        command = Command(
+            words,
+            log,
+            out,
+            given=None if asks_for(self.command, "source") else files["source"],
+            folder=self.folder if self.folder.is_dir() else scratch,
+            bounds=bounds,
+            timeout_seconds=self.timeout_seconds,
+            name=f"{program.name}, {shard.named(self.source)}," if shard.of > 1 else "",
+        )
+        run(command, step=lambda lines: step(min(lines, segments), segments))
+        yield from self._answers(command, files["nbest"], shard.lines)
+        for path in (*files.values(), out):
+            path.unlink(missing_ok=True)
+        if logs != scratch:
+            log.unlink(missing_ok=True)
+
+    def _answers(
+        self, command: Command, nbest: Path, lines: Sequence[tuple[int, bytes]]
+    ) -> Iterator[bytes]:
+        """Yield what a process wrote of each line, with the ids of the whole text.
+
+        Raises
+        ------
+        ProgramError
+            The list is not a whole one that tuning can use.
+        """
+        if not nbest.exists():
+            raise command.failure(f"wrote no n-best list ({nbest})")
+        try:
+            if self.fitting is None:
+                check_usable(nbest, lines)
+                data = nbest.read_bytes()
+            else:
+                data = self.fitting.moses_list(nbest, lines)
+        except InputError as error:
+            raise command.failure(f"wrote a list that cannot be used ({error})") from None
+        assert command.out is not None  # noqa: S101  set above
+        output = b"" if nbest == command.out else command.out.read_bytes()
+        best = output.splitlines(keepends=True)
+        if len(best) != len(lines):  # what else it prints is not told from translations
+            best = [output] + [b""] * (len(lines) - 1)
+        for first, rows in zip(best, answers_of(data, lines), strict=True):
+            yield b"%d\n%s%s" % (len(first), first, rows)
+
+
+def answer_parts(answer: bytes) -> tuple[bytes, bytes]:
+    """Return what the program printed of a line, and the n-best list."""
+    length, _, rest = answer.partition(b"\n")
+    return rest[: int(length)], rest[int(length) :]

@@ -1,0 +1,266 @@
+"""Any program that decodes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal
+
+from annotated_types import Ge
+from pydantic.dataclasses import dataclass
+
+from portmert.tuner.components import registry
+from portmert.tuner.decoders._any_lists import Fitting
+from portmert.tuner.decoders._base import Decoder, Progress
+from portmert.tuner.decoders._line_work import LineWork, close_programs
+from portmert.tuner.decoders._program_work import ProgramWork, answer_parts, asks_for, with_places
+from portmert.tuner.decoders._shards import decoded
+from portmert.tuner.executors.team import Team, Threads
+from portmert.tuner.ground.errors import ConfigError, InputError, faults_at, suggest
+from portmert.tuner.ground.files import read_bytes, writing
+from portmert.tuner.ground.programs import PATIENCE_SECONDS
+from portmert.tuner.weights.feature_weights import FeatureWeights
+from portmert.tuner.weights.formulas import WeightFormula
+from portmert.tuner.weights.weights_file import WeightsFile, read_weights_file
+
+FORMS = {
+    "moses": "dense", "cdec": "sparse", "joshua": "sparse", "travatar": "travatar",
+    "plain": "sparse", "json": "json",
+}  # fmt: skip
+"""The form of a file of weights for each decoder that reads it."""
+PLACES = ("source", "weights", "size", "nbest", "work")
+_WEIGHT = re.compile(r"\{weight:([^{}]+)\}")
+_OTHER = re.compile(r"\{([a-z_]+)\}")
+
+
+@dataclass(frozen=True)
+class CommandDecoder(Decoder):
+    """Runs any program that turns weights into n-best lists.
+
+    Parameters
+    ----------
+    program : tuple of str
+        The program and its arguments; no shell reads them. `{source}` becomes the file of the
+        text (without it the text is the program's input), `{weights}` the file of weights,
+        `{weight:NAME}` one of them, `{size}` the number of hypotheses, `{nbest}` the file for the
+        lists (without it the program prints them), `{work}` a folder for scratch files.
+    weights : table
+        Start weights, `lm = 0.5`, where `start` names no file. A text is a formula of them:
+        `alpha = "lm / am"`. If there are formulas, the program gets their values in place of the
+        weights.
+    start : Path or None
+        The file of the start weights, as `weights_format` or a moses.ini. The program gets its
+        weights in the same form.
+    weights_format : str
+        Form of the file of weights: `moses` (`lm= 0.5`), `cdec`, `joshua` or `plain` (`lm 0.5`),
+        `travatar` (`lm=0.5`), `json`. Default: that of `start`, or plain.
+    template : Path or None
+        A text with `{weight:NAME}` for each weight; filled in, it is the file of weights.
+    format : str
+        Format of the lists, as in `--nbest-format`.
+    scored : bool
+        Whether the lists' own scores must be weights . features; otherwise they are not read.
+    protocol : {"files", "lines"}
+        `lines`: the program keeps running. It gets a line of JSON for each decoding, with weights,
+        size and sources, and answers a line for each source: `{"id": 0, "hypotheses": [{"text":
+        "a b", "features": {"lm": -2.5}}]}`.
+    jobs : int
+        Number of processes; each decodes a part of the source.
+    timeout_seconds : float
+        A program that writes nothing for so long is ended, and so is the run, which the same
+        command continues; 0: no limit.
+    """
+
+    inputs: ClassVar[tuple[str, ...]] = ("start", "template")
+
+    program: tuple[str, ...]
+    weights: Mapping[str, float | tuple[float, ...] | str] | None = None
+    start: Path | None = None
+    weights_format: Literal["", "moses", "cdec", "joshua", "travatar", "plain", "json"] = ""
+    template: Path | None = None
+    format: str = "auto"
+    scored: bool = True
+    protocol: Literal["files", "lines"] = "files"
+    jobs: Annotated[int, Ge(1)] = 1
+    timeout_seconds: Annotated[float, Ge(0)] = PATIENCE_SECONDS
+
+    def __post_init__(self) -> None:
+        if not self.program:
+            raise ValueError("program is empty; name it and its arguments")
+        for place in {place for word in self.program for place in _OTHER.findall(word)}:
+            if place not in PLACES:
+                raise ValueError(f"program has {{{place}}}{suggest(place, PLACES)}")
+        with faults_at("format", ConfigError, ValueError):
+            registry.reader(self.format)
+        with faults_at("weights", ConfigError, ValueError):
+            formulas = self.formulas
+        if bool(self.start) != (len(formulas) == len(self.weights or ())):
+            raise ValueError("start weights: give numbers in [weights], or start names their file")
+        if self.protocol == "lines":
+            for word in self.program:
+                if _OTHER.search(word) or _WEIGHT.search(word) or self.template:
+                    raise ValueError("protocol lines has no template and no {places} in program")
+
+    @cached_property
+    def formulas(self) -> dict[str, WeightFormula]:
+        """The formulas among the weights."""
+        given = (self.weights or {}).items()
+        return {name: WeightFormula(text) for name, text in given if isinstance(text, str)}
+
+    # The weights.
+
+    def read_weights(self) -> FeatureWeights:
+        """Return the start weights.
+
+        Raises
+        ------
+        InputError
+            The file holds none, or a weight has no place in the program or its template.
+        """
+        weights = self._start().weights
+        self._check_places(self.told(weights))
+        return weights
+
+    def _start(self) -> WeightsFile:
+        """Return start weights and the form of files of weights."""
+        if self.start is not None:
+            found = read_weights_file(self.start)
+        else:
+            given = (self.weights or {}).items()
+            numbers = {name: value for name, value in given if not isinstance(value, str)}
+            found = WeightsFile(FeatureWeights.of(numbers), "sparse")
+        if self.weights_format:
+            return WeightsFile(found.weights, FORMS[self.weights_format])
+        return found
+
+    def told(self, weights: FeatureWeights) -> FeatureWeights:
+        """Return what the program is told: the weights, or the values of the formulas."""
+        if not self.formulas:
+            return weights
+        values = {name: row[0] for name, row in weights.values.items() if len(row) == 1}
+        return FeatureWeights(
+            {name: (formula.value(values),) for name, formula in self.formulas.items()}
+        )
+
+    def _check_places(self, told: FeatureWeights) -> None:
+        """Raise `InputError` unless each weight has a place."""
+        if self.protocol == "lines":
+            return
+        where, words = "[decoder] program", list(self.program)
+        by_file = asks_for(words, "weights")
+        if by_file and self.template is not None:
+            where = str(self.template)
+            words.append(read_bytes(self.template).decode("utf-8", "surrogateescape"))
+        elif self.template is not None:
+            raise InputError(f"{where}: no {{weights}}, the place of the filled template")
+        placed = {name for word in words for name in _WEIGHT.findall(word)}
+        for name in told.values:
+            if name not in placed and (self.template is not None or not by_file):
+                raise InputError(f"{where}: no place for weight {name}; write {{weight:{name}}}")
+        self._filled(where, " ".join(words), told)
+
+    def _filled(self, where: str, text: str, told: FeatureWeights) -> str:
+        """Return a text with weights in their places."""
+
+        def number(found: re.Match[str]) -> str:
+            values = told.values.get(found[1])
+            if values is None:
+                raise InputError(
+                    f"{where}: no weight for feature {found[1]}{suggest(found[1], told.values)}"
+                )
+            return " ".join(map(repr, values))
+
+        return _WEIGHT.sub(number, text)
+
+    def _weights_text(self, told: FeatureWeights, path: Path) -> bytes:
+        """Return the content of the file of weights."""
+        if self.template is not None:
+            text = read_bytes(self.template).decode("utf-8", "surrogateescape")
+            filled = self._filled(str(self.template), text, told)
+            return filled.encode("utf-8", "surrogateescape")
+        form = self._start()
+        if self.formulas and form.ini is not None:
+            form = WeightsFile(told)
+        return form.content(told, path)
+
+    # Decoding.
+
+    def decode(
+        self,
+        weights: FeatureWeights,
+        *,
+        source: Path,
+        size: int,
+        out: Path,
+        workdir: Path,
+        progress: Progress,
+        team: Team | None = None,
+    ) -> None:
+        """Let the program make the `size`-best list of every line of `source`.
+
+        In `jobs` processes here, or one for each task of a cluster.
+
+        Raises
+        ------
+        InputError
+            A feature has no weight, or a formula no value.
+        ProgramError
+            The program fails, is silent or endless, or its lists cannot be used.
+        """
+        if size < 1:
+            raise ValueError(f"size is {size}, must be at least 1")
+        weights.vector(self._start().weights.names)
+        lines = read_bytes(source).removesuffix(b"\n").split(b"\n")
+        jobs = min(self.jobs, len(lines))
+        workers = team if team is not None and team.is_remote else Threads(jobs, waits=True)
+        with (
+            decoded(
+                self._work(weights, source, size, workdir),
+                lines,
+                shards=lambda count: min(count, max(jobs, workers.size)),
+                models=(),
+                team=workers,
+                journal=workdir / "command.journal",
+                progress=progress,
+            ) as found,
+            writing(out) as file,
+        ):
+            file.writelines(answer_parts(answer)[1] for answer in found.answers())
+
+    def _work(
+        self, weights: FeatureWeights, source: Path, size: int, workdir: Path
+    ) -> ProgramWork | LineWork:
+        told = self.told(weights)
+        words = [self._filled("[decoder] program", word, told) for word in self.program]
+        words = [with_places(word, {"size": str(size)}) for word in words]
+        if self.protocol == "lines":
+            return LineWork(
+                command=self.program,
+                told=told,
+                size=size,
+                source=str(source),
+                timeout_seconds=self.timeout_seconds,
+                fitting=Fitting(weights, "jsonl", self.scored),
+            )
+        with_file = asks_for(words, "weights")
+        return ProgramWork(
+            name="command",
+            command=tuple(words),
+            size=size,
+            source=str(source),
+            folder=Path.cwd(),
+            timeout_seconds=self.timeout_seconds,
+            weights=self._weights_text(told, workdir / "weights") if with_file else b"",
+            fitting=Fitting(weights, self.format, self.scored),
+        )
+
+    def close(self) -> None:
+        """End the programs that were kept."""
+        close_programs(self.program)
+
+    def write_config(self, weights: FeatureWeights, path: Path, *, header: str) -> None:  # noqa: ARG002  its form may have no comments
+        """Write the file of weights that the program gets."""
+        with writing(path) as out:
+            out.write(self._weights_text(self.told(weights), path))
