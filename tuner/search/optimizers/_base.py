@@ -33,12 +33,15 @@ class Found:
         0 if the optimizer makes none.
     unseen : Unseen or None
         The estimate for unseen text, if the optimizer holds segments out.
+    seconds : float
+        Processor time in threads that the search started itself.
     """
 
     weights: FloatArray
     value: float
     line_searches: int = 0
     unseen: Unseen | None = None
+    seconds: float = 0.0
 
     def worth(self) -> float:
         """Return the value by which results of several searches are compared.
@@ -105,6 +108,17 @@ class Optimizer(ABC):
         The result is never worse than the start.
         """
 
+    def search_in(
+        self,
+        threads: int,  # noqa: ARG002  most searches are one task
+        problem: TuningProblem,
+        start: FloatArray,
+        bounds: Bounds,
+        rng: np.random.Generator,
+    ) -> Found:
+        """Search as `search` does, with the same result, in up to so many threads."""
+        return self.search(problem, start, bounds, rng)
+
     def optimize(
         self,
         problem: TuningProblem,
@@ -126,7 +140,7 @@ class Optimizer(ABC):
         starts : list of (F,) float64, at least one
             Clipped to the bounds. Not modified. (F + P,) with P sparse features.
         threads : int
-            Restarts that run at once.
+            Restarts that run at once. One restart has all threads if it can use them.
         team : Team, optional
             If it is a cluster, restarts are sent there, provided that there are more of them than
             threads and that the problem can travel.
@@ -137,8 +151,9 @@ class Optimizer(ABC):
         count = max(self.restarts, len(starts))
         if team is None or not (team.is_remote and count > threads and problem.can_travel):
             team = Threads(threads)
+        inner = 1 if team.is_remote else max(1, threads // count)
         shared = team.shared(problem)
-        tasks = [(shared, self, starts, bounds, seed, restart) for restart in range(count)]
+        tasks = [(shared, self, starts, bounds, seed, restart, inner) for restart in range(count)]
         if progress is not None:
             progress(0, count)
         done = dict(team.run(_restart, tasks, progress=progress, named="restart {}".format))
@@ -151,8 +166,8 @@ class Optimizer(ABC):
             best.value,
             sum(found.line_searches for found in ends),
             typical(estimates, problem.stats, problem.metric) if estimates else None,
-            tuple(found.value for found in ends),
-            sum(seconds),
+            restarts=tuple(found.value for found in ends),
+            cpu_seconds=sum(seconds),
         )
 
 
@@ -163,6 +178,7 @@ def _restart(
     bounds: Bounds,
     seed: int,
     restart: int,
+    threads: int,
 ) -> tuple[Found, float, bool]:
     """Make one restart.
 
@@ -182,5 +198,5 @@ def _restart(
         weights = weights.copy()
         weights[:dense] += optimizer.spread * length / dense**0.5 * noise
     begin = time.thread_time()
-    found = optimizer.search(problem, bounds.clip(weights), bounds, rng)
-    return found, time.thread_time() - begin, problem.stats.has_no_score
+    found = optimizer.search_in(threads, problem, bounds.clip(weights), bounds, rng)
+    return found, time.thread_time() - begin + found.seconds, problem.stats.has_no_score

@@ -129,6 +129,55 @@ def mira(
 
 
 @kernel
+def beside(
+    stats: FloatArray, offsets: IntArray, segments: IntArray, background: FloatArray
+) -> FloatArray:
+    """Return the background plus the statistics of each hypothesis of some segments.
+
+    Parameters
+    ----------
+    stats : (H, K) float64
+    offsets : (S + 1,) int64
+    segments : (n,) int64
+    background : (K,) float64
+
+    Returns
+    -------
+    (m, K) float64
+    """
+    size = 0
+    for s in segments:
+        size += offsets[s + 1] - offsets[s]
+    sums = np.empty((size, background.size))
+    at = 0
+    for s in segments:
+        for h in range(offsets[s], offsets[s + 1]):
+            for k in range(background.size):
+                sums[at, k] = background[k] + stats[h, k]
+            at += 1
+    return sums
+
+
+@kernel
+def remember(
+    stats: FloatArray, hopes: IntArray, decay: float, background: FloatArray, size: float
+) -> float:
+    """Add hopes (n,), unless they are -1, to a background (K,) that decays; it is modified.
+
+    Returns
+    -------
+    float
+        How many segments the background counts as; `size` of them before.
+    """
+    for hope in hopes:
+        if hope >= 0:
+            for k in range(background.size):
+                background[k] = (background[k] + stats[hope, k]) * decay
+            size = (size + 1.0) * decay
+    return size
+
+
+@kernel
 def expect(
     matrix: FloatArray,
     numbers: FloatArray,
@@ -220,15 +269,17 @@ def expected_slopes(
         begin, end = offsets[s], offsets[s + 1]
         mean = 0.0
         for h in range(begin, end):
-            slopes[h] = 0.0
-            if shares[h] > 0.0:
+            slope, share = 0.0, shares[h]
+            if share > 0.0:
                 if entropy != 0.0:
-                    slopes[h] = -entropy * np.log(shares[h])
+                    slope = -entropy * np.log(share)
                 for k in range(kinds):
-                    slopes[h] += stats[h, k] * worth[k]
-                mean += shares[h] * slopes[h]
+                    slope += stats[h, k] * worth[k]
+                mean += share * slope
+            slopes[h] = slope
         for h in range(begin, end):
-            slopes[h] = shares[h] * (slopes[h] - mean)
-            if slopes[h] != 0.0:
+            slope = shares[h] * (slopes[h] - mean)
+            slopes[h] = slope
+            if slope != 0.0:
                 for d in range(columns):
-                    gradient[d] += slopes[h] * matrix[h, d]
+                    gradient[d] += slope * matrix[h, d]

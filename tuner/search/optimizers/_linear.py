@@ -189,9 +189,14 @@ def gains(
     for begin in range(0, len(stats), _SCORED):
         rows = slice(begin, begin + _SCORED)
         raise_if_cancelled()
-        found[rows] = finite(problem.objective(background + stats[rows]))
+        found[rows] = worths(problem, background + stats[rows], segments)
         release(stats)
-    found *= segments + 1.0
+    return found
+
+
+def worths(problem: TuningProblem, sums: FloatArray, segments: float) -> FloatArray:
+    """Return `gains` of hypotheses whose (n, K) statistics have the background added."""
+    found: FloatArray = finite(problem.objective(sums)) * (segments + 1.0)
     return found
 
 

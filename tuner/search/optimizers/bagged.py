@@ -1,7 +1,9 @@
 """Search for the weights of highest score on held-out segments: the default."""
 
-from collections.abc import Iterator
-from typing import Annotated, ClassVar
+import copy
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
 from annotated_types import Ge, Gt
@@ -9,6 +11,7 @@ from numpy.typing import NDArray
 from pydantic.dataclasses import dataclass
 
 from portmert.metrics._base import FloatArray, IntArray, offsets_of, rows_taken
+from portmert.tuner.executors.team import each, raise_if_cancelled
 from portmert.tuner.search._kernels import best_hypotheses
 from portmert.tuner.search.constraints import Bounds
 from portmert.tuner.search.optimizers._base import Found, Optimizer
@@ -24,6 +27,24 @@ SCALES = (1.0, 2.0, 4.0)
 
 L2 = 1e-5
 """Weight of half the squared numbers in minimum risk, see `min-risk`."""
+
+
+class _Fold(NamedTuple):
+    """What is learnt with one fold held out.
+
+    Parameters
+    ----------
+    weights : (L, F + 1) float64
+        Of each search, scaled, see `_scaled`.
+    chosen : (M, n) int64
+        The hypotheses that each mixture chooses for the fold's segments.
+    seconds : float
+        Processor time.
+    """
+
+    weights: FloatArray
+    chosen: IntArray
+    seconds: float
 
 
 @dataclass(frozen=True)
@@ -85,6 +106,17 @@ class Bagged(Optimizer):
         self, problem: TuningProblem, start: FloatArray, bounds: Bounds, rng: np.random.Generator
     ) -> Found:
         """Learn with each fold held out."""
+        return self.search_in(1, problem, start, bounds, rng)
+
+    def search_in(
+        self,
+        threads: int,
+        problem: TuningProblem,
+        start: FloatArray,
+        bounds: Bounds,
+        rng: np.random.Generator,
+    ) -> Found:
+        """Learn with each fold held out, several folds at once."""
         fold_of = rng.permutation(len(problem.offsets) - 1) % self.folds
         sample_seed = int(rng.integers(2**63))
         counts = samples(len(fold_of), sample_seed)
@@ -93,7 +125,7 @@ class Bagged(Optimizer):
             rows = problem.rows_of(chosen)
             return judged(problem.stats, problem.metric, rows, fold_of, sample_seed)
 
-        at_start = problem.goal(start)
+        at_start, seconds = problem.goal(start), 0.0
         held_out = problem.winners(start)
         if len(fold_of) > 1:
             from_start, start_scores = _scaled(problem, start)
@@ -102,22 +134,34 @@ class Bagged(Optimizer):
             chosen = np.tile(held_out, (1 + len(mixtures), 1))
             penalties = np.zeros(len(chosen))
             penalties[0] = problem.penalty(start)
-            learnt = []
-            for fold, runs in enumerate(self._learnt(problem, start, bounds, fold_of, rng)):
-                is_out = fold_of == fold
-                at, offsets = rows_taken(problem.offsets, np.flatnonzero(is_out))
+            is_out = [fold_of == fold for fold in range(fold_of.max() + 1)]
+            draws = list(self._draws(rng, [int((~out).sum()) for out in is_out]))
+            lists = self._lists(problem, start, bounds)
+
+            def work(fold: int) -> _Fold:
+                begin = time.thread_time()
+                runs = self._learnt(lists(fold), fold, ~is_out[fold], draws[fold])
+                at, offsets = rows_taken(problem.offsets, np.flatnonzero(is_out[fold]))
                 pairs = [
                     (numbers, scores[at])
                     for numbers, scores in (_scaled(problem, weights) for weights in runs)
                 ]
                 found, scores = (np.stack(some) for some in zip(*pairs, strict=True))
-                learnt.append(found)
                 own_scores = start_scores[at]
+                picked = [
+                    at[best_hypotheses(_mixture(parts, own_scores, scores), offsets)]
+                    for parts in mixtures
+                ]
+                return _Fold(found, np.stack(picked), time.thread_time() - begin)
+
+            folds = each(work, len(is_out), threads=threads)
+            seconds = sum(fold.seconds for fold in folds)
+            learnt = [fold.weights for fold in folds]
+            for out, fold in zip(is_out, folds, strict=True):
+                chosen[1:, out] = fold.chosen
                 for row, parts in enumerate(mixtures, 1):
-                    mixed = _mixture(parts, own_scores, scores)
-                    chosen[row, is_out] = at[best_hypotheses(mixed, offsets)]
-                    weights = _unscaled(_mixture(parts, from_start, found))
-                    penalties[row] += problem.penalty(weights) * float(is_out.mean())
+                    weights = _unscaled(_mixture(parts, from_start, fold.weights))
+                    penalties[row] += problem.penalty(weights) * float(out.mean())
             rows = problem.rows_of(chosen.ravel()).reshape(chosen.shape)
             parts, by_others = choose(
                 problem.stats, problem.metric, rows, penalties, blends, fold_of, counts
@@ -125,46 +169,61 @@ class Bagged(Optimizer):
             mean: FloatArray = np.mean(learnt, axis=0)
             weights = bounds.clip(_unscaled(_mixture(parts, from_start, mean)))
             value = problem.goal(weights)
-            for fold, (others, found) in enumerate(zip(by_others, learnt, strict=True)):
-                winners = problem.winners(_unscaled(_mixture(others, from_start, found)))
-                held_out[fold_of == fold] = winners[fold_of == fold]
+            for out, others, found in zip(is_out, by_others, learnt, strict=True):
+                held_out[out] = problem.winners(_unscaled(_mixture(others, from_start, found)))[
+                    out
+                ]
             if parts.any() and value > at_start:
-                return Found(weights, value, unseen=unseen(held_out))
-        return Found(start, at_start, unseen=unseen(held_out))
+                return Found(weights, value, unseen=unseen(held_out), seconds=seconds)
+        return Found(start, at_start, unseen=unseen(held_out), seconds=seconds)
+
+    def _draws(
+        self, rng: np.random.Generator, sizes: Sequence[int]
+    ) -> Iterator[np.random.Generator]:
+        """Yield a generator for each fold: where `rng` stands when the folds before have drawn."""
+        for size in sizes:
+            yield copy.deepcopy(rng)
+            for _ in range(self.epochs):
+                raise_if_cancelled()
+                rng.permutation(size)
 
     def _searches(self, problem: TuningProblem) -> int:
         """Return how many searches learn: the climb searches no sparse features."""
         return 1 if not self.iterations else 2 if problem.sparse is not None else 3
 
+    def _lists(
+        self, problem: TuningProblem, start: FloatArray, bounds: Bounds
+    ) -> Callable[[int], MiraLists]:
+        """Return a function from a fold to the lists that are learnt from without it."""
+
+        def thin(fold: int) -> MiraLists:
+            some = thinned(problem, self.longest, part=fold, parts=self.folds)
+            return MiraLists(Linear(some, start, bounds), start)
+
+        is_whole = bool(np.diff(problem.offsets).max(initial=0) <= self.longest)
+        if not (is_whole or problem.stats.is_lazy):
+            return thin
+        lists = thin(0)
+        return lambda _: lists
+
     def _learnt(
         self,
-        problem: TuningProblem,
-        start: FloatArray,
-        bounds: Bounds,
-        fold_of: IntArray,
+        lists: MiraLists,
+        fold: int,
+        is_learnt: NDArray[np.bool_],
         rng: np.random.Generator,
-    ) -> Iterator[list[FloatArray]]:
-        """Yield the weights that the searches learn with each fold held out."""
-        lists: MiraLists | None = None
-        is_whole = bool(np.diff(problem.offsets).max(initial=0) <= self.longest)
-        for fold in range(fold_of.max() + 1):
-            if lists is None or not (is_whole or problem.stats.is_lazy):
-                lists = None  # the memory of the last ones
-                lists = MiraLists(
-                    Linear(
-                        thinned(problem, self.longest, part=fold, parts=self.folds), start, bounds
-                    ),
-                    start,
-                )
-            learnt = self._learn(lists, fold_of != fold, rng)
-            if self._searches(problem) > len(learnt):
-                half = thinned(
-                    lists.linear.problem, max(self.longest // 2, 2), part=fold, parts=self.folds
-                )
-                at, offsets = rows_taken(half.offsets, np.flatnonzero(fold_of != fold))
-                climb = Coordinate().search(half.take(at, offsets), start, bounds, rng)
-                learnt.append(climb.weights)
-            yield learnt
+    ) -> list[FloatArray]:
+        """Return the weights that the searches learn with a fold held out."""
+        problem = lists.linear.problem
+        learnt = self._learn(lists, is_learnt, rng)
+        if self._searches(problem) > len(learnt):
+            half = thinned(problem, max(self.longest // 2, 2), part=fold, parts=self.folds)
+            at, offsets = rows_taken(half.offsets, np.flatnonzero(is_learnt))
+            climb = Coordinate().search(
+                half.take(at, offsets), lists.start, lists.linear.bounds, rng
+            )
+            learnt.append(climb.weights)
+        return learnt
 
     def _learn(
         self, lists: MiraLists, is_learnt: NDArray[np.bool_], rng: np.random.Generator

@@ -6,7 +6,8 @@ import numpy as np
 from annotated_types import Ge, Gt, Le
 from pydantic.dataclasses import dataclass
 
-from portmert.metrics._base import FloatArray, IntArray, rows_taken
+from portmert.metrics._base import FloatArray, IntArray
+from portmert.tuner.executors.team import raise_if_cancelled
 from portmert.tuner.ground.mapped import BLOCK_BYTES, release
 from portmert.tuner.search.constraints import Bounds
 from portmert.tuner.search.optimizers import _kernels
@@ -17,6 +18,7 @@ from portmert.tuner.search.optimizers._linear import (
     best_between,
     best_of,
     gains,
+    worths,
 )
 from portmert.tuner.search.problem import TuningProblem, within_segment_spread
 
@@ -32,6 +34,8 @@ class MiraLists:
 
     Attributes
     ----------
+    start : (F + P,) float64
+        The start weights.
     stats : (H, K) float64
         Statistics of every hypothesis.
     unit : float
@@ -41,6 +45,7 @@ class MiraLists:
     def __init__(self, linear: Linear, start: FloatArray) -> None:
         problem = linear.problem
         self.linear = linear
+        self.start = start
         self.stats = all_stats(problem)
         self.winners = problem.winners(start)
         self.begin = np.clip(linear.scaled(linear.start, START_SPREAD), linear.lower, linear.upper)
@@ -107,8 +112,9 @@ class Mira:
         """Learn from some segments with the same background."""
         lists = self.lists
         problem, stats = lists.linear.problem, lists.stats
-        rows, _ = rows_taken(problem.offsets, segments)
-        worth = gains(problem, stats[rows], self.background, self.size) * lists.unit
+        raise_if_cancelled()
+        sums = _kernels.beside(stats, problem.offsets, segments, self.background)
+        worth = worths(problem, sums, self.size) * lists.unit
         hopes = _kernels.mira(
             lists.arrays,
             segments,
@@ -123,9 +129,7 @@ class Mira:
         if self._read > BLOCK_BYTES:
             release(stats, lists.linear.matrix)
             self._read = 0
-        for hope in hopes[hopes >= 0]:
-            self.background = (self.background + stats[hope]) * self.decay
-            self.size = (self.size + 1.0) * self.decay
+        self.size = _kernels.remember(stats, hopes, self.decay, self.background, self.size)
 
 
 @dataclass(frozen=True)

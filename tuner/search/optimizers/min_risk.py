@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -27,6 +28,15 @@ STEP = 1e-6
 """Relative step of the central differences: the cube root of float64's precision, rounded."""
 
 
+@cache
+def _libraries() -> Any:
+    """Return threadpoolctl's view of the libraries to be limited; to look for them takes time."""
+    import scipy.optimize  # noqa: F401, PLC0415  start-up time; loads the library to be limited
+    from threadpoolctl import ThreadpoolController  # noqa: PLC0415  start-up time
+
+    return ThreadpoolController()
+
+
 @contextmanager
 def _one_thread() -> Iterator[None]:
     """Keep BLAS from starting threads.
@@ -34,11 +44,8 @@ def _one_thread() -> Iterator[None]:
     L-BFGS solves systems of ten equations, for which they triple the processor time. The limit is
     the process's: the first descent of several at once sets it, the last one takes it back.
     """
-    import scipy.optimize  # noqa: F401, PLC0415  start-up time; loads the library to be limited
-    from threadpoolctl import threadpool_limits  # noqa: PLC0415  start-up time
-
     with _BLAS:
-        _limits.append(_limits[0] if _limits else threadpool_limits(1, user_api="blas"))
+        _limits.append(_limits[0] if _limits else _libraries().limit(limits=1, user_api="blas"))
     try:
         yield
     finally:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from portmert.tuner.search.constraints import Bounds
+from portmert.tuner.search.optimizers import _kernels, bagged
 from portmert.tuner.search.optimizers.bagged import Bagged, thinned
 from portmert.tuner.search.optimizers.coordinate import Coordinate
 from portmert.tuner.search.optimizers.kbmira import Kbmira, Mira
@@ -132,13 +133,13 @@ def test_one_segment_keeps_the_start():
 
 
 def test_of_several_starts_the_one_of_the_best_estimate_is_taken(monkeypatch):
-    search, ends = Bagged.search, []
+    search, ends = Bagged.search_in, []
 
     def spy(*arguments):
         ends.append(search(*arguments))
         return ends[-1]
 
-    monkeypatch.setattr(Bagged, "search", spy)
+    monkeypatch.setattr(Bagged, "search_in", spy)
     for seed in range(4):
         problem = noisy_problem(seed, segments=20, noise=4.0)
         ends.clear()
@@ -158,6 +159,55 @@ def test_statistics_on_demand_are_asked_of_some_hypotheses_only():
     found = Bagged(longest=20).optimize(asked, [START])
     assert problem.score(found.weights) > problem.score(START)
     assert lazy.known < 0.2 * len(rows)
+
+
+@pytest.mark.parametrize("longest", [5, 100])
+@pytest.mark.parametrize("is_lazy", [False, True])
+def test_folds_side_by_side_find_the_same(longest, is_lazy):
+    def found(threads):
+        problem = noisy_problem(3, segments=23)
+        if is_lazy:
+            rows = problem.stats.rows
+            lazy = StatTable(np.full_like(rows, np.nan), lambda wanted: rows[wanted])
+            problem = replace(problem, stats=lazy)
+        return Bagged(longest=longest).optimize(problem, [START], seed=5, threads=threads)
+
+    one, three = found(1), found(3)
+    assert one.weights.tobytes() == three.weights.tobytes()
+    assert (one.value, one.unseen) == (three.value, three.unseen)
+    assert one.unseen.rows.tobytes() == three.unseen.rows.tobytes()
+    assert min(one.cpu_seconds, three.cpu_seconds) > 0
+
+
+@pytest.mark.parametrize(("starts", "threads", "each"), [(1, 4, 4), (2, 4, 2), (3, 2, 1)])
+def test_threads_that_no_restart_needs_search_folds(starts, threads, each, monkeypatch):
+    run, given = bagged.each, []
+
+    def spy(work, count, *, threads):
+        given.append(threads)
+        return run(work, count, threads=threads)
+
+    monkeypatch.setattr(bagged, "each", spy)
+    Bagged(folds=3).optimize(noisy_problem(1, segments=6), [START] * starts, threads=threads)
+    assert given == [each] * starts
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.integers(0, 2**32 - 1))
+def test_the_background_of_mira_is_that_of_numpy(seed):
+    rng = np.random.default_rng(seed)
+    offsets = np.concatenate([[0], np.cumsum(rng.integers(1, 6, 8))])
+    stats, background = rng.normal(size=(offsets[-1], 3)), rng.normal(size=3)
+    segments = rng.permutation(8)[:5]
+    rows = np.concatenate([np.arange(offsets[s], offsets[s + 1]) for s in segments])
+    sums = _kernels.beside(stats, offsets, segments, background)
+    assert sums.tobytes() == (background + stats[rows]).tobytes()
+    hopes = rng.integers(-1, offsets[-1], 5)
+    expected, size = background.copy(), 4.0
+    for hope in hopes[hopes >= 0]:
+        expected, size = (expected + stats[hope]) * 0.9, (size + 1.0) * 0.9
+    assert _kernels.remember(stats, hopes, 0.9, background, 4.0) == size
+    assert background.tobytes() == expected.tobytes()
 
 
 def test_long_lists_are_thinned_evenly_and_differently_for_each_part():
