@@ -12,6 +12,7 @@ import numpy as np
 from portmert.metrics._base import Vocabulary, offsets_of
 from portmert.tuner.components import registry
 from portmert.tuner.ground.errors import InputError
+from portmert.tuner.nbest.check import score_fault
 from portmert.tuner.nbest.model import NBest, model_scores, nbest_lines, taken
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.nbest.readers._base import ListFile, positions, read_list
@@ -34,11 +35,14 @@ class Fitting:
         Of the lists, see `registry.reader`.
     scored
         Whether the lists' own scores count; otherwise they are weights . features.
+    unscored
+        How a user turns that off.
     """
 
     weights: FeatureWeights
     format: str = "auto"
     scored: bool = True
+    unscored: str = "[decoder] scored = false"
 
     def moses_list(self, given: Path | ListFile, lines: Lines) -> bytes:
         """Return the list of some lines as Moses would write it, segments counted from 0.
@@ -66,7 +70,8 @@ class Fitting:
         Raises
         ------
         InputError
-            A feature has no weight, a weight no feature, or a named segment no line.
+            A feature has no weight, a weight no feature, or a named segment no line; or the lists'
+            own scores are not weights . features.
         """
         if nbest.ids is not None:
             nbest = _in_order(nbest, lines, where)
@@ -93,9 +98,14 @@ class Fitting:
                 features=np.asfortranarray(np.hstack([nbest.features, zeros])),
                 feature_names=(*nbest.feature_names, *lacking),
             )
-        own = self.scored and bool(nbest.model_scores.any())
+        if self.scored and nbest.model_scores.any():
+            if fault := score_fault(nbest, self.weights):
+                raise InputError(
+                    f"{where}: {fault}; correct that, or give no scores ({self.unscored})"
+                )
+            return nbest
         scores = model_scores(nbest, self.weights, origin=where)
-        return nbest if own else replace(nbest, model_scores=scores)
+        return replace(nbest, model_scores=scores)
 
 
 def check_usable(path: Path, lines: Lines) -> None:

@@ -165,7 +165,8 @@ class FunctionWork(Work):
                 found = [{"id": n, "hypotheses": one} for n, one in enumerate(found)]
             file = records_file(found, where)
             nbest = read_nbest([file], Vocabulary(), segments=count, reader=Jsonl())
-        nbest = Fitting(self.weights).fitted(nbest, shard.lines, where=where)
+        fitting = Fitting(self.weights, unscored="leave out model_score")
+        nbest = fitting.fitted(nbest, shard.lines, where=where)
         rows, offsets = best_rows(nbest.model_scores, nbest.offsets, size=len(nbest.features))
         return b"".join(nbest_lines(taken(nbest, rows, offsets), where=where))
 

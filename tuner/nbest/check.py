@@ -1,6 +1,7 @@
 """Check a list's links and model scores against its source and its weights."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,6 +12,9 @@ from portmert.tuner.ground.errors import InputError, counted
 from portmert.tuner.nbest.model import NBest, model_scores
 from portmert.tuner.weights.feature_weights import FeatureWeights
 
+TOLERATED = 0.01
+"""The share of the spread of model scores that rounding may explain."""
+LOG_10 = math.log(10)
 HALF_UNIT = 0.5e-5
 """Half a unit of the last of Moses' six digits: the relative error of a printed number."""
 
@@ -145,6 +149,76 @@ def model_score_mismatch(
         expected=float(expected[first]),
         found=float(found[first]),
     )
+
+
+def score_fault(nbest: NBest, weights: FeatureWeights) -> str:
+    """Return what is wrong if the decoder's scores are not weights . features; "" if they are.
+
+    A positive factor and a constant of each segment are allowed for, and so is rounding. The rest
+    is explained by least squares over the differences between the hypotheses of each segment: by
+    the number of words, by another weight of one feature, by a division by the length, or by other
+    weights of all.
+    """
+    off = model_score_mismatch(nbest, weights)
+    expected = model_scores(nbest, weights)
+    error = _left(nbest, nbest.model_scores, expected)[0]
+    if not off.off or error <= TOLERATED:
+        return ""
+    told = str(off).removesuffix("; the decoder did not use these weights")
+    given = weights.vector(nbest.feature_names)
+    for left, why in _explanations(nbest, expected, given):
+        if left <= TOLERATED:
+            return f"{told}; {why}"
+        error = min(error, left)
+    return (
+        f"{told}; no weights explain it ({100 * error**2:.0f}% of its variance is left): a "
+        f"feature is missing"
+    )
+
+
+def _explanations(
+    nbest: NBest, expected: FloatArray, given: FloatArray
+) -> Iterator[tuple[float, str]]:
+    """Yield what may explain the scores, the simplest first, and how much it leaves."""
+    found = nbest.model_scores
+    words = np.asarray(nbest.texts.tokens.lengths, dtype=np.float64)
+    names = [name for name, size in nbest.feature_names for _ in range(size)]
+    for name, weight, column in zip(names, given.tolist(), nbest.features.T, strict=True):
+        left, (scale, more) = _left(nbest, found, expected, column)
+        fits = weight + more / (scale if scale > 0 else math.nan)
+        why = f"the score fits a weight of {fits:.3g} of {name}, which was given {weight:.3g}"
+        if any(
+            abs(a - LOG_10 * b) < TOLERATED * abs(a) for a, b in ((fits, weight), (weight, fits))
+        ):
+            why += " (natural logarithms against those to base 10)"
+        yield (left if scale > 0 else math.inf), why
+    left, (scale, more) = _left(nbest, found, expected, words)
+    more /= scale if scale > 0 else math.nan
+    why = f"the score contains {more:.3g} for each word that no feature counts"
+    yield (left if scale > 0 else math.inf), why
+    why = "the score is divided by the number of words, the features are not"
+    yield _left(nbest, found * np.maximum(words, 1), expected)[0], why
+    for by_word in ((), (words,)):
+        if len(found) - len(nbest) > 2 * (len(names) + len(by_word)):
+            left, fitted = _left(nbest, found, *nbest.features.T, *by_word)
+            pairs = zip(names, fitted.tolist(), strict=False)
+            why = f"the score fits the weights {', '.join(f'{n} {one:.3g}' for n, one in pairs)}"
+            yield left, why + (f", and {fitted[-1]:.3g} for each word" if by_word else "")
+
+
+def _left(nbest: NBest, scores: FloatArray, *columns: FloatArray) -> tuple[float, FloatArray]:
+    """Return the share of the scores' spread that a sum of columns leaves, and its weights."""
+    counts = np.diff(nbest.offsets)
+
+    def centred(values: FloatArray) -> FloatArray:
+        means = np.add.reduceat(values, nbest.offsets[:-1]) / counts
+        return np.asarray(values - np.repeat(means, counts), dtype=np.float64)
+
+    wanted = centred(scores)
+    matrix = np.stack([centred(column) for column in columns], axis=1)
+    weights: FloatArray = np.linalg.lstsq(matrix, wanted, rcond=None)[0].astype(np.float64)
+    spread = float(np.linalg.norm(wanted)) or 1.0
+    return float(np.linalg.norm(wanted - matrix @ weights)) / spread, weights
 
 
 def _absolute(nbest: NBest) -> NBest:

@@ -129,6 +129,9 @@ def test_a_program_that_stays_is_started_once(expected, tmp_path):
         ("fewer", "1 of 4 segments have no hypothesis"),
         ("nan", "lm is nan; values must be finite"),
         ("no-feature", "no feature lm, which has a weight"),
+        ("hidden-words", "the score fits a weight of 0.06 of words, which was given -0.25"),
+        ("normalised", "the score is divided by the number of words, the features are not"),
+        ("other-weights", "the score fits the weights am 0.9, lm 0.1, words -0.2"),
         ("more-features", "feature oov has no start weight"),
         ("bytes", "is not UTF-8"),
         ("endless", "more than 1064 lines to command.nbest, where 8 were asked for of each of 4"),
@@ -143,6 +146,11 @@ def test_a_faulty_program_is_one_line(fault, message, tmp_path, monkeypatch):
     assert message in str(raised.value)
     assert "\n" not in str(raised.value)
     assert not (tmp_path / "out").exists()
+
+
+def test_scores_that_are_not_weights_times_features_may_be_ignored(tmp_path, monkeypatch):
+    monkeypatch.setenv("TOY_FAULT", "normalised")
+    decode(build(scored=False), tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,148 @@
+"""`portmert tune` with any program: the whole loop, killed and gone on with, and Moses by it."""
+
+import json
+
+import pytest
+
+import portmert
+from portmert.tuner.components import registry
+from tests.support.cli import fault, run
+from tests.support.clusters import NEEDS_DASK, cluster
+from tests.support.places import TESTS, programs
+from tests.support.real_moses import real_system
+from tests.tuner.api.test_tuning import SOURCES, START, Toy
+
+TOY = TESTS / "programs" / "toy_decoder"
+TEXT = ["alpha beta gamma", "delta epsilon", "zeta eta theta iota", "kappa lambda mu"] * 4
+CONFIG = """
+[tune]
+output = "run"
+nbest = 8
+iterations = 2
+[data]
+source = "dev.src"
+references = ["dev.ref"]
+[metric]
+name = "wer"
+[decoder]
+name = "command"
+program = ["{toy}", {arguments}]
+{more}
+[weights]
+am = 1
+lm = -0.5
+words = 0.1
+"""
+BY_FILES = '"--weights", "{weights}", "--size", "{size}", "--nbest", "{nbest}"'
+
+
+def config(folder, arguments=BY_FILES, more=""):
+    (folder / "dev.src").write_text("".join(f"{line}\n" for line in TEXT))
+    (folder / "dev.ref").write_text("".join(f"{line}\n" for line in TEXT))
+    (folder / "my.toml").write_text(CONFIG.format(toy=TOY, arguments=arguments, more=more))
+    return folder / "my.toml"
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("command")
+    shown = run("tune", config(folder))
+    return folder / "run", shown.stdout
+
+
+def test_a_program_is_tuned(finished):
+    folder, shown = finished
+    result = json.loads((folder / "result.json").read_text())
+    assert result["dev_score"] > result["start_dev_score"] + 0.05
+    assert (folder / "decoder.config").read_text().startswith("am ")
+    assert f"decoder: {folder / 'decoder.config'}" in shown
+
+
+@pytest.mark.parametrize("more", ['protocol = "lines"', "jobs = 2"])
+def test_the_way_to_the_program_changes_no_weight(finished, tmp_path, more):
+    path = config(tmp_path, '"--lines"' if "lines" in more else BY_FILES, more)
+    run("tune", path)
+    weights = (tmp_path / "run" / "weights.json").read_bytes()
+    assert weights == (finished[0] / "weights.json").read_bytes()
+
+
+def test_a_program_that_dies_ends_the_run_which_goes_on_later(finished, tmp_path, monkeypatch):
+    path = config(tmp_path)
+    monkeypatch.setenv("TOY_FAULT", "dies-later")
+    assert "toy_decoder ended with status 3: models are damaged" in fault("tune", path)
+    monkeypatch.delenv("TOY_FAULT")
+    shown = run("tune", path).stderr
+    assert "iteration 1: decoding" not in shown
+    for name in ("weights.json", "result.json", "iteration-02/nbest.gz"):
+        assert (tmp_path / "run" / name).read_bytes() == (finished[0] / name).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("words = 0.1", "words = 0.1\nam = 2"), "not TOML: Cannot overwrite a value"),
+        (("words = 0.1", ""), "feature words has no start weight (weights: am, lm)"),
+        (("words = 0.1", "words = 0.1\noov = 1"), "no feature oov, which has a weight"),
+        (("{weights}", "{weight}"), "program has {weight}; did you mean 'weights'?"),
+        (('name = "command"', 'name = "moses"'), "decoder moses has no option 'program"),
+    ],
+)
+def test_a_wrong_configuration_is_one_line(tmp_path, change, message):
+    path = config(tmp_path)
+    path.write_text(path.read_text().replace(*change))
+    if "moses" in change[1]:
+        path.write_text(path.read_text().replace("program =", "programs ="))
+    assert message in fault("tune", path)
+
+
+def test_scores_that_are_wrong_are_told_before_anything_is_tuned(tmp_path, monkeypatch):
+    monkeypatch.setenv("TOY_FAULT", "other-weights")
+    shown = fault("tune", config(tmp_path))
+    assert "the score fits the weights am 0.9, lm 0.1, words -0.2" in shown
+    assert "optimizing" not in shown
+    assert not (tmp_path / "run" / "iteration-01" / "nbest.gz").exists()
+
+
+def test_moses_by_command_gives_the_bytes_of_the_adapter(tmp_path):
+    programs("moses")
+    decoder, source = real_system(tmp_path)
+    weights = decoder.read_weights()
+    overwrite = " ".join(f"{name}= {{weight:{name}}}" for name in weights.values)
+    other = registry.decoder(
+        "command",
+        {
+            "program": [
+                *(str(decoder.program), "-config", str(decoder.config)),
+                *("-weight-overwrite", overwrite, "-input-file", "{source}"),
+                *("-print-alignment-info-in-n-best", "true"),
+                *("-include-segmentation-in-n-best", "true"),
+                *("-n-best-list", "{nbest}", "{size}", "distinct"),
+            ],
+            "start": decoder.config,
+        },
+    )
+    for name, one in (("moses", decoder), ("command", other)):
+        one.decode(
+            weights, source=source, size=20, out=tmp_path / name,
+            workdir=tmp_path / f"{name}-work", progress=lambda *_: None,
+        )  # fmt: skip
+    assert (tmp_path / "command").read_bytes() == (tmp_path / "moses").read_bytes()
+
+
+@NEEDS_DASK
+def test_a_function_travels_to_a_cluster(tmp_path):
+    given = {"start": START, "metric": "wer", "nbest": 8, "iterations": 1, "log": print}
+    toy = Toy()
+
+    def decode(weights, sources, size):  # cloudpickle takes it by its content
+        return [toy.hypotheses(weights, source, size) for source in sources]
+
+    here = portmert.tune(decode, SOURCES, SOURCES, folder=tmp_path / "here", **given)
+    with cluster(2) as started:
+        there = portmert.tune(
+            decode, SOURCES, SOURCES, folder=tmp_path / "there",
+            executor=f"dask:{started.scheduler_address}", **given,
+        )  # fmt: skip
+    assert there.weights == here.weights
+    lists = "iteration-01/nbest.gz"
+    assert (there.folder / lists).read_bytes() == (here.folder / lists).read_bytes()

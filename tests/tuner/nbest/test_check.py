@@ -1,0 +1,75 @@
+"""What is said where a decoder's scores are not weights . features."""
+
+import numpy as np
+import pytest
+
+from portmert.metrics._base import Vocabulary
+from portmert.tuner.nbest.check import score_fault
+from portmert.tuner.nbest.read import read_nbest
+from portmert.tuner.nbest.readers._base import ListFile
+from portmert.tuner.weights.feature_weights import FeatureWeights
+
+WEIGHTS = FeatureWeights.of({"am": 1.0, "lm": 0.5, "pen": -0.2})
+
+
+def lists(score, *, digits=6, segments=10):
+    rng, lines = np.random.default_rng(1), []
+    for segment in range(segments):
+        for _ in range(20):
+            words = int(rng.integers(1, 12))
+            am, lm, pen = rng.normal(-20, 5), rng.normal(-30, 4), rng.normal()
+            features = f"am= {am:.6f} lm= {lm:.6f} pen= {pen:.6f}"
+            found = score(am, lm, pen, words) + 10 * segment
+            lines.append(f"{segment} ||| {'w ' * words} ||| {features} ||| {found:.{digits}f}")
+    return read_nbest([ListFile("x", "\n".join(lines).encode())], Vocabulary())
+
+
+def right(am, lm, pen, _words):
+    return am + 0.5 * lm - 0.2 * pen
+
+
+@pytest.mark.parametrize("digits", [1, 3, 8])
+def test_scores_that_are_right_but_for_rounding_a_factor_and_a_constant(digits):
+    assert score_fault(lists(right, digits=digits), WEIGHTS) == ""
+    assert score_fault(lists(lambda *row: 3 * right(*row), digits=digits), WEIGHTS) == ""
+
+
+@pytest.mark.parametrize(
+    ("score", "why"),
+    [
+        (
+            lambda *row: right(*row) + 0.31 * row[3],
+            "the score contains 0.31 for each word that no feature counts",
+        ),
+        (
+            lambda am, lm, pen, _: am - 0.5 * lm - 0.2 * pen,
+            "the score fits a weight of -0.5 of lm, which was given 0.5",
+        ),
+        (
+            lambda am, lm, pen, _: am + 0.5 * np.log(10) * lm - 0.2 * pen,
+            "lm, which was given 0.5 (natural logarithms against those to base 10)",
+        ),
+        (
+            lambda *row: right(*row) / row[3],
+            "the score is divided by the number of words, the features are not",
+        ),
+        (
+            lambda am, lm, pen, _: 0.9 * am + 0.1 * lm + 0.2 * pen,
+            "the score fits the weights am 0.9, lm 0.1, pen 0.2",
+        ),
+        (
+            lambda am, lm, pen, words: 0.9 * am + 0.1 * lm + 0.2 * pen - words,
+            "the score fits the weights am 0.9, lm 0.1, pen 0.2, and -1 for each word",
+        ),
+        (
+            lambda *row: right(*row) + 5 * np.sin(100 * row[0]),
+            "of its variance is left): a feature is missing",
+        ),
+    ],
+)
+def test_what_explains_the_scores(score, why):
+    # A constant of each segment would hide a division.
+    found = score_fault(lists(score, segments=1 if "divided" in why else 10), WEIGHTS)
+    assert found.endswith(why), found
+    assert "model scores" in found
+    assert "(first: segment 0, hypothesis" in found
