@@ -34,12 +34,12 @@ paper: $(READY)  ## Tune on BLEU and on kinds of PORT and fill the PORT paper's 
 	$(BIN)/portmert reproduce $(PAPER)
 
 test: $(READY)  ## Run all tests but the slow ones.
-	$(BIN)/python -m pytest -q -n auto -m "not slow"
+	$(BIN)/python -m pytest -q -n auto --dist worksteal -m "not slow"
 
 test-kernels: $(READY)  ## Run the tests of compiled code with bounds checked, then uncompiled.
-	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/numba-checked $(BIN)/python -m pytest -q -n auto \
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/numba-checked $(BIN)/python -m pytest -q -n auto --dist worksteal \
 		tests/metrics tests/tuner tests/contracts -m "not slow"
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n auto \
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n auto --dist worksteal \
 		tests/metrics tests/tuner/search/test_kernels.py tests/tuner/search/test_line_search.py
 
 test-slow: $(READY)  ## Run the slow tests.
@@ -50,7 +50,7 @@ test-all: $(READY) programs  ## Run all tests, with every extra and program that
 		$(BIN)/pip install --quiet --disable-pip-version-check "$$package" || \
 			echo "$$package cannot be installed: tests that need it are skipped"; \
 	done
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest -q -n auto -m "slow or not slow"
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest -q -n auto --dist worksteal -m "slow or not slow"
 
 programs:  ## Install a browser and a library of Moses for tests, where apt is at hand (root only).
 	@if [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \

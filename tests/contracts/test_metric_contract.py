@@ -113,72 +113,68 @@ def test_every_metric_of_the_specification_is_there():
     assert set(EXPECTED.split()) <= set(NAMES)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_class_is_a_frozen_dataclass_of_the_base(name):
-    cls = registry.component("metric", name)
-    assert issubclass(cls, Metric)
-    assert all(base.__dataclass_params__.frozen for base in cls.__mro__[:-2])
-    assert cls.name() == name
+def test_class_is_a_frozen_dataclass_of_the_base():
+    for name in NAMES:
+        cls = registry.component("metric", name)
+        assert issubclass(cls, Metric), name
+        assert all(base.__dataclass_params__.frozen for base in cls.__mro__[:-2]), name
+        assert cls.name() == name
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_docstring_documents_every_option(name):
-    described = describe("metric", name)
-    fields = dataclasses.fields(registry.component("metric", name))
-    assert described.summary.endswith((".", ":"))
-    assert [option.name for option in described.options] == [field.name for field in fields]
-    for option in described.options:
-        assert option.meaning, option.name
-        assert option.default is not None, option.name
+def test_docstring_documents_every_option():
+    for name in NAMES:
+        described = describe("metric", name)
+        fields = dataclasses.fields(registry.component("metric", name))
+        assert described.summary.endswith((".", ":")), name
+        assert [option.name for option in described.options] == [field.name for field in fields]
+        for option in described.options:
+            assert option.meaning, (name, option.name)
+            assert option.default is not None, (name, option.name)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_every_choice_is_explained(name):
-    for option in describe("metric", name).options:
-        if " | " in option.values and option.values != "true | false":
-            for value in option.values.split(" | "):
-                assert f"`{value}`" in option.meaning, (option.name, value)
+def test_every_choice_is_explained():
+    for name in NAMES:
+        for option in describe("metric", name).options:
+            if " | " in option.values and option.values != "true | false":
+                for value in option.values.split(" | "):
+                    assert f"`{value}`" in option.meaning, (name, option.name, value)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_only_lists_of_choices_are_broken_into_lines(name):
+def test_only_lists_of_choices_are_broken_into_lines():
     """A line of a docstring that happens to begin with a value would be shown as a new item."""
-    for option in describe("metric", name).options:
-        before = option.meaning.splitlines()[:-1]
-        assert all(line.endswith((".", ":", ";")) for line in before), option
+    for name in NAMES:
+        for option in describe("metric", name).options:
+            before = option.meaning.splitlines()[:-1]
+            assert all(line.endswith((".", ":", ";")) for line in before), (name, option)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_source_is_one_line(name):
-    source = registry.component("metric", name).source
-    assert source
-    assert "\n" not in source
+def test_source_is_one_line():
+    for name in NAMES:
+        source = registry.component("metric", name).source
+        assert source, name
+        assert "\n" not in source, name
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_signature_builds_the_same_metric(name):
-    for metric in VARIANTS[name]:
+def test_signature_builds_the_same_metric():
+    for metric in ALL_METRICS:
         assert registry.metric(metric.signature) == metric, metric.signature
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_the_same_metric_comes_out_in_another_process(name):
-    for metric in VARIANTS[name]:
+def test_the_same_metric_comes_out_in_another_process():
+    for metric in ALL_METRICS:
         again = pickle.loads(pickle.dumps(metric))  # noqa: S301  our own
         assert again == metric, metric.signature
         assert again.signature == metric.signature
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_stat_names_are_distinct(name):
-    for metric in VARIANTS[name]:
+def test_stat_names_are_distinct():
+    for metric in ALL_METRICS:
         assert len(set(metric.stat_names)) == len(metric.stat_names), metric.signature
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_perfect_hypothesis_scores_1_or_has_error_rate_0(name):
+def test_a_perfect_hypothesis_scores_1_or_has_error_rate_0():
     perfect = perfect_batch()
-    for metric in VARIANTS[name]:
+    for metric in ALL_METRICS:
         if not metric.in_percent or metric.signature.startswith(ONE_CHUNK_COSTS):
             continue
         best = 1.0 if metric.higher_is_better else 0.0
@@ -187,13 +183,12 @@ def test_a_perfect_hypothesis_scores_1_or_has_error_rate_0(name):
         assert scores == pytest.approx([best] * len(scores), abs=1e-12), metric.signature
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_no_hypothesis_scores_better_than_a_perfect_one(name):
+def test_no_hypothesis_scores_better_than_a_perfect_one():
     perfect = perfect_batch()
     lines = [" ".join(line.split()[:-1][::-1]) for line in PERFECT]
     links = [(i, (i + 4) % 6) for i in range(6)]
     worse = arrays([text_of(line, links) for line in lines], perfect.hypotheses.vocabulary)
-    for metric in VARIANTS[name]:
+    for metric in ALL_METRICS:
         best = metric.oriented(metric.score(metric.stats(perfect)))
         stats = metric.stats(dataclasses.replace(perfect, hypotheses=worse))
         scores = metric.oriented(metric.score(stats))
@@ -223,125 +218,90 @@ def test_no_hypothesis_at_all_gives_no_row(metric):
     assert metric.score(stats).shape == (0,)
 
 
-# Every example goes through all variants of all metrics: fewer examples, but of many segments.
-many_segments = settings(max_examples=60, deadline=None)
-
-
-@given(corpora(max_segments=12))
-@many_segments
-def test_statistics_and_scores_are_finite_float64(corpus):
+@given(corpora(max_segments=12), st.data(), st.randoms())
+@settings(max_examples=30, deadline=None)  # each goes through all variants of all metrics
+def test_statistics_and_scores_of_random_texts(corpus, data, random):
     batch = batch_of(corpus)
-    with warnings.catch_warnings(), np.errstate(all="raise", under="ignore"):
-        warnings.simplefilter("error")
-        for metric in ALL_METRICS:
-            stats = metric.stats(batch)
-            assert stats.dtype == np.float64, metric.signature
-            assert stats.shape == (len(corpus), len(metric.stat_names)), metric.signature
-            assert np.isfinite(stats).all(), metric.signature
-            scores = metric.score(stats)
-            assert scores.shape == (len(corpus),), metric.signature
-            assert np.isfinite(scores).all(), metric.signature
-            assert (scores >= 0).all() or metric.name() in MAY_BE_NEGATIVE, metric.signature
-            for row in (stats[0], stats.sum(axis=0)):
-                for value in metric.parts(row).values():
-                    assert type(value) is float, metric.signature
-                    assert np.isfinite(value), metric.signature
-
-
-@given(corpora(max_segments=4))
-@many_segments
-def test_score_of_a_stack_is_that_of_its_rows(corpus):
-    for metric in ALL_METRICS:
-        rows = metric.stats(batch_of(corpus))
-        sums = np.cumsum(rows, axis=0)
-        stack = np.stack([rows, sums, sums[::-1]], axis=1)
-        before = stack.copy()
-        scores = metric.score(stack)
-        assert np.array_equal(stack, before), metric.signature
-        assert scores.shape == stack.shape[:2], metric.signature
-        for i, j in itertools.product(range(stack.shape[0]), range(3)):
-            assert float(metric.score(stack[i, j])) == scores[i, j], metric.signature
-        # Nor does the layout in memory matter.
-        assert np.array_equal(metric.score(np.asfortranarray(stack)), scores), metric.signature
-
-
-@given(corpora(max_segments=12), st.randoms())
-@many_segments
-def test_order_of_references_does_not_matter(corpus, random):
-    shuffled = [
+    cut = data.draw(st.integers(0, len(corpus)))
+    parts = [batch.segments(0, cut), batch.segments(cut, len(corpus))]
+    others = [
         dataclasses.replace(s, references=tuple(random.sample(s.references, len(s.references))))
         for s in corpus
     ]
-    a, b = batch_of(corpus), batch_of(shuffled)
-    for metric in ALL_METRICS:
-        one, other = metric.stats(a), metric.stats(b)
-        # A mean over references may differ in the last bit.
-        if np.allclose(one, other, rtol=1e-14, atol=0.0):
-            continue
-        # Of references under which a hypothesis scores the same the first counts; all metrics of
-        # tags choose by the same one, whatever they show of it.
-        by = Posf(mean="am") if isinstance(metric, Posf | Posp | Posr | Wpf) else metric
-        assert by.score(one) == pytest.approx(by.score(other), rel=1e-14), metric.signature
-        for s in np.flatnonzero((one != other).any(axis=1)):
-            alone = [
-                metric.stats(batch_of([dataclasses.replace(corpus[s], references=(r,))]))[0]
-                for r in corpus[s].references
-            ]
-            for row in (one[s], other[s]):
-                assert any(np.array_equal(row, each) for each in alone), metric.signature
-
-
-@given(corpora(max_segments=12), st.data())
-@many_segments
-def test_statistics_do_not_depend_on_how_a_batch_is_split(corpus, data):
-    batch = batch_of(corpus)
-    cut = data.draw(st.integers(0, len(corpus)))
-    for metric in ALL_METRICS:
-        parts = [metric.stats(batch.segments(*ends)) for ends in ((0, cut), (cut, len(corpus)))]
-        assert np.array_equal(np.concatenate(parts), metric.stats(batch)), metric.signature
-
-
-@given(corpora(max_segments=12))
-@many_segments
-def test_input_is_not_modified(corpus):
-    batch = batch_of(corpus)
-    arrays = [
-        batch.offsets,
-        batch.reference_offsets,
-        batch.source_lengths,
-        *(
-            array
-            for texts in (batch.hypotheses, batch.references)
-            for rows in (texts.tokens, texts.links, texts.tags, texts.heads, texts.trees)
-            for array in (rows.values, rows.offsets)
-        ),
-        *(
-            array
-            for texts in (batch.hypotheses, batch.references)
-            for arcs in texts.arcs.values()
-            for array in (arcs.links.values, arcs.links.offsets, arcs.weights)
-        ),
-        *(
-            array
-            for texts in (batch.hypotheses, batch.references)
-            for part in (texts.roles, texts.drs)
-            for rows in (part.nodes, part.words)
-            for array in (rows.values, rows.offsets)
-        ),
-    ]
+    shuffled = batch_of(others)
     # Not made read-only: kernels would be compiled a second time for arrays of that type.
-    before = [array.copy() for array in arrays]
+    before = [array.copy() for array in arrays_of(batch)]
     for metric in ALL_METRICS:
-        stats = metric.stats(batch)
-        stats.flags.writeable = False
-        metric.score(stats)
-        metric.parts(stats.sum(axis=0))
-    for array, old in zip(arrays, before, strict=True):
+        with warnings.catch_warnings(), np.errstate(all="raise", under="ignore"):
+            warnings.simplefilter("error")
+            stats = metric.stats(batch)
+            statistics_and_scores_are_finite_float64(metric, stats, len(corpus))
+        score_of_a_stack_is_that_of_its_rows(metric, stats)
+        split = [metric.stats(part) for part in parts]
+        assert np.array_equal(np.concatenate(split), stats), metric.signature
+        order_of_references_does_not_matter(metric, corpus, stats, metric.stats(shuffled))
+    for array, old in zip(arrays_of(batch), before, strict=True):
         assert np.array_equal(array, old)
 
 
-@pytest.mark.parametrize("metric", DEFAULTS)
-def test_threads_give_the_same_bytes(metric, monkeypatch):
+def statistics_and_scores_are_finite_float64(metric, stats, segments):
+    assert stats.dtype == np.float64, metric.signature
+    assert stats.shape == (segments, len(metric.stat_names)), metric.signature
+    assert np.isfinite(stats).all(), metric.signature
+    scores = metric.score(stats)
+    assert scores.shape == (segments,), metric.signature
+    assert np.isfinite(scores).all(), metric.signature
+    assert (scores >= 0).all() or metric.name() in MAY_BE_NEGATIVE, metric.signature
+    for row in (stats[0], stats.sum(axis=0)):
+        for value in metric.parts(row).values():
+            assert type(value) is float, metric.signature
+            assert np.isfinite(value), metric.signature
+
+
+def score_of_a_stack_is_that_of_its_rows(metric, rows):
+    sums = np.cumsum(rows, axis=0)
+    stack = np.stack([rows, sums, sums[::-1]], axis=1)
+    before = stack.copy()
+    stack.flags.writeable = False
+    scores = metric.score(stack)
+    assert np.array_equal(stack, before), metric.signature
+    assert scores.shape == stack.shape[:2], metric.signature
+    for i, j in itertools.product((0, len(rows) // 2), range(3)):
+        assert float(metric.score(stack[i, j])) == scores[i, j], metric.signature
+    # Nor does the layout in memory matter.
+    assert np.array_equal(metric.score(np.asfortranarray(stack)), scores), metric.signature
+
+
+def order_of_references_does_not_matter(metric, corpus, one, other):
+    # A mean over references may differ in the last bit.
+    if np.allclose(one, other, rtol=1e-14, atol=0.0):
+        return
+    # Of references under which a hypothesis scores the same the first counts; all metrics of
+    # tags choose by the same one, whatever they show of it.
+    by = Posf(mean="am") if isinstance(metric, Posf | Posp | Posr | Wpf) else metric
+    assert by.score(one) == pytest.approx(by.score(other), rel=1e-14), metric.signature
+    for s in np.flatnonzero((one != other).any(axis=1)):
+        alone = [
+            metric.stats(batch_of([dataclasses.replace(corpus[s], references=(r,))]))[0]
+            for r in corpus[s].references
+        ]
+        for row in (one[s], other[s]):
+            assert any(np.array_equal(row, each) for each in alone), metric.signature
+
+
+def arrays_of(batch):
+    yield from (batch.offsets, batch.reference_offsets, batch.source_lengths)
+    for texts in (batch.hypotheses, batch.references):
+        for rows in (texts.tokens, texts.links, texts.tags, texts.heads, texts.trees):
+            yield from (rows.values, rows.offsets)
+        for arcs in texts.arcs.values():
+            yield from (arcs.links.values, arcs.links.offsets, arcs.weights)
+        for part in (texts.roles, texts.drs):
+            for rows in (part.nodes, part.words):
+                yield from (rows.values, rows.offsets)
+
+
+def test_threads_give_the_same_bytes(monkeypatch):
     monkeypatch.setattr("portmert.tuner.texts.statistics.HYPOTHESES_PER_CHUNK", 7)
     rng = np.random.default_rng(3)
     vocabulary, segments, each = Vocabulary(), 20, 5
@@ -362,7 +322,9 @@ def test_threads_give_the_same_bytes(metric, monkeypatch):
         np.arange(segments + 1) * 2,
         np.full(segments, 6, dtype=np.int32),
     )
-    one = compute_stats(metric, batch, threads=1)
-    assert one.tobytes() == metric.stats(batch).tobytes()
-    for threads in (2, 3, 8):
-        assert compute_stats(metric, batch, threads=threads).tobytes() == one.tobytes()
+    for metric in map(registry.metric, NAMES):
+        one = compute_stats(metric, batch, threads=1)
+        assert one.tobytes() == metric.stats(batch).tobytes(), metric.signature
+        for threads in (2, 3, 8):
+            found = compute_stats(metric, batch, threads=threads)
+            assert found.tobytes() == one.tobytes(), metric.signature

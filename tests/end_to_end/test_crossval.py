@@ -1,10 +1,7 @@
 """`portmert crossval`, as users call it."""
 
 import json
-import os
 import signal
-import subprocess
-import sys
 from dataclasses import replace
 from itertools import pairwise
 
@@ -15,6 +12,7 @@ import portmert
 from portmert.tuner.ground import streams
 from portmert.tuner.nbest.model import write_nbest
 from tests.support.cli import fault, run
+from tests.support.killing import forks
 from tests.support.places import ROOT
 
 DATA = ROOT / "configs" / "recorded"
@@ -144,31 +142,16 @@ def cells(folder):
     return {path.name: path.read_bytes() for path in (folder / "cells").iterdir()}
 
 
-DRIVER = """
-import os, pathlib, signal, sys
-from portmert.tuner.cli import main
-replace = pathlib.Path.replace
-def replace_then_die(self, target):
-    replace(self, target)
-    os.kill(os.getpid(), signal.SIGKILL)
-pathlib.Path.replace = replace_then_die
-main(sys.argv[1:])
-"""
-
-
 def test_killed_after_every_file_it_ends_as_one_left_alone(tmp_path):
     options = [*map(str, QUICK), "--no-timing", "--threads", "1"]
-    alone = crossval(*options, "--out-dir", tmp_path / "alone").stdout
     folder = tmp_path / "killed"
     before = []
-    while len(before) < 3:  # two searches and the result
-        ended = subprocess.run(
-            [sys.executable, "-c", DRIVER, "crossval", *options, "--out-dir", folder],
-            cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True,
-            check=False, timeout=600,
-        )  # fmt: skip
-        assert ended.returncode == -signal.SIGKILL, ended.stderr
-        before.append({path: path.stat().st_mtime_ns for path in folder.rglob("*.json")})
+    with forks() as process:
+        alone = process.alone("crossval", *options, "--out-dir", tmp_path / "alone").stdout
+        while len(before) < 3:  # two searches and the result
+            ended = process.killed("crossval", *options, "--out-dir", folder)
+            assert ended.status == -signal.SIGKILL, ended.stderr
+            before.append({path: path.stat().st_mtime_ns for path in folder.rglob("*.json")})
     assert [len(found) for found in before] == [1, 2, 3]
     for earlier, later in pairwise(before):
         assert earlier.items() <= later.items()  # nothing is made again

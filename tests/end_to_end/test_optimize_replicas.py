@@ -1,11 +1,8 @@
 """`portmert optimize --replicas`, as users call it: lists alone suffice for a comparison."""
 
 import json
-import os
 import shutil
 import signal
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -15,6 +12,7 @@ from portmert.tuner.ground import streams
 from portmert.tuner.weights.feature_weights import read_weights
 from tests.end_to_end.test_tune_killed import products
 from tests.support.cli import fault, run
+from tests.support.killing import forks
 from tests.support.places import ROOT
 
 DATA = ROOT / "configs" / "recorded"
@@ -140,45 +138,24 @@ def test_the_default_estimates_what_is_unseen(tmp_path):
     assert found == pytest.approx((first["unseen_score"] + second["unseen_score"]) / 2)
 
 
-DRIVER = """
-import os, pathlib, signal, sys
-from portmert.tuner.cli import main
-replace = pathlib.Path.replace
-def replace_then_die(self, target):
-    new = not pathlib.Path(target).exists()
-    replace(self, target)
-    if new:
-        os.kill(os.getpid(), signal.SIGKILL)
-pathlib.Path.replace = replace_then_die
-main(sys.argv[1:])
-"""
-
-
 def test_killed_at_every_file_it_ends_as_one_left_alone(tmp_path):
-    options = ["optimize", *map(str, (*DEV, *MERT, *TEST)), "--metric", "bleu", "--replicas", "2",
+    options = ["optimize", *DEV, *MERT, *TEST, "--metric", "bleu", "--replicas", 2, "-q",
                "--out-dir"]  # fmt: skip
-    alone = tmp_path / "alone" / "run"
-    alone.parent.mkdir()
-    first = run(*options, alone, "-q")
-    killed = tmp_path / "killed" / "run"
-    killed.parent.mkdir()
+    alone, killed = tmp_path / "alone" / "run", tmp_path / "killed" / "run"
+    for folder in (alone, killed):
+        folder.parent.mkdir()
     kills, finished = 0, {}
-    while True:
-        ended = subprocess.run(
-            [sys.executable, "-c", DRIVER, *options, str(killed), "-q"],
-            cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True,
-            check=False, timeout=600,
-        )  # fmt: skip
-        if ended.returncode == 0:
-            break
-        assert ended.returncode == -signal.SIGKILL, ended.stderr
-        kills += 1
-        now = {path: path.stat().st_mtime_ns for path in killed.glob("replica-*/result.json")}
-        assert finished.items() <= now.items()  # what is finished is not made again
-        finished = now
+    with forks() as process:
+        first = process.alone(*options, alone)
+        while (ended := process.killed(*options, killed)).status:
+            assert ended.status == -signal.SIGKILL, ended.stderr
+            kills += 1
+            now = {path: path.stat().st_mtime_ns for path in killed.glob("replica-*/result.json")}
+            assert finished.items() <= now.items()  # what is finished is not made again
+            finished = now
     assert kills == len(products(alone))
     assert products(killed) == products(alone)
-    assert ended.stdout.decode().replace("/killed/", "/alone/") == first.stdout
+    assert ended.stdout.replace("/killed/", "/alone/") == first.stdout
 
 
 def test_more_replicas_are_added_and_threads_change_nothing(folder, tmp_path):

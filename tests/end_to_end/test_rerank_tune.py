@@ -2,10 +2,7 @@
 
 import gzip
 import json
-import os
 import signal
-import subprocess
-import sys
 
 import pytest
 
@@ -13,6 +10,7 @@ import portmert
 from tests.end_to_end.test_tune_killed import products
 from tests.support import quality_lists
 from tests.support.cli import fault, run
+from tests.support.killing import forks
 from tests.support.places import ROOT
 
 DATA, RERANK = ROOT / "configs" / "recorded", ROOT / "configs" / "rerank"
@@ -268,31 +266,14 @@ def test_other_features_are_other_work(folder, numbers):
     assert numbers
 
 
-DRIVER = """
-import os, pathlib, signal, sys
-from portmert.tuner.cli import main
-replace = pathlib.Path.replace
-def replace_then_die(self, target):
-    new = not pathlib.Path(target).exists()
-    replace(self, target)
-    if new and str(target).endswith(os.environ["DIE_AT"]):
-        os.kill(os.getpid(), signal.SIGKILL)
-pathlib.Path.replace = replace_then_die
-main(sys.argv[1:])
-"""
-
-
 def test_killed_it_ends_as_one_left_alone(tmp_path, folder, numbers):
     killed = tmp_path / "run"
     options = ["rerank-tune", *DEV, *TEST, *TEST_REF, *MERT, "--metric", "bleu", "--also", "chrf",
                *numbers[0], *numbers[1], "--feature", "length", "--out-dir", killed]  # fmt: skip
-    for place in ("replica-1/result.json", "choice-2.txt", "output.txt", "comparison.html"):
-        ended = subprocess.run(
-            [sys.executable, "-c", DRIVER, *map(str, options), "-q"],
-            cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT), "DIE_AT": place},
-            capture_output=True, check=False, timeout=600,
-        )  # fmt: skip
-        assert ended.returncode == -signal.SIGKILL, ended.stderr
+    with forks() as process:
+        for place in ("replica-1/result.json", "choice-2.txt", "output.txt", "comparison.html"):
+            ended = process.killed(*options, "-q", at=place)
+            assert ended.status == -signal.SIGKILL, ended.stderr
     run(*options)
     ours, theirs = products(killed), products(folder)
     assert ours.keys() == theirs.keys()
