@@ -12,7 +12,7 @@ import portmert
 from portmert.tuner.ground import streams
 from portmert.tuner.nbest.model import write_nbest
 from tests.support.cli import fault, run
-from tests.support.killing import forks
+from tests.support.forks import forks
 from tests.support.places import ROOT
 
 DATA = ROOT / "configs" / "recorded"

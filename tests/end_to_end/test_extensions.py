@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
 from portmert.tuner.families import FAMILIES
-from tests.support.extensions import TINY_POINTS, install, portmert, tiny_wheel, wheel
+from tests.support.extensions import TINY_POINTS, install, tiny_wheel, wheel
+from tests.support.forks import forks
+from tests.support.places import ROOT
 
 LIST = "0;a b c;-1\n0;a b;-2\n1;d;-1\n1;d e;-3\n"
 NAMES = {group: next(iter(entries)) for group, entries in TINY_POINTS.items()}
@@ -30,18 +35,26 @@ name = "echo"
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory):
+def tiny(tmp_path_factory):
     folder = tmp_path_factory.mktemp("site")
-    return install(folder / "installed", tiny_wheel(folder))
+    with forks(install(folder / "installed", tiny_wheel(folder))) as process:
+        yield process
+
+
+def portmert(process, folder, *arguments, status=0):
+    """Run the command in a folder, with what is installed."""
+    done = process.run(*arguments, folder=folder)
+    assert done.status == status, done.stderr
+    return done
 
 
 @pytest.fixture
-def run(site, tmp_path):
+def run(tiny, tmp_path):
     (tmp_path / "list").write_text(LIST)
     (tmp_path / "src").write_text("x y z\nv w\n")
     (tmp_path / "ref").write_text("a b\nd e\n")
     (tmp_path / "hyp").write_text("a b c\nd e\n")
-    return lambda *arguments, status=0: portmert(site, tmp_path, *arguments, status=status)
+    return lambda *arguments, status=0: portmert(tiny, tmp_path, *arguments, status=status)
 
 
 def test_a_metric_scores_and_is_described(run):
@@ -161,7 +174,8 @@ def broken(tmp_path_factory):
         "portmert.readers": {"raises": "broken.raises:X"},
         "portmert.decoders": {"alone": "broken.module:Alone", "any": "broken.module:Any"},
     }
-    return install(folder / "installed", wheel(folder, "broken", files, points))
+    with forks(install(folder / "installed", wheel(folder, "broken", files, points))) as process:
+        yield process
 
 
 def test_broken_components_are_listed_as_such(broken, tmp_path):
@@ -217,7 +231,11 @@ def test_entry_points_that_are_no_text_are_one_line(tmp_path):
     (info / "entry_points.txt").write_bytes(
         "[portmert.metrics]\ngröße = latin:X\n".encode("latin-1")
     )
-    said = portmert(info.parent, tmp_path, "metrics", status=1).stderr
+    said = subprocess.run(
+        [sys.executable, "-m", "portmert", "metrics"], cwd=tmp_path, capture_output=True,
+        env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{info.parent}"}, text=True,
+        check=False,
+    ).stderr  # fmt: skip
     [line] = said.splitlines()
     assert line.startswith("portmert: error: entry_points.txt of package latin 1.0 cannot be read")
     assert line.endswith("reinstall or uninstall the package")

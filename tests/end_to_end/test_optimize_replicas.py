@@ -12,7 +12,7 @@ from portmert.tuner.ground import streams
 from portmert.tuner.weights.feature_weights import read_weights
 from tests.end_to_end.test_tune_killed import products
 from tests.support.cli import fault, run
-from tests.support.killing import forks
+from tests.support.forks import forks
 from tests.support.places import ROOT
 
 DATA = ROOT / "configs" / "recorded"

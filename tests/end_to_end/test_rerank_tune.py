@@ -10,7 +10,7 @@ import portmert
 from tests.end_to_end.test_tune_killed import products
 from tests.support import quality_lists
 from tests.support.cli import fault, run
-from tests.support.killing import forks
+from tests.support.forks import forks
 from tests.support.places import ROOT
 
 DATA, RERANK = ROOT / "configs" / "recorded", ROOT / "configs" / "rerank"

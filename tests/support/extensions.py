@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import zipfile
 
-from tests.support.places import ROOT, TESTS
+from tests.support.places import TESTS
 
 TINY = TESTS / "support" / "extension" / "tiny"
 TINY_POINTS = {
@@ -59,17 +58,3 @@ def install(folder, *wheels):
         check=True,
     )
     return folder
-
-
-def portmert(site, folder, *arguments, status=0):
-    """Run the command in a folder, with what is installed in `site`."""
-    done = subprocess.run(
-        [sys.executable, "-m", "portmert", *map(str, arguments)],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{site}"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == status, done.stderr
-    return done

@@ -1,9 +1,10 @@
-"""Commands that are killed as soon as they have made a file.
+"""Commands in forked children, which may be killed as soon as they have made a file.
 
-A process of its own imports everything once and forks: a child that is killed costs its work only.
+A process of its own imports everything once and forks: a command costs its work only.
 """
 
 import contextlib
+import importlib
 import json
 import os
 import pathlib
@@ -11,6 +12,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import traceback
 from typing import NamedTuple
 
 from portmert.tuner.cli import main
@@ -34,29 +36,38 @@ class Forks:
 
     def alone(self, *words):
         """Run `portmert` to its end in the process itself, which then has all code ready."""
-        return self._ask(words, None)
+        return self._ask(words)
 
     def killed(self, *words, at=""):
-        """Run `portmert` until it has made a new file whose path ends so."""
-        return self._ask(words, at)
+        """Run `portmert` in a child until it has made a new file whose path ends so."""
+        return self._ask(words, ".", at)
 
-    def _ask(self, words, at):
-        self._process.stdin.write(json.dumps([[str(word) for word in words], at]) + "\n")
+    def run(self, *words, folder):
+        """Run `portmert` to its end in a child, in a folder."""
+        return self._ask(words, folder)
+
+    def _ask(self, words, folder=None, at=None):
+        job = [[str(word) for word in words], folder and str(folder), at]
+        self._process.stdin.write(json.dumps(job) + "\n")
         self._process.stdin.flush()
         return Ended(*json.loads(self._process.stdout.readline()))
 
 
 @contextlib.contextmanager
-def forks():
-    """Start the process."""
-    command = [sys.executable, "-m", "tests.support.killing"]
+def forks(*packages):
+    """Start the process, which also finds the packages in these folders."""
+    command = [sys.executable, "-m", "tests.support.forks"]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    with subprocess.Popen(command, cwd=ROOT, **pipes) as process:
+    path = os.pathsep.join(map(str, (ROOT, *packages)))
+    with subprocess.Popen(
+        command, cwd=ROOT, env={**os.environ, "PYTHONPATH": path}, **pipes
+    ) as process:
         yield Forks(process)
         process.stdin.close()
 
 
-def _child(words, at, files):
+def _child(words, folder, at, files):
+    os.chdir(folder)
     replace = pathlib.Path.replace
 
     def replace_then_die(self, target):
@@ -66,37 +77,42 @@ def _child(words, at, files):
             os.kill(os.getpid(), signal.SIGKILL)
         return target
 
-    pathlib.Path.replace = replace_then_die
+    if at is not None:
+        pathlib.Path.replace = replace_then_die
     for place, file in enumerate(files, 1):
         os.dup2(file.fileno(), place)
     status = 1
     try:
-        main(words)
+        main(words, prog_name="portmert")
     except SystemExit as ended:
         status = ended.code or 0
+    except BaseException:  # noqa: BLE001  a child tells all
+        traceback.print_exc()
     finally:
         sys.stdout.flush()
+        sys.stderr.flush()
         os._exit(status)
 
 
-def _killed(words, at):
+def _forked(words, folder, at):
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
         child = os.fork()
         if child == 0:
-            _child(words, at, (out, err))
+            _child(words, folder, at, (out, err))
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         said = [file.seek(0) or file.read() for file in (out, err)]
     return Ended(status, *said)
 
 
 def _serve():
+    importlib.import_module("portmert.tuner.api.counts")  # numba and all that takes long
     for line in sys.stdin:
-        words, at = json.loads(line)
-        if at is None:
+        words, folder, at = json.loads(line)
+        if folder is None:
             result = run(*words)
             ended = Ended(0, result.stdout, result.stderr)
         else:
-            ended = _killed(words, at)
+            ended = _forked(words, folder, at)
         sys.stdout.write(json.dumps(ended) + "\n")
         sys.stdout.flush()
 
