@@ -7,6 +7,7 @@ from pathlib import Path
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
+from portmert.metrics._base import component_name
 from portmert.tuner.ground.errors import InputError
 
 Links = list[tuple[int, int]]
@@ -22,8 +23,8 @@ class Aligner(ABC):
 
     @classmethod
     def name(cls) -> str:
-        """Return the name used in configurations: the file's, with hyphens."""
-        return cls.__module__.rpartition(".")[2].replace("_", "-")
+        """Return the name used in configurations, see `component_name`."""
+        return component_name(cls, "Aligner")
 
     @abstractmethod
     def align(self, *, source: Sequence[str], target: Sequence[str], workdir: Path) -> list[Links]:

@@ -423,6 +423,18 @@ class Batch:
         )
 
 
+WORDS = "(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])"
+"""Where a word begins in the name of a class."""
+
+
+def component_name(cls: type, base: str) -> str:
+    """Return a component's name: `BleuSbp` is `bleu-sbp`, `MyBLEU` is `my-bleu`.
+
+    The name of the base class may be appended: `ThotDecoder` is `thot`.
+    """
+    return re.sub(WORDS, "-", cls.__name__.removesuffix(base) or base).lower()
+
+
 @component_dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
 class Metric(ABC):
     """Scores translations by sufficient statistics: numbers that add over segments.
@@ -505,8 +517,8 @@ class Metric(ABC):
 
     @classmethod
     def name(cls) -> str:
-        """Return the name used in configurations: `bleu-sbp` is class `BleuSbp`."""
-        return re.sub("(?<!^)(?=[A-Z])", "-", cls.__name__).lower()
+        """Return the name used in configurations, see `component_name`."""
+        return component_name(cls, "Metric")
 
     def check_lists(  # noqa: B027  most have nothing to check
         self, lists: Sequence[Path | str], sizes: Sequence[int]

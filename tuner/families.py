@@ -2,8 +2,9 @@
 
 A component of ours is a public class that derives from the base of its family, in a public file of
 the family's folder. It is called as the class: `BleuSbp` is `bleu-sbp`. Another package adds a
-component by an entry point of its name in the family's group, `portmert.metrics` and so on.
-Nothing is listed anywhere else.
+component by an entry point of its name in the family's group, `portmert.metrics` and so on. A
+class that a program or a notebook defines is found as soon as it is defined. Nothing is listed
+anywhere else.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from pydantic import ValidationError
 
 _CLASS = re.compile(r"^class (\w+)\(([^)]*)\):", re.MULTILINE)
+_WORDS = re.compile("(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+"""As in `component_name` of metrics/_base.py, which takes longer to import."""
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
 
 
@@ -100,7 +103,7 @@ def _own(place: Family) -> dict[str, tuple[str, str]]:
         return name == place.base or any(is_component(base) for base in bases.get(name, ()))
 
     return {
-        re.sub("(?<!^)(?=[A-Z])", "-", name.removesuffix(place.base)).lower(): (module, name)
+        re.sub(_WORDS, "-", name.removesuffix(place.base)).lower(): (module, name)
         for module, name in public
         if is_component(name)
     }
@@ -137,10 +140,41 @@ def component(family: str, name: str) -> type[Any]:
     if added:
         return _loaded(family, added[0])
     if not is_ours:
-        raise ConfigError(f"unknown {family} '{name}'{suggest(name, names(family))}")
+        defined = _of_program(FAMILIES[family])
+        if name not in defined:
+            known = {*names(family), *defined}
+            raise ConfigError(f"unknown {family} '{name}'{suggest(name, known)}")
+        return defined[name]
     module, cls = _own(FAMILIES[family])[name]
     found: type[Any] = getattr(importlib.import_module(module), cls)
     return found
+
+
+def _of_program(place: Family) -> dict[str, type[Any]]:
+    """Return the components that this program defines, by name: classes of a notebook, say.
+
+    A cell of a notebook that is run again defines its class again, and the latest is taken.
+    """
+    found, waiting = {}, [place.base_class]
+    for cls in waiting:
+        waiting += cls.__subclasses__()
+        if not cls.__module__.startswith("portmert.") and not inspect.isabstract(cls):
+            found[cls.name()] = cls
+    return found
+
+
+def check_name(family: str, given: Any) -> None:
+    """Raise `ConfigError` for a component of the program that has the name of an installed one."""
+    place, name = FAMILIES[family], given.name()
+    if type(given).__module__.startswith("portmert."):
+        return
+    if name in place.reserved or (
+        name in names(family) and component(family, name) is not type(given)
+    ):
+        raise ConfigError(
+            f"{family} '{name}': class {type(given).__name__} has the name of another {family}; "
+            f"rename the class"
+        )
 
 
 _PLAIN = {
@@ -190,8 +224,8 @@ def _loaded(family: str, entry: EntryPoint) -> type[Any]:
     checked: type[Any] = cls
     if checked.name() != entry.name:
         refuse(
-            f"{entry.value} calls itself '{checked.name()}', not as its entry point; a metric is "
-            f"called as its class, another component as its file, unless it overrides name()"
+            f"{entry.value} is called '{checked.name()}' after its class; its entry point must "
+            f"have this name"
         )
     for name, method in inspect.getmembers(place.base_class, inspect.isfunction):
         if missing := _not_taken(method, getattr(cls, name)):

@@ -42,10 +42,10 @@ def test_the_scores_are_found_again_by_hand(tmp_path):
              "--json", out)  # fmt: skip
     document = json.loads(out.read_text())
     assert json.loads((tmp_path / "cells" / "result.json").read_text()) == document
-    tuned, untuned = document["choices"]
+    tuned, *alone, untuned = document["choices"]
     nbest = portmert.Lists.read([DATA / "1.nbest.gz", DATA / "2.nbest.gz"], notice=id).nbest
     lines = (DATA / "dev.tgt").read_text().splitlines()
-    seen, unseen, start = [], [], []
+    seen, unseen, start, firsts, lm = [], [], [], [], []
     for split in (1, 2):
         order = streams.split(3, split).permutation(40)
         parts = [np.sort(order[:20]), np.sort(order[20:])]
@@ -54,6 +54,11 @@ def test_the_scores_are_found_again_by_hand(tmp_path):
             write_nbest(of_segments(nbest, part), path)
         refs = [[[lines[n] for n in part]] for part in parts]
         start.append(best_score(paths[1], DATA / "start.json", refs[1]))
+        firsts.append(best_score(paths[1], None, refs[1]))
+        zero = {name: (0.0,) * size for name, size in nbest.feature_names}
+        signs = [zero | {"LM0": sign} for sign in (1.0, -1.0)]
+        better = max(signs, key=lambda one: best_score(paths[0], one, refs[0]))
+        lm.append(best_score(paths[1], better, refs[1]))
         for repeat in (1, 2):
             found = portmert.optimize(
                 portmert.Lists.read(paths[0], refs=refs[0], notice=id), "bleu", notice=id,
@@ -65,6 +70,12 @@ def test_the_scores_are_found_again_by_hand(tmp_path):
     assert tuned["judged"]["bleu"]["seen"] == pytest.approx(np.mean(seen), abs=1e-12)
     assert tuned["judged"]["bleu"]["unseen"] == pytest.approx(np.mean(unseen), abs=1e-12)
     assert untuned["judged"]["bleu"]["unseen"] == pytest.approx(np.mean(start), abs=1e-12)
+    names = [f"{name}_{n}" if size > 1 else name
+             for name, size in nbest.feature_names for n in range(size)]  # fmt: skip
+    assert [one["name"] for one in alone] == ["first", *(f"only {name}" for name in names)]
+    found = {one["name"]: one["judged"]["bleu"]["unseen"] for one in alone}
+    assert found["first"] == pytest.approx(np.mean(firsts), abs=1e-12)
+    assert found["only LM0"] == pytest.approx(np.mean(lm), abs=1e-12)
     spread = np.std(np.reshape(unseen, (2, 2)), axis=1, ddof=1).mean()
     assert tuned["judged"]["bleu"]["seed_spread"] == pytest.approx(spread, abs=1e-12)
     assert tuned["cpu_seconds"] > 0
@@ -91,7 +102,7 @@ def test_every_metric_judges_every_choice(tmp_path):
         *QUICK, "--metric", "ter", "--optimizer", "kbmira:epochs=2",
         "--without", "LM0,Distortion0", "--html", page,
     ).stdout  # fmt: skip
-    assert shown.count("untuned") == 3
+    assert shown.count("start weights") == 3
     names = [
         f"{by} on {metric}{without}"
         for metric in ("bleu", "ter")
@@ -110,7 +121,7 @@ def test_every_metric_judges_every_choice(tmp_path):
 
 def test_a_prior_is_a_choice():
     shown = crossval(*QUICK, "--prior", 0, "--prior", 100, "--json").stdout
-    free, held, untuned = json.loads(shown)["choices"]
+    free, held, *_, untuned = json.loads(shown)["choices"]
     assert free["name"].endswith(", prior 0")
     assert held["name"].endswith(", prior 100")
     # Pulled so strongly it stays where it began.

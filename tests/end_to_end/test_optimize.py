@@ -55,6 +55,7 @@ def test_json_has_what_the_contract_names():
     result = optimize(*BASE, "--json")
     report = json.loads(result.stdout)
     assert set(report) == {
+        "first_score",
         "start_score",
         "final_score",
         "unseen_score",
@@ -96,7 +97,8 @@ def test_text_output_is_two_lines():
     lines = optimize(*BASE).stdout.splitlines()
     assert len(lines) == 2
     assert lines[0].startswith("port:")
-    assert "-> 100.00 (oracle 100.00; 4 hypotheses" in lines[0]
+    said = "first 100.00 -> tuned 100.00 (start weights 56.93, oracle 100.00; 4 hypotheses"
+    assert said in lines[0]
     assert lines[1] == "weights: w.json"
 
 

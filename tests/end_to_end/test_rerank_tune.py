@@ -115,7 +115,21 @@ def test_what_is_printed(folder, numbers):
              "--out-dir", folder]  # fmt: skip
     shown = tune(*again, "-q").stdout
     rows = [row for row in read(folder / "comparison.json")["scores"] if row["system"] == "first"]
-    (line,) = [line for line in shown.splitlines() if line.startswith("first ") and "bleu" in line]
+    answers, _, table = shown.partition("\n\n")
+    found = read(folder / "comparison.json")
+    assert answers.splitlines() == found["answers"]
+    assert [line.split()[-3:-1] for line in found["answers"]] == [["p", "="]] * 2
+    page = (folder / "comparison.html").read_text().partition("<main")[0]
+    assert page.index(found["answers"][0]) < page.index("oracle is better")
+    assert found["tuning_luck_untested"] == ["averaged"]
+    assert "untested for <bdi>averaged</bdi>" in (folder / "comparison.html").read_text()
+    assert sum(note.startswith("one replica only of averaged:") for note in found["notes"]) == 1
+    dev = read(folder / "result.json")["first"]["dev_score"]
+    first = portmert.rerank(portmert.Lists.read(DATA / "1.nbest.gz", notice=id))
+    known = portmert.score(first.lines, [DATA / "dev.tgt"], metric="bleu").score
+    assert dev == pytest.approx(known)
+    assert f"on the lists tuned on: first {100 * dev:.2f} -> averaged" in shown
+    (line,) = [line for line in table.splitlines() if line.startswith("first ") and "bleu" in line]
     assert line.split()[:4] == [
         "first", "bleu", f"{100 * rows[0]['score']:.2f}", f"{100 * rows[0]['difference']:+.2f}",
     ]  # fmt: skip

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from portmert.metrics._base import Metric
 from portmert.tuner.annotation.annotators._base import Annotator
 from portmert.tuner.api.texts import Notice, PathLike, Progress, log_notice, pipeline_of, preparing
 from portmert.tuner.evaluation.comparison import report
@@ -39,7 +40,8 @@ def compare(
     systems: Sequence[str] | Mapping[str, PathLike | Sequence[PathLike]],
     test: TestSet | PathLike | Sequence[PathLike] = (),
     *,
-    metric: str | Sequence[str] = (),
+    metric: str | Metric | Sequence[str | Metric] = (),
+    untuned: Sequence[str] = (),
     text: str | Sequence[str] | TextPipeline | None = None,
     text_model: PathLike | None = None,
     annotator: str | Annotator | None = None,
@@ -62,7 +64,11 @@ def compare(
     test
         Files of references, or a `TestSet` with source and links too. Default: that of the runs.
     metric
-        As `"port:alpha=0.5"`. Default: bleu, port, qmean, ter, and those the runs were tuned on.
+        One or more, as `"port:alpha=0.5"` or as objects. Default: bleu, port, qmean, ter, and
+        those the runs were tuned on.
+    untuned
+        Names of systems that were never tuned, as a human translation: of these no sentence says
+        that luck of tuning is untested.
     text, text_model, annotator, annotation_cache, notice, progress
         As in `score`. By default the first four are those of the runs.
     resampling
@@ -100,7 +106,8 @@ def compare(
     request = CompareRequest(
         systems=_named(systems),
         test=test,
-        metrics=(metric,) if isinstance(metric, str) else tuple(metric),
+        untuned=tuple(untuned),
+        metrics=(metric,) if isinstance(metric, str | Metric) else tuple(metric),
         pipeline=pipeline,
         resampling=resampling,
         threads=threads or available_processors(),

@@ -83,6 +83,8 @@ def crossval(
     The segments are halved at random, `splits` times. A choice is a metric, an optimizer, a prior
     and a set of features to leave out. For each choice, weights are tuned on one half, and every
     metric scores them on the other half. Differences from the first choice are paired over splits.
+    Rows that need no search follow: the first hypotheses as the system ranked them, the best by
+    each dense feature alone, and the start weights.
 
     Parameters
     ----------
@@ -108,8 +110,7 @@ def crossval(
     notice, progress, **search
         As in `optimize`. The phases are `"annotating"` and `"searching"`. The options are
         `weights` (the start, which is also scored untuned, with its length penalty),
-        `constraints`, `seed`,
-        `threads` and `executor`.
+        `constraints`, `seed`, `threads` and `executor`.
 
     Raises
     ------
@@ -127,14 +128,14 @@ def crossval(
     ... ]
     >>> lists = portmert.Lists.from_records(records, refs=[["a b c d"] * 8])
     >>> found = portmert.crossval(lists, "bleu", splits=2, timing=False)
-    >>> [round(one["judged"]["bleu"]["unseen"], 4) for one in found.document["choices"]]
-    [1.0, 0.0]
+    >>> {one["name"]: one["judged"]["bleu"]["unseen"] for one in found.document["choices"]}
+    {'bagged': 1.0, 'first': 0.0, 'only LM': 1.0, 'only TM': 1.0, 'start weights': 0.0}
     """
     check_options(search, CommonOptions)
     notice, given = once(notice), as_lists(lists, notice)
     if min(splits, seeds, 1 if size is None else size) < 1:
         raise ValueError("splits, seeds and size are above 0")
-    metrics = {_label(one): registry.metric(one) for one in _several(metric)}
+    metrics = registry.labelled(_several(metric))
     labels = list(metrics) or [Mean.name()] * (given.counts is not None)
     choices = _choices(labels, _several(optimizer), without, _several(prior))
     folder = None if out_dir is None else Path(out_dir)
@@ -185,7 +186,9 @@ def _choices(
     priors: Sequence[float],
 ) -> list[Choice]:
     """Return every combination of a metric, an optimizer, features left out and a prior."""
-    optimizers = {_label(one): registry.optimizer(one) for one in given}
+    optimizers = {
+        one if isinstance(one, str) else repr(one): registry.optimizer(one) for one in given
+    }
     if not labels or not optimizers:
         raise ValueError("give a metric and an optimizer")
     left_out = [(one,) if isinstance(one, str) else tuple(one) for one in without]
@@ -205,13 +208,6 @@ def _written(document: dict[str, Any], folder: Path | None) -> CrossValidation:
 
 def _several(given: Any) -> list[Any]:
     return list(given) if isinstance(given, list | tuple) else [given]
-
-
-def _label(given: object) -> str:
-    """Return the name of a component in tables: as it was written."""
-    if isinstance(given, Metric):
-        return given.signature
-    return given if isinstance(given, str) else repr(given)
 
 
 def _judge(problem: ListProblem, metric: Metric, threads: int, notice: Notice) -> Judge:

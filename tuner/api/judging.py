@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from portmert.metrics._base import Batch, Metric, Vocabulary
+from portmert.tuner.annotation.annotators._base import Annotator
 from portmert.tuner.api.texts import (
     Notice,
     PathLike,
@@ -34,6 +35,7 @@ from portmert.tuner.ground.tables import as_text
 from portmert.tuner.texts import corpus
 from portmert.tuner.texts.prepare import Preparation, coverage, read_output
 from portmert.tuner.texts.statistics import notices
+from portmert.tuner.texts.text_pipeline import TextPipeline
 
 __all__ = ["Evaluated", "JudgedSet", "Report", "metaeval"]
 
@@ -68,11 +70,11 @@ class Evaluated(Report):
 def metaeval(
     sets: JudgedSet | Sequence[JudgedSet] | PathLike,
     *,
-    metric: Sequence[str],
-    text: str = "",
-    text_model: Path | None = None,
-    annotator: str | None = None,
-    annotation_cache: Path | None = None,
+    metric: str | Metric | Sequence[str | Metric],
+    text: str | Sequence[str] | TextPipeline = "",
+    text_model: PathLike | None = None,
+    annotator: str | Annotator | None = None,
+    annotation_cache: PathLike | None = None,
     likeness: bool = False,
     resampling: Resampling = RESAMPLING,
     resample: Resampled = "both",
@@ -86,7 +88,7 @@ def metaeval(
     sets
         The human scores and outputs of one or several test sets; or a TOML file that lists them.
     metric
-        The metrics, as `"port:alpha=0.5"`.
+        One or more, as `"port:alpha=0.5"` or as objects.
     likeness
         Whether to compute KING and ORANGE, which rank each held-out reference among the systems.
     resampling
@@ -105,7 +107,7 @@ def metaeval(
         listed: Sequence[JudgedSet] = [sets]
     else:
         listed = read_judged_sets(Path(sets)) if isinstance(sets, str | Path) else sets
-    metrics = {one: registry.metric(one) for one in metric}
+    metrics = registry.labelled([metric] if isinstance(metric, str | Metric) else metric)
     settings = Settings(resampling.samples, resampling.seed, resampling.level, resample)
     measured: list[MetaEvaluation] = []
     signatures: dict[str, None] = {}

@@ -341,9 +341,12 @@ class Optimized:
     ----------
     weights : FeatureWeights
         By name: `weights.values["LM"]`.
-    score, start_score, oracle_score : float
-        The score under `weights`, the score under the start weights, and the oracle score: about
-        the best of any choice of hypotheses. All are on the metric's own scale.
+    first_score, score : float
+        The score of the first hypothesis of each segment, as the system ranked them, and the score
+        under `weights`. All scores are on the metric's own scale.
+    start_score, oracle_score : float
+        The score under the start weights, and the oracle score: about the best of any choice of
+        hypotheses.
     unseen_score, unseen_error : float or None
         An estimate of the score on unseen text, and its standard error; None if the optimizer
         holds no segments out.
@@ -368,6 +371,7 @@ class Optimized:
     """
 
     weights: FeatureWeights
+    first_score: float
     score: float
     start_score: float
     oracle_score: float
@@ -401,6 +405,7 @@ class Optimized:
         """Return what `portmert optimize --json` prints."""
         found = self.found
         return {
+            "first_score": self.first_score,
             "start_score": self.start_score,
             "final_score": self.score,
             "unseen_score": self.unseen_score,
@@ -431,14 +436,15 @@ class OtherScore:
     metric : Metric
     signature : str
         The metric and everything else on which scores depend.
-    start_score, score : float
-        The score under the start weights, and under the weights found.
+    first_score, start_score, score : float
+        The score of the first hypotheses, under the start weights, and under the weights found.
     unseen_score : float or None
         The score of the hypotheses chosen for segments while they were held out, if any were.
     """
 
     metric: Metric = field(repr=False)
     signature: str
+    first_score: float
     start_score: float
     score: float
     unseen_score: float | None = None
@@ -447,6 +453,7 @@ class OtherScore:
         """Return what `portmert optimize --json` prints."""
         return {
             "metric": self.signature,
+            "first_score": self.first_score,
             "start_score": self.start_score,
             "final_score": self.score,
             "unseen_score": self.unseen_score,
@@ -455,7 +462,10 @@ class OtherScore:
     def __str__(self) -> str:
         shown = self.metric.shown
         unseen = "" if self.unseen_score is None else f", unseen {shown(self.unseen_score)}"
-        return f"{self.signature}: {shown(self.start_score)} -> {shown(self.score)}{unseen}"
+        return (
+            f"{self.signature}: first {shown(self.first_score)} -> tuned {shown(self.score)}"
+            f"{unseen} (start weights {shown(self.start_score)})"
+        )
 
 
 def optimize(
@@ -505,8 +515,8 @@ def optimize(
     >>> features = [[[1.0, 0.0], [0.0, 2.0]], [[2.0, 0.0], [0.0, 1.0]]]
     >>> lists = portmert.Lists.from_arrays(features, scores=[[0.1, 0.9], [0.2, 0.8]])
     >>> found = portmert.optimize(lists, optimizer="mert")
-    >>> round(found.start_score, 4), round(found.score, 4)
-    (0.55, 0.85)
+    >>> round(found.first_score, 4), round(found.score, 4)
+    (0.15, 0.85)
     """
     begin, notice = time.perf_counter(), once(notice)
     chosen = None if metric is None else registry.metric(metric)
@@ -560,12 +570,14 @@ def _result(
 ) -> Optimized:
     """Return everything that was found."""
     seconds, annotations, by = {**problem.seconds, **found.seconds}, {}, ""
+    first = float(problem.metric.score(problem.stats.total(problem.read.nbest.offsets[:-1])))
     if (used := problem.ready.annotator) is not None:
         seconds["annotating"] = used.seconds  # of the others
         annotations = {"annotated": problem.stats.known, **counts(used)}
         by = f"{used.name}{depth(used)}"
     return Optimized(
         weights=found.weights,
+        first_score=first,
         score=found.final_score,
         start_score=found.start_score,
         oracle_score=found.oracle_score,
@@ -596,6 +608,7 @@ def _others(
     """Return the scores, by other metrics, of the hypotheses before and after a search."""
     read = problem.read
     chosen = [
+        read.nbest.offsets[:-1],
         read.best(start, problem.start_alpha),
         best_hypotheses(nbest, model_scores(nbest, found.weights)),
     ]
@@ -604,9 +617,9 @@ def _others(
     scored = []
     for metric in metrics:
         stats = read.statistics(metric, threads=threads, notice=notice, lazily=True)
-        before, after, *unseen = [float(metric.score(stats.total(rows))) for rows in chosen]
+        scores = [float(metric.score(stats.total(rows))) for rows in chosen]
         signature = problem.ready.signature(metric, read.references.offsets)
-        scored.append(OtherScore(metric, signature, before, after, *unseen))
+        scored.append(OtherScore(metric, signature, *scores))
     return tuple(scored)
 
 

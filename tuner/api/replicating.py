@@ -331,7 +331,6 @@ class ReplicaRun:
             ]
         weights = averaged(found, sizes)
         self._write_weights(self.folder.path / "weights.json", weights)
-        start = self._test(self._start, None)
         document = write_result(
             self.folder.path,
             self.problem.metric.signature,
@@ -343,14 +342,28 @@ class ReplicaRun:
                 self._test(weights, self.folder.path / "test"),
             ),
             scores=SCORES,
-            start={
-                "dev_score": self._dev(self._start, self.problem.start_alpha).score,
-                "test_score": None if start is None else start.score,
-            },
+            before=self._before(),
         )
         files = self._baselines(numbers, weights) if baselines else {}
         path, metric = self.folder.path, self.problem.metric
         return Replicas(weights, document, metric, path, baselines=files)
+
+    def _before(self) -> dict[str, dict[str, float | None]]:
+        """Return the scores of the first hypotheses, and under the start weights."""
+        problem, test = self.problem, self.test_set
+        start = self._test(self._start, None)
+        stats = None if test is None else test.stats
+        first = self._score(problem.stats, problem.read.nbest.offsets[:-1])
+        unseen = None
+        if test is not None and stats is not None:
+            unseen = self._score(stats, test.read.nbest.offsets[:-1]).score
+        return {
+            "first": {"dev_score": first.score, "test_score": unseen},
+            "start": {
+                "dev_score": self._dev(self._start, problem.start_alpha).score,
+                "test_score": None if start is None else start.score,
+            },
+        }
 
     def _write_weights(self, path: Path, weights: FeatureWeights) -> None:
         WeightsFile(weights, length_penalty=self._alpha).written(weights, path)

@@ -1,7 +1,7 @@
 """Tuning on one set of lists, reranking of another, and a test of the gain."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -12,6 +12,7 @@ from portmert.tuner.api.optimizing import SearchOptions, remind
 from portmert.tuner.api.replicating import as_lines, replicate
 from portmert.tuner.api.texts import Notice, PathLike, Phases, Progress, log_notice, phase
 from portmert.tuner.components import registry
+from portmert.tuner.evaluation.comparison.report import against
 from portmert.tuner.evaluation.documents import shown
 from portmert.tuner.ground.documents import to_json
 from portmert.tuner.ground.errors import ConfigError, counted
@@ -58,11 +59,12 @@ class RerankTuned:
         if self.compared is None:
             return str(self.replicas)
         found, percent = self.replicas.document, self.replicas.metric.shown
-        dev = (found["start"]["dev_score"], found["average"]["dev_score"])
+        dev = {key: percent(found[key]["dev_score"]) for key in ("first", "start", "average")}
+        answers = "".join(f"{line}\n" for line in self.compared.document["answers"])
         return (
-            f"{found['metric']}, on the lists tuned on: {percent(dev[0])} -> {percent(dev[1])} "
-            f"({counted(len(found['replicas']), 'search')}, their weights averaged)\n\n"
-            f"{_table(self.compared).text()}"
+            f"{answers}\n{found['metric']}, on the lists tuned on: first {dev['first']} -> "
+            f"averaged {dev['average']} (start weights {dev['start']}; "
+            f"{counted(len(found['replicas']), 'search')})\n\n{_table(self.compared).text()}"
         )
 
 
@@ -101,7 +103,7 @@ def rerank_tune(
     *,
     test: ListsLike,
     out_dir: PathLike,
-    also: Sequence[str] = (),
+    also: Sequence[str | Metric] = (),
     replicas: int = 5,
     fresh: bool = False,
     notice: Notice = log_notice,
@@ -139,16 +141,15 @@ def rerank_tune(
     folder, chosen = Path(out_dir), registry.metric(metric)
     given = as_lists(lists, notice)
     tests = as_lists(test, notice)
-    own = metric if isinstance(metric, str) else chosen.signature
-    judges = list(dict.fromkeys([*([] if chosen.of_lists else [own]), *also]))
+    judges = [*([] if chosen.of_lists else [metric]), *also]
     if {"=", ","} & set(str(folder)):
         raise ConfigError(f"{folder}: the name of the folder can have no = and no comma")
     if tests.refs:
-        _check_judges(judges, chosen, tests, given)
+        _check_judges(registry.labelled(judges), chosen, tests, given)
     elif also:
         raise ConfigError(
-            f"--also {also[0]}: outputs are compared with references of the test set; give "
-            f"--test-ref"
+            f"--also {next(iter(registry.labelled(also)))}: outputs are compared with references "
+            f"of the test set; give --test-ref"
         )
     remind(chosen, also, notice)
     found = replicate(
@@ -184,15 +185,14 @@ def _joined(path: Path, pipeline: TextPipeline) -> tuple[str, ...]:
     return tuple(" ".join(joined.words(row)) for row in range(len(joined)))
 
 
-def _check_judges(judges: Sequence[str], chosen: Metric, test: Lists, lists: Lists) -> None:
+def _check_judges(judges: Mapping[str, Metric], chosen: Metric, test: Lists, lists: Lists) -> None:
     """Raise `ConfigError` before the search if the outputs cannot be compared after it."""
     if not judges:
         raise ConfigError(
             f"metric {chosen.signature} has no scores of other lists: name a metric that "
             f"compares the outputs, as --also chrf"
         )
-    for judge in judges:
-        metric = registry.metric(judge)
+    for judge, metric in judges.items():
         if metric.of_lists:
             raise ConfigError(f"--also {judge}: its scores are of given lists, not of outputs")
         if "links" in metric.needs and not test.ref_links:
@@ -209,7 +209,7 @@ def _check_judges(judges: Sequence[str], chosen: Metric, test: Lists, lists: Lis
 def _compared(
     folder: Path,
     baselines: dict[str, Chosen],
-    judges: Sequence[str],
+    judges: Sequence[str | Metric],
     lists: Lists,
     threads: int,
     notice: Notice,
@@ -223,14 +223,19 @@ def _compared(
     sets = []
     if links and None not in outputs:
         sets.append(f"lists={','.join(map(str, [*links, *outputs]))}")
-    return compare(
+    compared = compare(
         {TUNED: folder, **{name: files.text for name, files in others.items()}},
         TestSet(links=sets),
         metric=judges,
+        untuned=[name for name in others if name != "averaged"],
         annotator=lists.annotator,
         annotation_cache=lists.annotation_cache,
         threads=threads,
         timing=False,
         notice=notice,
         progress=annotating,
+    )
+    return replace(
+        compared,
+        document={**compared.document, "answers": against(compared.document, "first")},
     )

@@ -101,8 +101,8 @@ def show_weights(found: Optimized, out: Path, json_out: Path | None) -> None:
         unseen = f", unseen {shown(found.unseen_score)} +- {shown(found.unseen_error)}"
     searches = f"{search.line_searches} line searches, " if search.line_searches else ""
     say(
-        f"{found.signature}: {shown(found.start_score)} -> "
-        f"{shown(found.score)}{unseen}{penalised} (oracle "
+        f"{found.signature}: first {shown(found.first_score)} -> tuned {shown(found.score)}"
+        f"{unseen}{penalised} (start weights {shown(found.start_score)}, oracle "
         f"{shown(found.oracle_score)}{' of those annotated' if known else ''}; "
         f"{counted(search.hypotheses, 'hypothesis')}, {searches}{found.seconds['total']:.1f} s)"
     )

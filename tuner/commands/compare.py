@@ -20,6 +20,7 @@ from portmert.tuner.commands._options import (
     refs_option,
     seed_option,
     set_option,
+    several,
     threads_option,
 )
 from portmert.tuner.commands._outputs import (
@@ -71,6 +72,14 @@ from portmert.tuner.commands._outputs import (
 @confidence_option
 @threads_option
 @executor_option
+@several(
+    "--untuned",
+    "untuned",
+    kind=str,
+    metavar="NAME",
+    help="A system that was never tuned, as a human translation, so that luck of tuning is no "
+    "question for it; repeat for several.",
+)
 @click.option(
     "--no-timing",
     is_flag=True,

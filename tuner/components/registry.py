@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 from portmert.aligners._base import Aligner
 from portmert.metrics._base import Metric
 from portmert.tuner.annotation.annotators._base import Annotator
-from portmert.tuner.families import component, names, own_names, reason
+from portmert.tuner.families import check_name, component, names, own_names, reason
 from portmert.tuner.ground.errors import ConfigError, suggest
 from portmert.tuner.ground.numbers import MOST
 from portmert.tuner.nbest.readers._base import Reader
@@ -27,6 +27,8 @@ __all__ = [
     "component",
     "decoder",
     "key_values",
+    "label",
+    "labelled",
     "metric",
     "names",
     "optimizer",
@@ -107,6 +109,7 @@ def metric(text: str | Metric) -> Metric:
     portmert.tuner.ground.errors.ConfigError: unknown metric 'prt'; did you mean 'port'?
     """
     if isinstance(text, Metric):
+        check_name("metric", text)
         return text
     from portmert.tuner.components import external, formula  # noqa: PLC0415  start-up time
 
@@ -130,6 +133,20 @@ def metric(text: str | Metric) -> Metric:
         return formula.parse(text, metric)
     built: Metric = build("metric", *written("metric", text))
     return built
+
+
+def label(metric: Metric) -> str:
+    """Return the name of a metric, with its options if they are not the default ones."""
+    try:
+        is_default = type(metric)() == metric
+    except (TypeError, ValueError):  # an option must be given, or it is a formula
+        is_default = False
+    return metric.name() if is_default else metric.signature
+
+
+def labelled(several: Iterable[str | Metric]) -> dict[str, Metric]:
+    """Return metrics by their names in tables: as they are written, an object by its `label`."""
+    return {one if isinstance(one, str) else label(one): metric(one) for one in several}
 
 
 def _canonical(text: str) -> str:

@@ -8,6 +8,7 @@ from typing import ClassVar
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
+from portmert.metrics._base import component_name
 from portmert.tuner.executors.team import Team
 from portmert.tuner.weights.feature_weights import FeatureWeights
 
@@ -35,8 +36,8 @@ class Decoder(ABC):
 
     @classmethod
     def name(cls) -> str:
-        """Return the name used in configurations: the file's, with hyphens."""
-        return cls.__module__.rpartition(".")[2].replace("_", "-")
+        """Return the name used in configurations, see `component_name`."""
+        return component_name(cls, "Decoder")
 
     def train(self) -> None:  # noqa: B027  most have nothing to train
         """Train and keep the models that are missing; `decode` does so too when it needs them."""

@@ -42,6 +42,8 @@ Notice = Callable[[str], None]
 Found = TypeVar("Found")
 
 SCORES = ("dev_score", "unseen_score", "test_score")
+BEFORE = {"first hypotheses": "first", "start weights": "start"}
+"""Rows of what was not tuned, and their keys in result.json."""
 WAIT = 300.0
 """Seconds that a worker waits for another, which was given up, to leave the replica's folder."""
 
@@ -106,7 +108,7 @@ class Replicas:
                 for kind in ("mean", "sd")
             ),
             ("averaged weights", average),
-            ("start weights", found.get("start", {})),
+            *((label, found[key]) for label, key in BEFORE.items() if key in found),
         ]
         known = [key for key in SCORES if any(row.get(key) is not None for _, row in rows)]
         unseen = " unseen: the search's own estimate for other text." * ("unseen_score" in known)
@@ -157,7 +159,7 @@ def write_result(
     average: tuple[Scored, Scored | None, Scored | None],
     *,
     scores: Sequence[str],
-    start: Mapping[str, Any] | None = None,
+    before: Mapping[str, Mapping[str, float | None]] | None = None,
 ) -> dict[str, Any]:
     """Write result.json of a run with replicas, and return its content.
 
@@ -170,13 +172,13 @@ def write_result(
         None where there is no such set.
     scores
         The keys of `rows` whose mean and standard deviation (of a sample, n - 1) are written.
-    start
-        Scores under the start weights, if they are known.
+    before
+        Scores of the first hypotheses (`first`) and under the start weights (`start`), if known.
     """
     dev, held_out, test = average
     document: dict[str, Any] = {
         "metric": signature,
-        **({} if start is None else {"start": start}),
+        **(before or {}),
         **{key: _mean([row[key] for row in rows]) for key in scores},
         "average": {
             "dev_score": dev.score,

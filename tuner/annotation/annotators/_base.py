@@ -14,6 +14,8 @@ from typing import ClassVar, Literal
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as component_dataclass
 
+from portmert.metrics._base import component_name
+
 Layer = Literal["tags", "heads", "tree", "parses", "marginals", "roles", "drs"]
 """The parts of a sentence's annotation; see `Annotation`."""
 
@@ -139,8 +141,8 @@ class Annotator(ABC):
 
     @classmethod
     def name(cls) -> str:
-        """Return the name used in configurations: that of the file, with hyphens."""
-        return cls.__module__.rpartition(".")[2].replace("_", "-")
+        """Return the name used in configurations, see `component_name`."""
+        return component_name(cls, "Annotator")
 
     @abstractmethod
     def fingerprint(self) -> str:

@@ -40,7 +40,7 @@ from portmert.tuner.evaluation.history.run_history import read_history
 from portmert.tuner.evaluation.significance import Resampling
 from portmert.tuner.executors.team import Team
 from portmert.tuner.ground.documents import plain
-from portmert.tuner.ground.errors import InputError, PortmertError, ProgramError
+from portmert.tuner.ground.errors import ConfigError, InputError, ProgramError, suggest
 from portmert.tuner.texts.prepare import Preparation, Prepare
 from portmert.tuner.texts.statistics import needs_of, notices
 from portmert.tuner.texts.text_pipeline import TextPipeline
@@ -58,10 +58,12 @@ class CompareRequest:
     systems
         Each `FOLDER`, `name=FOLDER` or `name=FILE[,FILE...]`. The others are compared with the
         first.
+    untuned
+        Names of systems that were never tuned, so that luck of tuning is no question for them.
     test
         The test set; what it leaves out comes from the runs.
     metrics
-        As `registry.metric` reads them.
+        As `registry.metric` reads them, or objects.
     pipeline
         What is done to texts before they are scored.
     prepare
@@ -78,8 +80,9 @@ class CompareRequest:
     """
 
     systems: tuple[str, ...]
+    untuned: tuple[str, ...] = ()
     test: TestSet = field(default_factory=TestSet)
-    metrics: tuple[str, ...] = ()
+    metrics: tuple[str | Metric, ...] = ()
     pipeline: TextPipeline | None = None
     prepare: Prepare | None = None
     resampling: Resampling = field(default_factory=Resampling)
@@ -107,8 +110,11 @@ def compare_request(request: CompareRequest, notice: Notice) -> dict[str, Any]:
     PortmertError
         Something asked for is missing, or is not what it should be.
     """
-    given = {text: registry.metric(text) for text in request.metrics or METRICS}
+    given = registry.labelled(request.metrics or METRICS)
     systems = find_systems(request.systems)
+    for name in request.untuned:
+        if name not in (known := [one.name for one in systems]):
+            raise ConfigError(f"untuned: there is no system {name}{suggest(name, known)}")
     test = find_test_files(systems, request.test)
     inputs = [one.inputs for one in systems if one.inputs is not None]
     annotators = (one.components.get("annotator") for one in inputs)
@@ -168,12 +174,13 @@ def _compared(
         ordering = tables.ordering_scores(names, material, of_order)
     offsets = material.batch_of_all().reference_offsets
     timed = {one.label: one.metric for one in counted} if request.timing else None
+    untested = [s.name for s in systems if len(s.outputs) == 1 and s.name not in request.untuned]
     found: dict[str, Any] = {
         "kind": "comparison",
         "portmert": portmert.__version__,
         "headlines": (),
-        "tuning_luck_untested": [s.name for s in systems if len(s.outputs) == 1],
-        "notes": _notes(systems, materials),
+        "tuning_luck_untested": untested,
+        "notes": _notes(systems, materials, untested),
         "source": test.source and test.source.name,
         "references": [path.name for path in test.references],
         "reference_links": material.links,  # the set of links behind scores and segments
@@ -245,7 +252,7 @@ def _metrics_and_preparation(
             metric = metric_of(system.tuned_on)
             if metric in asked.values():
                 continue
-            label = _label(metric)
+            label = registry.label(metric)
             ready({label: metric})
             if needs_of([metric]) and request.prepare is None:
                 continue
@@ -254,15 +261,6 @@ def _metrics_and_preparation(
         else:
             asked[label] = metric
     return asked, ready(asked)
-
-
-def _label(metric: Metric) -> str:
-    """Return the name of a metric, with its options if they are not the default ones."""
-    try:
-        is_default = registry.metric(metric.name()) == metric
-    except PortmertError:  # an option must be given, or it is a formula
-        is_default = False
-    return metric.name() if is_default else metric.signature
 
 
 def _pipeline_of_runs(systems: Sequence[NamedSystem], notice: Notice) -> TextPipeline:
@@ -309,15 +307,16 @@ def _counted(
     }
 
 
-def _notes(systems: Sequence[NamedSystem], materials: Sequence[Material]) -> list[str]:
-    """Return what cannot be estimated and what was left out."""
+def _notes(
+    systems: Sequence[NamedSystem], materials: Sequence[Material], single: Sequence[str]
+) -> list[str]:
+    """Return what cannot be estimated and what was left out; `single` were tuned once."""
     material, lines = materials[0], []
     if material.links is None:
         lines.append(
             "word alignments are not known: PORT and all scores of word order are left out (give "
             "--links or --aligner)"
         )
-    single = [system.name for system in systems if len(system.outputs) == 1]
     if single:
         lines.append(
             f"one replica only of {', '.join(single)}: how much tuning varies (s_opt) cannot "

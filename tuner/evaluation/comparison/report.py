@@ -3,7 +3,7 @@
 Every function takes the comparison as plain data, as `compare_request()` returns it.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from portmert.tuner.evaluation.documents import (
@@ -82,7 +82,8 @@ def headlines(document: Document) -> tuple[str, ...]:
     Parameters
     ----------
     document
-        Its `systems`, `metrics`, `scores` and `confidence` are enough, here and in `summaries`.
+        Its `systems`, `metrics`, `scores`, `confidence` and `tuning_luck_untested` are enough,
+        here and in `summaries`.
     """
     called, by_label, lines = _called(document), _by_label(document), []
     first = next(iter(called.values()), "")
@@ -94,7 +95,7 @@ def headlines(document: Document) -> tuple[str, ...]:
         change = f"{shown(row['difference'], metric, sign=True)}, p {p}"
         if corrected != p:
             change += f", {corrected.removeprefix('= ')} corrected"
-        if untested := untested_luck([first, system], _replicas(document, called)):
+        if untested := untested_luck([first, system], _untested(document, called)):
             change += f"; {untested}"
         verdict = _verdict(row, metric, document)
         said = f"{system} is {verdict} than {first}"
@@ -130,9 +131,28 @@ def tuned_apart(document: Document) -> bool:
     return len({one["tuned_on"] for one in document.get("systems", ()) if one["tuned_on"]}) > 1
 
 
-def untested_luck(systems: Sequence[str], replicas: Mapping[str, int]) -> str:
-    """Return which of these systems have one replica, so that luck of tuning is untested."""
-    single = [name for name in systems if replicas[name] == 1]
+def against(document: Document, name: str) -> list[str]:
+    """Return a sentence for each metric on whether the first system beats the one named."""
+    metrics, base, found = _by_label(document), document["systems"][0]["name"], []
+    for row in document["scores"]:
+        if row["system"] != name or row["p_holm"] is None:
+            continue
+        metric = metrics[row["metric"]]
+        verdict = _verdict(row, metric, document)
+        p = f"p {_equation(row['p_holm'])}"
+        if verdict == "neither":
+            change = f"{shown(-row['difference'], metric, sign=True)} {row['metric']}"
+            found.append(f"no difference shown between {base} and {name} ({change}, {p})")
+        else:
+            change = f"{shown(abs(row['difference']), metric)} {row['metric']}"
+            winner, loser = (base, name) if verdict == "worse" else (name, base)
+            found.append(f"{winner} beats {loser} by {change}, {p}")
+    return found
+
+
+def untested_luck(systems: Sequence[str], untested: Collection[str]) -> str:
+    """Return which of these systems were tuned once, so that luck of tuning is untested."""
+    single = [name for name in systems if name in untested]
     if len(single) == len(systems):
         return "tuning luck untested"
     return f"tuning luck of {', '.join(single)} untested" if single else ""
@@ -146,8 +166,8 @@ def _called(document: Document) -> dict[str, str]:
     return {name: said if words.count(said) == 1 else name for name, said in called.items()}
 
 
-def _replicas(document: Document, called: Mapping[str, str]) -> dict[str, int]:
-    return {called[system["name"]]: system["replicas"] for system in document["systems"]}
+def _untested(document: Document, called: Mapping[str, str]) -> set[str]:
+    return {called[name] for name in document["tuning_luck_untested"]}
 
 
 def _by_label(document: Document) -> dict[str, Mapping[str, Any]]:
@@ -201,7 +221,7 @@ def _sentence(
         said = f"{of}: {said}"
     else:
         return ""
-    luck = untested_luck([first, *systems], _replicas(document, called))
+    luck = untested_luck([first, *systems], _untested(document, called))
     return "; ".join(filter(None, (said, luck)))
 
 
@@ -278,8 +298,9 @@ def _several_replicas(document: Document) -> bool:
 
 def _with_luck(document: Document, title: str) -> str:
     """Return a title that says whose luck of tuning is untested."""
-    replicas = {system["name"]: system["replicas"] for system in document["systems"]}
-    return ", ".join(filter(None, (title, untested_luck(list(replicas), replicas))))
+    names = [system["name"] for system in document["systems"]]
+    untested = untested_luck(names, document["tuning_luck_untested"])
+    return ", ".join(filter(None, (title, untested)))
 
 
 def _arrowed(metric: Mapping[str, Any]) -> str:

@@ -8,7 +8,7 @@ seeds, reads it from there.
 import hashlib
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
@@ -202,7 +202,9 @@ class MeasuredChoice:
     Parameters
     ----------
     choice : Choice or None
-        None: the start weights, which were not tuned.
+        None: nothing was searched.
+    name : str
+        The name of the row if nothing was searched.
     seen, unseen : dict
         Metric -> scores on the segments learnt from, and on the others.
     estimate, cpu_seconds : (splits, seeds) float64
@@ -214,6 +216,7 @@ class MeasuredChoice:
     unseen: dict[str, FloatArray]
     estimate: FloatArray
     cpu_seconds: FloatArray
+    name: str = ""
 
 
 def measure(
@@ -225,7 +228,7 @@ def measure(
     notice: Callable[[str], None],
     progress: Callable[[int, int], None] | None = None,
 ) -> list[MeasuredChoice]:
-    """Tune and judge. Return a record for each choice, and last that of the untuned weights.
+    """Tune and judge. Return a record for each choice, then those without a search, see `_plain`.
 
     Parameters
     ----------
@@ -270,13 +273,33 @@ def measure(
         _measured(plan, choice, [found[number][:2] for number in row])
         for choice, row in zip(choices, rows, strict=True)
     ]
-    start = Cell(plan.untuned)
-    untuned = [
-        (start, scores)
-        for split in range(plan.splits)
-        for scores in [_judged(plan, plan.nbest, start.weights, split)] * plan.seeds
-    ]
-    return [*measured, _measured(plan, None, untuned)]
+    return [*measured, *_plain(plan, choices[0].tuned_on)]
+
+
+FIRST, START = "first", "start weights"
+"""Names of rows without a search."""
+
+
+def _plain(plan: CrossPlan, metric: str) -> Iterator[MeasuredChoice]:
+    """Judge what needs no search: first hypotheses, each dense feature alone, start weights.
+
+    A feature alone chooses its highest or its lowest value, whichever scores better by the metric
+    on the segments learnt from; of equal ones the highest.
+    """
+    names, offsets = plan.nbest.feature_names, plan.nbest.offsets
+    start = best_hypotheses(plan.nbest, model_scores(plan.nbest, plan.untuned))
+    ways = {FIRST: [offsets[:-1]]}
+    labels = [f"{name}_{k}" if size > 1 else name for name, size in names for k in range(size)]
+    for label, column in zip(labels, plan.nbest.features.T, strict=True):
+        ways[f"only {label}"] = [best_hypotheses(plan.nbest, one) for one in (column, -column)]
+    oriented = plan.judges[metric].metric.oriented
+    for name, rows in (ways | {START: [start]}).items():
+        row = []
+        for split in range(plan.splits):
+            scores = [_scores(plan, best, split) for best in rows]
+            better = max(scores, key=lambda one: oriented(one[metric][0]))
+            row += [(Cell(plan.untuned), better)] * plan.seeds
+        yield replace(_measured(plan, None, row), name=name)
 
 
 def _travelling(plan: CrossPlan, notice: Callable[[str], None]) -> CrossPlan:
@@ -336,7 +359,11 @@ def _judged(
     plan: CrossPlan, nbest: NBest, weights: FeatureWeights, split: int
 ) -> dict[str, tuple[float, float]]:
     """Return the score by each metric on the segments learnt from and on the others."""
-    best = best_hypotheses(nbest, model_scores(nbest, weights))
+    return _scores(plan, best_hypotheses(nbest, model_scores(nbest, weights)), split)
+
+
+def _scores(plan: CrossPlan, best: IntArray, split: int) -> dict[str, tuple[float, float]]:
+    """Return the score by each metric of (S,) hypotheses on the two parts of a split."""
     seen, unseen = (best[part] for part in plan.parts(split))
 
     def score(judged: Judge, rows: IntArray) -> float:

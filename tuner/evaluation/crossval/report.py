@@ -8,7 +8,7 @@ import numpy as np
 
 import portmert
 from portmert.metrics._base import FloatArray, Metric
-from portmert.tuner.evaluation.crossval.cells import CrossPlan, MeasuredChoice
+from portmert.tuner.evaluation.crossval.cells import FIRST, CrossPlan, MeasuredChoice
 from portmert.tuner.evaluation.documents import (
     LIKELY,
     NOTHING,
@@ -29,7 +29,7 @@ LEGEND = (
     "seen: score on the segments learnt from, unseen: on the others; means over splits and "
     "seeds. better: gain over the first row on unseen segments, above 0 is better for any metric, "
     "± its standard error over splits. p: two-sided, corrected for the segments that splits share "
-    "(Nadeau & Bengio 2003)."
+    "(Nadeau & Bengio 2003). first: first hypothesis of each list; only: best by one feature."
 )
 MORE = {
     "seeds": " seeds: standard deviation of the unseen score over seeds.",
@@ -42,10 +42,6 @@ MATRIX = (
     "Scores on unseen segments, means over splits and seeds; *: better than the first row, p "
     "below 0.05."
 )
-
-
-UNTUNED = "untuned"
-"""Name of the start weights in tables."""
 
 
 def corrected_p(gains: FloatArray, ratio: float) -> float | None:
@@ -76,7 +72,7 @@ def corrected_p(gains: FloatArray, ratio: float) -> float | None:
 
 
 def document_of(plan: CrossPlan, measured: Sequence[MeasuredChoice]) -> dict[str, Any]:
-    """Return all results as plain data. The last choice is that of the untuned weights."""
+    """Return all results as plain data. The last choices needed no search."""
     seen, unseen = plan.parts(0)
     ratio = len(unseen) / (len(plan.nbest) - len(unseen))
     return {
@@ -168,19 +164,21 @@ def _names(measured: Sequence[MeasuredChoice]) -> list[str]:
     choices = [one.choice for one in measured if one.choice is not None]
     priors, metrics = (len({getattr(c, key) for c in choices}) for key in ("prior", "tuned_on"))
     found = []
-    for choice in choices:
-        name = f"{choice.by} on {choice.tuned_on}" if metrics > 1 else choice.by
-        name += f", prior {choice.prior:g}" if priors > 1 else ""
-        name += f", without {', '.join(choice.without)}" if choice.without else ""
+    for one in measured:
+        name = one.name
+        if (choice := one.choice) is not None:
+            name = f"{choice.by} on {choice.tuned_on}" if metrics > 1 else choice.by
+            name += f", prior {choice.prior:g}" if priors > 1 else ""
+            name += f", without {', '.join(choice.without)}" if choice.without else ""
         found.append(name)
-    return [*found, UNTUNED]
+    return found
 
 
 # Sentences and tables.
 
 
 def headlines(document: Mapping[str, Any]) -> list[str]:
-    """Return a sentence for each metric: which choice is best on unseen segments."""
+    """Return a sentence for each metric: the row that is best on unseen segments, and `first`."""
     return [_headline(document, metric) for metric in document["metrics"]]
 
 
@@ -189,11 +187,12 @@ def _headline(document: Mapping[str, Any], metric: Mapping[str, Any]) -> str:
     rows = [(choice["name"], choice["judged"][label]) for choice in document["choices"]]
     name, best = max(rows, key=lambda row: sign * row[1]["unseen"])  # of equal ones the first
     text = f"{label}: {name} is best on unseen segments, {shown(best['unseen'], metric)}"
-    if best["gain"] is None:
-        return f"{text}; neither another choice nor the start weights are better"
-    luck = "" if best["p"] is not None and best["p"] < LIKELY else ", which may be luck"
-    gain = with_error(best["gain"], best["error"], metric)
-    return f"{text}, {gain} against {rows[0][0]} (p {p_value(best['p'])}{luck})"
+    place, other = rows[0][0], best
+    if best["gain"] is None:  # it is the first row, and its gain over `first` stands there
+        place, other = FIRST, dict(rows)[FIRST]
+    luck = "" if other["p"] is not None and other["p"] < LIKELY else ", which may be luck"
+    gain = with_error(abs(other["gain"]), other["error"], metric)
+    return f"{text}, {gain} against {place} (p {p_value(other['p'])}{luck})"
 
 
 def tables_of(document: Mapping[str, Any]) -> list[Table]:

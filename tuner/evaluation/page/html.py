@@ -137,7 +137,10 @@ def _page(document: Mapping[str, Any], *, keep_links: bool, keep_segments: bool)
             chart_library=Markup(chart_library),  # noqa: S704
             script=Markup(script),  # noqa: S704
             data=_json_block(data),
-            leads=comparison.summaries(document) or list(document.get("headlines") or ())[:1],
+            leads=[
+                *document.get("answers", ()),
+                *(comparison.summaries(document) or list(document.get("headlines") or ())[:1]),
+            ],
             others=[] if several else list(document.get("headlines") or ())[1:],
             charts=data["charts"],
             tables=_tables(document),

@@ -21,7 +21,7 @@ import numpy as np
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as component_dataclass
 
-from portmert.metrics._base import TokenArray, Vocabulary, offsets_of
+from portmert.metrics._base import TokenArray, Vocabulary, component_name, offsets_of
 from portmert.tuner.ground.errors import InputError, counted, shown
 from portmert.tuner.ground.files import called, decode_line, read_bytes
 from portmert.tuner.ground.numbers import FINITE, parse_number
@@ -210,8 +210,8 @@ class Reader(ABC):
 
     @classmethod
     def name(cls) -> str:
-        """Return the name used in configurations: the file's, with hyphens."""
-        return cls.__module__.rpartition(".")[2].replace("_", "-")
+        """Return the name used in configurations, see `component_name`."""
+        return component_name(cls, "Reader")
 
     @property
     def one_file(self) -> bool:

@@ -11,7 +11,7 @@ from annotated_types import Ge, Gt
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as component_dataclass
 
-from portmert.metrics._base import FloatArray
+from portmert.metrics._base import FloatArray, component_name
 from portmert.tuner.executors.team import Team, Threads
 from portmert.tuner.ground import streams
 from portmert.tuner.search.constraints import Bounds
@@ -96,8 +96,8 @@ class Optimizer(ABC):
 
     @classmethod
     def name(cls) -> str:
-        """Return the name used in configurations: the file's, with hyphens."""
-        return cls.__module__.rpartition(".")[2].replace("_", "-")
+        """Return the name used in configurations, see `component_name`."""
+        return component_name(cls, "Optimizer")
 
     @abstractmethod
     def search(

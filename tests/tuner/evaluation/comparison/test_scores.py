@@ -2,7 +2,7 @@
 
 import pytest
 
-from portmert.tuner.evaluation.comparison.report import headlines
+from portmert.tuner.evaluation.comparison.report import against, headlines
 
 BLEU = {"label": "bleu", "higher_is_better": True, "in_percent": True}
 
@@ -21,7 +21,22 @@ def said_of(*scores):
         for one in scores
     ]
     known = {"systems": systems, "metrics": [BLEU], "scores": scores, "confidence": 0.95}
-    return headlines(known)
+    return headlines(known | {"tuning_luck_untested": luck_untested(systems)})
+
+
+def luck_untested(systems):
+    return [one["name"] for one in systems if one["replicas"] == 1]
+
+
+def test_the_answer_names_the_winner():
+    for change, p, said in (
+        (-0.0301, 0.0004, "tuned beats first by 3.01 bleu, p = 0.0004"),
+        (0.0301, 0.0004, "first beats tuned by 3.01 bleu, p = 0.0004"),
+        (-0.0301, 0.3, "no difference shown between tuned and first (+3.01 bleu, p = 0.3000)"),
+    ):
+        scores = [score("tuned", 3), score("first", 1, change, p)]
+        known = {"systems": [{"name": "tuned"}], "metrics": [BLEU], "scores": scores}
+        assert against(known | {"confidence": 0.95}, "first") == [said]
 
 
 @pytest.mark.parametrize(

@@ -123,7 +123,7 @@ def measured(choice, unseen, estimate=np.nan):
     unseen = np.array(unseen, dtype=np.float64)
     return MeasuredChoice(
         choice, {"ter": unseen - 0.1}, {"ter": unseen},
-        np.full(unseen.shape, estimate), np.full(unseen.shape, 2.0),
+        np.full(unseen.shape, estimate), np.full(unseen.shape, 2.0), "" if choice else "first",
     )  # fmt: skip
 
 
@@ -152,7 +152,7 @@ def test_means_errors_and_signs_by_hand():
     assert other["estimate"] == pytest.approx(0.1)  # 0.5 - 0.3 and 0.5 - 0.5
     assert other["estimate_error"] == pytest.approx(0.1)
     assert none["gain"] == pytest.approx(-0.15)
-    assert [choice["name"] for choice in document["choices"]] == ["m", "n", "untuned"]
+    assert [choice["name"] for choice in document["choices"]] == ["m", "n", "first"]
     p = corrected_p(np.array([0.2, 0.1]), 1.0)  # half of the segments are judged
     assert other["p"] == pytest.approx(p)
     rows = [
@@ -181,22 +181,24 @@ def test_tuning_that_gains_nothing_is_said():
         document_of(plan, [measured(choice, [[0.5], [0.5]]), measured(None, [[0.5], [0.5]])])
     )
     assert line == (
-        "ter: m is best on unseen segments, 50.00; neither another choice nor the start weights "
-        "are better"
+        "ter: m is best on unseen segments, 50.00, 0.00 ± 0.00 against first (p 1.00, which may "
+        "be luck)"
     )
 
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_all_segments_alike_are_learnt_and_judged_the_same(threads, tmp_path):
     plan = plan_of(splits=2, seeds=2, start=FeatureWeights({"A": (1.0,), "B": (0.1,)}))
-    tuned, without, untuned = measure(
+    tuned, without, *plain = measure(
         plan, choices_of(["mean"], {"m": MERT}, [("B",)], [0.0]),
         team=Threads(threads), folder=tmp_path, notice=pytest.fail,
     )  # fmt: skip
     assert (tuned.unseen["mean"] == 0.75).all()
     assert (tuned.seen["mean"] == 0.75).all()
     assert (without.unseen["mean"] == 0.75).all()  # A with a weight below 0
-    assert (untuned.unseen["mean"] == 0.25).all()
+    # A alone is better at its lowest value, B at its highest.
+    found = {one.name: one.unseen["mean"].mean() for one in plain}
+    assert found == {"first": 0.25, "only A": 0.75, "only B": 0.75, "start weights": 0.25}
     assert (tuned.cpu_seconds > 0).all()
     assert len(list((tmp_path / "cells").glob("*.json"))) == 8
 
