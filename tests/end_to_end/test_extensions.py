@@ -122,7 +122,7 @@ BROKEN = {
         "is no class derived from portmert.metrics._base.Metric",
     ),
     "plain": ("broken.module:Plain", "is not decorated with @pydantic.dataclasses.dataclass"),
-    "other-name": ("broken.module:Checked", "is called 'checked' after its class; its entry point must have this name"),
+    "other-name": ("broken.module:Checked", "is called 'checked' after its class"),
     "Capital": ("broken.module:Checked", "a name has lowercase letters"),
     "scores": ("broken.module:Checked", "no meaning of its own yet"),
     "bleu": ("broken.module:Checked", "is in portmert itself and in broken 1.0; uninstall one"),

@@ -93,19 +93,14 @@ def compare(
     >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> for name, line in {"a": "a b c", "b": "a b d", "ref": "a b d"}.items():
     ...     _ = (folder / name).write_text(f"{line} e f g\n" * 9)
-    >>> found = portmert.compare(
-    ...     {"base": folder / "a", "new": folder / "b"}, folder / "ref",
-    ...     metric="bleu", resampling=portmert.Resampling(samples=100), timing=False,
-    ... )
-    >>> found.headlines
+    >>> systems, few = {"base": folder / "a", "new": folder / "b"}, portmert.Resampling(100)
+    >>> portmert.compare(systems, folder / "ref", metric="bleu", resampling=few).headlines
     ('bleu: new is better than base (+100.00, p = 0.0099; tuning luck untested)',)
     """
-    if not isinstance(test, TestSet):
-        test = TestSet([test] if isinstance(test, Path | str) else list(test))
     pipeline = None if text is None and text_model is None else pipeline_of(text or "", text_model)
     request = CompareRequest(
         systems=_named(systems),
-        test=test,
+        test=_test_set(test),
         untuned=tuple(untuned),
         metrics=(metric,) if isinstance(metric, str | Metric) else tuple(metric),
         pipeline=pipeline,
@@ -122,6 +117,12 @@ def compare(
     ):
         document = compare_request(replace(request, prepare=prepare, team=team), notice)
     return Compared(report.as_text(document), report.tables(document), document)
+
+
+def _test_set(test: TestSet | PathLike | Sequence[PathLike]) -> TestSet:
+    if isinstance(test, TestSet):
+        return test
+    return TestSet([test] if isinstance(test, Path | str) else list(test))
 
 
 def _named(systems: Any) -> tuple[str, ...]:
