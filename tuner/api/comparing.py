@@ -67,8 +67,7 @@ def compare(
         One or more, as `"port:alpha=0.5"` or as objects. Default: bleu, port, qmean, ter, and
         those the runs were tuned on.
     untuned
-        Names of systems that were never tuned, as a human translation: of these no sentence says
-        that luck of tuning is untested.
+        Names of systems that were never tuned, so that luck of tuning is no question for them.
     text, text_model, annotator, annotation_cache, notice, progress
         As in `score`. By default the first four are those of the runs.
     resampling
