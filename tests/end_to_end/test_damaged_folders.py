@@ -7,6 +7,7 @@ import sqlite3
 import pytest
 
 from portmert.tuner.annotation.cache import FILE, AnnotationCache, line_key
+from portmert.tuner.ground.files import text_digest
 from tests.support.cli import fault, run
 from tests.support.places import ROOT
 from tests.support.run_folders import REFERENCE, write_corpus, write_lines, write_run
@@ -42,8 +43,8 @@ DAMAGE = {
     [
         ("state.json", ["tune", "report"]),
         ("result.json", ["report"]),
-        ("iteration-01/scores.json", ["tune", "report"]),
-        ("iteration-01/optimized.json", ["tune", "report"]),
+        ("iteration-01/scores.json", ["report"]),
+        ("iteration-01/optimized.json", ["report"]),
         ("iteration-01/weights.json", ["report"]),
     ],
 )
@@ -84,6 +85,7 @@ def test_weights_of_another_length_are_named(finished, tmp_path):
     name, values = next(iter(content["weights"].items()))
     content["weights"][name] = [*values, 1.0]
     damaged.write_text(json.dumps(content))
+    (damaged.parent / "digests.json").unlink()
     said = fault("report", tmp_path / "run")
     assert f"{damaged}: 2 weights of feature {name}, but " in said
 
@@ -117,6 +119,68 @@ def test_the_test_output_of_a_run_is_made_again(tmp_path, name, kind):
     assert {path: path.read_bytes() for path in (tmp_path / "test").iterdir()} == whole
 
 
+def whole(folder):
+    """Return the bytes of all files of a run but logs and what `report` keeps there."""
+    made = (".lock", "log.txt", "decoder.log")
+    files = (path for path in folder.rglob("*") if path.is_file() and path.name not in made)
+    files = (path for path in files if path.parent.name != "history")
+    return {path.relative_to(folder): path.read_bytes() for path in files}
+
+
+PARTS = ["nbest.gz", "weights.json", "scores.json", "optimized.json"]
+
+
+@pytest.mark.parametrize("kind", ["half", "other"])
+@pytest.mark.parametrize("name", [f"iteration-01/{part}" for part in PARTS] + ["result.json"])
+def test_changed_files_of_a_run_are_refused_by_readers_and_made_again(
+    finished, tmp_path, name, kind
+):
+    folder, few = finished
+    copy = tmp_path / "run"
+    shutil.copytree(folder, copy)
+    damaged, before = copy / name, whole(copy)
+    data = damaged.read_bytes()
+    damaged.write_bytes(data[: len(data) // 2] if kind == "half" else data.replace(b"0", b"1"))
+    said = fault("report", copy)
+    assert said.startswith(f"portmert: error: {damaged}: ")
+    given = [*few[:-1], f"tune.output={copy}"]
+    said = run("tune", CONFIG, *[word for setting in given for word in ("--set", setting)]).stderr
+    if name != "result.json":  # which each run writes
+        assert f"{damaged}: changed or gone since it was written; it is made again" in said
+    assert whole(copy) == before
+    run("report", copy)
+
+
+@pytest.mark.parametrize(
+    "name", ["average/nbest.gz", "average/scores.json", "replica-1/test/output.txt"]
+)
+def test_changed_files_of_an_average_are_made_again(tmp_path, name):
+    data = ROOT / "configs" / "recorded"
+    given = [
+        "tune.iterations=1", "tune.nbest=3", "tune.replicas=2", "optimizer.name=coordinate",
+        f"tune.output={tmp_path}", f"data.test_source={data / 'dev.src'}",
+        f'data.test_references=["{data / "dev.tgt"}"]',
+        f'data.test_reference_links=["{data / "dev.links"}"]',
+    ]  # fmt: skip
+    words = ["tune", CONFIG, *[word for setting in given for word in ("--set", setting)]]
+    run(*words)
+    damaged, before = tmp_path / name, whole(tmp_path)
+    damaged.write_bytes(before[damaged.relative_to(tmp_path)] + b"\n")
+    other = f"other={tmp_path / 'test' / 'output.txt'}"
+    if name == "replica-1/test/output.txt":
+        said = fault("compare", tmp_path, other)
+        assert f"{damaged}: changed since it was written; " in said
+    assert f"{damaged}: changed or gone since it was written; it is" in run(*words).stderr
+    assert whole(tmp_path) == before
+    # A count that no machine can hold ends at once too, without growing.
+    state = tmp_path / "state.json"
+    content = json.loads(state.read_text())
+    content["fingerprint"]["tune.replicas"] = "99999999999999999999999"
+    state.write_text(json.dumps(content))
+    run("compare", tmp_path, other, "--samples", 10)
+    run("report", tmp_path)
+
+
 @pytest.mark.parametrize("key", ["dev_score", "unseen_score", "held_out", "hypotheses", "new"])
 def test_a_single_key_that_is_gone_is_named(finished, tmp_path, key):
     folder, few = finished
@@ -124,7 +188,11 @@ def test_a_single_key_that_is_gone_is_named(finished, tmp_path, key):
     damaged = tmp_path / "run" / "iteration-01" / "scores.json"
     content = json.loads(damaged.read_text())
     del content[key]
-    damaged.write_text(json.dumps(content))
+    text = json.dumps(content)
+    damaged.write_text(text)
+    digests = damaged.parent / "digests.json"  # whoever changes both is not found out
+    held = json.loads(digests.read_text())
+    digests.write_text(json.dumps({**held, damaged.name: text_digest(text)}))
     given = [*few[:-1], f"tune.output={tmp_path / 'run'}"]
     said = fault("tune", CONFIG, *[word for setting in given for word in ("--set", setting)])
     assert f"{damaged}: {key} is not what portmert writes there" in said

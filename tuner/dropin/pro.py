@@ -1,13 +1,20 @@
-"""Write pairs of hypotheses for a classifier to learn from, as Moses' `pro` does."""
+"""Write pairs of hypotheses for a classifier to learn from, as Moses' `pro` does.
+
+For BLEU, without options of ours, pairs are drawn as by Moses: of 5000 random pairs of a segment
+those 50 that differ most in smoothed sentence BLEU, by at least 0.05 (Hopkins & May, EMNLP 2011).
+Otherwise the optimizer `pro` draws them, which judges hypotheses on a background corpus.
+"""
 
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 from typing import cast
 
 import numpy as np
 
-from portmert.metrics._base import IntArray
+from portmert.metrics._base import FloatArray, IntArray, Metric
+from portmert.metrics.bleu import Bleu
 from portmert.tuner.components import registry
 from portmert.tuner.dropin._program import Flag, Given, number, program, say
 from portmert.tuner.dropin._scorer import scored_lists
@@ -21,6 +28,8 @@ from portmert.tuner.search.optimizers.pro import Pro
 from portmert.tuner.search.problem import StatTable, TuningProblem
 from portmert.tuner.search.stat_tables import moses_stats
 
+SAMPLES, PAIRS, LEAST = 5000, 50, 0.05
+"""Pairs drawn and kept of each segment, and their least difference in BLEU, as in Moses."""
 SMALLEST = 1e-5
 """Differences of features below this are not written, as in Moses."""
 
@@ -30,10 +39,11 @@ OPTIONS = (
     Flag("random-seed", "r", help="the random seed (default 0: every run is the same)"),
     Flag("output-file", "o", help="where the pairs go (default: stdout)"),
     Flag("smooth-brevity-penalty", "b", takes_value=False,
-           help="not needed: length counts as in the corpus score"),
+           help="sentence BLEU with reference lengths one longer (Nakov et al., COLING 2012); "
+           "not needed for other metrics"),
     Flag("sctype", help="the scorer type (default: that of the score files)"),
     Flag("scconfig", "c", help="configuration of the scorer"),
-    Flag("set", help="KEY=VALUE, an option of the optimizer pro, as samples=1000"),
+    Flag("set", help="KEY=VALUE, an option of the optimizer pro, which then draws the pairs"),
     Flag("help", "h", takes_value=False, help="print this message and exit"),
 )  # fmt: skip
 
@@ -42,24 +52,68 @@ OPTIONS = (
 def main(given: Given) -> int:
     """Run the program; return its exit status."""
     lists, scorer = scored_lists(given)
-    stats = moses_stats(replace(lists, score_name=scorer.metric.name()), scorer.metric)
-    pro = cast("Pro", registry.optimizer("pro", given.settings()))
-    problem = TuningProblem(lists.features.T, lists.offsets, StatTable(stats), scorer.metric)
+    metric, settings = scorer.metric, given.settings()
+    stats = moses_stats(replace(lists, score_name=metric.name()), metric)
+    rng = streams.whole(given.integer("random-seed", 0))
+    if type(metric) is Bleu and not settings:
+        worth = sentence_bleu(stats, longer=float("smooth-brevity-penalty" in given))
+        better, worse = most_different(worth, lists.offsets, rng)
+    else:
+        better, worse = on_background(lists, stats, metric, settings, rng)
+    with writing(given.last("output-file", "-")) as out:
+        for line in differences(lists, better, worse):
+            out.write(line.encode())
+    say(f"{counted(len(better), 'pair')} of {counted(len(lists.features), 'hypothesis')}")
+    return 0
+
+
+def sentence_bleu(stats: FloatArray, *, longer: float) -> FloatArray:
+    """Return the (H,) BLEU of (H, 2 N + 1) statistics, one added to all counts of n-grams.
+
+    `longer` is added to the length of the reference.
+    """
+    matched, total, reference = stats[:, :-1:2], stats[:, 1:-1:2], stats[:, -1] + longer
+    with np.errstate(divide="ignore", invalid="ignore"):  # a hypothesis without a token is worth 0
+        brevity = np.minimum(0.0, 1.0 - reference / total[:, 0])
+    found: FloatArray = np.exp(np.log((matched + 1.0) / (total + 1.0)).mean(axis=1) + brevity)
+    return found
+
+
+def most_different(
+    worth: FloatArray, offsets: IntArray, rng: np.random.Generator
+) -> tuple[IntArray, IntArray]:
+    """Return the better and the worse hypotheses of the random pairs that differ most."""
+    kept: list[IntArray] = []
+    for begin, end in pairwise(offsets):
+        pairs = rng.integers(begin, end, size=(2, SAMPLES))
+        size = np.abs(worth[pairs[0]] - worth[pairs[1]])
+        order = np.argsort(-size, kind="stable")[:PAIRS]
+        kept.append(pairs[:, order[size[order] >= LEAST]])
+    first, second = np.concatenate(kept, axis=1)
+    rises = worth[first] > worth[second]
+    return np.where(rises, first, second), np.where(rises, second, first)
+
+
+def on_background(
+    lists: DatLists,
+    stats: FloatArray,
+    metric: Metric,
+    settings: dict[str, str],
+    rng: np.random.Generator,
+) -> tuple[IntArray, IntArray]:
+    """Return the better and the worse hypotheses of the round of `pro` that learns most."""
+    pro = cast("Pro", registry.optimizer("pro", settings))
+    problem = TuningProblem(lists.features.T, lists.offsets, StatTable(stats), metric)
     # The first background: the decoder's own output of the first list, as there are no weights.
     total = stats[lists.offsets[:-1]].sum(axis=0) * (pro.background / len(lists))
     linear = Linear(problem, np.ones(problem.width), Bounds.none(problem.width))
-    rng = streams.whole(given.integer("random-seed", 0))
     rounds = [
         (problem.goal(weights), better, worse)
         for weights, better, worse in pro.rounds_on(linear, total, rng)
     ]
     nothing: IntArray = np.empty(0, dtype=np.int64)
     _, better, worse = max(rounds, key=lambda one: one[0], default=(0.0, nothing, nothing))
-    with writing(given.last("output-file", "-")) as out:
-        for line in differences(lists, better, worse):
-            out.write(line.encode())
-    say(f"{counted(len(better), 'pair')} of {counted(len(lists.features), 'hypothesis')}")
-    return 0
+    return better, worse
 
 
 def differences(lists: DatLists, better: IntArray, worse: IntArray) -> Iterator[str]:

@@ -30,7 +30,16 @@ from portmert.tuner.runs.folder import (
 from portmert.tuner.runs.inputs import write_inputs
 from portmert.tuner.runs.lists import ListMerger, PooledLists
 from portmert.tuner.runs.result import Iteration, Result, best_iteration, stop_reason
-from portmert.tuner.runs.scorer import LOCAL, NUMBER, Evaluator, read_json, read_scored, write_json
+from portmert.tuner.runs.scorer import (
+    LOCAL,
+    NUMBER,
+    Evaluator,
+    finish,
+    is_finished,
+    read_json,
+    read_scored,
+    write_json,
+)
 from portmert.tuner.search.averaging import step_share, weight_change
 from portmert.tuner.search.optimization import Optimization, Setup, optimize_stats
 from portmert.tuner.search.weight_bootstrap import Confidence, bootstrap, confidence
@@ -211,6 +220,8 @@ class _Run:
         return before.towards(found, step_share(number, before, found))
 
     def decode(self, number: int) -> None:
+        folder = self.folder.iteration(number)
+        is_finished(folder / "scores.json", self.note, later="optimized.json")
         weights, out = self._weights_of(number), self._list(number)
         if out.exists() or self._shared_file(number, out):
             return
@@ -244,7 +255,7 @@ class _Run:
             self._report_annotation(number, "scoring")
             hypotheses = self.lists.count(number)
             before = iterations[-1].hypotheses if iterations else 0
-            write_json(
+            finish(
                 path,
                 {
                     "metric": self.evaluator.signature,
@@ -323,7 +334,7 @@ class _Run:
                 segments=self.evaluator.tuned,
             )
             self._report_annotation(last.number, "search", found)
-            write_json(
+            finish(
                 path,
                 {
                     "start_score": found.start_score,
@@ -424,7 +435,7 @@ class _Run:
         test = self.evaluator.test(weights, path / "test")
         self.folder.clear_scratch()
         sure = self._confidence(weights, len(iterations))
-        write_json(
+        finish(
             path / "result.json",
             {
                 "metric": signature,
@@ -438,6 +449,7 @@ class _Run:
                 "test": None if test is None else asdict(test),
                 "bootstrap": None if sure is None else sure.as_json(),
             },
+            alone=True,
         )
         shown = self.experiment.metric.shown
         self.note(

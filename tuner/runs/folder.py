@@ -40,6 +40,7 @@ PRODUCTS = (
     "inputs.json",
     "weights.json",
     "result.json",
+    "digests.json",
     "decoder.*",
     "log.txt",
 )

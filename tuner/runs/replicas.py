@@ -34,7 +34,15 @@ from portmert.tuner.runs.config import Experiment
 from portmert.tuner.runs.folder import CONFIG_NAME, RunFolder, Shared, today
 from portmert.tuner.runs.inputs import write_inputs
 from portmert.tuner.runs.result import Result
-from portmert.tuner.runs.scorer import LOCAL, Evaluator, Scored, read_json, read_scored, write_json
+from portmert.tuner.runs.scorer import (
+    LOCAL,
+    Evaluator,
+    Scored,
+    finish,
+    is_finished,
+    read_json,
+    read_scored,
+)
 from portmert.tuner.search.averaging import averaged, deviation, weight_spreads
 from portmert.tuner.weights.feature_weights import FeatureWeights
 
@@ -188,7 +196,7 @@ def write_result(
         "replicas": list(rows),
         "weights": weight_spreads(weights),
     }
-    write_json(folder / "result.json", document)
+    finish(folder / "result.json", document, alone=True)
     return document
 
 
@@ -398,12 +406,12 @@ class _Tunings:
         """Decode and score the dev set, and what is held out, under the averaged weights."""
         folder = self.folder.path / "average"
         out, scores = folder / "nbest.gz", folder / "scores.json"
-        if not scores.exists():
+        if not is_finished(scores, self.note):
             evaluator.note("decoding the dev set under the averaged weights")
             evaluator.decode(weights, out, source=evaluator.experiment.data.source, size=1)
             dev, held_out = evaluator.dev(evaluator.read(out))
             held_out = held_out or evaluator.held_out(weights, folder)
-            write_json(
+            finish(
                 scores,
                 {
                     "metric": evaluator.signature,

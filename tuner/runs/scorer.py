@@ -24,6 +24,7 @@ from portmert.tuner.ground.files import file_digest, read_lines, text_digest, wr
 from portmert.tuner.nbest.model import NBest
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.runs.config import Experiment
+from portmert.tuner.runs.folder import ANNOTATION_NAME
 from portmert.tuner.texts.corpus import References, read_references
 from portmert.tuner.texts.links import Linker
 from portmert.tuner.texts.prepare import Preparation
@@ -285,23 +286,28 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
     write_text(path, to_json(content) + "\n")
 
 
-def finish(last: Path, content: Mapping[str, Any]) -> None:
-    """Write the digests of all files of a part of a run, then its last file, a JSON object."""
+def finish(last: Path, content: Mapping[str, Any], *, alone: bool = False) -> None:
+    """Write the digests of all files of a part of a run, then its last file, a JSON object.
+
+    The counts of the annotator's cache have no digest: they depend on earlier runs. With `alone`
+    only the last file has one.
+    """
     folder, text = last.parent, to_json(content) + "\n"
-    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    files = [] if alone else [path for path in folder.rglob("*") if path.is_file()]
     held = {
         str(path.relative_to(folder)): file_digest(path)
         for path in files
-        if path not in (last, folder / DIGESTS)
+        if path not in (last, folder / DIGESTS, folder / ANNOTATION_NAME)
     }
-    write_json(folder / DIGESTS, {**held, last.name: text_digest(text)})
+    write_json(folder / DIGESTS, dict(sorted({**held, last.name: text_digest(text)}.items())))
     write_text(last, text)
 
 
-def is_finished(last: Path, note: Callable[[str], None]) -> bool:
+def is_finished(last: Path, note: Callable[[str], None], *, later: str = "") -> bool:
     """Return whether `finish` wrote this file and no file of its folder has changed since.
 
-    Changed files are removed, so that the caller makes the part again.
+    Changed files are removed, so that the caller makes the part again. The file `later`, which a
+    second `finish` writes, may be missing.
     """
     if not last.exists():
         return False
@@ -309,11 +315,25 @@ def is_finished(last: Path, note: Callable[[str], None]) -> bool:
     held = read_json(digests) if digests.exists() else {last.name: "", DIGESTS: ""}
     for name, digest in held.items():
         path = last.parent / name
+        if not path.exists() and name == later:
+            continue
         if not path.is_file() or file_digest(path) != digest:
             note(f"{path}: changed or gone since it was written; it is made again")
             path.unlink(missing_ok=True)
             last.unlink(missing_ok=True)
     return last.exists()
+
+
+def refuse_changed(folder: Path) -> None:
+    """Raise StateError if a file of a finished part of a run has changed since."""
+    digests = folder / DIGESTS
+    for name, digest in (read_json(digests) if digests.exists() else {}).items():
+        path = folder / name
+        if path.is_file() and file_digest(path) != digest:
+            raise StateError(
+                f"{path}: changed since it was written; the command that made the run makes it "
+                f"again"
+            )
 
 
 def read_json(path: Path, optional: Sequence[str] = (), **kinds: Any) -> dict[str, Any]:

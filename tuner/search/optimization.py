@@ -367,10 +367,12 @@ def _optimize(
     if problem.width and is_worse and is_start_allowed and setup.prior == 0:
         final, final_score = starts[0], start_score  # scaling weights can turn ties over
     unseen = outcome.unseen
-    if lists.stats.has_no_score:
+    if lists.stats.no_score is not None:
+        pairs = zip(metric.stat_names, lists.stats.no_score, strict=True)
+        sums = ", ".join(f"{name} {value:g}" for name, value in pairs)
         notice(
-            f"{metric.name()} of some weights is no finite number (is it 0 divided by 0?); they "
-            f"count as the worst"
+            f"{metric.name()} of some weights is no finite number, as of the sums {sums} (is it 0 "
+            f"divided by 0?); they count as the worst"
         )
     if problem.width and final_score == start_score and len(set(restarts)) == 1:
         where = "" if unseen is None else " on segments that were held out"
@@ -435,14 +437,16 @@ def _without_zeros(found: FloatArray, problem: TuningProblem, variables: Variabl
     """Replace each weight of exactly 0 by a very small one of the sign that scores better."""
     found = found.copy()
     tiny = 1e-9 * max(float(np.abs(found).max()), 1e-9)
-    for v in np.flatnonzero(found[: len(variables)] == 0):  # sparse ones may be 0
-        options = []
-        for value in (tiny, -tiny):
-            if variables.bounds.lower[v] <= value <= variables.bounds.upper[v]:
-                changed = found.copy()
-                changed[v] = value
-                options.append((problem.value(problem.model_scores(changed)), value))
+    zeros = np.flatnonzero(found[: len(variables)] == 0)  # sparse ones may be 0
+    scores = problem.model_scores(found) if len(zeros) else np.zeros(0)
+    for v in zeros:
+        options = [
+            (problem.value(scores + value * problem.features[v]), value)
+            for value in (tiny, -tiny)
+            if variables.bounds.lower[v] <= value <= variables.bounds.upper[v]
+        ]
         found[v] = max(options)[1] if options else 0.0
+        scores += found[v] * problem.features[v]
     return found
 
 

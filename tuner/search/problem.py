@@ -36,8 +36,8 @@ class StatTable:
 
     Attributes
     ----------
-    has_no_score : bool
-        Whether some sum of statistics had a score that is not finite; `objective` notes it here.
+    no_score : tuple of K float, or None
+        Sums of statistics whose score is not finite: the least that `objective` found.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class StatTable:
         self.rows: NDArray[Any] = (
             rows if is_mapped(rows) else np.ascontiguousarray(rows, dtype=np.float64)
         )
-        self.has_no_score = False
+        self.no_score: tuple[float, ...] | None = None
         self._compute = compute
         self._known = None if compute is None else np.zeros(len(rows), dtype=bool)
         self._lock = threading.Lock()
@@ -70,6 +70,11 @@ class StatTable:
     def can_travel(self) -> bool:
         """Whether it can be sent to other processes: all is known, and in memory."""
         return self.known == len(self.rows) and not is_mapped(self.rows)
+
+    def note_no_score(self, sums: tuple[float, ...]) -> None:
+        """Remember sums whose score is not finite, the least ones: the order does not matter."""
+        with self._lock:
+            self.no_score = sums if self.no_score is None else min(self.no_score, sums)
 
     def total(self, hypotheses: IntArray) -> FloatArray:
         """Return the (K,) summed statistics of (n,) hypotheses; they are known from now on."""
@@ -285,8 +290,9 @@ class TuningProblem:
     def objective(self, stats: FloatArray) -> FloatArray:
         """Return the objective of summed statistics (..., K); see `objective`."""
         values = objective(self.metric, stats)
-        if np.isneginf(values).any():
-            self.stats.has_no_score = True
+        if (none := np.isneginf(values)).any():
+            sums = stats[none]
+            self.stats.note_no_score(tuple(sums[np.lexsort(sums.T[::-1])[0]].tolist()))
         return values
 
     def value(self, model_scores: FloatArray) -> float:

@@ -1,13 +1,13 @@
 """Sufficient statistics of many hypotheses, in threads, with checks of the input."""
 
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
 
 from portmert.metrics._base import SYNTAX, Batch, FloatArray, IntArray, Metric, Need, Texts
+from portmert.tuner.executors.team import each
 from portmert.tuner.ground.errors import InputError, counted
 from portmert.tuner.texts.corpus import first_outside
 from portmert.tuner.texts.text_pipeline import unknown_tokens, untokenised, used
@@ -43,8 +43,8 @@ def compute_stats(metric: Metric, batch: Batch, *, threads: int = 1) -> FloatArr
     stats = np.empty((len(batch.hypotheses), len(metric.stat_names)))
     chunks = _chunks(batch.offsets)
 
-    def work(chunk: tuple[int, int]) -> None:
-        first, last = chunk
+    def work(number: int) -> None:
+        first, last = chunks[number]
         part = batch.segments(first, last)
         try:
             stats[batch.offsets[first] : batch.offsets[last]] = metric.stats(part)
@@ -55,12 +55,10 @@ def compute_stats(metric: Metric, batch: Batch, *, threads: int = 1) -> FloatArr
         _check_finite(metric, part, stats[batch.offsets[first] : batch.offsets[last]], first)
 
     if threads == 1 or len(chunks) < 2:
-        for chunk in chunks:
-            work(chunk)
+        for number in range(len(chunks)):
+            work(number)
     else:
-        with ThreadPoolExecutor(min(threads, len(chunks))) as pool:
-            for _ in pool.map(work, chunks):  # in order: the first of several faults is raised
-                pass
+        each(work, len(chunks), threads=threads)
     return stats
 
 

@@ -11,7 +11,7 @@ from portmert.tuner.ground.errors import InputError, StateError
 from portmert.tuner.ground.files import file_digest, read_bytes
 from portmert.tuner.runs.folder import STATE
 from portmert.tuner.runs.inputs import Inputs, read_inputs
-from portmert.tuner.runs.scorer import read_json
+from portmert.tuner.runs.scorer import read_json, refuse_changed
 
 
 @dataclass(frozen=True)
@@ -189,6 +189,7 @@ def _run(name: str, folder: Path) -> NamedSystem:
         raise StateError(
             f"{folder}: the run is not finished (no result.json); {again} goes on with it"
         )
+    refuse_changed(folder)
     result = read_json(folder / "result.json", metric=str)
     tuned_on = result["metric"]
     try:
@@ -207,6 +208,7 @@ def _run(name: str, folder: Path) -> NamedSystem:
                 f"tune with [data] test_source and test_references, optimize with --test-nbest, "
                 f"or give name=FILE"
             )
+        refuse_changed(part / "test")
         outputs.append(Output(text, nbest if nbest.is_file() else None))
     return NamedSystem(name, tuple(outputs), folder, tuned_on, inputs)
 

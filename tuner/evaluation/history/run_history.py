@@ -52,7 +52,7 @@ from portmert.tuner.ground.files import file_digest
 from portmert.tuner.nbest.model import NBest, model_scores
 from portmert.tuner.nbest.read import merge, read_nbest
 from portmert.tuner.runs.folder import ANNOTATION_NAME, STATE, is_at_work
-from portmert.tuner.runs.scorer import read_json, read_scored
+from portmert.tuner.runs.scorer import read_json, read_scored, refuse_changed
 from portmert.tuner.search.averaging import stacked
 from portmert.tuner.search.line_search import LineSearch
 from portmert.tuner.search.problem import NOTHING, TuningProblem
@@ -242,6 +242,7 @@ def _replica(
     number = 1
     while (folder / f"iteration-{number:02d}" / "weights.json").is_file():
         part = folder / f"iteration-{number:02d}"
+        refuse_changed(part)
         weights.append(read_weights(part / "weights.json"))
         one = _pass(part, number)
         if one["dev_score"] is not None:
@@ -250,6 +251,7 @@ def _replica(
                 one["scores"] = dev.score_first(part / "nbest.gz", metrics)
         passes.append(one)
         number += 1
+    refuse_changed(folder)
     result = folder / "result.json"
     finished: dict[str, Any] = {}
     if result.is_file():

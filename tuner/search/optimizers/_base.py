@@ -158,7 +158,8 @@ class Optimizer(ABC):
             progress(0, count)
         done = dict(team.run(_restart, tasks, progress=progress, named="restart {}".format))
         ends, seconds, no_scores = zip(*(done[restart] for restart in range(count)), strict=True)
-        problem.stats.has_no_score |= any(no_scores)
+        for sums in filter(None, no_scores):
+            problem.stats.note_no_score(sums)
         best = max(ends, key=Found.worth)  # of equal ones the first
         estimates = [found.unseen for found in ends if found.unseen is not None]
         return Outcome(
@@ -179,7 +180,7 @@ def _restart(
     seed: int,
     restart: int,
     threads: int,
-) -> tuple[Found, float, bool]:
+) -> tuple[Found, float, tuple[float, ...] | None]:
     """Make one restart.
 
     Returns
@@ -187,7 +188,7 @@ def _restart(
     found : Found
     seconds : float
         Processor time.
-    has_no_score : bool
+    no_score : tuple of float, or None
         See `StatTable`; what a worker notes there does not come back by itself.
     """
     rng, dense = streams.restart(seed, restart), len(problem.features)
@@ -199,4 +200,4 @@ def _restart(
         weights[:dense] += optimizer.spread * length / dense**0.5 * noise
     begin = time.thread_time()
     found = optimizer.search_in(threads, problem, bounds.clip(weights), bounds, rng)
-    return found, time.thread_time() - begin + found.seconds, problem.stats.has_no_score
+    return found, time.thread_time() - begin + found.seconds, problem.stats.no_score
