@@ -104,26 +104,26 @@ def line_key(line: str) -> bytes:
     return hashlib.blake2b(line.encode(), digest_size=16).digest()
 
 
-def _checksum(layer: str, key: bytes, record: bytes) -> bytes:
-    """Return the checksum of a record and of its place."""
-    return zlib.crc32(record, zlib.crc32(layer.encode() + key)).to_bytes(4, "little")
-
-
 def _kept(layer: str, key: bytes, record: bytes) -> bytes:
-    """Return what the file has of a record."""
+    """Return what the file has of a record: first a checksum of it and of its place."""
     content = record if layer in PLAIN else zlib.compress(record)
-    return _checksum(layer, key, record) + content
+    checksum = zlib.crc32(record, zlib.crc32(key, zlib.crc32(layer.encode())))
+    return checksum.to_bytes(4, "little") + content
 
 
-def _opened(layer: str, key: bytes, kept: bytes) -> bytes:
-    """Return a record from the file; raise a DatabaseError if it is not what was put there."""
+def _opened(layer: str, rows: Iterable[tuple[bytes, bytes, int]]) -> dict[bytes, bytes]:
+    """Return records from the file; raise a DatabaseError if one is not what was put there."""
+    found = {}
+    start, plain = zlib.crc32(layer.encode()), layer in PLAIN
     try:
-        record = kept[4:] if layer in PLAIN else zlib.decompress(kept[4:])
-        if kept[:4] == _checksum(layer, key, record):
-            return record
+        for key, kept, _ in rows:
+            record = kept[4:] if plain else zlib.decompress(kept[4:])
+            if zlib.crc32(record, zlib.crc32(key, start)) != int.from_bytes(kept[:4], "little"):
+                raise sqlite3.DatabaseError
+            found[key] = record
     except (zlib.error, TypeError):  # a damaged file may have a number there
-        pass
-    raise sqlite3.DatabaseError
+        raise sqlite3.DatabaseError from None
+    return found
 
 
 @dataclass(frozen=True)
@@ -293,7 +293,7 @@ class AnnotationCache:
                 f"({','.join('?' * len(part))})",
                 (kind, *part),
             ).fetchall()
-            found.update((key, _opened(layer, key, kept)) for key, kept, _ in rows)
+            found.update(_opened(layer, rows))
             stale += [(today, kind, key) for key, _, used in rows if used != today]
         if stale:
             with transaction(self._database):
