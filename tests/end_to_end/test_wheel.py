@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import tarfile
 import venv
 import zipfile
 from pathlib import Path
@@ -16,7 +17,11 @@ from tests.support.places import ROOT
 pytest.importorskip("hatchling", reason="hatchling, which builds the wheel, is not installed")
 
 
-RECORDED = ROOT / "configs" / "recorded"
+LIST = """0 ||| a b c ||| F0= -1 F1= 2 ||| -1
+0 ||| a b ||| F0= -2 F1= 1 ||| -2
+1 ||| d ||| F0= -1 F1= 1 ||| -1
+1 ||| d e ||| F0= -3 F1= 2 ||| -3
+"""
 
 
 def called(*command, folder=None, environment=None):
@@ -31,21 +36,13 @@ def pip(*arguments):
     called(sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", *arguments)
 
 
-def build(folder, of=ROOT):
-    """Return the wheel of a source tree or archive."""
-    pip(
-        "wheel", "--no-deps", "--no-build-isolation", "--no-index", f"--wheel-dir={folder}", of
-    )  # fmt: skip
-    (wheel,) = folder.glob("*.whl")
-    return wheel
-
-
-def hatchling(target, folder):
-    """Return what hatchling builds of this tree."""
-    command = [sys.executable, "-m", "hatchling", "build", "-t", target, "-d", folder / "made"]
-    called(*command, folder=ROOT)
-    (made,) = (folder / "made").iterdir()
-    return made
+def hatchling(target, folder, of=ROOT):
+    """Return what hatchling builds of a source tree."""
+    made = folder / "made"
+    command = [sys.executable, "-m", "hatchling", "build", "-t", target, "-d", made]
+    called(*command, folder=of)
+    (built,) = made.iterdir()
+    return built
 
 
 def install(folder, wheel):
@@ -62,12 +59,14 @@ def install(folder, wheel):
     return folder
 
 
-ENVIRONMENT = {key: value for key, value in os.environ.items() if "PYTHON" not in key}
+COMPILING = {key: value for key, value in os.environ.items() if "PYTHON" not in key}
+ENVIRONMENT = {**COMPILING, "NUMBA_DISABLE_JIT": "1"}
+"""To compile all kernels anew would take most of the time."""
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    return build(tmp_path_factory.mktemp("wheel"))
+    return hatchling("wheel", tmp_path_factory.mktemp("wheel"))
 
 
 @pytest.fixture(scope="module")
@@ -78,10 +77,10 @@ def fresh(wheel, tmp_path_factory):
 
 @pytest.fixture
 def run(fresh):
-    def run(program, *arguments):
+    def run(program, *arguments, environment=ENVIRONMENT):
         return called(
             fresh / "env/bin" / program, *arguments,
-            folder=fresh / "elsewhere", environment=ENVIRONMENT,
+            folder=fresh / "elsewhere", environment=environment,
         )  # fmt: skip
 
     return run
@@ -98,8 +97,11 @@ def test_the_wheel_holds_one_package(wheel):
 
 
 def test_the_source_archive_builds_the_same_wheel(wheel, tmp_path):
-    archive = hatchling("sdist", tmp_path)
-    assert names(build(tmp_path, archive)) == names(wheel)
+    with tarfile.open(hatchling("sdist", tmp_path)) as archive:
+        archive.extractall(tmp_path / "archive", filter="data")
+    (tree,) = (tmp_path / "archive").iterdir()
+    (tmp_path / "again").mkdir()
+    assert names(hatchling("wheel", tmp_path / "again", tree)) == names(wheel)
 
 
 def test_an_editable_install_adds_one_name(tmp_path):
@@ -169,10 +171,11 @@ def test_a_project_with_modules_of_our_names_uses_portmert(fresh, project):
 
 @NEEDS_DASK
 def test_a_project_with_modules_of_our_names_uses_a_dask_worker(fresh, project):
+    (project / "list").write_text(LIST, encoding="utf-8")
+    (project / "ref").write_text("a b\nd e\n", encoding="utf-8")
     command = [
-        fresh / "env/bin/portmert", "optimize", "--nbest", RECORDED / "1.nbest.gz",
-        "--ref", RECORDED / "dev.tgt", "--weights", RECORDED / "start.json", "--metric", "bleu",
-        "--optimizer", "mert:searches_per_feature=5,restarts=2", "--out", "weights.json",
+        fresh / "env/bin/portmert", "optimize", "--nbest", "list", "--ref", "ref", "--metric",
+        "bleu", "--optimizer", "mert:searches_per_feature=5,restarts=2", "--out", "weights.json",
     ]  # fmt: skip
     work = [fresh / "env/bin/python", "work.py", *command]
     assert called(*work, folder=project, environment=ENVIRONMENT) == "(2, 1, 3)\n"
@@ -190,8 +193,10 @@ def test_the_wheel_runs_and_everything_comes_from_it(fresh, run):
 def test_the_wheel_scores(fresh, run):
     text = fresh / "elsewhere/text"
     text.write_text("a b c d e\nthe cat sat on the mat\n", encoding="utf-8")
-    scored = run("portmert", "score", "--metric", "bleu", "--hyp", "text", "--ref", "text")
-    assert "bleu       100.00" in scored
+    score = ("portmert", "score", "--metric", "bleu", "--hyp", "text", "--ref", "text")
+    assert "bleu       100.00" in run(*score, environment=COMPILING)
+    kept = fresh.glob("env/lib/*/site-packages/portmert/metrics/kernels/__pycache__/*.nbi")
+    assert list(kept)  # of later commands
     code = "import portmert; print(portmert.score(['a b'], [['a c']], metric='ter').score)"
     assert run("python", "-c", code) == "0.5\n"
 
