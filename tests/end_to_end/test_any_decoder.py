@@ -1,6 +1,8 @@
 """`portmert tune` with any program: the whole loop, killed and gone on with, and Moses by it."""
 
 import json
+import re
+import shutil
 
 import pytest
 
@@ -8,7 +10,7 @@ import portmert
 from portmert.tuner.components import registry
 from tests.support.cli import fault, run
 from tests.support.clusters import NEEDS_DASK, cluster
-from tests.support.places import TESTS, programs
+from tests.support.places import ROOT, TESTS, programs
 from tests.support.real_moses import real_system
 from tests.tuner.api.test_tuning import SOURCES, START, Toy
 
@@ -146,3 +148,29 @@ def test_a_function_travels_to_a_cluster(tmp_path):
     assert there.weights == here.weights
     lists = "iteration-01/nbest.gz"
     assert (there.folder / lists).read_bytes() == (here.folder / lists).read_bytes()
+
+
+def test_the_page_shows_the_program_and_what_it_prints(tmp_path, monkeypatch, capsys):
+    page = (ROOT / "docs" / "how-to" / "any-decoder.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```(\w*)\n(.*?)```\n", page, re.DOTALL)
+    python = [code for kind, code in blocks if kind == "python"]
+    program = (ROOT / "configs" / "segment" / "segmenter.py").read_text(encoding="utf-8")
+    for part in python[1].split("\n\n\n"):
+        assert (
+            part.strip().removeprefix(
+                "import collections\nimport math\nfrom pathlib import Path\n\n"
+            )
+            in program
+        )
+    assert (ROOT / "configs" / "segment.toml").read_text().strip() in page
+    shutil.copytree(ROOT / "configs", tmp_path / "configs")
+    monkeypatch.chdir(tmp_path)
+    exec(compile(python[1] + python[2], "page", "exec"), {})  # noqa: S102  our own page
+    assert capsys.readouterr().out == next(text for kind, text in blocks if not kind)
+    lines = 'decoder.program=["python3","configs/segment/segmenter.py","lines"]'
+    run("tune", "configs/segment.toml", "--set", "decoder.protocol=lines", "--set", lines)
+    by_lines, by_function = (
+        json.loads((tmp_path / name / "weights.json").read_text())["weights"]
+        for name in ("segment-run", "run")
+    )
+    assert by_lines == by_function

@@ -326,7 +326,7 @@ def test_skipping_the_decoder_uses_the_list_that_is_there(tmp_path):
 @pytest.mark.parametrize(
     ("options", "status", "message"),
     [
-        (["--lattice-samples=5"], 2, "--lattice-samples cannot be honoured: lattice samples are"),
+        (["--lattice-samples=-5"], 2, "--lattice-samples -5: expected 0 or more"),
         (["--lambdas=1 2"], 2, "--lambdas cannot be honoured: the start weights are those of"),
         (["--hg-mira"], 2, "--hg-mira cannot be honoured: hypergraphs are not read, only n-best"),
         (["--spe-symal=x"], 2, "--spe-symal cannot be honoured: simulated post-editing needs"),

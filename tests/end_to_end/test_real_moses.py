@@ -1,5 +1,6 @@
 """Moses' own programs and scripts with ours in their place, and ours with Moses' decoder."""
 
+import gzip
 import subprocess
 import sys
 
@@ -87,3 +88,34 @@ def test_lists_of_the_real_extractor_and_ours_are_the_same(tmp_path, system):
     for kind in ("features", "scores"):
         theirs, ours = ((tmp_path / f"{name}.{kind}").read_text() for name in ("theirs", "ours"))
         assert sorted(theirs.split()) == sorted(ours.split())
+
+
+def test_lattice_samples_are_hypotheses_too(tmp_path, system):
+    command = [
+        *portmert("mert-moses"), *system, "--nbest=2", "--maximum-iterations=2",
+        "--no-filter-phrase-table", "--decoder-flags=-v 0", "--predictable-seeds",
+    ]  # fmt: skip
+    done([*command, "--working-dir", tmp_path / "plain"], ROOT)
+    done([*command, "--working-dir", tmp_path / "work", "--lattice-samples=40"], ROOT)
+    work = tmp_path / "work"
+    with gzip.open(work / "run1.lsamp40.out.gz", "rt") as file:
+        samples = file.read().splitlines()
+    assert {line.split(" ||| ")[0] for line in samples} == {"0", "1", "2", "3", "4"}
+    counts = [
+        len((folder / "run1.features.dat").read_text().splitlines())
+        for folder in (tmp_path / "plain", work)
+    ]
+    assert counts[0] < counts[1]
+    nbest = (work / "run1.best2.out.gz").read_bytes()
+    assert nbest == (tmp_path / "plain" / "run1.best2.out.gz").read_bytes()
+    before = (work / "moses.ini").read_text().splitlines()[-10:]
+    (work / "run2.lsamp40.out.gz").unlink()
+    assert "run2.lsamp40.out.gz" in failed([*command, "--working-dir", work, "--continue",
+                                            "--lattice-samples=40"])  # fmt: skip
+    assert before == (work / "moses.ini").read_text().splitlines()[-10:]
+
+
+def failed(command):
+    ended = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    return ended.stderr

@@ -145,8 +145,9 @@ class TunedDecoder:
                 lines += [f"{name} {shown(score)}"] if score is not None else []
             lines += [result.keeps_start] if result.keeps_start else []
             lines += [f"test {shown(result.test.score)}"] if result.test else []
-        weights = ", ".join(f"{name} {value}" for name, value in self.weights.items())
-        return "\n".join([*lines, f"weights: {weights}"])
+        weights = self.result.weights.values.items()  # noqa: PD011  no data frame
+        named = (f"{name} {' '.join(f'{one:.4g}' for one in row)}" for name, row in weights)
+        return "\n".join([*lines, f"weights: {', '.join(named)}"])
 
     def _repr_html_(self) -> str:
         return f"{_plot(self.rows)}<pre>{html.escape(str(self))}</pre>"

@@ -108,9 +108,9 @@ class Fitting:
         return replace(nbest, model_scores=scores)
 
 
-def check_usable(path: Path, lines: Lines) -> None:
-    """Raise `InputError` if a Moses list is not a whole one that tuning can use."""
-    _check(read_nbest([path], Vocabulary(), segments=len(lines)), lines, str(path))
+def check_usable(paths: Sequence[Path], lines: Lines) -> None:
+    """Raise `InputError` if Moses lists together are not a whole one that tuning can use."""
+    _check(read_nbest(paths, Vocabulary(), segments=len(lines)), lines, str(paths[0]))
 
 
 def _check(nbest: NBest, lines: Lines, where: str) -> None:

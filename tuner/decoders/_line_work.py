@@ -12,7 +12,7 @@ from pathlib import Path
 from portmert.tuner.decoders import _crews
 from portmert.tuner.decoders._any_lists import Fitting, answers_of
 from portmert.tuner.decoders._base import Progress
-from portmert.tuner.decoders._program_work import MOST_OF_A_SEGMENT, MOST_PRINTED
+from portmert.tuner.decoders._program_work import MOST_OF_A_SEGMENT, MOST_PRINTED, joined
 from portmert.tuner.decoders._shards import Shard, Work
 from portmert.tuner.ground.documents import parse_json
 from portmert.tuner.ground.errors import InputError, ProgramError, shown
@@ -73,7 +73,7 @@ class LineWork(Work):
         except InputError as error:
             raise ProgramError(f"the answer cannot be used: {error}") from None
         for rows in answers_of(data, shard.lines):
-            yield b"0\n" + rows
+            yield joined(b"", rows)
 
     @property
     def _name(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -45,8 +46,9 @@ class ProgramWork(Work):
         Begins the names of its files.
     command
         Program and arguments, without those that change no list. `{source}`, `{nbest}`,
-        `{weights}` and `{work}` become the files of a shard, and its folder. Without `{source}`
-        the program reads the text from stdin; without `{nbest}` it prints the list.
+        `{samples}` (more hypotheses), `{weights}` and `{work}` become the files of a shard, and
+        its folder. Without `{source}` the program reads the text from stdin; without `{nbest}` it
+        prints the list.
     size
         Of the lists.
     source
@@ -94,7 +96,8 @@ class ProgramWork(Work):
         if logs != scratch:  # many commands may share a worker's folder
             log = logs / f"{name}-{scratch.name}.log"
         files = {
-            kind: (scratch / f"{name}.{kind}").resolve() for kind in ("source", "nbest", "weights")
+            kind: (scratch / f"{name}.{kind}").resolve()
+            for kind in ("source", "nbest", "samples", "weights")
         }
         for kind, content in (
             ("source", b"".join(line + b"\n" for _, line in shard.lines)),
@@ -113,7 +116,7 @@ class ProgramWork(Work):
             [*(with_places(word, values) for word in self.command), *self.more],
         )
         out = scratch / f"{name}.out"
-        bounds = {out: Bound(most), files["nbest"]: listed}
+        bounds = {out: Bound(most), files["nbest"]: listed, files["samples"]: listed}
         if not asks_for(self.command, "nbest"):
             files["nbest"], bounds = out, {out: listed}
         program = Path(words[0])
@@ -128,14 +131,15 @@ class ProgramWork(Work):
             name=f"{program.name}, {shard.named(self.source)}," if shard.of > 1 else "",
         )
         run(command, step=lambda lines: step(min(lines, segments), segments))
-        yield from self._answers(command, files["nbest"], shard.lines)
+        lists = [files["nbest"], *([files["samples"]] * asks_for(self.command, "samples"))]
+        yield from self._answers(command, lists, shard.lines)
         for path in (*files.values(), out):
             path.unlink(missing_ok=True)
         if logs != scratch:
             log.unlink(missing_ok=True)
 
     def _answers(
-        self, command: Command, nbest: Path, lines: Sequence[tuple[int, bytes]]
+        self, command: Command, lists: Sequence[Path], lines: Sequence[tuple[int, bytes]]
     ) -> Iterator[bytes]:
         """Yield what a process wrote of each line, with the ids of the whole text.
 
@@ -144,26 +148,33 @@ class ProgramWork(Work):
         ProgramError
             The list is not a whole one that tuning can use.
         """
-        if not nbest.exists():
-            raise command.failure(f"wrote no n-best list ({nbest})")
+        for path in lists:
+            if not path.exists():
+                raise command.failure(f"wrote no n-best list ({path})")
         try:
             if self.fitting is None:
-                check_usable(nbest, lines)
-                data = nbest.read_bytes()
+                check_usable(lists, lines)
+                found = [path.read_bytes() for path in lists]
             else:
-                data = self.fitting.moses_list(nbest, lines)
+                found = [self.fitting.moses_list(lists[0], lines)]
         except InputError as error:
             raise command.failure(f"wrote a list that cannot be used ({error})") from None
         assert command.out is not None  # noqa: S101  set above
-        output = b"" if nbest == command.out else command.out.read_bytes()
+        output = b"" if command.out in lists else command.out.read_bytes()
         best = output.splitlines(keepends=True)
         if len(best) != len(lines):  # what else it prints is not told from translations
             best = [output] + [b""] * (len(lines) - 1)
-        for first, rows in zip(best, answers_of(data, lines), strict=True):
-            yield b"%d\n%s%s" % (len(first), first, rows)
+        parts = [best, *(answers_of(data, lines) for data in found)]
+        yield from (joined(*one) for one in zip(*parts, strict=True))
 
 
-def answer_parts(answer: bytes) -> tuple[bytes, bytes]:
-    """Return what the program printed of a line, and the n-best list."""
-    length, _, rest = answer.partition(b"\n")
-    return rest[: int(length)], rest[int(length) :]
+def joined(*parts: bytes) -> bytes:
+    """Return an answer: what the program printed of a line, its n-best list, its samples."""
+    return b"%s\n%s" % (b" ".join(b"%d" % len(part) for part in parts), b"".join(parts))
+
+
+def answer_parts(answer: bytes) -> list[bytes]:
+    """Return the parts of an answer, see `joined`."""
+    lengths, _, rest = answer.partition(b"\n")
+    file = io.BytesIO(rest)
+    return [file.read(int(length)) for length in lengths.split()]

@@ -39,7 +39,7 @@ started again."""
 OURS = {
     "config": "config", "f": "config", "input-file": "the source", "i": "the source",
     "n-best-list": "tune.nbest", "weight-overwrite": "the weights", "weight-file": "the weights",
-    "show-weights": "the weights", "lattice-samples": "n-best lists alone",
+    "show-weights": "the weights", "lattice-samples": "`mert-moses --lattice-samples`",
 }  # fmt: skip
 """Switches of Moses that are set from elsewhere."""
 
@@ -186,6 +186,7 @@ class Moses(Decoder):
         progress: Progress,
         team: Team | None = None,
         best: Path | None = None,
+        sampled: tuple[Path, int] | None = None,
         links: bool = True,
     ) -> None:
         """Let Moses write the `size`-best list of every line of `source` to `out`.
@@ -198,6 +199,8 @@ class Moses(Decoder):
             None: those of moses.ini.
         best
             Gets what Moses prints: its translations.
+        sampled
+            A file that gets so many samples of each segment's lattice, as an n-best list.
         links
             Ask for word alignment and segmentation.
 
@@ -216,6 +219,8 @@ class Moses(Decoder):
         models = prints_of([self.config, *_named_files(self.config)])
         overwrite, sparse = ([], "") if weights is None else self._weight_arguments(weights)
         asked = [word for name in LIST_SWITCHES if links for word in (f"-{name}", "true")]
+        if sampled is not None:
+            asked += ["-lattice-samples", "{samples}", str(sampled[1])]
         by_file = ("-weight-file", "{weights}") if sparse else ()
         threads = self._threads(1 if workers.is_remote else available_processors() // jobs)
         work = ProgramWork(
@@ -242,11 +247,10 @@ class Moses(Decoder):
             journal=workdir / "moses.journal",
             progress=progress,
         ) as found:
-            with writing(out) as file:
-                file.writelines(answer_parts(answer)[1] for answer in found.answers())
-            if best is not None:
-                with writing(best) as file:
-                    file.writelines(answer_parts(answer)[0] for answer in found.answers())
+            for part, path in enumerate((best, out, sampled and sampled[0])):
+                if path is not None:
+                    with writing(path) as file:
+                        file.writelines(answer_parts(answer)[part] for answer in found.answers())
 
     def _threads(self, others: int) -> int:
         """Return how many threads a process is told to have, `others` where nothing says more."""

@@ -43,7 +43,6 @@ OPTIONS = {
 }
 
 REFUSED = {
-    "lattice-samples": "lattice samples are not read, only n-best lists; give a larger --nbest",
     "hg-mira": "hypergraphs are not read, only n-best lists; --batch-mira works on these",
     "promix-training": "mixtures of phrase tables are not trained here",
     "promix-table": "mixtures of phrase tables are not trained here",
@@ -117,6 +116,7 @@ class MertRequest:
     flags: str = ""
     jobs: int = 1
     nbest: int = 100
+    lattice_samples: int = 0
     iterations: int = 25
     threads: int = 1
     aggregate: int = -1
@@ -193,6 +193,7 @@ def _request(given: Given, notice: Callable[[str], None]) -> MertRequest:
         flags=_flags(given),
         jobs=max(1, given.integer("jobs", 1)),
         nbest=_at_least(1, given.integer("nbest", 100), "--nbest"),
+        lattice_samples=_at_least(0, given.integer("lattice-samples", 0), "--lattice-samples"),
         iterations=_at_least(1, given.integer("maximum-iterations", 25), "--maximum-iterations"),
         threads=max(1, given.integer("threads", more["mert"].integer("threads", 1))),
         aggregate=given.integer("prev-aggregate-nbestlist", -1),

@@ -119,7 +119,7 @@ def run(
                 own = replace(request, folder=folder, seed=seed)
                 if replica > 1 and not (request.go_on and (folder / FINISHED).is_file()):
                     first = request.folder / "replica-1"
-                    for name in (f"run1.best{request.nbest}.out.gz", "run1.out"):
+                    for name in (*_list_names(request, 1), "run1.out"):
                         copy_file(first / name, folder / name)
                     own = replace(own, skip_decoder=True, go_on=False)
                 results.append(_Run(own, config, log, progress, team).result())
@@ -265,31 +265,35 @@ class _Run:
                     for name, values in weights.values.items()
                 }
             )
+        nbest, *samples = self._lists(step)
         first_of_config = step == 1 and self.request.config_weights_first
         self.decoder.decode(
             None if first_of_config else weights,
             source=self.request.source,
             size=self.request.nbest,
-            out=self._nbest(step),
+            out=nbest,
             best=self.folder / f"run{step}.out",
+            sampled=(samples[0], self.request.lattice_samples) if samples else None,
             workdir=self.folder / "decoder",
             progress=self.progress,
             team=self.team,
             links=self.request.needs_links,
         )
 
-    def _nbest(self, step: int) -> Path:
-        return self.folder / f"run{step}.best{self.request.nbest}.out.gz"
+    def _lists(self, step: int) -> list[Path]:
+        return [self.folder / name for name in _list_names(self.request, step)]
 
     # Counting and searching.
 
     def _extract(self, step: int) -> DatLists:
-        path = self._nbest(step)
-        if not path.is_file():
-            raise StateError(f"{path}: is not there; leave out --skip-decoder")
+        paths = self._lists(step)
+        path = paths[0]
+        for one in paths:
+            if not one.is_file():
+                raise StateError(f"{one}: is not there; leave out --skip-decoder")
         notes: list[str] = [f"Scorer type: {self.request.scorer.metric.signature}"]
         lists, _ = extract(
-            [path],
+            paths,
             self.request.references,
             self.request.scorer,
             notice=notes.append,
@@ -409,7 +413,11 @@ class _Run:
             for name in ("features.dat", "scores.dat", "init.opt"):
                 self.files.demand(f"run{k}.{name}", step)
             state.steps[k] = self.files.lists(k)
-        for name in (f"run{step}.mert.log", f"run{step}.weights.txt", self._nbest(step).name):
+        for name in (
+            f"run{step}.mert.log",
+            f"run{step}.weights.txt",
+            *_list_names(self.request, step),
+        ):
             self.files.demand(name, step)
         for k, lists in state.steps.items():
             self.files.check_step(k, lists)
@@ -465,6 +473,14 @@ class _Run:
         )
         with writing(path) as out:
             out.write(content)
+
+
+def _list_names(request: MertRequest, step: int) -> list[str]:
+    """Return the names of a step's lists: n-best, and samples of lattices where asked for."""
+    names = [f"run{step}.best{request.nbest}.out.gz"]
+    if request.lattice_samples:
+        names.append(f"run{step}.lsamp{request.lattice_samples}.out.gz")
+    return names
 
 
 def _filtered(request: MertRequest, log: Callable[[str], None]) -> Path:
