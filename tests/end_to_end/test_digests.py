@@ -1,7 +1,7 @@
 """Weights stay what they were: tests/data/digests.json has a digest for each way to find them.
 
-A change of a digest needs a line in CHANGELOG.md under "Scores changed". Then
-`python -m tests.end_to_end.test_digests` writes the file anew. Weights are rounded to six digits:
+A change of a digest needs a line in CHANGELOG.md under "Scores changed" that has the new hash of
+the file. `python -m tests.end_to_end.test_digests` writes the file anew. Weights are rounded to six digits:
 processors may differ in the last ones.
 """
 
@@ -12,7 +12,8 @@ from itertools import product
 import pytest
 
 import portmert
-from tests.support.places import CONFIGS, TESTS
+from tests.support.clusters import NEEDS_DASK, cluster
+from tests.support.places import CONFIGS, ROOT, TESTS
 
 FILE = TESTS / "data" / "digests.json"
 RECORDED = CONFIGS / "recorded"
@@ -29,7 +30,11 @@ OPTIMIZERS = (
 )
 
 
-def found(metric, optimizer, threads):
+REMOTE = "bleu mert:searches_per_feature=50,restarts=3 dask"
+"""The restarts of this search run at workers of a Dask cluster."""
+
+
+def found(metric, optimizer, threads, executor="local"):
     """Return the digest of the weights of one search."""
     lists = portmert.Lists.read(
         [RECORDED / "1.nbest.gz", RECORDED / "2.nbest.gz"],
@@ -39,8 +44,9 @@ def found(metric, optimizer, threads):
         notice=lambda _: None,
     )
     tuned = portmert.optimize(
-        lists, metric, optimizer=optimizer, seed=3, threads=threads, notice=lambda _: None
-    )
+        lists, metric, optimizer=optimizer, seed=3, threads=threads, executor=executor,
+        notice=lambda _: None,
+    )  # fmt: skip
     rounded = {name: f"{value:.6g}" for name, value in flat(tuned.weights.values)}
     text = json.dumps([rounded, f"{tuned.score:.9g}"], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -65,6 +71,23 @@ def test_weights_are_those_of_the_committed_digests(optimizer):
             assert found(metric, by, threads) == committed[f"{metric} {by}"], (metric, by)
 
 
+@NEEDS_DASK
+def test_weights_found_at_workers_are_those_of_the_committed_digests():
+    committed = json.loads(FILE.read_text(encoding="utf-8"))[REMOTE]
+    metric, by, _ = REMOTE.split()
+    with cluster(2) as started:
+        assert found(metric, by, 1, started.scheduler_address) == committed
+    assert found(metric, by, 3) == committed
+
+
+def test_a_change_of_the_digests_is_a_line_of_the_changelog():
+    """Under "Scores changed", with the hash of the file."""
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    section = text[text.index("### Scores changed") :].partition("\n### ")[0]
+    assert f"`{hashlib.sha256(FILE.read_bytes()).hexdigest()[:12]}`" in section
+
+
 if __name__ == "__main__":
     digests = {f"{metric} {by}": found(metric, by, threads) for metric, by, threads in ways()}
+    digests[REMOTE] = found(*REMOTE.split()[:2], 1)
     FILE.write_text(json.dumps(digests, indent=1) + "\n", encoding="utf-8")

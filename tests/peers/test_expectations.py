@@ -56,11 +56,7 @@ def test_jiwer_on_empty_references():
         texts = [hypothesis, "a b"], [[reference, "a b"]]
         one = portmert.score(*texts, metric=metric, notice=print)
         assert one.parts["edits"] == int(expected)
-        assert one.parts["rate"] == int(expected) / one.parts["ref_len"]
-
-
-def test_mt_metrics_eval_examples():
-    page("mt_metrics_eval")
+        assert one.parts["rate"] == pytest.approx(int(expected) / one.parts["ref_len"])
 
 
 def terp_texts():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -172,7 +173,7 @@ def cache_option(name: str) -> Decorator:
     )
 
 
-annotator_options = all_of(
+run_annotator_options = all_of(
     click.option(
         "--annotator",
         metavar="NAME[:OPTION=VALUE,...]",
@@ -181,6 +182,23 @@ annotator_options = all_of(
     ),
     cache_option("annotation_cache"),
 )
+"""For commands whose CONFIG or run may name the annotator too."""
+
+
+def annotator_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Declare --annotator, and --annotation-cache, which is refused without it."""
+
+    @wraps(command)
+    def checked(*words: Any, **given: Any) -> Any:
+        if given["annotation_cache"] is not None and given["annotator"] is None:
+            raise click.UsageError(
+                f"--annotation-cache {given['annotation_cache']}: nothing is annotated without "
+                f"--annotator"
+            )
+        return command(*words, **given)
+
+    return run_annotator_options(checked)
+
 
 html_option = click.option(
     "--html", "html_out", type=FILE, help="Write an HTML page, one file that needs no network."

@@ -43,6 +43,8 @@ def command(
     """  # noqa: D301  \b is click's sign for lines to leave alone
     if len(weights) < 2:
         raise click.UsageError("name at least two files of weights")
+    if given["format"] != "auto" and not lists:
+        raise click.UsageError(f"--nbest-format {given['format']}: it is of --nbest; give lists")
     check_outputs(out)
     options = {"format": given.pop("format"), "notice": notice}
     read = portmert.Lists.unread(lists, **options) if lists else None

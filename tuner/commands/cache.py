@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from portmert.tuner.commands._options import cache_option
-from portmert.tuner.ground.errors import counted
+from portmert.tuner.ground.errors import InputError, counted
 
 MIB = 1 << 20
 
@@ -36,6 +36,8 @@ def show(folder: Path | None) -> None:
     from portmert.tuner.annotation.cache import FILE, default_folder, info, size_limit  # noqa: PLC0415
     from portmert.tuner.ground.tables import aligned  # noqa: PLC0415
 
+    if folder is not None and not (folder / FILE).exists():
+        raise InputError(f"{folder}: no cache (no {FILE})")
     folder = default_folder() if folder is None else folder
     size, kinds = info(folder)
     limit = f"{size_limit() / MIB:.1f}".removesuffix(".0")
@@ -71,4 +73,9 @@ def clear(folder: Path | None, annotator: str) -> None:
 
     folder = default_folder() if folder is None else folder
     deleted = delete(folder, annotator)
+    if annotator and not deleted:
+        raise InputError(
+            f"{folder / FILE}: nothing of an annotator '{annotator}'; `portmert cache info` lists "
+            f"those that are in it"
+        )
     click.echo(f"{folder / FILE}: {counted(deleted, 'sentence')} deleted")

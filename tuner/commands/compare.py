@@ -10,7 +10,6 @@ from portmert.tuner.commands._lists import lowercase_option, steps, text_options
 from portmert.tuner.commands._options import (
     FILE,
     Whole,
-    annotator_options,
     confidence_option,
     defaulted,
     executor_option,
@@ -18,6 +17,7 @@ from portmert.tuner.commands._options import (
     key_values,
     metrics_option,
     refs_option,
+    run_annotator_options,
     seed_option,
     set_option,
     several,
@@ -61,7 +61,7 @@ from portmert.tuner.commands._outputs import (
 @set_option("An option of the aligner, as train_source=FILE; repeat for several.")
 @lowercase_option
 @text_options
-@annotator_options
+@run_annotator_options
 @defaulted(
     "--samples",
     Whole(1),

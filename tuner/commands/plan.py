@@ -11,9 +11,9 @@ import click
 import portmert
 from portmert.tuner.commands._options import (
     Whole,
-    annotator_options,
     defaulted,
     overrides_option,
+    run_annotator_options,
     run_executor_option,
     several,
 )
@@ -54,7 +54,7 @@ SIZES = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
     help="Plan `portmert reproduce` on this metric, not `portmert tune`; repeat for several.",
 )
 @overrides_option("Replace a value of CONFIG, as tune.replicas=5; repeat for several.")
-@annotator_options
+@run_annotator_options
 @run_executor_option
 @json_option
 def command(*, config: Path, json_out: Path | None, **given: Any) -> None:

@@ -7,9 +7,9 @@ import click
 
 import portmert
 from portmert.tuner.commands._options import (
-    annotator_options,
     html_option,
     metrics_option,
+    run_annotator_options,
     threads_option,
 )
 from portmert.tuner.commands._outputs import (
@@ -29,7 +29,7 @@ from portmert.tuner.commands._outputs import (
     "Metric that scores the dev output of every iteration; repeat for several. "
     "Default: bleu, port, qmean, ter."
 )
-@annotator_options
+@run_annotator_options
 @threads_option
 @html_option
 @json_option

@@ -9,9 +9,9 @@ import portmert
 from portmert.tuner.commands._options import (
     FILE,
     Whole,
-    annotator_options,
     metrics_option,
     overrides_option,
+    run_annotator_options,
     run_executor_option,
     several,
 )
@@ -51,7 +51,7 @@ from portmert.tuner.ground.files import write_text
     help="File for the tables. Default: paper.md in the output folder of CONFIG.",
 )
 @overrides_option("Replace a value of CONFIG, as tune.replicas=5; repeat for several.")
-@annotator_options
+@run_annotator_options
 @click.option(
     "--threads", type=Whole(0), help="Number of threads and processes; 0: one for each processor."
 )

@@ -11,8 +11,8 @@ import click
 import portmert
 from portmert.tuner.commands._options import (
     Whole,
-    annotator_options,
     overrides_option,
+    run_annotator_options,
     run_executor_option,
 )
 from portmert.tuner.commands._outputs import annotating, decoding, log
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 @click.option(
     "--threads", type=Whole(0), help="Number of threads and processes; 0: one for each processor."
 )
-@annotator_options
+@run_annotator_options
 @run_executor_option
 def command(*, config: Path, fresh: bool, **given: Any) -> None:
     """Tune a decoder: decode, merge, optimize, and repeat until nothing is gained.

@@ -16,7 +16,7 @@ from portmert.tuner.components import registry
 from portmert.tuner.decoders._base import Progress
 from portmert.tuner.demo.bitext import TREEBANK, write_bitext
 from portmert.tuner.ground.errors import StateError, counted
-from portmert.tuner.ground.files import read_lines, shipped, write_text
+from portmert.tuner.ground.files import make_folder, read_lines, shipped, write_text
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.runs import replicas
 from portmert.tuner.runs.config import Experiment, load_config
@@ -116,6 +116,7 @@ def run_demo(
     PortmertError
         The folder has other work.
     """
+    make_folder(folder)
     corpus, untuned = folder / "corpus", folder / "untuned" / "nbest.gz"
     if fresh:
         untuned.unlink(missing_ok=True)

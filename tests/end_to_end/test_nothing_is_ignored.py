@@ -1,0 +1,105 @@
+"""Whatever a user names and is not there ends in one line and status 1 or 2: for all options."""
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from portmert.tuner.cli import main
+from tests.support.places import CONFIGS
+
+R = CONFIGS / "recorded"
+LISTS = ["--nbest", R / "1.nbest.gz", "--ref", R / "dev.tgt", "--metric", "bleu"]
+QUICK = ["--optimizer", "coordinate"]
+TEST = ["--test-nbest", R / "2.nbest.gz", "--test-ref", R / "dev.tgt"]
+JUDGED = ["--human", "human", "--outputs", "outputs", "--ref", R / "dev.tgt"]
+CALLS = {
+    "align": ["--aligner", "fast-align", "--source", R / "dev.src", "--target", R / "dev.tgt",
+              "--out", "links"],
+    "annotate train": ["--treebank", "treebank", "--out", "model"],
+    "average": ["first.json", "second.json", "--out", "mean.json"],
+    "cache clear": [],
+    "cache info": [],
+    "compare": [f"a={R / 'dev.tgt'}", f"b={R / 'dev.src'}", "--ref", R / "dev.tgt",
+                "--samples", 10],
+    "components": ["metric", "bleu"],
+    "crossval": [*LISTS, *QUICK, "--splits", 2],
+    "demo": ["--out", "demo"],
+    "humaneval make": [f"a={R / 'dev.tgt'}", f"b={R / 'dev.src'}", "--ref", R / "dev.tgt", "--out",
+                       "sheets", "--source", R / "dev.src"],
+    "humaneval read": ["sheet.tsv", "--key", "key"],
+    "metaeval": [*JUDGED, "--metric", "bleu", "--samples", 10],
+    "metric-train": [*JUDGED, "--out", "model"],
+    "metrics": ["bleu"],
+    "optimize": [*LISTS, *QUICK, "--out", "w.json"],
+    "optimize-dat": ["--metric", "bleu", *QUICK, "--features-dat", "f.dat", "--scores-dat",
+                     "s.dat", "--out", "w.json"],
+    "plan": [CONFIGS / "recorded.toml"],
+    "report": ["run"],
+    "reproduce": [CONFIGS / "recorded.toml", "--out", "paper", "--set", "tune.output=run"],
+    "rerank": ["--nbest", R / "1.nbest.gz", "--weights", R / "start.json"],
+    "rerank-tune": [*LISTS, *QUICK, *TEST, "--replicas", 1, "--out-dir", "tuned"],
+    "score": ["--hyp", R / "dev.tgt", "--ref", R / "dev.tgt", "--metric", "bleu"],
+    "serve-metric": ["bleu"],
+    "tune": [CONFIGS / "recorded.toml", "--set", "tune.output=run", "--set", "tune.iterations=1"],
+}  # fmt: skip
+WITHOUT = {"compile", "examples", "mert-moses", "shims", "annotate"}
+"""These name nothing but a folder to make, or have an option parser of their own."""
+FREE = {("humaneval make", "--condition")} | {
+    (name, "--annotation-cache") for name in ("tune", "plan", "reproduce", "compare", "report")
+}
+"""Free text; and the place of a cache for an annotator that a configuration or a run may name."""
+NOTHING = "file/nonesuch"
+"""Nothing is there and nothing can be put there: `file` is a file. No component is called so."""
+
+
+def commands():
+    context = click.Context(main)
+    for name in main.list_commands(context):
+        command = main.get_command(context, name)
+        if isinstance(command, click.Group):
+            for sub in command.list_commands(context):
+                yield f"{name} {sub}", command.get_command(context, sub)
+        else:
+            yield name, command
+
+
+def cases():
+    for name, command in commands():
+        for option in command.params if name in CALLS else ():
+            kind = option.type
+            if (name, option.opts[-1]) in FREE:
+                continue
+            is_choice = isinstance(kind, (click.IntRange, click.FloatRange, click.Choice))
+            if isinstance(option, click.Argument):
+                yield name, option.name, True
+            elif not (option.is_flag or option.count or is_choice or kind is click.INT):
+                yield name, option.opts[-1], False
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("")
+    for name in ("first.json", "second.json"):
+        (tmp_path / name).write_bytes((R / "start.json").read_bytes())
+
+
+def test_all_commands_are_called():
+    assert {name for name, _ in commands()} == set(CALLS) | (WITHOUT & {n for n, _ in commands()})
+
+
+@pytest.mark.parametrize(("name", "option", "is_argument"), list(cases()))
+def test_nothing_that_a_user_names_is_ignored(name, option, is_argument):
+    call = CALLS[name]
+    if is_argument:
+        words = [NOTHING if n == 0 else word for n, word in enumerate(call)]
+    elif option in call and option != "--set":
+        words = [NOTHING if n and call[n - 1] == option else word for n, word in enumerate(call)]
+    else:
+        words = [*call, option, NOTHING]
+    words = [*name.split(), *map(str, words)]
+    result = CliRunner().invoke(main, words, prog_name="portmert", catch_exceptions=False)
+    assert result.exit_code in (1, 2), result.output
+    begins = "portmert: error: " if result.exit_code == 1 else "Error: "
+    (said,) = (line for line in result.stderr.splitlines() if line.startswith(begins))
+    assert said.removeprefix(begins), result.stderr
