@@ -35,7 +35,7 @@ def test_recently_pair_is_that_of_the_specification(metric, stats, score):
     assert metric.score(rows).tolist() == [score]
 
 
-@given(corpora(max_segments=6))
+@given(corpora(max_segments=6, parsed=False))
 @settings(max_examples=80, deadline=None)
 def test_stats_equal_their_slow_twins(corpus):
     batch = batch_of(corpus)
@@ -109,7 +109,7 @@ def test_parts_hold_rate_counts_and_lengths():
 # Kinds of edits
 
 
-@given(corpora(max_segments=3))
+@given(corpora(max_segments=3, parsed=False))
 @LETTERS
 def test_kinds_of_edits_equal_their_slow_twin_and_add_to_the_distance(corpus):
     one = [replace(segment, references=segment.references[:1]) for segment in corpus]
@@ -145,7 +145,7 @@ def test_kinds_of_edits_are_against_the_reference_that_counts():
 SPELLING = {"a": "a", "b": "ab", "c": "b\u3000a", "d": "\U0001f600b"}
 
 
-@given(corpora(max_segments=3))
+@given(corpora(max_segments=3, parsed=False))
 @LETTERS
 def test_characters_equal_their_slow_twin(corpus):
     spelled = [

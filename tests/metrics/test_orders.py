@@ -139,7 +139,7 @@ def test_v_of_all_pairs_of_three_words():
     assert min(values) == 0.0
 
 
-@given(corpora())
+@given(corpora(parsed=False))
 @settings(max_examples=80, deadline=None)
 def test_metrics_equal_their_slow_twins(corpus):
     batch = batch_of(corpus)

@@ -136,7 +136,7 @@ def check(metric, batch, expected):
     assert value == pytest.approx(expected, abs=1e-12), metric.signature
 
 
-@given(corpora())
+@given(corpora(parsed=False))
 @settings(max_examples=80, deadline=None)
 def test_port_equals_its_slow_twin(corpus):
     batch = batch_of(corpus)
@@ -144,7 +144,7 @@ def test_port_equals_its_slow_twin(corpus):
         check(Port(**options), batch, oracle.port(corpus, **options))
 
 
-@given(corpora())
+@given(corpora(parsed=False))
 @settings(max_examples=80, deadline=None)
 def test_variants_equal_their_slow_twins(corpus):
     batch = batch_of(corpus)

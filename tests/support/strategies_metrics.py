@@ -94,7 +94,7 @@ def boxes(draw, length, deep=3):
 
 
 @st.composite
-def texts(draw, source_length, longest=7):
+def texts(draw, source_length, longest=7, *, parsed=True):
     words = tuple(draw(st.lists(st.sampled_from("abcd"), max_size=longest)))
     if not words:
         return Text(())
@@ -102,7 +102,7 @@ def texts(draw, source_length, longest=7):
     if source_length:
         positions = st.tuples(st.integers(0, source_length - 1), st.integers(0, len(words) - 1))
         links = frozenset(draw(st.lists(positions, max_size=8)))
-    if draw(st.integers(0, 7)) == 0:  # the parser failed
+    if not parsed or draw(st.integers(0, 7)) == 0:  # the parser failed
         return Text(words, links)
     tags = tuple(draw(st.lists(st.sampled_from(TAGS), min_size=len(words), max_size=len(words))))
     scores = sorted(draw(st.lists(st.integers(-9, 0), min_size=1, max_size=3)), reverse=True)
@@ -113,14 +113,16 @@ def texts(draw, source_length, longest=7):
 
 
 @st.composite
-def segments(draw):
+def segments(draw, *, parsed):
     source_length = draw(st.integers(0, 7))
-    references = draw(st.lists(texts(source_length), min_size=1, max_size=3))
-    return Segment(source_length, draw(texts(source_length)), tuple(references))
+    text = texts(source_length, parsed=parsed)
+    references = draw(st.lists(text, min_size=1, max_size=3))
+    return Segment(source_length, draw(text), tuple(references))
 
 
-def corpora(max_segments=3):
-    return st.lists(segments(), min_size=1, max_size=max_segments)
+def corpora(max_segments=3, *, parsed=True):
+    """Texts that are not parsed have words and links alone, and are drawn much faster."""
+    return st.lists(segments(parsed=parsed), min_size=1, max_size=max_segments)
 
 
 def batch_of(corpus):
