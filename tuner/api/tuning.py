@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import html
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
@@ -133,52 +133,92 @@ class TunedDecoder:
         """Report on the run; the options are those of `portmert.report`."""
         return report(self.folder, **options)
 
+    @property
+    def summary(self) -> list[str]:
+        """The lines that the command prints."""
+        shown = self.metric.shown
+        if isinstance(self.result, Replicas):
+            return _of_replicas(self.result, shown)
+        return _of_one(self.result, shown)
+
     def __str__(self) -> str:
-        shown, result = self.metric.shown, self.result
-        if isinstance(result, Replicas):
-            lines = [str(result)]
-        else:
-            change = f"{shown(result.start_score)} -> {shown(result.score)}"
-            which = f"decoding {result.best} of {len(result.iterations)}; {result.stopped}"
-            lines = [f"{result.metric}: dev {change} ({which})"]
-            for name, score in (("held out", result.held_out), ("unseen", result.unseen)):
-                lines += [f"{name} {shown(score)}"] if score is not None else []
-            lines += [result.keeps_start] if result.keeps_start else []
-            lines += [f"test {shown(result.test.score)}"] if result.test else []
         weights = self.result.weights.values.items()  # noqa: PD011  no data frame
         named = (f"{name} {' '.join(f'{one:.4g}' for one in row)}" for name, row in weights)
-        return "\n".join([*lines, f"weights: {', '.join(named)}"])
+        return "\n".join([*self.summary, f"weights: {', '.join(named)}"])
 
     def _repr_html_(self) -> str:
-        return f"{_plot(self.rows)}<pre>{html.escape(str(self))}</pre>"
+        return f"{_plot(self.rows, self.metric.shown)}<pre>{html.escape(str(self))}</pre>"
 
 
-def _plot(rows: Sequence[Mapping[str, Any]]) -> str:
+def _of_one(result: Result, shown: Callable[[float], str]) -> list[str]:
+    lines = [f"{result.metric}: dev {shown(result.start_score)} -> {shown(result.score)}"]
+    lines[0] += f" (iteration {result.best} of {len(result.iterations)}; {result.stopped})"
+    if result.held_out is not None:
+        lines.append(f"held out {shown(result.held_out)}")
+    if result.unseen is not None:
+        lines.append(f"unseen {shown(result.unseen)} (estimate from segments held out in turn)")
+    if result.keeps_start:
+        lines.append(result.keeps_start)
+    if result.test is not None:
+        lines.append(f"test {shown(result.test.score)}")
+    return lines
+
+
+def _of_replicas(result: Replicas, shown: Callable[[float], str]) -> list[str]:
+    found = result.document
+
+    def line(begin: str, scores: Mapping[str, Any], test: float | None) -> str:
+        for name, score in (
+            ("dev", scores["dev_score"]),
+            ("held out", scores["held_out_score"]),
+            ("test", test),
+        ):
+            begin += "" if score is None else f", {name} {shown(score)}"
+        return begin.replace(",", "", 1)
+
+    average, test = found["average"], found["average"]["test"]
+    mean, deviation = found["dev_score"].values()
+    return [
+        *(
+            f"{line(f'replica {number}:', one, one['test_score'])} (seed {one['seed']})"
+            for number, one in enumerate(found["replicas"], 1)
+        ),
+        f"{found['metric']}: dev {shown(mean)}, standard deviation {shown(deviation)}",
+        line("average of weights:", average, None if test is None else test["score"]),
+    ]
+
+
+def _plot(rows: Sequence[Mapping[str, Any]], shown: Callable[[float], str]) -> str:
     """Return score by decoding as SVG: the dev score, and those of text that is not tuned on."""
     colours = {"dev_score": "#888", "unseen_score": "#06c", "held_out_score": "#c30"}
     scores = [row[key] for row in rows for key in colours if key in row]
     low, high = min(scores), max(scores)
     last = max(row["decoding"] for row in rows)
 
-    def place(row: Mapping[str, Any], key: str) -> tuple[float, float]:
-        x = 60 + 380 * (row["decoding"] - 1) / max(1, last - 1)
-        return x, 180 - 160 * (row[key] - low) / ((high - low) or 1)
+    def across(decoding: int) -> float:
+        return 60 + 380 * (decoding - 1) / max(1, last - 1)
 
-    parts = [f'<text x="4" y="{y}">{score:.4f}</text>' for y, score in ((180, low), (20, high))]
-    parts += [
-        f'<text x="{57 + 380 * k / max(1, last - 1):.0f}" y="205">{k + 1}</text>'
-        for k in range(last)
-    ]
+    def up(score: float) -> float:
+        return 180 - 160 * (score - low) / (high - low or 1)
+
+    parts = [f'<text x="4" y="{y}">{shown(one)}</text>' for y, one in ((180, low), (24, high))]
+    parts += [f'<text x="{across(k) - 3:.0f}" y="205">{k}</text>' for k in range(1, last + 1)]
     for number, (key, colour) in enumerate(colours.items()):
-        points = [place(row, key) for row in rows if key in row]
-        if points:
-            label = key.removesuffix("_score").replace("_", " ")
-            parts += [
-                f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{colour}"/>' for x, y in points
+        for replica in sorted({row.get("replica", 1) for row in rows if key in row}):
+            points = [
+                f"{across(row['decoding']):.1f},{up(row[key]):.1f}"
+                for row in rows
+                if key in row and row.get("replica", 1) == replica
             ]
-            parts.append(f'<text x="{60 + 100 * number}" y="225" fill="{colour}">● {label}</text>')
+            parts.append(
+                f'<polyline points="{" ".join(points)}" fill="none" stroke="{colour}" '
+                f'stroke-width="{6 - 2 * number}" stroke-linejoin="round"/>'
+            )
+            label = f"{key.removesuffix('_score').replace('_', ' ')} score"
+            place = f'x="{60 + 130 * number}" y="226" fill="{colour}"'
+        parts += [f"<text {place}>{label}</text>"] if any(key in row for row in rows) else []
     return (
-        f'<svg width="480" height="230" font-family="sans-serif" font-size="12" role="img" '
+        f'<svg width="480" height="236" font-family="sans-serif" font-size="12" role="img" '
         f'aria-label="score by decoding">{"".join(parts)}</svg>'
     )
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -16,9 +15,6 @@ from portmert.tuner.commands._options import (
     run_executor_option,
 )
 from portmert.tuner.commands._outputs import annotating, decoding, log
-
-if TYPE_CHECKING:
-    from portmert import Replicas, Result
 
 
 @click.command()
@@ -43,53 +39,10 @@ def command(*, config: Path, fresh: bool, **given: Any) -> None:
     """  # noqa: D301  \b is click's sign for lines to leave alone
     experiment = portmert.load_config(config, **given)
     with decoding() as progress, annotating() as annotated:
-        result = portmert.tune(
+        tuned = portmert.tune(
             experiment, log=log, progress=progress, annotating=annotated, fresh=fresh
-        ).result
-    shown = experiment.metric.shown
-    if isinstance(result, portmert.Replicas):
-        lines = _of_replicas(result, shown)
-    else:
-        lines = _of_one(result, shown)
-    for line in lines:
+        )
+    for line in tuned.summary:
         click.echo(line)
-    click.echo(f"weights: {result.weights_path}")
-    click.echo(f"decoder: {result.config_path}")
-
-
-def _of_one(result: Result, shown: Callable[[float], str]) -> list[str]:
-    lines = [f"{result.metric}: dev {shown(result.start_score)} -> {shown(result.score)}"]
-    lines[0] += f" (iteration {result.best} of {len(result.iterations)}; {result.stopped})"
-    if result.held_out is not None:
-        lines.append(f"held out {shown(result.held_out)}")
-    if result.unseen is not None:
-        lines.append(f"unseen {shown(result.unseen)} (estimate from segments held out in turn)")
-    if result.keeps_start:
-        lines.append(result.keeps_start)
-    if result.test is not None:
-        lines.append(f"test {shown(result.test.score)}")
-    return lines
-
-
-def _of_replicas(result: Replicas, shown: Callable[[float], str]) -> list[str]:
-    found = result.document
-
-    def line(begin: str, scores: Mapping[str, Any], test: float | None) -> str:
-        for name, score in (
-            ("dev", scores["dev_score"]),
-            ("held out", scores["held_out_score"]),
-            ("test", test),
-        ):
-            begin += "" if score is None else f", {name} {shown(score)}"
-        return begin.replace(",", "", 1)
-
-    average, test = found["average"], found["average"]["test"]
-    mean, deviation = found["dev_score"].values()
-    return [
-        *(
-            f"{line(f'replica {number}:', one, one['test_score'])} (seed {one['seed']})"
-            for number, one in enumerate(found["replicas"], 1)
-        ),
-        f"{found['metric']}: dev {shown(mean)}, standard deviation {shown(deviation)}",
-        line("average of weights:", average, None if test is None else test["score"]),
-    ]
+    click.echo(f"weights: {tuned.result.weights_path}")
+    click.echo(f"decoder: {tuned.result.config_path}")

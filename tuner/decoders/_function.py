@@ -149,7 +149,7 @@ class FunctionWork(Work):
             if len(nbest) != count:
                 raise InputError(f"{where}: lists of {len(nbest)} segments for {count} sources")
         else:
-            if isinstance(found, list) and all(isinstance(one, list) for one in found):
+            if isinstance(found, list) and all(isinstance(one, list | tuple) for one in found):
                 if len(found) != count:
                     raise InputError(
                         f"{where}: {counted(len(found), 'list')} for {counted(count, 'source')}; "

@@ -19,6 +19,7 @@ from typing import IO, NamedTuple, Self
 from portmert.tuner.decoders._base import Progress
 from portmert.tuner.executors.team import Team
 from portmert.tuner.ground.errors import InputError, faults_at
+from portmert.tuner.ground.files import read_bytes
 
 READ = 1 << 16
 """Bytes at either end that identify a file: models are too large to be read for it."""
@@ -179,6 +180,16 @@ class _Done:
             for count in range(self._shown + 1, now + 1):
                 self._progress(count, self._total)
             self._shown = now
+
+
+def lines_of(source: Path) -> list[bytes]:
+    """Return the lines of a text; raise `InputError` if there is none."""
+    lines = read_bytes(source).split(b"\n")
+    if lines[-1] == b"":
+        lines.pop()
+    if not lines:
+        raise InputError(f"{source}: the source is empty; there is nothing to decode")
+    return lines
 
 
 class Journal:

@@ -16,7 +16,7 @@ from portmert.tuner.decoders._any_lists import Fitting
 from portmert.tuner.decoders._base import Decoder, Progress
 from portmert.tuner.decoders._line_work import LineWork, close_programs
 from portmert.tuner.decoders._program_work import ProgramWork, answer_parts, asks_for, with_places
-from portmert.tuner.decoders._shards import decoded
+from portmert.tuner.decoders._shards import decoded, lines_of
 from portmert.tuner.executors.team import Team, Threads
 from portmert.tuner.ground.errors import ConfigError, InputError, faults_at, suggest
 from portmert.tuner.ground.files import read_bytes, writing
@@ -212,7 +212,7 @@ class CommandDecoder(Decoder):
         if size < 1:
             raise ValueError(f"size is {size}, must be at least 1")
         weights.vector(self._start().weights.names)
-        lines = read_bytes(source).removesuffix(b"\n").split(b"\n")
+        lines = lines_of(source)
         jobs = min(self.jobs, len(lines))
         workers = team if team is not None and team.is_remote else Threads(jobs, waits=True)
         with (

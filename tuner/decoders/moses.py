@@ -21,7 +21,7 @@ from portmert.tuner.decoders._moses_command import (
     wrapped,
 )
 from portmert.tuner.decoders._program_work import MOST_PRINTED, ProgramWork, answer_parts
-from portmert.tuner.decoders._shards import decoded, prints_of
+from portmert.tuner.decoders._shards import decoded, lines_of, prints_of
 from portmert.tuner.executors.team import Team, Threads
 from portmert.tuner.ground.errors import InputError, ProgramError, faults_at
 from portmert.tuner.ground.files import read_bytes, write_text, writing
@@ -213,7 +213,7 @@ class Moses(Decoder):
         """
         if size < 1:
             raise ValueError(f"size is {size}, must be at least 1")
-        lines = _lines_of(source)
+        lines = lines_of(source)
         jobs = min(self.jobs, len(lines))
         workers = team if team is not None and team.is_remote else Threads(jobs, waits=True)
         models = prints_of([self.config, *_named_files(self.config)])
@@ -326,15 +326,6 @@ def _named_files(config: Path) -> Iterator[Path]:
                 yield Path(name)
             elif "/" in name:
                 yield from map(Path, glob.glob(f"{glob.escape(name)}.*"))  # noqa: PTH207
-
-
-def _lines_of(source: Path) -> list[bytes]:
-    lines = read_bytes(source).split(b"\n")
-    if lines[-1] == b"":
-        lines.pop()
-    if not lines:
-        raise InputError(f"{source}: the source is empty; there is nothing to decode")
-    return lines
 
 
 def _sparse_file(ini: MosesIni) -> dict[str, tuple[float, ...]]:
