@@ -191,9 +191,9 @@ def _of_replicas(result: Replicas, shown: Callable[[float], str]) -> list[str]:
 def _plot(rows: Sequence[Mapping[str, Any]], shown: Callable[[float], str]) -> str:
     """Return score by decoding as SVG: the dev score, and those of text that is not tuned on."""
     colours = {"dev_score": "#888", "unseen_score": "#06c", "held_out_score": "#c30"}
-    scores = [row[key] for row in rows for key in colours if key in row]
+    scores = [float(row[key]) for row in rows for key in colours if key in row]
     low, high = min(scores), max(scores)
-    last = max(row["decoding"] for row in rows)
+    last: int = max(row["decoding"] for row in rows)
 
     def across(decoding: int) -> float:
         return 60 + 380 * (decoding - 1) / max(1, last - 1)
