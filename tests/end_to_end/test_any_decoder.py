@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+import threading
 
 import pytest
 
@@ -140,11 +141,17 @@ def test_a_function_travels_to_a_cluster(tmp_path):
         return [toy.hypotheses(weights, source, size) for source in sources]
 
     here = portmert.tune(decode, SOURCES, SOURCES, folder=tmp_path / "here", **given)
+    lock = threading.Lock()
+
+    def locked(weights, sources, size):
+        with lock:
+            return decode(weights, sources, size)
+
     with cluster(2) as started:
-        there = portmert.tune(
-            decode, SOURCES, SOURCES, folder=tmp_path / "there",
-            executor=f"dask:{started.scheduler_address}", **given,
-        )  # fmt: skip
+        given["executor"] = f"dask:{started.scheduler_address}"
+        there = portmert.tune(decode, SOURCES, SOURCES, folder=tmp_path / "there", **given)
+        with pytest.raises(portmert.PortmertError, match="decode cannot travel to the workers"):
+            portmert.tune(locked, SOURCES, SOURCES, folder=tmp_path / "locked", **given)
     assert there.weights == here.weights
     lists = "iteration-01/nbest.gz"
     assert (there.folder / lists).read_bytes() == (here.folder / lists).read_bytes()

@@ -13,7 +13,13 @@ from portmert.tuner.decoders._any_lists import Fitting, answers_of
 from portmert.tuner.decoders._base import Decoder, Progress
 from portmert.tuner.decoders._shards import Shard, Work, decoded
 from portmert.tuner.executors.team import Team, Threads
-from portmert.tuner.ground.errors import InputError, PortmertError, ProgramError, counted
+from portmert.tuner.ground.errors import (
+    ConfigError,
+    InputError,
+    PortmertError,
+    ProgramError,
+    counted,
+)
 from portmert.tuner.ground.files import read_lines, write_text, writing
 from portmert.tuner.nbest.model import NBest, best_rows, nbest_lines, taken
 from portmert.tuner.nbest.read import read_nbest
@@ -79,6 +85,8 @@ class FunctionDecoder(Decoder):
         workers = team if team is not None and team.is_remote else _Here(1)
         batch = self.batch or len(lines)
         work = FunctionWork(self.function, tuple(self.texts[source]), weights, size, str(source))
+        if workers.is_remote:
+            _check_travels(work)
         with (
             decoded(
                 work,
@@ -169,6 +177,19 @@ class FunctionWork(Work):
         nbest = fitting.fitted(nbest, shard.lines, where=where)
         rows, offsets = best_rows(nbest.model_scores, nbest.offsets, size=len(nbest.features))
         return b"".join(nbest_lines(taken(nbest, rows, offsets), where=where))
+
+
+def _check_travels(work: FunctionWork) -> None:
+    import cloudpickle  # noqa: PLC0415  comes with distributed, an extra
+
+    for what, value in (("decode", work.function), ("the sources", work.sources)):
+        try:
+            cloudpickle.dumps(value)
+        except Exception as error:
+            raise ConfigError(
+                f"{what} cannot travel to the workers of the executor ({error}); leave executor "
+                f"out, or open files and models inside decode"
+            ) from error
 
 
 def _counted(found: Iterable[Any], step: Callable[[int], None]) -> Iterator[Any]:
