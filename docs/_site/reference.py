@@ -124,6 +124,10 @@ def configuration_page() -> str:
                 f"{', '.join(f'[`{n}`]({family}s.md#{n})' for n in own_names(family))}; the "
                 f"other keys are the options of that one: [{title}]({family}s.md).\n"
             )
+    parts.append(
+        "## [weights] {: #weights }\n\nStart weights and formulas of the decoder [`command`]"
+        "(decoders.md#command): [Any decoder](../how-to/any-decoder.md).\n"
+    )
     text = Docstring(Constraints.from_table.__doc__ or "").parse(Parser.numpy)[0].value
     parts.append(f"## [constraints] {{: #constraints }}\n\n{text}\n")
     parts.append(

@@ -24,7 +24,7 @@ from portmert.tuner.ground.errors import ConfigError
 _FIELD = re.compile(r"^(\w[\w, ]*?)(?: : .*)?$")
 _SECTION = re.compile(r"\n\n([A-Z][a-z]+)\n-+\n")
 _LIMITS = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
-_KINDS = {float: "number", int: "integer", str: "text", Path: "path"}
+_KINDS = {float: "number", int: "integer", str: "text", Path: "path", Mapping: "table"}
 
 
 @dataclass(frozen=True)
@@ -225,7 +225,7 @@ def _values(hint: Any) -> str:
         return f"list of {_values(get_args(hint)[0])}"
     if hint is bool:
         return "true | false"
-    text = _KINDS.get(hint) or str(getattr(hint, "__name__", hint))
+    text = _KINDS.get(get_origin(hint) or hint) or str(getattr(hint, "__name__", hint))
     if {"ge", "le"} <= found.keys():
         return f"{text}, {found['ge']:g} to {found['le']:g}"
     return ", ".join(

@@ -30,6 +30,7 @@ FORMS = {
     "plain": "sparse", "json": "json",
 }  # fmt: skip
 """The form of a file of weights for each decoder that reads it."""
+Form = Literal["auto", "plain", "moses", "cdec", "joshua", "travatar", "json"]
 PLACES = ("source", "weights", "size", "nbest", "work")
 _WEIGHT = re.compile(r"\{weight:([^{}]+)\}")
 _OTHER = re.compile(r"\{([a-z_]+)\}")
@@ -54,8 +55,8 @@ class CommandDecoder(Decoder):
         The file of the start weights, as `weights_format` or a moses.ini. The program gets its
         weights in the same form.
     weights_format : str
-        Form of the file of weights: `moses` (`lm= 0.5`), `cdec`, `joshua` or `plain` (`lm 0.5`),
-        `travatar` (`lm=0.5`), `json`. Default: that of `start`, or plain.
+        Form of the file of weights: `plain`, `cdec` or `joshua` (`lm 0.5`), `moses` (`lm= 0.5`),
+        `travatar` (`lm=0.5`), `json`; `auto`: that of `start`, or plain.
     template : Path or None
         A text with `{weight:NAME}` for each weight; filled in, it is the file of weights.
     format : str
@@ -78,7 +79,9 @@ class CommandDecoder(Decoder):
     program: tuple[str, ...]
     weights: Mapping[str, float | tuple[float, ...] | str] | None = None
     start: Path | None = None
-    weights_format: Literal["", "moses", "cdec", "joshua", "travatar", "plain", "json"] = ""
+    weights_format: Literal["auto", "plain", "moses", "cdec", "joshua", "travatar", "json"] = (
+        "auto"
+    )
     template: Path | None = None
     format: str = "auto"
     scored: bool = True
@@ -131,7 +134,7 @@ class CommandDecoder(Decoder):
             given = (self.weights or {}).items()
             numbers = {name: value for name, value in given if not isinstance(value, str)}
             found = WeightsFile(FeatureWeights.of(numbers), "sparse")
-        if self.weights_format:
+        if self.weights_format != "auto":
             return WeightsFile(found.weights, FORMS[self.weights_format])
         return found
 
