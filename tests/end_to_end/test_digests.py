@@ -1,8 +1,8 @@
 """Weights stay what they were: tests/data/digests.json has a digest for each way to find them.
 
 A change of a digest needs a line in CHANGELOG.md under "Scores changed" that has the new hash of
-the file. `python -m tests.end_to_end.test_digests` writes the file anew. Weights are rounded to six digits:
-processors may differ in the last ones.
+the file. `python -m tests.end_to_end.test_digests` writes the file anew. Weights are rounded to
+six digits: processors may differ in the last ones.
 """
 
 import hashlib
@@ -76,7 +76,7 @@ def test_weights_found_at_workers_are_those_of_the_committed_digests():
     committed = json.loads(FILE.read_text(encoding="utf-8"))[REMOTE]
     metric, by, _ = REMOTE.split()
     with cluster(2) as started:
-        assert found(metric, by, 1, started.scheduler_address) == committed
+        assert found(metric, by, 1, f"dask:{started.scheduler_address}") == committed
     assert found(metric, by, 3) == committed
 
 

@@ -1,0 +1,136 @@
+"""Checks p-values, intervals and estimates by many draws where the truth is known.
+
+`python -m tests.bench.calibration` prints the tables of docs/explanation/significance.md, in some
+minutes. tests/tuner/evaluation/test_calibration.py judges smaller ones.
+"""
+
+import sys
+
+import click
+import numpy as np
+from scipy.stats import kstest
+from tabulate import tabulate
+
+from portmert.metrics._base import Metric
+from portmert.tuner.evaluation.correlation import Pairs
+from portmert.tuner.evaluation.crossval.report import corrected_p
+from portmert.tuner.evaluation.metaeval import differences
+from portmert.tuner.evaluation.metaeval.data import Points
+from portmert.tuner.evaluation.significance import Resampling, systems_tested
+from portmert.tuner.search.optimizers.bagged import Bagged
+from portmert.tuner.search.problem import StatTable, TuningProblem
+
+SEGMENTS, SAMPLES, RUNS = 100, 999, 200
+TUNING, SYSTEM, OWN = 0.01, 0.02, 0.05
+"""Deviations: of tunings, of the segments of a system, of the segments of a replica."""
+
+
+class Mean(Metric):
+    """The mean over segments of one number each."""
+
+    source = "a simulation"
+    stat_names = ("sum", "segments")
+
+    def stats(self, batch):
+        raise NotImplementedError
+
+    def score(self, stats):
+        return stats[..., 0] / stats[..., 1]
+
+    def parts(self, stats):
+        raise NotImplementedError
+
+
+def compared(rng, replicas):
+    """Test two systems without a true difference; return p and whether the interval has 0.
+
+    A system of one replica is compared as it is: it has no luck of tuning.
+    """
+    alike, tables = rng.normal(0, 0.1, (1, SEGMENTS)), []
+    for count in replicas:
+        luck = rng.normal(0, TUNING, (count, 1)) if max(replicas) > 1 < count else 0.0
+        of_system = rng.normal(0, SYSTEM, (1, SEGMENTS))
+        scores = alike + of_system + luck + rng.normal(0, OWN, (count, SEGMENTS))
+        tables.append([np.stack([scores, np.ones(scores.shape)], axis=-1)])
+    _, ((found,),) = systems_tested([Mean()], tables, Resampling(SAMPLES))
+    return found.p, found.difference_low <= 0 <= found.difference_high
+
+
+def metaevaluated(rng):
+    """Test two metrics that agree equally well with people by Pearson's r of segments."""
+    human = rng.normal(size=(20, 5))
+    scores = np.stack([human + rng.normal(size=human.shape) for _ in range(2)])
+    points = Points.of(human, np.ones(len(human)))
+    block = differences.ScoredPoints(points, scores, Pairs.of(human))
+    found = differences.permute([block], "segment", permutations=SAMPLES, rng=rng)
+    return found.p_values()["segment.pearson"][0], None
+
+
+def cross_validated(rng):
+    """Test two choices by the gains of ten splits in halves.
+
+    Each segment gains or loses by the choice, each search by its own luck; the means are 0.
+    """
+    gains = rng.normal(size=SEGMENTS)
+    halves = [rng.permutation(SEGMENTS)[: SEGMENTS // 2] for _ in range(10)]
+    splits = np.array([gains[half].mean() + rng.normal(0, 0.05) for half in halves])
+    return corrected_p(splits, 1.0), None
+
+
+TESTS = {
+    "`compare`, one replica each": lambda rng: compared(rng, (1, 1)),
+    "`compare`, three replicas each": lambda rng: compared(rng, (3, 3)),
+    "`compare`, five and three replicas": lambda rng: compared(rng, (5, 3)),
+    "`rerank-tune`, one output against five replicas": lambda rng: compared(rng, (1, 5)),
+    "`metaeval`, Pearson's r of segments": metaevaluated,
+    "`crossval`, ten splits": cross_validated,
+}
+
+
+def calibrated(name):
+    """Return the p-values of all runs of a test, and the share of intervals with the truth."""
+    rng = np.random.default_rng(1)
+    found = [TESTS[name](rng) for _ in range(RUNS)]
+    covered = [has for _, has in found if has is not None]
+    return np.array([p for p, _ in found]), np.mean(covered) if covered else None
+
+
+def estimated(segments, *, folds=10, seeds=RUNS, **options):
+    """Return estimates for unseen text and the errors told, where the truth is 0."""
+    found = []
+    for seed in range(seeds):
+        rng = np.random.default_rng(seed)
+        size = segments * 12
+        features = rng.normal(size=(3, size))
+        stats = np.column_stack([rng.normal(size=size), np.ones(size)])
+        problem = TuningProblem(features, np.arange(0, size + 1, 12), StatTable(stats), Mean())
+        optimizer = Bagged(folds=folds, **options)
+        unseen = optimizer.optimize(problem, [np.ones(3)], seed=seed).unseen
+        found.append((unseen.value, unseen.error))
+    return np.array(found).T
+
+
+def main(seeds):
+    """Print both tables."""
+    rows = []
+    for name in TESTS:
+        p, covered = calibrated(name)
+        level = f"{100 * np.mean(p <= 0.05):.1f} %"
+        shown = "" if covered is None else f"{100 * covered:.1f} %"
+        rows.append([name, f"{kstest(p, 'uniform').pvalue:.2f}", level, shown])
+    headers = ["test, without a true difference", "uniform: p of K.-S.", "p below 0.05", "covered"]
+    click.echo(tabulate(rows, headers, tablefmt="github", disable_numparse=True))
+    rows = []
+    for segments, folds in ((30, 4), (30, 10), (60, 10), (120, 10), (240, 10)):
+        values, errors = estimated(segments, folds=folds, seeds=seeds)
+        bias, error = np.mean(values), np.std(values, ddof=1) / len(values) ** 0.5
+        covered = np.mean(np.abs(values) <= 1.96 * errors)
+        rows.append([segments, folds, f"{bias:+.3f} ± {error:.3f}", f"{np.std(values):.3f}",
+                     f"{np.mean(errors):.3f}", f"{100 * covered:.1f} %"])  # fmt: skip
+        click.echo(str(rows[-1]), err=True)
+    headers = ["segments", "folds", "estimate (truth 0)", "deviation", "error told", "covered"]
+    click.echo(tabulate(rows, headers, tablefmt="github", disable_numparse=True))
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if sys.argv[1:] else RUNS)

@@ -1,0 +1,25 @@
+"""P-values are uniform and intervals cover the truth where there is no difference."""
+
+import numpy as np
+import pytest
+from scipy.stats import kstest
+
+from tests.bench.calibration import TESTS, calibrated, estimated
+
+EXACT = [name for name in TESTS if "five and three" not in name]
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_p_values_are_uniform_and_intervals_cover_the_truth(name):
+    p, covered = calibrated(name)
+    assert kstest(p, "uniform").pvalue > 0.01
+    # Four standard deviations of 200 runs; the table of docs/explanation/significance.md has more.
+    assert covered is None or covered > 0.95 - 4 * (0.95 * 0.05 / len(p)) ** 0.5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("segments", "folds"), [(30, 4), (30, 10), (120, 10)])
+def test_the_estimate_for_unseen_text_is_unbiased_on_noise(segments, folds):
+    values, errors = estimated(segments, folds=folds, seeds=100, epochs=1, iterations=0)
+    assert abs(np.mean(values)) < 2.5 * np.std(values) / len(values) ** 0.5
+    assert np.mean(np.abs(values) <= 1.96 * errors) > 0.87
