@@ -217,7 +217,8 @@ class CommandDecoder(Decoder):
         weights.vector(self._start().weights.names)
         lines = lines_of(source)
         jobs = min(self.jobs, len(lines))
-        workers = team if team is not None and team.is_remote else Threads(jobs, waits=True)
+        here = Threads(jobs, waits=self.protocol == "files")  # lines are not waited for: `end`
+        workers = team if team is not None and team.is_remote else here
         with (
             decoded(
                 self._work(weights, source, size, workdir),

@@ -157,7 +157,7 @@ def test_scores_that_are_not_weights_times_features_may_be_ignored(tmp_path, mon
     ("fault", "message"),
     [
         ("dies", "source:3: the decoder process ended with status 3: models loaded; its log is"),
-        ("fewer", "source:4: the decoder process is stuck: it gave no answer for 1 s"),
+        ("fewer", "source:4: the decoder process is stuck: it gave no answer for 5 s"),
         ("order", 'answer 1 has id 3, expected {"id": 0, "hypotheses": [...]}'),
         ("none", "'hypotheses' is empty: a segment has at least one hypothesis"),
         ("bytes", "answer 1 is not UTF-8"),
@@ -169,7 +169,7 @@ def test_scores_that_are_not_weights_times_features_may_be_ignored(tmp_path, mon
 def test_a_faulty_program_that_stays_is_one_line(fault, message, tmp_path, monkeypatch):
     monkeypatch.setenv("TOY_FAULT", fault)
     decoder = build(
-        TOY, "--lines", protocol="lines", timeout_seconds=1 if fault == "fewer" else 100
+        TOY, "--lines", protocol="lines", timeout_seconds=5 if fault == "fewer" else 100
     )
     try:
         with pytest.raises(ProgramError) as raised:
