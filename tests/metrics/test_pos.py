@@ -94,7 +94,7 @@ def test_wrong_number_of_tags_names_the_text(metric, side):
 
 
 @MEANS
-@given(corpus=corpora(max_segments=6))
+@given(corpus=corpora())
 @settings(max_examples=25)
 def test_scores_equal_their_slow_twins(mean, corpus):
     batch = batch_of(corpus)
@@ -116,7 +116,7 @@ def test_scores_equal_their_slow_twins(mean, corpus):
 
 
 @given(
-    corpora(max_segments=6),
+    corpora(),
     st.sampled_from(["none", "exp", "mteval", "add1", "moses+1", "floor", "add-k"]),
     st.sampled_from(["closest", "shortest", "average"]),
     st.integers(1, 5),

@@ -98,11 +98,11 @@ def test_long_pairs_equal_sacrebleu():
     compare(pairs)
 
 
-def test_texts_of_500_words_equal_sacrebleu():
+def test_texts_of_160_words_equal_sacrebleu():
     rng = random.Random(8)
-    reference = [f"w{rng.randint(0, 300)}" for _ in range(500)]
+    reference = [f"w{rng.randint(0, 100)}" for _ in range(160)]
     hypothesis = [word for word in reference if rng.random() > 0.03]
-    for place in rng.sample(range(450), 12):
+    for place in rng.sample(range(140), 5):
         phrase, rest = hypothesis[place : place + 5], hypothesis[:place] + hypothesis[place + 5 :]
         to = place + rng.randint(-20, 20)
         hypothesis = rest[: max(0, to)] + phrase + rest[max(0, to) :]

@@ -3,15 +3,17 @@
     python -m tests.mutants --number 400 --seed 1
 
 A mutant is one small change of one file: `<` for `<=`, `+` for `-`, another number, a `not`.
-Cosmic Ray makes the changes. Each mutant runs in a copy of this tree, first with the tests nearest
-to its file, then with those of its room. mutants/seed-1.jsonl has a line for each result; a run
-that was stopped goes on from there.
+Cosmic Ray makes the changes. A mutant runs in a copy of this tree with the tests that run the
+changed line: first those of the files of tests with its name, then the others, until one fails.
+mutants/seed-1.jsonl has a line for each result; a run that was stopped goes on from there. After
+tests were added, `--survivors` tries those mutants again that survived.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import contextlib
 import difflib
 import json
 import os
@@ -31,6 +33,7 @@ from cosmic_ray.ast import ast_nodes, get_ast
 from cosmic_ray.mutating import mutate_code
 from cosmic_ray.plugins import get_operator, operator_names
 
+from tests.mutants.reach import Reach, files_of_tests, is_kernel
 from tests.support.places import ROOT
 
 ROOMS = {
@@ -39,10 +42,18 @@ ROOMS = {
     "tuner/evaluation/significance.py": ["tests/tuner/evaluation/test_significance.py"],
 }
 """What is changed, and the tests that should notice."""
+UNCOMPILED = {
+    "metrics": ["tests/metrics"],
+    "tuner/search": [
+        "tests/tuner/search/test_kernels.py",
+        "tests/tuner/search/test_line_search.py",
+    ],
+}
+"""The same for kernels: the tests of `make test-kernels`."""
 WITH_ARGUMENTS = ("VariableInserter", "VariableReplacer")
 """Operators of Cosmic Ray that must be told names."""
-TIMEOUT_SECONDS = 900
-"""A mutant that takes longer is killed: it does not end."""
+PORTION = 5.0
+"""Tests run in portions of so many seconds; most mutants need one."""
 
 
 @dataclass(frozen=True, order=True)
@@ -53,11 +64,19 @@ class Mutant:
     operator: str
     occurrence: int
 
-    def code(self, root: Path) -> tuple[str, str]:
+    def code(self) -> tuple[str, str]:
         """Return the file before and after the change."""
-        before = (root / self.path).read_text(encoding="utf-8")
-        after = mutate_code(before, get_operator(self.operator)(), self.occurrence)
+        before = (ROOT / self.path).read_text(encoding="utf-8")
+        try:
+            after = mutate_code(before, get_operator(self.operator)(), self.occurrence)
+        except AttributeError:  # Cosmic Ray fails on `except module.Error`
+            after = None
         return before, after or before
+
+    def change(self) -> list[str]:
+        """Return the lines of a difference that tell the change; the first names the line."""
+        before, after = (code.splitlines() for code in self.code())
+        return list(difflib.unified_diff(before, after, lineterm="", n=0))[2:]
 
 
 class WithoutTypes(ast.NodeTransformer):
@@ -100,7 +119,7 @@ def sample(number, seed):
     random.Random(seed).shuffle(order)
     chosen = []
     for mutant in order:
-        before, after = mutant.code(ROOT)
+        before, after = mutant.code()
         try:
             differs = shape(before) != shape(after)
         except SyntaxError:
@@ -112,45 +131,67 @@ def sample(number, seed):
     return chosen
 
 
-def stages(path):
-    """Return lists of tests: the nearest first, those of the room next."""
-    room = next(room for room in ROOMS if path.startswith(room))
-    stem = Path(path).stem.strip("_")
-    near = [
-        str(test.relative_to(ROOT))
-        for folder in ROOMS[room]
-        for test in (ROOT / folder).rglob(f"test_{stem}*.py")
-    ]
-    return [near, ROOMS[room]] if near else [ROOMS[room]]
+class Server:
+    """A process that runs the tests of one tree; see tests/mutants/server.py."""
+
+    def __init__(self, tree):
+        self.tree = tree
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.mutants.server"], cwd=tree, text=True,
+            env={**os.environ, "PYTHONPATH": str(tree)},
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        )  # fmt: skip
+
+    def run(self, tests, *, compiled, limit, lines=False):
+        """Run tests until one fails, or all of them and note the lines."""
+        job = {"tests": tests, "compiled": compiled, "limit": limit, "lines": lines}
+        self._process.stdin.write(json.dumps(job) + "\n")
+        self._process.stdin.flush()
+        return json.loads(self._process.stdout.readline())
+
+    def close(self):
+        self._process.stdin.close()
+        self._process.wait()
 
 
-def tested(mutant, copy):
-    """Return what became of a mutant, tested in a copy of the tree."""
-    before, after = mutant.code(ROOT)
-    target = copy / mutant.path
+def tested(mutant, server, reach):
+    """Return what became of a mutant in the tree of a server."""
+    before, after = mutant.code()
+    target = server.tree / mutant.path
     kept = target.stat()
-    environment = {**os.environ, "PYTHONPATH": str(copy)}
-    if "kernels" in mutant.path:
-        environment["NUMBA_DISABLE_JIT"] = "1"
-    target.write_text(after, encoding="utf-8")
-    try:
-        for tests in stages(mutant.path):
-            command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider",
-                       "-m", "not slow", "--hypothesis-seed=0", *tests]  # fmt: skip
-            try:
-                done = subprocess.run(
-                    command, cwd=copy, env=environment, capture_output=True, check=False,
-                    timeout=TIMEOUT_SECONDS,
-                )  # fmt: skip
-            except subprocess.TimeoutExpired:
-                return "killed", "timeout"
-            if done.returncode != 0:
-                return "killed", done.stdout.decode("utf-8", "replace").splitlines()[-1]
-    finally:
-        target.write_text(before, encoding="utf-8")
-        os.utime(target, ns=(kept.st_atime_ns, kept.st_mtime_ns))  # caches of kernels stay valid
-    change = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=0)
-    return "survived", "\n".join(list(change)[2:])
+    detail = "no test runs the line"
+    for tests in portions(mutant, server, reach):
+        target.write_text(after, encoding="utf-8")
+        try:
+            limit = 20 + 10 * int(sum(tests.values()))
+            done = server.run([*tests], compiled=not is_kernel(mutant.path), limit=limit)
+        finally:
+            target.write_text(before, encoding="utf-8")
+            os.utime(target, ns=(kept.st_atime_ns, kept.st_mtime_ns))  # kernels stay valid
+        if done["status"] != 0:
+            return "killed", done["failed"] or "a file of tests cannot be read"
+        detail = "all tests of the line pass"
+    return "survived", detail
+
+
+def portions(mutant, server, reach):
+    """Yield the tests that run the line of a mutant, the nearest first."""
+    room = next(room for room in ROOMS if mutant.path.startswith(room))
+    everything = list(files_of_tests((UNCOMPILED if is_kernel(mutant.path) else ROOMS)[room]))
+    line = int(mutant.change()[0].split()[1].split(",")[0][1:])
+    name = f"test_{Path(mutant.path).stem.strip('_')}"
+    near = [file for file in everything if Path(file).stem.startswith(name)]
+    for files in (near, [file for file in everything if file not in near]):
+        found = reach.of(mutant.path, line, files, server)
+        portion, total = {}, 0.0
+        for test in sorted(found, key=found.get):
+            portion[test] = found[test]
+            total += found[test]
+            if total > PORTION:
+                yield portion
+                portion, total = {}, 0.0
+        if portion:
+            yield portion
 
 
 def copied(folder):
@@ -166,42 +207,59 @@ def copied(folder):
     return folder
 
 
+def read(results, *, survivors):
+    """Return the outcome of each mutant that is known already."""
+    known = {}
+    lines = results.read_text(encoding="utf-8").splitlines() if results.exists() else []
+    for line in lines:
+        one = json.loads(line)
+        mutant = Mutant(one["path"], one["operator"], one["occurrence"])
+        if mutant.change() == one["change"]:  # else the file is another one now
+            known[mutant] = one["outcome"]
+    if survivors:
+        return {mutant: outcome for mutant, outcome in known.items() if outcome == "killed"}
+    return known
+
+
 def main():
     parser = argparse.ArgumentParser(prog="python -m tests.mutants")
     parser.add_argument("--number", type=int, default=400)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     parser.add_argument("--out", type=Path, default=ROOT / "mutants")
+    parser.add_argument("--survivors", action="store_true")
     given = parser.parse_args()
     given.out.mkdir(exist_ok=True)
     results = given.out / f"seed-{given.seed}.jsonl"
-    lines = results.read_text(encoding="utf-8").splitlines() if results.exists() else []
-    known = {}
-    for line in lines:
-        one = json.loads(line)
-        known[Mutant(one["path"], one["operator"], one["occurrence"])] = one["outcome"]
+    known = read(results, survivors=given.survivors)
     chosen = sample(given.number, given.seed)
     writing = threading.Lock()
-    with tempfile.TemporaryDirectory(prefix="mutants-") as scratch:
+    with (
+        tempfile.TemporaryDirectory(prefix="mutants-") as scratch,
+        contextlib.ExitStack() as open_,
+    ):
         free = SimpleQueue()
         for n in range(given.processes):
-            free.put(copied(Path(scratch) / str(n)))
+            server = Server(copied(Path(scratch) / str(n)))
+            open_.callback(server.close)
+            free.put(server)
+        reach = Reach(given.out / "reach")
 
         def work(mutant):
-            copy = free.get()
+            server = free.get()
             try:
-                outcome, detail = tested(mutant, copy)
+                outcome, detail = tested(mutant, server, reach)
             finally:
-                free.put(copy)
+                free.put(server)
+            line = {
+                **asdict(mutant), "change": mutant.change(), "outcome": outcome, "detail": detail
+            }  # fmt: skip
             with writing, results.open("a", encoding="utf-8") as file:
                 known[mutant] = outcome
-                line = {**asdict(mutant), "outcome": outcome, "detail": detail}
                 file.write(json.dumps(line) + "\n")
-                print(
-                    f"{outcome:8} {mutant.path} {mutant.operator} {mutant.occurrence}", flush=True
-                )
+                print(f"{outcome:8} {mutant.path} {mutant.operator} {detail}", flush=True)
                 if outcome == "survived":
-                    print(detail, flush=True)
+                    print("\n".join(line["change"]), flush=True)
 
         with ThreadPoolExecutor(given.processes) as pool:
             list(pool.map(work, [mutant for mutant in chosen if mutant not in known]))
