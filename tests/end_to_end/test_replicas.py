@@ -11,7 +11,7 @@ from portmert.tuner.runs.config import load_config
 from portmert.tuner.runs.scorer import Evaluator
 from portmert.tuner.search.averaging import averaged
 from portmert.tuner.weights.feature_weights import read_weights
-from tests.end_to_end.test_tune_killed import DRIVER, SHORT, products
+from tests.end_to_end.test_tune_killed import DRIVER, MERT, SHORT, products
 from tests.support.cli import run
 from tests.support.places import ROOT
 
@@ -190,7 +190,9 @@ def test_killed_at_every_file_it_ends_as_one_left_alone(tmp_path):
         "from portmert.tuner.runs.experiment import run",
         "from portmert.tuner.runs.replicas import run",
     )
-    options = ["tune.replicas=2", "tune.held_out=0.25", "tune.bootstrap=1", "tune.iterations=1"]
+    options = [
+        "tune.replicas=2", "tune.held_out=0.25", "tune.bootstrap=1", "tune.iterations=1", *MERT,
+    ]  # fmt: skip
 
     def drive(kind, folder):
         done = subprocess.run(
