@@ -1,5 +1,5 @@
 #!/bin/sh
-# Train the Moses system of a condition of the replication, and select its dev and test segments.
+# Train the Moses system of a condition of the replication, and select its dev segments.
 #
 #   configs/paper-port/train-moses.sh DATA SOURCE TARGET MOSES OUT
 #   configs/paper-port/train-moses.sh pydocs-zh-en zh en ~/moses replication/zh-en
@@ -65,9 +65,6 @@ select() {
 for file in dev.*; do
     select "$file" 1000 > "dev1000.${file#dev.}"
     select "$file" 200 > "dev200.${file#dev.}"
-done
-for file in test.*; do
-    select "$file" 1000 > "test1000.${file#test.}"
 done
 rm -rf filtered
 cat "dev.$source" "test.$source" > both

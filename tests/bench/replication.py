@@ -4,6 +4,7 @@
 its plot, all from the committed results, configs/paper-port/results/*.json. It decodes nothing.
 
 `... mert-moses CONFIG --moses DIR --seeds N` tunes with mert-moses.pl what CONFIG describes.
+`... by-decoding CONFIG --moses DIR --seeds N` decodes every fifth test segment under all weights.
 `... collect CONFIG` scores all tunings of CONFIG and writes its results.
 """
 
@@ -15,7 +16,7 @@ import json
 import re
 import subprocess
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,7 +31,10 @@ from portmert.tuner.weights.feature_weights import read_weights
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "configs" / "paper-port" / "results"
-JUDGES = ("bleu", "port", "ter", "meteor", "chrf", "v", "kendall", "rho")
+JUDGES = ("bleu", "port", "qmean", "ter", "meteor", "chrf", "v", "kendall", "rho")
+UNTUNED = "untuned"
+EVERY = 5
+"""The plot's scores are of every fifth segment of the test set."""
 FIRST = "bleu"
 """The system that all others are compared with."""
 NORMAL = 1.959964
@@ -50,7 +54,7 @@ class Condition(NamedTuple):
 
     def file(self, table: str, key: str) -> Path:
         """Return the file that a key names."""
-        return (self.path.parent / self.tables[table][key]).resolve()
+        return (self.path.parent / str(self.tables[table][key])).resolve()
 
     def files(self, key: str) -> list[Path]:
         """Return the files that a key of [data] names."""
@@ -71,7 +75,12 @@ class Condition(NamedTuple):
 
 
 def mert_moses(condition: Condition, programs: Path, seeds: range) -> None:
-    """Tune on BLEU with mert-moses.pl once for each seed, and decode the test set."""
+    """Tune on BLEU with mert-moses.pl once for each seed, and decode the test set.
+
+    The test set is decoded under the start weights too.
+    """
+    untuned = condition.output / UNTUNED / "replica-1" / "test"
+    decode_test(condition, programs, condition.file("decoder", "config"), untuned)
     references = condition.files("references")
     stem = str(references[0])
     if len(references) > 1:  # REF0, REF1, ... are given by their stem
@@ -82,7 +91,7 @@ def mert_moses(condition: Condition, programs: Path, seeds: range) -> None:
         work = folder / "work"
         work.mkdir(parents=True, exist_ok=True)
         if not (work / "moses.ini").exists():
-            words = [
+            words: list[str | Path] = [
                 programs / "scripts/training/mert-moses.pl",
                 condition.file("data", "source"), stem, programs / "bin/moses",
                 condition.file("decoder", "config"), f"--working-dir={work}",
@@ -97,17 +106,60 @@ def mert_moses(condition: Condition, programs: Path, seeds: range) -> None:
         decode_test(condition, programs, work / "moses.ini", folder / "test")
 
 
-def decode_test(condition: Condition, programs: Path, ini: Path, folder: Path) -> None:
-    """Decode the test set under the weights of a moses.ini, as `tune` does."""
-    folder.mkdir(exist_ok=True)
+def by_decoding(condition: Condition, programs: Path, seeds: range) -> None:
+    """Decode a part of the test set under the weights of each iteration, in `steps/`."""
+    source = _part(condition, condition.file("data", "test_source"))
+    for seed in seeds:
+        for folder in (condition.output / FIRST, condition.output / "mert-moses"):
+            replica = folder / f"replica-{seed}"
+            inis = _numbers_of(replica / "work", "run*.moses.ini")
+            for number, ini in inis.items():
+                decode_test(condition, programs, ini, replica / "steps" / f"{number}", source)
+            for number, path in _numbers_of(replica, "iteration-*/weights.json").items():
+                weights = read_weights(path).values
+                lines = (f"{name}= {' '.join(map(repr, v))}" for name, v in weights.items())
+                more = ["-weight-overwrite", " ".join(lines)]
+                ini = condition.file("decoder", "config")
+                folder_of = replica / "steps" / f"{number}"
+                decode_test(condition, programs, ini, folder_of, source, more)
+
+
+def _part(condition: Condition, file: Path) -> Path:
+    """Write every fifth line of a file of the test set; return its path."""
+    path = condition.output / "part" / file.name
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(b"".join(file.read_bytes().splitlines(keepends=True)[::EVERY]))
+    return path
+
+
+def _numbers_of(folder: Path, pattern: str) -> dict[int, Path]:
+    """Return the iteration that each path names -> the path."""
+    numbered = {}
+    for path in folder.glob(pattern):
+        number = re.search(r"\d+", str(path.relative_to(folder)))
+        assert number is not None, path
+        numbered[int(number[0])] = path
+    return dict(sorted(numbered.items()))
+
+
+def decode_test(
+    condition: Condition,
+    programs: Path,
+    ini: Path,
+    folder: Path,
+    source: Path | None = None,
+    more: Sequence[str] = (),
+) -> None:
+    """Decode the test set, or another source, under the weights of a moses.ini, as `tune` does."""
+    folder.mkdir(parents=True, exist_ok=True)
     if (folder / "output.txt").exists():
         return
     with (folder / "decoder.log").open("w") as log:
         subprocess.run(
             [
                 programs / "bin/moses", "-config", ini,
-                *condition.tables["decoder"]["flags"].split(),
-                "-input-file", condition.file("data", "test_source"),
+                *condition.tables["decoder"]["flags"].split(), *more,
+                "-input-file", source or condition.file("data", "test_source"),
                 "-n-best-list", folder / "nbest", "1",
                 "-print-alignment-info-in-n-best", "true",
             ],
@@ -163,23 +215,37 @@ def collect(condition: Condition) -> dict[str, Any]:
         "systems": compared["systems"],
         "ngrams": compared["ngrams"],
         "scores": compared["scores"],
+        "by_decoding": _by_decoding(condition),
         "tunings": [
             {"system": name, **_tuning(folder)}
             for name, folders in systems.items()
             for folder in folders
+            if name != UNTUNED
         ],
     }
 
 
-def _numbered(paths: Any) -> list[Path]:
-    return sorted(paths, key=lambda path: int(path.parts[-3].rpartition("-")[2]))
+def _by_decoding(condition: Condition) -> list[dict[str, Any]]:
+    """Return the BLEU of the test set before each decoding of the dev set, where it is known."""
+    references = [_part(condition, path) for path in condition.files("test_references")]
+    found = []
+    for path in _numbered(condition.output.glob("*/replica-*/steps/1/output.txt"), 4):
+        outputs = _numbers_of(path.parent.parent, "*/output.txt").values()
+        scores = [portmert.score(one, references).score for one in outputs]
+        system, replica = path.parts[-5:-3]
+        found.append({"system": system, "replica": int(replica.partition("-")[2]), "bleu": scores})
+    return found
+
+
+def _numbered(paths: Any, level: int = 3) -> list[Path]:
+    return sorted(paths, key=lambda path: int(path.parts[-level].rpartition("-")[2]))
 
 
 def _output_links(folder: Path) -> Path:
     """Write the decoder's own links, the last column of its list."""
     path = folder / "output.links"
     with gzip.open(folder / "nbest.gz", "rt", encoding="utf-8") as lines:
-        links = [line.rstrip("\n").split("|||")[4].strip() for line in lines]
+        links = [line.rpartition("|||")[2].strip() for line in lines]
     path.write_text("".join(f"{line}\n" for line in links), encoding="utf-8")
     return path
 
@@ -187,17 +253,18 @@ def _output_links(folder: Path) -> Path:
 def _tuning(test: Path) -> dict[str, Any]:
     """Return what is committed of one tuning, given its folder `test`."""
     folder, work = test.parent, test.parent / "work"
+    number = int(folder.name.partition("-")[2])
     if work.is_dir():  # mert-moses.pl
         logs = sorted(work.glob("run*.mert.log"), key=lambda p: int(re.sub(r"\D", "", p.name)))
         rises = [re.findall(r"Best point: .* => ([\d.]+)", log.read_text()) for log in logs]
         weights = read_weights(work / "moses.ini")
         on_lists = [float(found[-1]) for found in rises if found]
-        more: dict[str, Any] = {"seed": int(folder.name.partition("-")[2]), "on_lists": on_lists}
+        more: dict[str, Any] = {"replica": number, "on_lists": on_lists}
     else:
         result = json.loads((folder / "result.json").read_text())
         weights = read_weights(folder / "weights.json")
         more = {
-            "seed": int(folder.name.partition("-")[2]),
+            "replica": number,
             "dev": [one["dev_score"] for one in result["iterations"]],
             "best_iteration": result["best_iteration"],
             "stopped": result["stopped"],
@@ -257,11 +324,18 @@ def pool(differences: Sequence[float], errors: Sequence[float]) -> Pooled:
 
 # Tables.
 
-OLDER = {"German": "de-en", "Japanese": "ja-en"}
-"""Conditions of docs/explanation/moses-results.md; their differences are known as printed."""
+OLDER = {
+    "de-en": ("moses-results.md", "German, five tunings, on BLEU eight:"),
+    "ja-en": ("moses-results.md", "Japanese, five tunings, on BLEU eight:"),
+    "nl-en": ("reproduction.md", "Dutch, five tunings, on BLEU five:"),
+}
+"""Conditions whose differences are known as a page prints them, below this line."""
 PRINTED = r"^(\w+) +port +([-+][\d.]+) +([-+][\d.]+)\.\.([-+][\d.]+)"
 SHOWN = {"bleu": "BLEU", "port": "PORT", "ter": "TER", "meteor": "METEOR", "chrf": "chrF"}
-ORDERS = {"v": "v", "kendall": "Kendall", "rho": "rho"}
+ORDERS = {"qmean": "Qmean", "v": "v", "kendall": "Kendall", "rho": "rho"}
+
+PARTS = ("precision", "recall", "SBP", "SRP")
+"""Share of words in the reference, share of its words, and PORT's two penalties of length."""
 
 Row = dict[str, Any]
 Table = tuple[Sequence[str], list[list[str]]]
@@ -274,12 +348,11 @@ def load(folder: Path = RESULTS) -> dict[str, Row]:
 
 
 def older() -> dict[str, dict[str, tuple[float, float, float]]]:
-    """Return condition -> metric -> PORT minus BLEU and interval, as moses-results.md has it."""
-    page = (ROOT / "docs/explanation/moses-results.md").read_text(encoding="utf-8")
-    page = page.split("## Tuned on PORT against tuned on BLEU")[1]
+    """Return condition -> metric -> PORT minus BLEU and its interval, as a page prints it."""
     found = {}
-    for language, condition in OLDER.items():
-        block = page.split(f"{language}, five tunings")[1].split("```")[1]
+    for condition, (page, line) in OLDER.items():
+        text = (ROOT / "docs/explanation" / page).read_text(encoding="utf-8")
+        block = text.split(line)[1].split("```")[1]
         found[condition] = {
             metric: (float(change), float(low), float(high))
             for metric, change, low, high in re.findall(PRINTED, block, re.MULTILINE)
@@ -302,10 +375,10 @@ def changes(results: dict[str, Row], system: str) -> dict[str, dict[str, Any]]:
     }
 
 
-def pooled_table(found: dict[str, dict[str, Any]]) -> Table:
+def pooled_table(found: dict[str, dict[str, Any]], judges: Mapping[str, str]) -> Table:
     """Return for each metric the difference in each condition, and pooled."""
     rows = []
-    for metric, label in {**SHOWN, **ORDERS}.items():
+    for metric, label in judges.items():
         known = [one[metric] for one in found.values() if metric in one]
         cells = [shown(*one[metric]) if metric in one else "" for one in found.values()]
         if len(known) > 1:
@@ -322,38 +395,34 @@ def shown(change: float, low: float, high: float) -> str:
     return f"{change:+.2f} ({low:+.2f} to {high:+.2f})"
 
 
-def scores_table(result: Row) -> Table:
-    """Return the scores of each system of a condition: means, and deviations over tunings."""
+def scores_table(result: Row, judges: Mapping[str, str], *, parts: bool = False) -> Table:
+    """Return the scores of each system of a condition: means, and deviations over tunings.
+
+    Parameters
+    ----------
+    parts
+        Whether to add `PARTS`, else length.
+    """
     rows = []
     for system, ngrams in zip(result["systems"], result["ngrams"], strict=True):
         scores = {
             row["metric"]: row for row in result["scores"] if row["system"] == system["name"]
         }
-        length = system["hypothesis_tokens"] / system["reference_tokens"]
         cells = [
             f"{100 * scores[metric]['score']:.2f}"
             + (f" ± {100 * scores[metric]['s_opt']:.2f}" if scores[metric]["s_opt"] else "")
-            for metric in (*SHOWN, *ORDERS)
+            for metric in judges
         ]
-        unigrams = ngrams["orders"][0]
-        parts = (unigrams["precision"], unigrams["recall"])
-        rows.append(
-            [system["name"], str(system["replicas"]), *cells, f"{length:.3f}"]
-            + [f"{100 * part:.1f}" for part in parts]
-        )
-    labels = [*SHOWN.values(), *ORDERS.values()]
-    return ["tuned on", "tunings", *labels, "length", "precision", "recall"], rows
-
-
-def differences_table(result: Row) -> Table:
-    """Return each system minus BLEU-tuned, with intervals."""
-    others = [one["name"] for one in result["systems"] if one["name"] != FIRST]
-    of_system = [changes({"": result}, name)[""] for name in others]
-    rows = [
-        [label, *(shown(*one[metric]) for one in of_system)]
-        for metric, label in {**SHOWN, **ORDERS}.items()
-    ]
-    return ["metric", *others], rows
+        words = ngrams["orders"][0]
+        if parts:
+            shares = [words["precision"], words["recall"]]
+            shares += [ngrams["strict_brevity_penalty"], ngrams["strict_redundancy_penalty"]]
+            cells += [f"{100 * share:.1f}" for share in shares]
+        else:
+            cells.append(f"{words['total'] / words['reference_total']:.3f}")
+        rows.append([system["name"], str(system["replicas"]), *cells])
+    added = PARTS if parts else ("length",)
+    return ["tuned on", "tunings", *judges.values(), *added], rows
 
 
 WEIGHTS = ("Distortion0", "WordPenalty0", "PhrasePenalty0", "LM0", "LexicalReordering0")
@@ -363,6 +432,8 @@ def weights_table(result: Row) -> Table:
     """Return means and deviations of some weights over tunings, each vector scaled to sum 100."""
     rows = []
     for system in result["systems"]:
+        if system["name"] == UNTUNED:
+            continue
         scaled = []
         for one in result["tunings"]:
             if one["system"] == system["name"]:
@@ -384,13 +455,82 @@ def markdown(table: Table) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
+PLOT = ROOT / "docs" / "explanation" / "decodings.svg"
+WIDTH, HEIGHT, LEFT, TOP, PANEL = 340, 230, 46, 26, 300
+COLOURS = {FIRST: "#0b6e99", "mert-moses": "#c0392b"}
+NAMES = {FIRST: "portmert", "mert-moses": "mert-moses.pl"}
+
+
+def plot(results: dict[str, Row]) -> str:
+    """Return the test BLEU of tunings by decodings of the dev set, as SVG, a panel a condition.
+
+    A thin line is a tuning, a thick one the mean of a system's tunings. A tuning that has ended
+    keeps its last score.
+    """
+    panels = {name: one["by_decoding"] for name, one in results.items() if one["by_decoding"]}
+    parts = []
+    for number, (name, tunings) in enumerate(panels.items()):
+        steps = max(len(one["bleu"]) for one in tunings)
+        lines = {
+            (one["system"], one["replica"]): [100 * score for score in one["bleu"]]
+            + [100 * one["bleu"][-1]] * (steps - len(one["bleu"]))
+            for one in tunings
+        }
+        low = np.floor(min(map(min, lines.values())))
+        high = np.ceil(max(map(max, lines.values())))
+        x, y = number * WIDTH + LEFT, TOP
+
+        def at(step: float, score: float, x: int = x, low: float = low, high: float = high) -> str:
+            across = x + (step - 1) / max(steps - 1, 1) * (PANEL - LEFT)  # noqa: B023
+            return f"{across:.1f},{TOP + (high - score) / (high - low) * (HEIGHT - 2 * TOP):.1f}"
+
+        bottom, right = y + HEIGHT - 2 * TOP, x + PANEL - LEFT
+        parts.append(f'<text x="{x}" y="{y - 10}">{name}: BLEU of the test set</text>')
+        parts.append(f'<path d="M{x},{y}V{bottom}H{right}" fill="none" stroke="#888"/>')
+        for score in np.linspace(low, high, 5):
+            height = at(1, score).partition(",")[2]
+            parts.append(f'<text x="{x - 6}" y="{height}" text-anchor="end">{score:g}</text>')
+        for step in range(1, steps + 1):
+            across = at(step, low).partition(",")[0]
+            parts.append(
+                f'<text x="{across}" y="{bottom + 15}" text-anchor="middle">{step}</text>'
+            )
+        for system, colour in COLOURS.items():
+            own = [line for (owner, _), line in lines.items() if owner == system]
+            mean = [list(np.mean(own, axis=0))] if own else []
+            for line, width in zip([*own, *mean], [0.6] * len(own) + [2.5], strict=False):
+                points = " ".join(at(step, score) for step, score in enumerate(line, 1))
+                parts.append(
+                    f'<polyline points="{points}" fill="none" stroke="{colour}" '
+                    f'stroke-width="{width}"/>'
+                )
+            if own:
+                where = bottom - 8 - 15 * list(COLOURS).index(system)
+                parts.append(
+                    f'<text x="{right}" y="{where}" text-anchor="end" fill="{colour}">'
+                    f"{NAMES[system]}</text>"
+                )
+    inside = "\n".join(parts)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH * len(panels)} {HEIGHT}" '
+        f'font-family="sans-serif" font-size="12">\n<rect width="100%" height="100%" '
+        f'fill="white"/>\n{inside}\n</svg>\n'
+    )
+
+
 def tables() -> dict[str, str]:
     """Return every table of the page, by its title."""
     results = load()
-    found = {"PORT minus BLEU": markdown(pooled_table({**changes(results, "port"), **older()}))}
+    ours = changes(results, "port")
+    found = {
+        "PORT minus BLEU": markdown(pooled_table({**ours, **older()}, SHOWN)),
+        "PORT minus BLEU: parts": markdown(pooled_table(ours, ORDERS)),
+    }
+    if mean := changes(results, "mean"):
+        found["mean minus BLEU"] = markdown(pooled_table(mean, {**SHOWN, **ORDERS}))
     for name, one in results.items():
-        found[f"{name}: scores"] = markdown(scores_table(one))
-        found[f"{name}: minus BLEU"] = markdown(differences_table(one))
+        found[f"{name}: scores"] = markdown(scores_table(one, SHOWN))
+        found[f"{name}: parts"] = markdown(scores_table(one, ORDERS, parts=True))
         found[f"{name}: weights"] = markdown(weights_table(one))
     return found
 
@@ -399,15 +539,17 @@ def main() -> None:
     """Do what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__)
     actions = parser.add_subparsers(dest="action")
-    tuned = actions.add_parser("mert-moses")
-    tuned.add_argument("config", type=Path)
-    tuned.add_argument("--moses", type=Path, required=True)
-    tuned.add_argument("--seeds", type=int, default=3)
+    for action in ("mert-moses", "by-decoding"):
+        tuned = actions.add_parser(action)
+        tuned.add_argument("config", type=Path)
+        tuned.add_argument("--moses", type=Path, required=True)
+        tuned.add_argument("--seeds", type=int, default=3)
     collected = actions.add_parser("collect")
     collected.add_argument("config", type=Path)
     given = parser.parse_args()
-    if given.action == "mert-moses":
-        mert_moses(Condition.read(given.config), given.moses.resolve(), range(1, given.seeds + 1))
+    if given.action in {"mert-moses", "by-decoding"}:
+        work = mert_moses if given.action == "mert-moses" else by_decoding
+        work(Condition.read(given.config), given.moses.resolve(), range(1, given.seeds + 1))
     elif given.action == "collect":
         condition = Condition.read(given.config)
         RESULTS.mkdir(exist_ok=True)
@@ -417,6 +559,8 @@ def main() -> None:
     else:
         for title, text in tables().items():
             click.echo(f"{title}\n\n{text}\n")
+        if any(one["by_decoding"] for one in load().values()):
+            PLOT.write_text(plot(load()))
 
 
 if __name__ == "__main__":
