@@ -169,6 +169,8 @@ def _lists(folder):
     listed_place(folder, "optimize")
     few = ("--optimizer", "mert", "--set", "searches_per_feature=2", "--out", "out.json")
     yield Job("optimize", ("optimize", *given, *few), out=("out.json",))
+    listed_place(folder, "pool")
+    yield Job("pool", ("optimize", *given, *few, "--pool", "pool"), out=("out.json", "pool"))
     (listed_place(folder, "metric") / "metric.py").write_text(programs.METRIC)
     metric = ("--metric", f"command:{sys.executable} metric.py")
     yield Job("metric", ("optimize", *given[:4], *metric, *few), out=("out.json",),

@@ -1,7 +1,9 @@
 """What is thrown at: calls of the command line, each with a folder of good files."""
 
 import io
+import json
 import shutil
+import sys
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,7 +22,7 @@ from tests.fuzz import commands, judges, moses
 from tests.fuzz.target import Target, new_place
 from tests.support import strategies_readers as made
 from tests.support.cli import run
-from tests.support.places import CONFIGS
+from tests.support.places import CONFIGS, TESTS
 from tests.support.run_folders import (
     DATA,
     LINKS,
@@ -52,7 +54,7 @@ def make_targets(folder: Path) -> list[Target]:
     """Write the good files of every target to a folder of its name, and return all targets."""
     makers = (
         _lists, _beside_lists, _texts, _features, _statistics, judges.targets, moses.targets,
-        commands.targets, _configs, _runs, _caches, _pools,
+        commands.targets, _configs, _runs, _caches, _pools, _records, _plugins,
     )  # fmt: skip
     targets = [target for maker in makers for target in maker(folder)]
     for target in targets:  # so that kernels are loaded, and what is damaged was good
@@ -68,8 +70,8 @@ def make_targets(folder: Path) -> list[Target]:
 
 
 def _lists(folder):
-    seeds = {name: [*LISTS.get(name, []), _example(name)] for name in registry.own_names("reader")}
-    del seeds["auto"]
+    names = [name for name in registry.own_names("reader") if _example(name)]  # one file each
+    seeds = {name: [*LISTS.get(name, []), _example(name)] for name in names if name != "auto"}
     for name, texts in seeds.items():
         options = registry.component("reader", name).example_options
         for number, text in enumerate(texts):
@@ -349,12 +351,13 @@ def _runs(folder):
 
 
 def _opened_cache(_):
+    """A record of a sentence is the one that was put there, or there is none."""
     cache = AnnotationCache(Path("cache"), "x 1", notice=lambda _: None)
-    keys = [line_key(f"line {n}") for n in range(20)]
+    keys, more = ([line_key(f"line {n}") for n in range(at, at + 20)] for at in (0, 20))
     cache.get(["tags"], keys)
-    cache.put([(key, {"tags": b"new"}) for key in keys])
-    # In a tree out of order a row may stand twice. Either record is one that was put there.
-    assert set(cache.get(["tags"], keys)["tags"]) <= {b"new", b"tags"}
+    cache.put([(key, {"tags": b"new"}) for key in more])
+    assert set(cache.get(["tags"], keys)["tags"]) <= {b"tags", None}
+    assert set(cache.get(["tags"], more)["tags"]) <= {b"new", None}
     cache.close()
 
 
@@ -365,6 +368,45 @@ def _caches(folder):
     cache.close()
     call = ("cache", "info", "--annotation-cache", "cache")
     yield Target("cache", call, ("cache/*",), changed=("cache",), then=_opened_cache)
+
+
+def _records(folder):
+    """Records whose texts have line ends in them, and a feature by a metric against a text."""
+    place = new_place(folder, "records")
+    rows = [
+        {"id": n // 2, "text": f"a b\n c {n}\u2028d\r\ne", "scores": {"F": n}} for n in range(6)
+    ]
+    write_lines(place / "list.jsonl", [json.dumps(row) for row in rows])
+    write_lines(place / "ref", ["a b c 0 d e"] * 3)
+    given = ("optimize", "--metric", "bleu", "--ref", "ref", "--out", "w.json", "--threads", "1")
+    lists = ("--nbest", "list.jsonl", "--nbest-format", "jsonl")
+    yield Target("records", (*given, *lists[:1], "{}", *lists[2:]), ("list.jsonl",),
+                 out=("w.json",), packs=True)  # fmt: skip
+    yield Target("records", (*given, *lists, "--feature", "near=chrf@{}"), ("ref",),
+                 out=("w.json",))  # fmt: skip
+
+
+def _plugins(folder):
+    """A package of components whose metadata is damaged."""
+    place = new_place(folder, "plugins")
+    (place / "other-1.0.dist-info").mkdir()
+    files = {
+        "other.py": (TESTS / "support" / "extension" / "tiny" / "share.py").read_text("utf-8"),
+        "other-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: other\nVersion: 1.0\n",
+        "other-1.0.dist-info/entry_points.txt": "[portmert.metrics]\nshare = other:Share\n",
+    }
+    for name, text in files.items():
+        (place / name).write_text(text, encoding="utf-8")
+    for words in (("metrics",), ("components", "metric", "share"), ("components",)):
+        yield Target("plugins", words, ("*.dist-info/*",), program=_with_plugins)
+
+
+def _with_plugins(words):
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        return Target("", (), ()).call(words)
+    finally:
+        del sys.path[0]
 
 
 def _pools(folder):
