@@ -13,7 +13,7 @@ import re
 import threading
 from abc import ABC, abstractmethod
 from array import array
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
@@ -364,6 +364,14 @@ class Batch:
         """The whole test set: the batch that this one was cut from, or itself."""
         return self if self.whole is None else self.whole
 
+    def words(self) -> Iterator[tuple[list[str], list[list[str]]]]:
+        """Yield for each hypothesis its words, and the words of each of its references."""
+        for segment in range(len(self)):
+            first, last = self.reference_offsets[segment : segment + 2]
+            references = [self.references.words(row) for row in range(first, last)]
+            for row in range(*self.offsets[segment : segment + 2]):
+                yield self.hypotheses.words(row), references
+
     def once(self, compute: Callable[[Batch], T]) -> T:
         """Return compute(corpus), computed once for the whole test set and all parts of it.
 
@@ -455,7 +463,7 @@ class Metric(ABC):
     """The longest text, if time and memory grow with its square; otherwise None."""
     in_percent: ClassVar[bool] = True
     """Whether the score is a share and so printed in percent."""
-    source: ClassVar[str]
+    source: ClassVar[str] = ""
     """The paper, with the numbers of its equations if it has any."""
     examples: ClassVar[dict[str, tuple[str, ...]]] = {}
     """Example values, besides the default, of options that are free text."""
@@ -481,9 +489,9 @@ class Metric(ABC):
         the worst.
         """
 
-    @abstractmethod
-    def parts(self, stats: FloatArray) -> dict[str, float]:
+    def parts(self, stats: FloatArray) -> dict[str, float]:  # noqa: ARG002  some have none
         """Return the quantities that papers tabulate, for one row (K,) of summed statistics."""
+        return {}
 
     def mean_stats(self, lists: WeightedLists) -> FloatArray | None:  # noqa: ARG002  most cannot
         """Return (H, K): the mean statistics of each text against all texts of its list.

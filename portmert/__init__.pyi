@@ -5,6 +5,7 @@ from .metrics._base import Metric as Metric
 from .metrics._base import Need as Need
 from .metrics._base import Texts as Texts
 from .metrics._base import Vocabulary as Vocabulary
+from .tuner.annotation.annotators._base import Annotation as Annotation
 from .tuner.annotation.annotators._base import Annotator as Annotator
 from .tuner.api.annotating import Annotated as Annotated
 from .tuner.api.annotating import TrainedAnnotator as TrainedAnnotator
@@ -59,10 +60,14 @@ from .tuner.components.registry import metric as metric
 from .tuner.decoders._base import Decoder as Decoder
 from .tuner.ground.errors import PortmertError as PortmertError
 from .tuner.nbest.model import NBest as NBest
+from .tuner.nbest.readers._base import Collector as Collector
+from .tuner.nbest.readers._base import ListFile as ListFile
 from .tuner.nbest.readers._base import Reader as Reader
+from .tuner.search.constraints import Bounds as Bounds
 from .tuner.search.constraints import Constraints as Constraints
 from .tuner.search.optimizers._base import Found as Found
 from .tuner.search.optimizers._base import Optimizer as Optimizer
+from .tuner.search.problem import TuningProblem as TuningProblem
 from .tuner.texts.scoring import Score as Score
 from .tuner.weights.feature_weights import FeatureWeights as FeatureWeights
 

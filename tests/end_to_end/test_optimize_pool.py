@@ -200,11 +200,11 @@ main({["optimize", "--metric", "bleu", *LISTS, "--pool", "pool", "--out", "x.jso
     ("options", "message"),
     [
         (("--also", "chrf"), "other metrics need n-best lists with texts, not a pool on disk"),
-        (("--bootstrap", 2), "a pool on disk does not go with samples"),
+        (("--bootstrap", 2), "neither resampled (--bootstrap)"),
         (("--length-penalty", "0:2"), "a length penalty needs n-best lists with texts, not a po"),
-        (("--feature", "length"), "a pool on disk does not go with features"),
-        (("--executor", "dask:x.json"), "a pool on disk does not go with samples or an executor"),
-        (("--ids",), "a pool on disk does not go with ids"),
+        (("--feature", "length"), "have no features (--feature)"),
+        (("--executor", "dask:x.json"), "nor sent to a cluster (--executor)"),
+        (("--ids",), "have no ids (--ids)"),
     ],
 )
 def test_what_needs_the_texts_is_refused(options, message):

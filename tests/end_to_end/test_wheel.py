@@ -1,6 +1,8 @@
 """The wheel, installed into an environment and used in a folder that know nothing of this tree."""
 
 import os
+import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -113,6 +115,16 @@ def test_an_editable_install_adds_one_name(tmp_path):
     )
     said = called(python, "-c", code, folder=place, environment=ENVIRONMENT)
     assert said == "bleu\nNone None None None\n"
+
+
+@pytest.mark.parametrize("page", ["own-metric", "own-components"])
+def test_the_code_of_a_page_prints_what_the_page_shows(page, run, fresh):
+    text = (ROOT / f"docs/how-to/{page}.md").read_text(encoding="utf-8")
+    code = "\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL))
+    (fresh / "elsewhere/page.py").write_text(code, encoding="utf-8")
+    shutil.copytree(ROOT / "configs", fresh / "elsewhere/configs", dirs_exist_ok=True)
+    shown = "".join(re.findall(r"```text\n(.*?)```", text, re.DOTALL))
+    assert run("python", "page.py") == shown
 
 
 PROJECT = {

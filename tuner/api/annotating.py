@@ -19,6 +19,7 @@ from portmert.tuner.annotation.annotators._conllu import Tagset
 from portmert.tuner.annotation.annotators.udpipe import Udpipe
 from portmert.tuner.annotation.cache import default_folder
 from portmert.tuner.annotation.layers import MEANING
+from portmert.tuner.api.arguments import checked
 from portmert.tuner.api.texts import Notice, PathLike, Progress, TextLike, log_notice, text_file
 from portmert.tuner.components import registry
 from portmert.tuner.executors.opening import opened
@@ -69,6 +70,7 @@ class TrainedAnnotator:
     accuracy: dict[Tagset, training.Accuracy]
 
 
+@checked
 def annotate(
     text: TextLike,
     out: PathLike,
@@ -151,6 +153,7 @@ def annotate(
         return Annotated(len(lines), texts.hits, texts.misses, texts.failed, texts.seconds)
 
 
+@checked
 def train_annotator(
     treebank: PathLike,
     out: PathLike,
@@ -231,6 +234,7 @@ def _trees(words: Sequence[str], answer: Annotation | None, comments: list[str])
     return "".join(text)
 
 
+@checked
 def align(
     source: TextLike,
     target: TextLike,
@@ -280,6 +284,7 @@ def align(
             shutil.rmtree(workdir, ignore_errors=True)
 
 
+@checked
 def check_links(links: TextLike, gold: TextLike) -> Agreement:
     """Return how well links agree with links made by hand: `0-0` is sure, `0?0` possible."""
     files = text_file(links, "the links"), text_file(gold, "the gold links")

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from portmert.tuner.api.arguments import checked
 from portmert.tuner.api.lists import ListsLike, as_lists
 from portmert.tuner.api.optimizing import WeightsLike, as_weights
 from portmert.tuner.api.texts import Notice, PathLike, log_notice
@@ -37,6 +38,7 @@ class WeightAverage:
         self.first.written(self.weights, Path(path))
 
 
+@checked
 def average(
     weights: Sequence[WeightsLike],
     lists: ListsLike | None = None,
@@ -100,7 +102,8 @@ def _read(given: WeightsLike, number: int) -> tuple[str, WeightsFile]:
     if isinstance(given, Path | str):
         return str(given), read_weights_file(Path(given))
     found, alpha, _ = as_weights(given)
-    assert found is not None  # noqa: S101  it was given
+    if found is None:
+        raise ValueError(f"weights {number} are None; give a file or weights by name")
     return f"weights {number}", WeightsFile(found, length_penalty=alpha)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from portmert.metrics._base import Metric
 from portmert.tuner.annotation.annotators._base import Annotator
+from portmert.tuner.api.arguments import checked
 from portmert.tuner.api.texts import Notice, PathLike, Progress, log_notice, pipeline_of, preparing
 from portmert.tuner.evaluation.comparison import report
 from portmert.tuner.evaluation.comparison.compare import CompareRequest, compare_request
@@ -36,6 +37,7 @@ class Compared(Report):
         return report.as_latex(self.document)
 
 
+@checked
 def compare(
     systems: Sequence[str] | Mapping[str, PathLike | Sequence[PathLike]],
     test: TestSet | PathLike | Sequence[PathLike] = (),

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Unpack, cast
 
 from portmert.metrics._base import Metric
+from portmert.tuner.api.arguments import checked
 from portmert.tuner.api.counts import Mean
 from portmert.tuner.api.lists import Lists, ListsLike, as_lists
 from portmert.tuner.api.optimizing import (
@@ -62,6 +63,7 @@ class CrossValidation(Report):
         return render({"kind": "crossval", "crossval": self.document, **shared})
 
 
+@checked
 def crossval(
     lists: ListsLike,
     metric: str | Metric | Sequence[str | Metric] = (),
@@ -191,6 +193,8 @@ def _choices(
     }
     if not labels or not optimizers:
         raise ValueError("give a metric and an optimizer")
+    if not priors:
+        raise ValueError("give a prior; 0 is none")
     left_out = [(one,) if isinstance(one, str) else tuple(one) for one in without]
     return choices_of(labels, optimizers, left_out, priors)
 

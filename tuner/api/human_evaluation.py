@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
+from portmert.tuner.api.arguments import checked
 from portmert.tuner.api.texts import Notice, log_notice, pipeline_of
 from portmert.tuner.evaluation.comparison.systems import TestSet, find_systems, find_test_files
 from portmert.tuner.evaluation.humaneval import answers, evaluation, results
@@ -20,6 +21,7 @@ __all__ = ["Filters", "make_sheets", "read_sheets"]
 FILTERS = Filters()
 
 
+@checked
 def make_sheets(
     first: str,
     second: str,
@@ -84,6 +86,7 @@ def make_sheets(
     written.write(made, out)
 
 
+@checked
 def read_sheets(
     sheets: Sequence[Path],
     *,

@@ -7,6 +7,7 @@ from typing import Any
 
 from portmert.metrics._base import Batch, Metric, Vocabulary
 from portmert.tuner.annotation.annotators._base import Annotator
+from portmert.tuner.api.arguments import checked
 from portmert.tuner.api.texts import (
     Notice,
     PathLike,
@@ -67,6 +68,7 @@ class Evaluated(Report):
         return render(self.page)
 
 
+@checked
 def metaeval(
     sets: JudgedSet | Sequence[JudgedSet] | PathLike,
     *,
@@ -107,6 +109,8 @@ def metaeval(
         listed: Sequence[JudgedSet] = [sets]
     else:
         listed = read_judged_sets(Path(sets)) if isinstance(sets, str | Path) else sets
+    if not listed:
+        raise ValueError("give a test set, or several")
     metrics = registry.labelled([metric] if isinstance(metric, str | Metric) else metric)
     settings = Settings(resampling.samples, resampling.seed, resampling.level, resample)
     measured: list[MetaEvaluation] = []

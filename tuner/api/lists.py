@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from portmert.metrics._base import IntArray, Metric, Vocabulary
 from portmert.tuner.annotation.annotators._base import Annotator
+from portmert.tuner.api.arguments import checked
 from portmert.tuner.api.counts import Arrays, Counts, DatFiles, Pooled
 from portmert.tuner.api.texts import (
     ById,
@@ -132,6 +133,7 @@ class Lists:
     counts: Counts | None = field(default=None, kw_only=True)
 
     @classmethod
+    @checked
     def read(cls, paths: PathLike | Sequence[PathLike], **options: Unpack[ReadOptions]) -> Lists:
         """Read files and merge them; of equal hypotheses of a segment the first is kept.
 
@@ -157,6 +159,7 @@ class Lists:
         return cls((paths,) if isinstance(paths, Path | str) else tuple(paths), **options)
 
     @classmethod
+    @checked
     def from_records(cls, records: Iterable[Any] | Any, **options: Unpack[ReadOptions]) -> Lists:
         r"""Take hypotheses from dicts, JSON texts or a data frame.
 
@@ -185,6 +188,7 @@ class Lists:
         return cls(held=records_file(records), **options)
 
     @classmethod
+    @checked
     def from_arrays(
         cls,
         features: ArrayLike,
@@ -228,6 +232,7 @@ class Lists:
         return cls(held=arrays.nbest, counts=arrays if known else None)
 
     @classmethod
+    @checked
     def on_disk(
         cls,
         folder: PathLike,
@@ -251,7 +256,11 @@ class Lists:
         lists = cls.unread(paths, **options)
         for name in ("ids", "features", "annotator"):
             if getattr(lists, name):
-                raise ConfigError(f"a pool on disk does not go with {name}")
+                option = {"features": "feature"}.get(name, name)
+                raise ConfigError(
+                    f"lists in a pool on disk have no {name} (--{option}); read them into memory "
+                    f"(no --pool)"
+                )
         pool = Pooled(
             Path(folder),
             tuple(map(Path, lists.paths)),
@@ -264,6 +273,7 @@ class Lists:
         return replace(lists, counts=pool)
 
     @classmethod
+    @checked
     def read_dat(cls, features_dat: Sequence[PathLike], scores_dat: Sequence[PathLike]) -> Lists:
         """Read Moses' features.dat files, and a scores.dat file for each of them."""
         begin = time.perf_counter()
@@ -272,6 +282,7 @@ class Lists:
         nbest = without_texts(dat.features, dat.offsets, dat.feature_names, dat.sparse)
         return cls(held=nbest, counts=DatFiles(dat, nbest, seconds))
 
+    @checked
     def with_feature(self, feature: str, values: ArrayLike | None = None) -> Lists:
         """Return the lists with one more feature.
 

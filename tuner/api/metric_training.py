@@ -14,6 +14,7 @@ from portmert.metrics._lexicon_files import content_hash
 from portmert.metrics.learned import GROUPS, LearnedFeatures, LearnedModel, checked_groups
 from portmert.tuner.annotation.annotating import TextAnnotator
 from portmert.tuner.annotation.cache import default_folder
+from portmert.tuner.api.arguments import checked
 from portmert.tuner.api.judging import JudgedSet, Report, read_judged
 from portmert.tuner.api.texts import Notice, Progress, log_notice, pipeline_of
 from portmert.tuner.components import registry
@@ -50,6 +51,7 @@ class TrainedMetric:
     says_nothing: bool
 
 
+@checked
 def train_metric(
     judged: JudgedSet,
     *,

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol, TypedDict, Unpack, runtime_checkab
 import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray, Metric, rows_taken
+from portmert.tuner.api.arguments import checked
 from portmert.tuner.api.counts import Counts, Pooled
 from portmert.tuner.api.lists import Lists, ListsLike, PreparedLists, as_lists
 from portmert.tuner.api.texts import (
@@ -468,6 +469,7 @@ class OtherScore:
         )
 
 
+@checked
 def optimize(
     lists: ListsLike,
     metric: str | Metric | None = None,
@@ -519,12 +521,17 @@ def optimize(
     (0.15, 0.85)
     """
     begin, notice = time.perf_counter(), once(notice)
+    if samples < 0:
+        raise ValueError(f"samples is {samples}; it must be 0 or more")
     chosen = None if metric is None else registry.metric(metric)
     judges = list({one.signature: one for one in map(registry.metric, also)}.values())
     given = as_lists(lists, notice)
     remote = search.get("executor", "local") != "local"
     if isinstance(given.counts, Pooled) and (samples or remote):
-        raise ConfigError("a pool on disk does not go with samples or an executor")
+        raise ConfigError(
+            "lists in a pool on disk are neither resampled (--bootstrap) nor sent to a cluster "
+            "(--executor); read them into memory (no --pool)"
+        )
     if chosen is not None:
         remind(chosen, also, notice)
     shown = phase(progress, "annotating")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from portmert.tuner.annotation.annotators._base import Annotator
+from portmert.tuner.api.arguments import checked
 from portmert.tuner.api.texts import Notice, PathLike, log_notice
 from portmert.tuner.api.tuning import load_config
 from portmert.tuner.components import registry
@@ -69,6 +70,7 @@ class Plan:
         return {"needs": [dataclasses.asdict(needs) for needs in self.needs], "runs": runs}
 
 
+@checked
 def plan(
     config: PathLike | Experiment,
     *,

@@ -16,6 +16,7 @@ import numpy as np
 
 import portmert
 from portmert.metrics._base import IntArray, Metric
+from portmert.tuner.api.arguments import checked
 from portmert.tuner.api.lists import Lists, ListsLike, PreparedLists, as_lists, in_order
 from portmert.tuner.api.optimizing import ListProblem, SearchOptions, list_problem
 from portmert.tuner.api.reranking import Reranked
@@ -40,6 +41,7 @@ from portmert.tuner.weights.feature_weights import FeatureWeights
 from portmert.tuner.weights.weights_file import WeightsFile, read_weights_file
 
 
+@checked
 def replicate(
     lists: ListsLike,
     metric: str | Metric,

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+from portmert.tuner.api.arguments import checked
 from portmert.tuner.api.texts import Notice, Progress, log_notice, preparing
 from portmert.tuner.components import registry
 from portmert.tuner.evaluation.comparison.compare import METRICS, CompareRequest, compare_request
@@ -20,6 +21,7 @@ from portmert.tuner.ground.files import check_writable
 from portmert.tuner.ground.processes import available_processors
 
 
+@checked
 def report(
     run: Path,
     *,
@@ -93,6 +95,7 @@ class Reproduced:
     out: Path
 
 
+@checked
 def reproduce(
     config: Path,
     *,

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from portmert.metrics._base import Metric, Vocabulary
+from portmert.tuner.api.arguments import checked
 from portmert.tuner.api.comparing import Compared, TestSet, compare
 from portmert.tuner.api.lists import Lists, ListsLike, as_lists
 from portmert.tuner.api.optimizing import SearchOptions, remind
@@ -97,6 +98,7 @@ def _table(compared: Compared) -> Table:
     )
 
 
+@checked
 def rerank_tune(
     lists: ListsLike,
     metric: str | Metric,

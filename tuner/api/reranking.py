@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray, Metric, Texts
+from portmert.tuner.api.arguments import checked
 from portmert.tuner.api.lists import ListsLike, PreparedLists, as_lists
 from portmert.tuner.api.optimizing import WeightsLike, as_weights
 from portmert.tuner.api.texts import Notice, Progress, log_notice, preparing
@@ -100,6 +101,7 @@ class Mbr:
             raise ValueError(f"average is {self.average!r}; it is scores or statistics")
 
 
+@checked
 def rerank(
     lists: ListsLike,
     weights: WeightsLike | None = None,

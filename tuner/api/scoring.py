@@ -5,6 +5,7 @@ from typing import TypedDict, Unpack, overload
 
 from portmert.metrics._base import Metric, Texts, Vocabulary
 from portmert.tuner.annotation.annotators._base import Annotator
+from portmert.tuner.api.arguments import checked
 from portmert.tuner.api.texts import (
     ById,
     Notice,
@@ -58,6 +59,7 @@ def score(
     metric: Sequence[str | Metric],
     **options: Unpack[ScoreOptions],
 ) -> list[Score]: ...
+@checked
 def score(
     hyp: TextLike,
     refs: Sequence[TextLike] | PathLike,

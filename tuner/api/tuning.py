@@ -12,6 +12,7 @@ from typing import Any, TypedDict, Unpack
 
 from portmert.metrics._base import Metric
 from portmert.tuner.annotation.annotators._base import Annotator
+from portmert.tuner.api.arguments import checked
 from portmert.tuner.api.reporting import report
 from portmert.tuner.api.texts import Notice, PathLike, Progress, TextLike, log_notice
 from portmert.tuner.components import registry
@@ -223,6 +224,7 @@ def _plot(rows: Sequence[Mapping[str, Any]], shown: Callable[[float], str]) -> s
     )
 
 
+@checked
 def load_config(
     path: PathLike,
     *,
@@ -245,6 +247,7 @@ def load_config(
     )
 
 
+@checked
 def tune(
     decoder: Decode | PathLike | Experiment,
     sources: Sequence[Any] | PathLike | None = None,

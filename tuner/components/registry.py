@@ -111,6 +111,8 @@ def metric(text: str | Metric) -> Metric:
     if isinstance(text, Metric):
         check_name("metric", text)
         return text
+    if not isinstance(text, str):
+        raise TypeError(f"a metric is a name, a formula or an object, found {text!r:.60}")
     from portmert.tuner.components import external, formula  # noqa: PLC0415  start-up time
 
     name, colon, rest = text.partition(":")

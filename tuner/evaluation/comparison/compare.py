@@ -111,6 +111,8 @@ def compare_request(request: CompareRequest, notice: Notice) -> dict[str, Any]:
         Something asked for is missing, or is not what it should be.
     """
     given = registry.labelled(request.metrics or METRICS)
+    if not request.systems:
+        raise ValueError("name the systems to compare")
     systems = find_systems(request.systems)
     for name in request.untuned:
         if name not in (known := [one.name for one in systems]):

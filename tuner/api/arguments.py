@@ -1,0 +1,126 @@
+"""Check the arguments of public functions by their types."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from types import UnionType
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    ParamSpec,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from portmert.tuner.ground.errors import PortmertError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+TOLD = frozenset({"lists", "test", "weights"})
+"""Parameters whose faults are told with advice where they are read."""
+MOST_SHOWN = 60
+
+
+def checked(function: Callable[P, R]) -> Callable[P, R]:
+    """Name the argument of a wrong type where a public function fails; take numpy's numbers.
+
+    Raises
+    ------
+    TypeError
+        The function failed, and an argument has another type than it declares.
+    """
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        args, kwargs = tuple(map(_plain, args)), {key: _plain(one) for key, one in kwargs.items()}  # type: ignore[assignment]
+        try:
+            return function(*args, **kwargs)
+        except PortmertError:
+            raise
+        except OverflowError as error:
+            raise ValueError(f"{function.__name__}: a number is too large") from error
+        except Exception as error:
+            hints = _hints(function)
+            bound = inspect.signature(function).bind(*args, **kwargs).arguments
+            for name, value in {**bound, **kwargs}.items():
+                if name in hints.keys() - TOLD and not _fits(value, hints[name]):
+                    raise TypeError(
+                        f"{function.__name__}: {name} is {_shown(value)}; expected "
+                        f"{_written(hints[name])}"
+                    ) from error
+            raise
+
+    return call
+
+
+@functools.cache
+def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+    """Return the type of each parameter, and of each of the options that `**` collects."""
+    hints = get_type_hints(function)
+    for name, parameter in inspect.signature(function).parameters.items():
+        if parameter.kind is parameter.VAR_KEYWORD:
+            hints |= get_type_hints(get_args(hints.pop(name))[0])
+    return hints
+
+
+def _plain(value: Any) -> Any:
+    """Return Python's number for a number of numpy, anything else unchanged."""
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value[()]
+    if isinstance(value, np.floating):
+        return float(value)
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _fits(value: Any, hint: Any) -> bool:  # noqa: C901, PLR0911  a case for each kind of type
+    """Return whether a value has a type, with all that it contains."""
+    kind, inner = get_origin(hint), get_args(hint)
+    if hint is Any or hint == ArrayLike:
+        return True
+    if kind is Annotated:
+        return _fits(value, inner[0])
+    if kind in (Union, UnionType):
+        return any(_fits(value, one) for one in inner)
+    if kind is Literal:
+        return isinstance(value, str) and value in inner
+    if kind is None and hint in (int, float):
+        return isinstance(value, (int, hint)) and not isinstance(value, bool)
+    if kind is None or not isinstance(value, kind):
+        return kind is None and isinstance(value, hint)
+    if kind is Callable:
+        return True
+    if issubclass(kind, Mapping):
+        return all(_fits(key, inner[0]) and _fits(one, inner[1]) for key, one in value.items())
+    if not issubclass(kind, Iterable) or isinstance(value, str | bytes):
+        return not isinstance(value, str | bytes)
+    if set(map(type, value)) == {str}:
+        value = value[:1]
+    return all(_fits(_plain(one), inner[0]) for one in value)
+
+
+def _shown(value: object) -> str:
+    text = " ".join(repr(value).split())
+    text = text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}..."
+    return f"{text} ({type(value).__name__})"
+
+
+def _written(hint: Any) -> str:
+    """Return a type as Python programmers write it."""
+    kind, inner = get_origin(hint), get_args(hint)
+    if kind in (Union, UnionType):
+        return " | ".join(map(_written, inner))
+    if kind is Literal:
+        return " | ".join(map(repr, inner))
+    name = getattr(kind or hint, "__name__", str(hint)).replace("NoneType", "None")
+    if kind in (None, Callable):
+        return name
+    return f"{name}[{', '.join(map(_written, inner))}]"
