@@ -19,7 +19,6 @@ from typing import (
 )
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from portmert.tuner.ground.errors import PortmertError
 
@@ -66,6 +65,9 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:
     """Return the type of each parameter, and of each of the options that `**` collects."""
     hints = get_type_hints(function)
+    for name, written in function.__annotations__.items():
+        if "ArrayLike" in str(written):  # the shapes of arrays are checked where they are read
+            del hints[name]
     for name, parameter in inspect.signature(function).parameters.items():
         if parameter.kind is parameter.VAR_KEYWORD:
             hints |= get_type_hints(get_args(hints.pop(name))[0])
@@ -84,7 +86,7 @@ def _plain(value: Any) -> Any:
 def _fits(value: Any, hint: Any) -> bool:  # noqa: C901, PLR0911  a case for each kind of type
     """Return whether a value has a type, with all that it contains."""
     kind, inner = get_origin(hint), get_args(hint)
-    if hint is Any or hint == ArrayLike:
+    if hint is Any:
         return True
     if kind is Annotated:
         return _fits(value, inner[0])
