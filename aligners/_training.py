@@ -186,7 +186,7 @@ def usable(
     Parameters
     ----------
     name
-        Of the aligner, for messages.
+        The name of the aligner, for messages.
     most
         The most tokens of a side.
 

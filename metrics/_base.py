@@ -221,8 +221,8 @@ class Structures:
 
 
 WORD_KINDS = ("word", "arg", "arg1", "arg2", "date", "referent")
-"""What a word is to a node of `Structures`: its own, an argument's, or that of a referent that the
-box brings in; a date is none."""
+"""How a word belongs to a node of `Structures`: its own, an argument's, or that of a referent that
+the box brings in; a date is none."""
 
 
 @dataclass(frozen=True, eq=False)

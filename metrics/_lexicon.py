@@ -42,7 +42,7 @@ class PhrasePairs:
 
 @dataclass(frozen=True, eq=False)
 class Relations:
-    """What is known of the V words of a vocabulary.
+    """Stems, synonyms and so on of the V words of a vocabulary.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class Relations:
 
     @property
     def words(self) -> Words:
-        """What kernels read of words."""
+        """The same, as kernels read it."""
         synonyms = flat(self.synonyms)
         return Words(self.stems, synonyms.values, synonyms.offsets, self.listed)
 

@@ -1,4 +1,4 @@
-"""What several metrics share: n-gram counts, lengths, the choice of a reference, means.
+"""Parts that several metrics share: n-gram counts, lengths, the choice of a reference, means.
 
 Formulas in docs/metrics/ngrams.md.
 """

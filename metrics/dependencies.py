@@ -22,7 +22,7 @@ Combination = Literal["f", "mu-pr"]
 PAPER = "Kahn, Snover & Ostendorf, Machine Translation 23 (2009)"
 
 _KINDS = {"dlh": DLH, "dl": DL, "lh": LH, "dh": DH}
-"""What of a link (dependent, label, head) makes an item of a decomposition."""
+"""The parts of a link (dependent, label, head) that make an item of a decomposition."""
 
 _NO_LINK = np.empty((0, 3), dtype=np.int32)
 _ALL_ONE = np.empty(0)

@@ -40,7 +40,7 @@ UNIT = 2.0**-40
 
 @dataclasses.dataclass(frozen=True)
 class Costs:
-    """What each edit costs.
+    """The cost of each edit.
 
     Parameters
     ----------

@@ -62,7 +62,7 @@ def average(
     lists
         The n-best lists, `Lists` or files; references are not needed.
     missing_features
-        What happens if some weights lack a feature: an error, or its weight there is 0.
+        How to treat a feature that some weights lack: an error, or its weight there is 0.
 
     Raises
     ------

@@ -42,7 +42,7 @@ class CountedLists(NamedTuple):
     ----------
     nbest
     stats
-        Of all hypotheses.
+        Statistics of all hypotheses.
     metric
         The metric of the statistics.
     signature

@@ -467,7 +467,7 @@ class Lists:
 
 
 ListsLike = Lists | NBest | PathLike | Sequence[PathLike]
-"""What public functions take: `Lists`, or the names of files, which are read with the defaults."""
+"""Lists as public functions take them: `Lists`, or names of files, read with the defaults."""
 
 
 def as_lists(given: ListsLike, notice: Notice = log_notice) -> Lists:

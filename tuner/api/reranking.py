@@ -121,7 +121,7 @@ def rerank(
     weights
         A file, weights by name, or the result of `optimize`; a length penalty is applied.
     missing_features
-        What happens if a feature with a weight other than 0 is missing from the lists: an error,
+        How to treat a feature with a weight other than 0 that the lists lack: an error,
         or its value is 0. Lists with sparse features may always lack some.
     mbr
         Minimum Bayes risk: choose the hypothesis with the highest expected score by this metric if

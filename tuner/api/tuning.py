@@ -32,7 +32,7 @@ from portmert.tuner.weights.feature_weights import FeatureWeights
 __all__ = ["Replicas", "Result", "TuneSettings", "TunedDecoder", "load_config", "tune"]
 
 CALLED = Path("portmert.tune")
-"""What messages call the settings of a call."""
+"""The name of the settings of a call in messages."""
 
 
 class TuneSettings(TypedDict, total=False):
@@ -280,9 +280,9 @@ def tune(
         with the keys `text` and `features` (and `model_score`, if it is to be checked); or
         records, a data frame or `Lists` as `Lists.from_records` takes and returns them.
     sources, refs, start, metric, folder
-        Of a function only: what it decodes (texts, or any objects: recordings, arrays), the
-        references (a line for each source; or files, or several lists of lines), the start weight
-        of each feature, the metric and the folder of the run.
+        For a function only: the inputs that it decodes (texts, or any objects: recordings,
+        arrays), the references (a line for each source; or files, or several lists of lines), the
+        start weight of each feature, the metric and the folder of the run.
     seed, threads, annotator, executor
         These replace the values of a configuration. On a cluster, see `SearchOptions`, workers
         decode (a function travels with dask's own cloudpickle), annotate and do large searches.

@@ -1,4 +1,4 @@
-"""What commands show: results on stdout, as text, JSON or LaTeX; notes and progress on stderr."""
+"""The output of commands: results on stdout (text, JSON, LaTeX), notes and progress on stderr."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class Component:
     options
         In the order of the fields.
     needs
-        What a metric reads besides tokens. For other components: the options that must be given.
+        The inputs of a metric besides tokens; of other components, the options that must be given.
     source
         The paper or program.
     package

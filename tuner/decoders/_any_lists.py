@@ -30,9 +30,9 @@ class Fitting:
     Parameters
     ----------
     weights
-        Under which the lists were made.
+        The weights under which the lists were made.
     format
-        Of the lists, see `registry.reader`.
+        The format of the lists, see `registry.reader`.
     scored
         Whether the lists' own scores count; otherwise they are weights . features.
     unscored

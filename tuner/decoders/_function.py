@@ -79,7 +79,7 @@ class FunctionDecoder(Decoder):
         ProgramError
             The function raised an error, which is the cause.
         InputError
-            What it returned is not a list for each source.
+            Its result is not a list for each source.
         """
         lines = [line.encode() for line in read_lines(source)]
         workers = team if team is not None and team.is_remote else _Here(1)
@@ -108,14 +108,14 @@ class FunctionDecoder(Decoder):
 
 @dataclass(frozen=True)
 class FunctionWork(Work):
-    """What a function does for some weights.
+    """Decoding by a function with some weights.
 
     Parameters
     ----------
     function, sources
         The function, and what it may get: a source for each segment.
     weights, size
-        Of the lists to make.
+        The weights and the size of the lists to make.
     source
         The file that stands for the sources, for messages.
     """

@@ -23,7 +23,7 @@ from portmert.tuner.weights.feature_weights import FeatureWeights
 
 @dataclass(frozen=True)
 class LineWork(Work):
-    """What a program that keeps running does for some weights.
+    """Decoding with some weights by a program that keeps running.
 
     Parameters
     ----------

@@ -87,7 +87,7 @@ class ShownFeatures:
     Parameters
     ----------
     weights : FeatureWeights
-        Of the tuneable components, in the order of Moses' n-best lists.
+        Weights of the tuneable components, in the order of Moses' n-best lists.
     tuned : mapping of str to tuple of bool
         For each feature that has other components too: which of them are tuneable.
     untuneable : tuple of str

@@ -38,7 +38,7 @@ def asks_for(command: Sequence[str], place: str) -> bool:
 
 @dataclass(frozen=True)
 class ProgramWork(Work):
-    """What a program does for some weights.
+    """Decoding with some weights by a program.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class ProgramWork(Work):
         its folder. Without `{source}` the program reads the text from stdin; without `{nbest}` it
         prints the list.
     size
-        Of the lists.
+        The size of the lists.
     source
         The file that the lines come from, for messages.
     folder

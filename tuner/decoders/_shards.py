@@ -201,7 +201,7 @@ class Journal:
     Parameters
     ----------
     path
-        Of the file.
+        The path of the file.
     depends
         All that the answers depend on.
 

@@ -94,7 +94,7 @@ class Recorded(Decoder):
     ) -> None:
         """Write the `size` best hypotheses of each segment under `weights`, best first.
 
-        Of equal model scores the hypothesis that comes first in the lists is first.
+        If model scores are equal, the hypothesis that comes first in the lists is first.
 
         Raises
         ------

@@ -266,16 +266,16 @@ class Thot(Decoder):
 
 @plain_dataclass(frozen=True)
 class ThotWork(Work):
-    """What thot does for some weights.
+    """Decoding by thot with some weights.
 
     Parameters
     ----------
     task
-        What a process loads, see `_thot_worker`.
+        The task of a process, which loads models, see `_thot_worker`.
     trained
         The record of the models: what they were trained on, and how.
     weights, size
-        Of the lists to make.
+        The weights and the size of the lists to make.
     source
         The file that the lines come from, for messages.
     timeout_seconds

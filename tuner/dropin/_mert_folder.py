@@ -39,9 +39,9 @@ class StepFolder:
     ----------
     path : Path
     names : FeatureNames
-        Of the decoder's dense features.
+        The names of the decoder's dense features.
     scorer : Scorer
-        Of the tuning.
+        The scorer that the weights are tuned by.
     """
 
     path: Path

@@ -1,4 +1,4 @@
-"""What the programs share: their options, how they end, how they print numbers."""
+"""Parts that the programs share: their options, how they end, how they print numbers."""
 
 import getopt
 import math

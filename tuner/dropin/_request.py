@@ -82,7 +82,7 @@ SCCONFIG = re.compile(r"--scconfig(?:\s+|=)(\S+)")
 
 @dataclass(frozen=True)
 class MertRequest:
-    """What a command line of mert-moses asks for; every file exists.
+    """The options of a command line of mert-moses; every file exists.
 
     Parameters
     ----------

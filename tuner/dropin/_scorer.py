@@ -49,9 +49,9 @@ class Scorer:
         Moses' `case:false`.
     source : Path or None
     links : tuple of Path
-        Of source and each reference.
+        Links of the source and each reference.
     hypothesis_links : Path or None
-        Of source and plain text to be evaluated; an n-best list has its own.
+        Links of the source and plain text to be evaluated; an n-best list has its own.
     factors : tuple of int
         Which of a token's factors `a|b|c` are scored; empty: all there is.
     annotator : str

@@ -56,7 +56,7 @@ def extract(
 ) -> tuple[DatLists, NBest]:
     """Count the statistics of the distinct hypotheses of some n-best lists.
 
-    Of equal hypotheses the first stays; those of equal features and statistics are all there.
+    The first of equal hypotheses stays; those with equal features and statistics all stay.
 
     Raises
     ------

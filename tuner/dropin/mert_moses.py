@@ -62,7 +62,7 @@ class State:
     Parameters
     ----------
     weights : FeatureWeights
-        Of the next decoding; sparse ones too.
+        Weights of the next decoding; sparse ones too.
     score : str
         As the last search printed it.
     finished : int
@@ -401,7 +401,7 @@ class _Run:
         self.files.write(f"run{step}.weights.txt", text)
         return weights
 
-    # What earlier steps left.
+    # Files that earlier steps left.
 
     def _continued(self) -> State:
         step = self.files.last_finished()
@@ -425,7 +425,7 @@ class _Run:
         state.weights, state.score = self.files.found_by(step)
         return state
 
-    # What is left for others.
+    # Files that are left for others.
 
     def _finish(self, state: State) -> tuple[Path, str]:
         step, best = state.finished, state

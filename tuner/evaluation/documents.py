@@ -1,4 +1,4 @@
-"""What all reports share: how numbers are written, how sentences list names, what a chart is.
+"""Parts that all reports share: how numbers are written, how sentences list names, charts.
 
 Each kind of result has a `report.py` that turns it into sentences, `Table`s and charts. These
 serve the terminal, LaTeX, JSON and the HTML page.
@@ -93,7 +93,7 @@ def chart(
         `intervals` and `bars` are horizontal, `columns` vertical; `lines`, `steps` and `scatter`
         connect or mark points.
     choices
-        What the reader can switch between (metrics, features), each with its series. A series has
+        The choices of the reader (metrics, features), each with its series. A series has
         a `system`, the number of its colour: the page knows the colours of both themes.
     rest
         Caption, names of the axes, and sizes that differ from the usual ones.

@@ -356,7 +356,7 @@ class JudgedSet:
     penalties
         Whether lower human scores are better, as with HTER.
     judgments
-        What to do with several judgments of one output: stop with an error, take their mean, or
+        How to treat several judgments of one output: stop with an error, take their mean, or
         use each as a data point.
     systems
         Use only these systems. Default: all.

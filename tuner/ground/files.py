@@ -263,7 +263,7 @@ def clear_parts(folder: Path, name: str | None = None) -> None:
     Parameters
     ----------
     name
-        Of the file that was to be written; None: of any.
+        The name of the file that was to be written; None: any.
     """
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:

@@ -203,7 +203,7 @@ class Bound:
     most_bytes, most_lines
         More is a fault.
     asked
-        What was asked for: the end of a message about too many lines.
+        The request, as the end of a message about too many lines.
     """
 
     most_bytes: int = MOST_LOGGED
@@ -258,7 +258,7 @@ class Command:
         Parameters
         ----------
         problem
-            What the program did, as in `ended with status 3`.
+            The problem, as in `ended with status 3`.
         """
         log, last = self.log, list[str]()
         if log.exists():

@@ -154,7 +154,7 @@ def best_rows(scores: FloatArray, offsets: IntArray, *, size: int) -> tuple[IntA
     Returns
     -------
     rows : (M,) int64
-        Of equal scores the lower row is first.
+        If scores are equal, the lower row is first.
     new_offsets : (S + 1,) int64
         Segment s is `rows[new_offsets[s]:new_offsets[s + 1]]`.
     """

@@ -63,7 +63,7 @@ def read_dat(
 ) -> DatLists:
     """Read pairs of features.dat and scores.dat and merge them.
 
-    Of hypotheses of a segment with the same features and the same statistics the first stays, as
+    If hypotheses of a segment have the same features and statistics, the first stays, as
     in Moses (mert/Data.cpp, removeDuplicates). Files are read pair by pair.
 
     Parameters

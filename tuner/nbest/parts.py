@@ -29,7 +29,7 @@ class PartedList:
     ----------
     path : Path
     reader : Reader
-        Of lists of fields between `|||`, or one that finds out.
+        A reader of fields between `|||`, or one that finds out.
     vocabulary : Vocabulary
         Gets the tokens that are new.
     segments : int or None
@@ -42,7 +42,7 @@ class PartedList:
     counts : (segments so far,) int64
         Hypotheses of each segment.
     part : ArrivedList or None
-        What was read last and is not merged yet.
+        The part that was read last and is not merged yet.
     """
 
     path: Path

@@ -53,7 +53,7 @@ class ArrivedList:
         Without statistics.
     model_scores : (n,) float64
     where : str
-        What messages call it.
+        Its name in messages.
     absent_is_zero : bool
         Whether the format leaves out features that are 0, whatever their names.
     remark : str
@@ -175,7 +175,7 @@ def segment_sizes(ids: IntArray, segments: int | None, where: str) -> IntArray:
     segments : int or None
         S; absent, one more than the largest id.
     where : str
-        What the message calls the list.
+        The name of the list in messages.
 
     Raises
     ------

@@ -81,7 +81,7 @@ def open_pool(folder: Path, inputs: dict[str, object]) -> Pool | str | None:
     Parameters
     ----------
     inputs
-        What it must have been made from, as JSON.
+        The sources that it must have been made from, as JSON.
 
     Raises
     ------
@@ -332,7 +332,7 @@ def text_keys(texts: Texts, hashes: NDArray[np.uint64]) -> IntArray:
     Parameters
     ----------
     hashes : (V,) uint64
-        Of the words of the vocabulary.
+        The hashes of the words of the vocabulary.
     """
     tokens, begin = texts.tokens, int(texts.tokens.offsets[0])
     keys = _sums(hashes[tokens.values[begin : int(tokens.offsets[-1])]], tokens)

@@ -59,7 +59,7 @@ def read_nbest(
     notice : callable, optional
         Called with one line for what is accepted but worth knowing.
     reader : Reader, optional
-        Of the lists' format, each list is then described by a notice. Absent: Moses lists.
+        The reader of the format; a notice then describes each list. Absent: Moses lists.
     names : SegmentNames, optional
         Knows the ids of the references, where these have ids.
 

@@ -305,7 +305,7 @@ def experiment_of(
     Parameters
     ----------
     path
-        What messages call the tables.
+        The name of the tables in messages.
     annotator, executor
         Where they are not in the tables.
 

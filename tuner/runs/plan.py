@@ -90,7 +90,7 @@ class Sample:
     Parameters
     ----------
     segments, hypotheses
-        Of the sample: its segments, and the hypotheses of one segment.
+        Sizes of the sample: its segments, and the hypotheses of one segment.
     dev, held_out, test
         Sizes of the run's sets.
     costs
@@ -99,7 +99,7 @@ class Sample:
         The most memory of this process, of a process of the decoder, and of a process of the
         aligner or annotator; 0 where there is none or the system does not tell.
     hypothesis_bytes
-        Of the arrays of one hypothesis in memory.
+        Size of the arrays of one hypothesis in memory.
     list_bytes, kept_bytes
         On disk: the list of a segment; links and annotation of a hypothesis.
     took

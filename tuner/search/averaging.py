@@ -88,7 +88,7 @@ def step_share(number: int, before: FeatureWeights, found: FeatureWeights) -> fl
     Parameters
     ----------
     number
-        Of the iteration, from 1.
+        The number of the iteration, from 1.
     before, found
         The weights that its lists were decoded under, and those found on the lists so far.
     """

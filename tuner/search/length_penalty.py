@@ -103,7 +103,7 @@ def optimize_penalised(
     Parameters
     ----------
     stats : StatTable
-        Of the list's hypotheses.
+        Statistics of the list's hypotheses.
     lengths : (H,) int64
         Tokens of each hypothesis as they stood in the list.
     start_alpha : float
@@ -116,7 +116,7 @@ def optimize_penalised(
     found : Optimization
         `known`, `line_searches` and all seconds are those of all alphas together.
     alpha : float
-        Of equal scores the alpha nearest 0.
+        With equal scores, the alpha nearest 0.
     """
     tried: dict[float, Optimization] = {}
     said: dict[float, list[str]] = {}

@@ -82,8 +82,8 @@ class LineSearch:
     ) -> LinePoint | None:
         """Find the best-scoring step along a line, exactly.
 
-        Of equal objectives the interval nearest to step 0 wins, of equally near ones the left;
-        the step is the interval's middle.
+        If objectives are equal, the interval nearest to step 0 wins; of two equally near ones, the
+        left one. The step is the interval's middle.
 
         With a prior, the penalty varies within an interval, where the metric does not. It is
         counted at one point of each interval: where it is lowest along the whole line if that

@@ -20,7 +20,7 @@ Annotate = Callable[[IntArray], Texts]
 _NGRAMS = re.compile(r"(?:\w+\.)?(?:matched|total|ref_total)_\d+")
 _AMOUNTS = frozenset({"correct", "edits", "hyp_len", "ref_len", "segments"})
 _MOST = 1e15
-"""Of one hypothesis: sums over any list are still exact."""
+"""The largest statistic of one hypothesis: sums over any list are still exact."""
 
 
 def statistics_table(

@@ -28,7 +28,7 @@ class Variables:
     columns : V arrays of columns, none in two of them.
     ratios : V arrays of float64, of the same lengths.
     bounds : Bounds
-        Of the V variables.
+        Bounds of the V variables.
     """
 
     start: FloatArray

@@ -84,7 +84,7 @@ def bootstrap(
     Parameters
     ----------
     stats : StatTable
-        Of the lists' hypotheses.
+        Statistics of the lists' hypotheses.
     setup : Setup
         How the weights were found, with the result as the first start: each sample is searched
         once from there, with a seed of its own. An optimizer that holds segments out begins at

@@ -31,7 +31,7 @@ class MosesIni:
     lines
         A `\r` stays at the end of its line.
     origin
-        What messages call the file.
+        The name of the file in messages.
     """
 
     lines: tuple[str, ...]

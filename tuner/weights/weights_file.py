@@ -25,7 +25,7 @@ class WeightsFile:
         `json`; `moses.ini`; `dense`, lines `LM0= 0.5` of mert-moses.pl; `sparse`, lines
         `name 0.5`; `travatar`, lines `name=0.5`.
     length_penalty
-        What goes with the weights; 0 for none.
+        The length penalty of the weights; 0 for none.
     ini
         The whole moses.ini.
     """

@@ -181,7 +181,7 @@ class Annotator(ABC):
             Distinct sentences, none empty. Tokens may be any text, also a text that the parser
             would write in another way.
         request
-            What is wanted.
+            The layers that are wanted.
         processes
             Worker processes, if the backend has any. The number never changes an answer.
         progress

@@ -29,7 +29,7 @@ from portmert.tuner.ground.processes import Ask, Crew, Died, LineProcess, Silent
 
 Sentence = Sequence[str]
 Parse = Callable[[Sequence[Sentence], AnnotationRequest], list[Annotation | None]]
-"""What the function `load(options)` of a backend's module returns: it gives one answer a sentence.
+"""The result of `load(options)` of a backend's module: it gives one answer a sentence.
 
 An answer must not depend on the other sentences, to the last bit: which sentences come together
 depends on what the cache has.

@@ -32,7 +32,7 @@ class Conllu(FileAnnotator):
     tagset : upos, xpos, upos+feats or xpos+feats
         The columns that make the tag of a word. An empty XPOS is replaced by UPOS, and vice versa.
     missing : error or unparsed
-        What happens to a sentence that no file has: an error, or it counts as unparsed.
+        The treatment of a sentence that no file has: an error, or it counts as unparsed.
     """
 
     files: tuple[Path, ...]

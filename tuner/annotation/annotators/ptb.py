@@ -39,7 +39,7 @@ class Ptb(FileAnnotator):
     log_base : number above 1
         Scores of parses are logarithms to this base. Charniak's parser uses 2.
     missing : error or unparsed
-        What happens to a sentence that no file has: an error, or it counts as unparsed.
+        The treatment of a sentence that no file has: an error, or it counts as unparsed.
     """
 
     files: tuple[Path, ...]

@@ -44,7 +44,7 @@ class Semantics(FileAnnotator):
     files : list of paths
         Plain, .gz, .xz or .zst.
     missing : error or unparsed
-        What happens to a sentence that no file has: an error, or it counts as unparsed.
+        The treatment of a sentence that no file has: an error, or it counts as unparsed.
     """
 
     files: tuple[Path, ...]

@@ -51,7 +51,7 @@ METRICS = ("bleu", "port", "qmean", "ter")
 
 @dataclass(frozen=True)
 class CompareRequest:
-    """What to compare, and how. What is left out comes from the runs, or has a default.
+    """Systems, metrics and options. Those left out come from the runs, or have a default.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class CompareRequest:
     metrics
         As `registry.metric` reads them, or objects.
     pipeline
-        What is done to texts before they are scored.
+        The steps that texts take before they are scored.
     prepare
         Makes texts ready for metrics, with the annotator of a run if the user names none. Without
         it, metrics of syntax cannot be computed.

@@ -108,7 +108,7 @@ def headlines(document: Document) -> tuple[str, ...]:
 def summaries(document: Document) -> list[str]:
     """Return for each system but the first the metrics on which it is better, worse, neither.
 
-    Of many systems, those with the same verdict share a sentence without numbers.
+    If there are many, systems with the same verdict share a sentence without numbers.
     """
     called = _called(document)
     found: dict[str, dict[str, list[str]]] = {}

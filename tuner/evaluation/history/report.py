@@ -18,7 +18,7 @@ COLUMNS = (
     "score of the best choice of hypotheses from these lists. change: distance of the weights "
     "from the next ones, 0 to 2."
 )
-"""What the columns of an iteration mean."""
+"""The meaning of the columns of an iteration."""
 MOST_FEATURES = 40
 """Features in a chart of weights; the table beside it has all."""
 

@@ -28,7 +28,7 @@ from portmert.tuner.texts.statistics import compute_stats
 
 BoolArray = NDArray[np.bool_]
 Resampled = Literal["both", "segments", "systems"]
-"""What a bootstrap sample is drawn from."""
+"""The units that a bootstrap sample is drawn from."""
 RESAMPLED: tuple[Resampled, ...] = get_args(Resampled)
 
 

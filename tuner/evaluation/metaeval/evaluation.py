@@ -70,7 +70,7 @@ class Settings(Resampling):
     Parameters
     ----------
     resampled
-        What a bootstrap sample is drawn from.
+        The units that a bootstrap sample is drawn from.
     """
 
     samples: int = 1000

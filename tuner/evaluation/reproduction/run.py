@@ -112,7 +112,7 @@ def reproduce(
     published
         A file of the paper's own figures, see `read_published`; None: none are shown.
     prepare
-        As of a `CompareRequest`, for metrics that compare syntax.
+        As in `CompareRequest`, for metrics that compare syntax.
     team
         Tunes, if it is a cluster: each replica of each metric is a task. Folders are the same
         on all machines, and a task that is tried again goes on where it was.

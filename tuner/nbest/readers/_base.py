@@ -56,7 +56,7 @@ class SegmentNames:
     known : mapping or None
         The ids of the references, which no other may be; None: the references have none.
     where : str
-        What messages call the references.
+        The name of the references in messages.
     used : bool or None
         Whether ids are names; None before the first, which decides where nothing is known.
     asked : int
@@ -141,7 +141,7 @@ class ListFile:
     Parameters
     ----------
     where : str
-        What messages call it.
+        Its name in messages.
     data : bytes
         Not empty.
     names : SegmentNames
@@ -193,9 +193,9 @@ class Reader(ABC):
     """Read one format of n-best lists."""
 
     title: ClassVar[str]
-    """What a user calls the format."""
+    """The name of the format for users."""
     column: ClassVar[str] = "feature"
-    """What a user calls one of its feature columns."""
+    """The name of one of its feature columns for users."""
     keyed: ClassVar[bool] = False
     """Whether each hypothesis has a key of its own, which stands once."""
     example: ClassVar[tuple[str, ...]] = ()
@@ -315,7 +315,7 @@ class Collector:
     segments : int or None
         Every segment id must be below it.
     remark : str
-        What to tell of the list.
+        A remark on the list for the user.
 
     Raises
     ------

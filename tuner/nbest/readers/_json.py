@@ -22,9 +22,9 @@ _DIALECTS = {
     "espnet": re.compile(r'\A\s*\{\s*"utts"\s*:'),
     "mlm-scoring": re.compile(rf'\A\s*\{{\s*{_STRING}\s*:\s*\{{\s*"(?:hyp_\d+|ref)"\s*:'),
 }
-"""By what the JSON of a format is known."""
+"""Patterns by which the JSON of a format is known."""
 _KEYS = 8
-"""Of an object, that a message lists."""
+"""The most keys of an object that a message lists."""
 
 
 @dataclass(frozen=True)

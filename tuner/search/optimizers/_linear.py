@@ -38,8 +38,7 @@ class Linear:
     start : (F + P,) float64
         Weights to start from.
     bounds : Bounds
-        Of the weights. Signs are kept while searching. Other bounds are kept by clipping the
-        result.
+        Bounds of the weights. Signs are kept while searching, other bounds by clipping the result.
 
     Attributes
     ----------
@@ -48,7 +47,7 @@ class Linear:
     lower, upper : (X,) float64
         Bounds of the scaled weights: 0 or infinite.
     matrix : (H, D) float64
-        What each unit of a scaled weight adds to the model scores.
+        The change of the model scores with each unit of a scaled weight.
     """
 
     def __init__(self, problem: TuningProblem, start: FloatArray, bounds: Bounds) -> None:

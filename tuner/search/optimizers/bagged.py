@@ -30,12 +30,12 @@ L2 = 1e-5
 
 
 class _Fold(NamedTuple):
-    """What is learnt with one fold held out.
+    """The weights learnt with one fold held out.
 
     Parameters
     ----------
     weights : (L, F + 1) float64
-        Of each search, scaled, see `_scaled`.
+        The weights of each search, scaled, see `_scaled`.
     chosen : (M, n) int64
         The hypotheses that each mixture chooses for the fold's segments.
     seconds : float
