@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from portmert.metrics._base import Vocabulary
 from portmert.tuner.decoders._any_lists import Fitting, answers_of
 from portmert.tuner.decoders._base import Decoder, Progress
 from portmert.tuner.decoders._shards import Shard, Work, decoded
-from portmert.tuner.executors.team import Team, Threads
+from portmert.tuner.executors.team import Team
 from portmert.tuner.ground.errors import (
     ConfigError,
     InputError,
@@ -82,16 +81,18 @@ class FunctionDecoder(Decoder):
             Its result is not a list for each source.
         """
         lines = [line.encode() for line in read_lines(source)]
-        workers = team if team is not None and team.is_remote else _Here(1)
+        workers = team if team is not None and team.is_remote else None
         batch = self.batch or len(lines)
         work = FunctionWork(self.function, tuple(self.texts[source]), weights, size, str(source))
-        if workers.is_remote:
+        if workers is not None:
             _check_travels(work)
         with (
             decoded(
                 work,
                 lines,
-                shards=lambda count: min(count, max(-(-count // batch), workers.size)),
+                shards=lambda count: min(
+                    count, max(-(-count // batch), workers.size if workers else 1)
+                ),
                 models=(),
                 team=workers,
                 journal=workdir / "function.journal",
@@ -197,29 +198,3 @@ def _counted(found: Iterable[Any], step: Callable[[int], None]) -> Iterator[Any]
     for number, one in enumerate(found, 1):
         yield one
         step(number)
-
-
-class _Here(Threads):
-    """A team of the calling thread: a function may be one that works in no other."""
-
-    @property
-    def ahead(self) -> int:
-        """One: a task is done when it is handed out."""
-        return 1
-
-    def opened(self, count: int) -> Executor:  # noqa: ARG002  none waits
-        """Return an executor that does tasks at once."""
-        return _AtOnce()
-
-    def close(self, executor: Executor, *, interrupted: bool) -> None:
-        """Do nothing: all tasks are done."""
-
-
-class _AtOnce(Executor):
-    def submit(self, work: Callable[..., Any], /, *task: Any, **named: Any) -> Future[Any]:
-        future: Future[Any] = Future()
-        try:
-            future.set_result(work(*task, **named))
-        except Exception as error:  # noqa: BLE001  raised where the result is asked for
-            future.set_exception(error)
-        return future

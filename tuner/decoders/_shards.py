@@ -90,7 +90,7 @@ def decoded(
     *,
     shards: Callable[[int], int],
     models: Iterable[Path],
-    team: Team,
+    team: Team | None,
     journal: Path,
     progress: Progress,
 ) -> Iterator[Journal]:
@@ -102,26 +102,34 @@ def decoded(
         Returns, for a number of lines to decode, the number of shards.
     models
         Files and folders that a worker elsewhere must have too.
+    team
+        None: the calling thread decodes.
     journal
         Keeps answers until the block ends well; logs lie beside it.
     """
     with Journal(journal, [*work.depends, *lines]) as kept:
         missing = [(number, line) for number, line in enumerate(lines) if number not in kept.found]
         done = _Done(progress, len(kept.found), len(lines))
-        prints = prints_of(models) if team.is_remote and missing else ()
+        elsewhere = team if team is not None and team.is_remote else None
+        prints = prints_of(models) if elsewhere and missing else ()
         cut = list(_cut(missing, shards(len(missing)) if missing else 0))
-        held = team.shared(work) if cut else work  # the weights of sparse features may be many
+        held = team.shared(work) if team and cut else work  # weights may be many
+        given_up = team.step if team else lambda _done, _total: None
         tasks = [
             (
                 held,
                 shard,
                 prints,
-                team.folder if team.is_remote else journal.parent,
-                team.step if team.is_remote else partial(done.step, shard.number, team.step),
+                elsewhere.folder if elsewhere else journal.parent,
+                given_up if elsewhere else partial(done.step, shard.number, given_up),
             )
             for shard in cut
         ]
-        ended = team.run(_answers, tasks, named=lambda number: cut[number].named(work.source))
+        ended = (
+            team.run(_answers, tasks, named=lambda number: cut[number].named(work.source))
+            if team
+            else ((number, _answers(*task)) for number, task in enumerate(tasks))
+        )
         try:
             for number, answers in ended:
                 for (segment, _), answer in zip(cut[number].lines, answers, strict=True):
