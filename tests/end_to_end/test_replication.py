@@ -3,6 +3,7 @@
 import gzip
 import json
 import math
+import re
 import subprocess
 
 import numpy as np
@@ -128,3 +129,22 @@ def test_the_readme_has_the_pooled_answer():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert f"| five language pairs, 95 % interval | {cells} |" in readme
     assert len(found) == 5
+
+
+def test_the_plot_has_a_line_for_each_tuning_and_one_for_the_mean():
+    tunings = [
+        {"system": "bleu", "replica": 1, "bleu": [0.20, 0.22]},
+        {"system": "bleu", "replica": 2, "bleu": [0.20, 0.21, 0.24]},
+        {"system": "mert-moses", "replica": 1, "bleu": [0.20, 0.19, 0.22]},
+    ]
+    drawn = replication.plot({"es-en": {"by_decoding": tunings}})
+    lines = [
+        [tuple(map(float, point.split(","))) for point in points.split()]
+        for points in re.findall('<polyline points="(.*?)"', drawn)
+    ]
+    assert len(lines) == 5
+    (_, _, first), (_, _, second), (_, _, mean) = lines[:3]
+    assert lines[0][1][1] == first[1]  # an ended tuning keeps its last score
+    assert mean[1] == pytest.approx((first[1] + second[1]) / 2, abs=0.1)
+    assert lines[1][2][1] == replication.TOP  # 24, the highest score of all
+    assert lines[3][1][1] == replication.HEIGHT - replication.TOP  # 19, the lowest
