@@ -31,6 +31,7 @@ from portmert.tuner.components.features import Feature, with_features
 from portmert.tuner.ground.errors import ConfigError, InputError, counted
 from portmert.tuner.nbest import read as files
 from portmert.tuner.nbest.check import check_links
+from portmert.tuner.nbest.join import groups_of, joined
 from portmert.tuner.nbest.model import NBest, best_hypotheses, model_scores, without_texts
 from portmert.tuner.nbest.moses_dat import read_dat
 from portmert.tuner.nbest.readers._base import ListFile, Reader, SegmentNames, positions
@@ -54,6 +55,7 @@ class ReadOptions(TypedDict, total=False):
     ref_links: Sequence[TextLike] | PathLike
     ids: bool
     format: str | Reader
+    systems: Sequence[str]
     features: Sequence[str]
     text: str | Sequence[str] | TextPipeline
     text_model: PathLike | None
@@ -90,6 +92,11 @@ class Lists:
         in Kaldi's `text`. Default: line n belongs to segment n of the lists.
     format
         The format of the lists, as on the command line; `auto` guesses it from the content.
+    systems
+        The name of the system that each list is of, for lists with different features:
+        `["a", "b"]`. The feature F of `a` is then called `a.F`, and 0 for hypotheses that `a` has
+        not; the feature `a` is 1 for those that it has, otherwise 0. Equal texts are one
+        hypothesis. Default: all lists are of one system and have the same features.
     features
         Features to add: `"qe=FILE"` with one number for each hypothesis, `"length"`, or
         `"other=chrf@FILE"`, a metric's score against another output; see docs/how-to/features.md.
@@ -123,6 +130,7 @@ class Lists:
     ref_links: Sequence[TextLike] | PathLike = ()
     ids: bool = False
     format: str | Reader = "auto"
+    systems: Sequence[str] = ()
     features: Sequence[str] = ()
     text: str | Sequence[str] | TextPipeline = ""
     text_model: PathLike | None = None
@@ -254,7 +262,7 @@ class Lists:
             See `Lists`; a pool cannot have `ids`, `features` or `annotator`.
         """
         lists = cls.unread(paths, **options)
-        for name in ("ids", "features", "annotator"):
+        for name in ("ids", "systems", "features", "annotator"):
             if getattr(lists, name):
                 option = {"features": "feature"}.get(name, name)
                 raise ConfigError(
@@ -346,6 +354,7 @@ class Lists:
             text_model=others.text_model,
             annotator=others.annotator,
             annotation_cache=others.annotation_cache,
+            systems=self.systems or others.systems,
             features=tuple(dict.fromkeys([*self.features, *computed])),
         )
 
@@ -425,14 +434,20 @@ class Lists:
         if isinstance(self.held, NBest):
             return self.held
         given = self.paths if self.held is None else (self.held,)
-        return files.read_nbest(
-            given,
-            vocabulary,
-            segments=segments,
-            notice=self.notice,
-            reader=self.reader,
-            names=names,
-        )
+        names = SegmentNames() if names is None else names
+
+        def read(several: Sequence[Any], notice: Notice = self.notice) -> NBest:
+            options: Any = {"segments": segments, "reader": self.reader, "names": names}
+            return files.read_nbest(several, vocabulary, notice=notice, **options)
+
+        if not self.systems:
+            return read(given)
+        named = groups_of(self.systems, len(given))
+        lists = [
+            read(given[some], lambda line, name=name: self.notice(f"{name}: {line}"))
+            for name, some in named
+        ]
+        return joined(lists, [name for name, _ in named], self.notice)
 
     def _with_features(self, nbest: NBest, features: Sequence[str], content: _Content) -> NBest:
         return with_features(

@@ -216,6 +216,8 @@ def _fingerprint(
             one if isinstance(one, str) else repr(one) for one in dict.fromkeys(formats)
         ),
     }
+    if lists.systems:
+        prints["systems"] = " ".join(lists.systems)
     if problem.ready.annotator is not None:
         prints["annotator"] = problem.ready.annotator.fingerprint
     for key, one in (("features", lists), ("test_features", test)):

@@ -45,6 +45,7 @@ _READ = (
     "ref_links",
     "ids",
     "format",
+    "systems",
     "features",
     "text",
     "text_model",
@@ -73,6 +74,15 @@ format_option = click.option(
     show_default=True,
     metavar="NAME[:OPTION=VALUE,...]",
     cls=_FormatOption,
+)
+
+systems_option = click.option(
+    "--systems",
+    metavar="NAME,NAME,...",
+    callback=lambda _, __, given: tuple(given.split(",")) if given else (),
+    help="The system that each --nbest is of, for lists with different features. Features are "
+    "then called SYSTEM.FEATURE, and are 0 for hypotheses that the system has not; the feature "
+    "SYSTEM is 1 for those that it has.",
 )
 
 feature_option = click.option(
@@ -174,6 +184,7 @@ def list_options(
     """Declare what `take_lists` takes: the format of lists, references, and text steps."""
     return all_of(
         format_option,
+        systems_option,
         feature_option,
         refs_option(refs),
         source_option,

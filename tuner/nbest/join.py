@@ -1,0 +1,149 @@
+"""Join the lists of several systems, each with features of its own."""
+
+from collections.abc import Callable, Sequence
+from itertools import groupby
+
+import numpy as np
+
+from portmert.metrics._base import IntArray, Ragged, Texts, TokenArray, offsets_of
+from portmert.tuner.ground.errors import ConfigError, InputError, counted
+from portmert.tuner.nbest.model import NBest
+from portmert.tuner.nbest.pool_files import text_keys, word_hashes
+
+
+def groups_of(systems: Sequence[str], lists: int) -> list[tuple[str, slice]]:
+    """Return each system with its lists, which stand together.
+
+    Parameters
+    ----------
+    systems
+        The name of the system of each list.
+    lists
+        The number of lists.
+
+    Raises
+    ------
+    ConfigError
+        There are more or fewer names than lists, a name is no word, or the lists of a system do
+        not stand together.
+    """
+    if len(systems) != lists:
+        raise ConfigError(
+            f"systems {','.join(systems)}: {counted(len(systems), 'name')} for "
+            f"{counted(lists, 'n-best list')}; give the name of the system of each list"
+        )
+    found, at = [], 0
+    for name, same in groupby(systems):
+        size = len(list(same))
+        found.append((name, slice(at, at + size)))
+        at += size
+        if len(name.split()) != 1 or set(name) & set("=-,"):
+            raise ConfigError(f"systems: '{name}' is not a word without = and hyphen")
+    names = [name for name, _ in found]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ConfigError(f"systems: put the lists of {twice} one behind the other")
+    return found
+
+
+def joined(lists: Sequence[NBest], systems: Sequence[str], notice: Callable[[str], None]) -> NBest:
+    """Return one list with the hypotheses of all systems, each text once in its segment.
+
+    The feature F of system A is called `A.F` (`-F`: `-A.F`). Where A has not the hypothesis, it is
+    0. The feature `A` is 1 for the hypotheses that A has, otherwise 0. If a system has a text more
+    than once, the first one counts. Hypotheses stand in the order of the systems, then of their
+    lists, and the model score is that of the first system that has it. Two texts are taken for
+    equal if a hash of 64 bits is.
+
+    Parameters
+    ----------
+    lists
+        One of each system, with the same vocabulary.
+    systems
+        Their names.
+    notice
+        Called with one line of what was joined.
+
+    Raises
+    ------
+    InputError
+        A list has sparse features, or other segments than the first.
+    """
+    first = lists[0]
+    for name, one in zip(systems, lists, strict=True):
+        if one.sparse is not None:
+            raise InputError(
+                f"system {name}: some hypotheses lack the feature {one.sparse.names[0]}; lists "
+                f"that are joined have all features at all hypotheses"
+            )
+        if len(one) != len(first):
+            raise InputError(
+                f"system {name} has {counted(len(one), 'segment')}, {systems[0]} {len(first)}; "
+                f"each system needs a hypothesis for each segment"
+            )
+    hashes = word_hashes(first.texts.vocabulary.words)
+    keys = [text_keys(Texts(one.texts.vocabulary, one.texts.tokens), hashes) for one in lists]
+    segments = [np.repeat(np.arange(len(one)), np.diff(one.offsets)) for one in lists]
+    both = np.stack([np.concatenate(segments), np.concatenate(keys)])
+    _, kept, groups = np.unique(both, axis=1, return_index=True, return_inverse=True)
+    # Rows by segment, then by place of their first occurrence.
+    order = np.lexsort((kept, both[0, kept]))
+    rows, place = kept[order], np.empty(len(kept), dtype=np.int64)
+    place[order] = np.arange(len(kept))
+    starts = offsets_of([len(one.texts) for one in lists])
+    columns, names = [], []
+    for number, (name, one) in enumerate(zip(systems, lists, strict=True)):
+        own, at = np.unique(
+            place[groups.reshape(-1)[starts[number] : starts[number + 1]]], return_index=True
+        )
+        values = np.zeros((len(rows), one.features.shape[1] + 1))
+        values[own, :-1], values[own, -1] = one.features[at], 1.0
+        columns.append(values)
+        names += [(_named(name, feature), size) for feature, size in one.feature_names]
+        names.append((name, 1))
+    several = [len(one.texts) for one in lists]
+    notice(
+        f"{', '.join(f'{name} {n}' for name, n in zip(systems, several, strict=True))}: "
+        f"{counted(len(rows), 'hypothesis')} together, {sum(several) - len(rows)} of them several "
+        f"times"
+    )
+    linked = all(one.texts.links is not None for one in lists)
+    lines = [_lines(lists, number) for number in range(len(lists))]
+    return NBest(
+        texts=Texts(
+            first.texts.vocabulary,
+            _concatenated([one.texts.tokens for one in lists]).take(rows),
+            _concatenated([one.texts.links for one in lists]).take(rows) if linked else None,
+        ),
+        offsets=offsets_of(np.bincount(both[0, rows], minlength=len(first))),
+        features=np.asfortranarray(np.hstack(columns)),
+        feature_names=tuple(names),
+        model_scores=np.concatenate([one.model_scores for one in lists])[rows],
+        lines=np.concatenate(lines)[rows],
+        list_sizes=tuple(size for one in lists for size in one.list_sizes),
+        ranks=np.concatenate([one.ranks for one in lists])[rows],
+        ids=first.ids,
+    )
+
+
+def _named(system: str, feature: str) -> str:
+    """Return the name of a feature of a system; a hyphen stays at the beginning."""
+    return f"-{system}.{feature[1:]}" if feature.startswith("-") else f"{system}.{feature}"
+
+
+def _lines(lists: Sequence[NBest], number: int) -> IntArray:
+    """Return the places of a list's hypotheses among those of all files."""
+    lines = lists[number].lines
+    assert lines is not None  # noqa: S101  the lists were read from files
+    return lines + sum(sum(one.list_sizes) for one in lists[:number])
+
+
+def _concatenated(parts: Sequence[Ragged | None]) -> Ragged:
+    """Return rows of several ragged arrays, one after the other."""
+    values: list[TokenArray] = []
+    lengths: list[IntArray] = []
+    for part in parts:
+        assert part is not None  # noqa: S101  the caller has seen to it
+        values.append(part.values[int(part.offsets[0]) : int(part.offsets[-1])])
+        lengths.append(part.lengths)
+    return Ragged(np.concatenate(values), offsets_of(np.concatenate(lengths)))
