@@ -455,6 +455,10 @@ class Metric(ABC):
     higher_is_better: ClassVar[bool] = True
     reads_references: ClassVar[bool] = True
     """Whether hypotheses are compared with references."""
+    reads_gold: ClassVar[bool] = False
+    """Whether references are not texts but gold edits, from an M2 file."""
+    own_references: ClassVar[Path | None] = None
+    """A file of references that an option names, for lists and outputs without others."""
     of_lists: ClassVar[bool] = False
     """Whether it has scores only for the hypotheses of given n-best lists."""
     compares_words: ClassVar[bool] = True

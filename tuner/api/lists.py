@@ -433,7 +433,7 @@ class Lists:
         """Return the lists as they stand in the files."""
         if isinstance(self.held, NBest):
             return self.held
-        given = self.paths if self.held is None else (self.held,)
+        given: Sequence[Any] = self.paths if self.held is None else (self.held,)
         names = SegmentNames() if names is None else names
 
         def read(several: Sequence[Any], notice: Notice = self.notice) -> NBest:
@@ -443,10 +443,11 @@ class Lists:
         if not self.systems:
             return read(given)
         named = groups_of(self.systems, len(given))
-        lists = [
-            read(given[some], lambda line, name=name: self.notice(f"{name}: {line}"))
-            for name, some in named
-        ]
+
+        def prefixed(name: str) -> Notice:
+            return lambda line: self.notice(f"{name}: {line}")
+
+        lists = [read(given[some], prefixed(name)) for name, some in named]
         return joined(lists, [name for name, _ in named], self.notice)
 
     def _with_features(self, nbest: NBest, features: Sequence[str], content: _Content) -> NBest:
@@ -463,8 +464,9 @@ class Lists:
 
         References are annotated at once, hypotheses when they are asked for.
         """
+        own = next((one.own_references for one in metrics if one.own_references), None)
         for metric in metrics:
-            if metric.reads_references and not self.refs:
+            if metric.reads_references and not self.refs and own is None:
                 raise InputError(
                     f"metric {metric.name()} compares with references; give them too (--ref)"
                 )
@@ -472,10 +474,13 @@ class Lists:
         if self.paths:
             for metric in metrics:
                 metric.check_lists(self.paths, nbest.list_sizes)
+        references = content.references
+        if references is None and own is not None:
+            references = corpus.read_references([own], vocabulary=nbest.texts.vocabulary)
         references = (
             corpus.no_references(nbest.texts.vocabulary, len(nbest), content.source)
-            if content.references is None
-            else ready.references(content.references)
+            if references is None
+            else ready.references(references)
         )
         scored, annotate = ready.lazily(nbest.texts)
         return PreparedLists(nbest, replace(nbest, texts=scored), references, annotate)

@@ -62,7 +62,7 @@ def score(
 @checked
 def score(
     hyp: TextLike,
-    refs: Sequence[TextLike] | PathLike,
+    refs: Sequence[TextLike] | PathLike = (),
     *,
     metric: str | Metric | Sequence[str | Metric] = "bleu",
     source: TextLike | None = None,
@@ -85,7 +85,7 @@ def score(
         The hypotheses: the name of a file, or a list of lines.
     refs
         The references: each is the name of a file or a list of lines, as `[["the cat"]]`. A single
-        name is one reference.
+        name is one reference. None are needed if `metric` is `m2:FILE`.
     metric
         One metric, as text (`"port:alpha=0.5"`) or as an object, or several in a list.
     source, hyp_links, ref_links
@@ -134,7 +134,8 @@ def score(
     _check_links_given(metrics, source, hyp_links, ref_links)
     with preparing(annotator, annotation_cache, notice=notice, progress=progress) as prepare:
         ready = prepare(metrics, pipeline_of(text, text_model), None)
-        texts, read = _read(hyp, refs, source, hyp_links, ref_links)
+        own = next((one.own_references for one in metrics if one.own_references), None)
+        texts, read = _read(hyp, refs or own or (), source, hyp_links, ref_links)
         batch = ready.batch(texts, ready.references(read))
         for line in dict.fromkeys(n for one in metrics for n in statistics.notices(one, batch)):
             notice(line)

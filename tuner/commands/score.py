@@ -31,7 +31,7 @@ from portmert.tuner.commands._outputs import (
     required=True,
 )
 @click.option("--hyp", required=True, type=FILE, help="Hypotheses, one segment a line.")
-@refs_option(required=True)
+@refs_option()
 @source_option
 @click.option(
     "--hyp-links", type=FILE, help="Word alignment of source and hypothesis, lines as 0-0 1-2."
@@ -57,6 +57,8 @@ def command(
     \b
     portmert score --metric bleu --metric ter --hyp output.txt --ref reference.txt
     """  # noqa: D301  \b is click's sign for lines to leave alone
+    if not refs and not any(one.lower().startswith("m2:") for one in given["metric"]):
+        raise click.UsageError("Missing option '--ref'.")
     given["text"] = steps(given["text"], lowercase=lowercase)
     if given["source"] is None and (given["hyp_links"] or given["ref_links"]):
         raise click.UsageError("--hyp-links and --ref-links need --source to be checked against")

@@ -56,10 +56,11 @@ NAMES = {
     "command": "PROGRAM ARGUMENTS",
     "command+links": "PROGRAM ARGUMENTS",
     "comet": "MODEL",
+    "m2": "FILE",
 }
 """Names of metrics from outside, and what stands behind their colon."""
 WRITTEN = (
-    r"(?i:scores|comet|command(?:\+links)?):"
+    r"(?i:scores|comet|m2|command(?:\+links)?):"
     r'(?:"(?:[^"\\]|\\.)*"|[^\s()*+",]+(?:,[^\s()*+",]+)*)'
 )
 """Such a metric in a formula. Other arguments than this stand in quotes."""

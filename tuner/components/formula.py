@@ -4,7 +4,7 @@
     product = factor (("*" | "/") factor)*
     factor  = "-" factor | number | metric | "(" sum ")" | ("min" | "max") "(" sum ("," sum)+ ")"
     metric  = name [":" option "=" value ("," option "=" value)*]
-            | ("scores" | "comet" | "command" | "command+links") ":" (text | '"' text '"')
+            | ("scores" | "comet" | "m2" | "command" | "command+links") ":" (text | '"' text '"')
 
 A name may have hyphens between letters, as `bleu-sbp`. So put spaces around the minus between two
 metrics. The value of an option ends at a space, a comma, a bracket, `*` or `/`. A plus or minus
@@ -33,6 +33,7 @@ from pydantic import ValidationError
 from pydantic.dataclasses import dataclass
 
 from portmert.metrics._base import Batch, FloatArray, IntArray, Metric, Need
+from portmert.metrics._m2 import M2
 from portmert.tuner.components import external
 from portmert.tuner.families import reason
 from portmert.tuner.ground.errors import ConfigError
@@ -99,6 +100,8 @@ def outside_metric(name: str, argument: str) -> Metric:
         from portmert.tuner.components import comet  # noqa: PLC0415  start-up time
 
         return comet.metric(argument)
+    if name == "m2":
+        return M2(Path(argument) if argument else None)
     try:
         if name == "scores":
             return external.Scores(argument)

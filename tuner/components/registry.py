@@ -118,6 +118,8 @@ def metric(text: str | Metric) -> Metric:
     name, colon, rest = text.partition(":")
     name = name.lower()
     if name in external.NAMES:
+        if name == "m2" and not rest:
+            return formula.outside_metric(name, rest)
         if not colon:
             raise ConfigError(f"metric {text}: write it as {name}:{external.NAMES[name]}")
         if name.startswith("command") or not rest:

@@ -101,12 +101,8 @@ def joined(lists: Sequence[NBest], systems: Sequence[str], notice: Callable[[str
         columns.append(values)
         names += [(_named(name, feature), size) for feature, size in one.feature_names]
         names.append((name, 1))
-    several = [len(one.texts) for one in lists]
-    notice(
-        f"{', '.join(f'{name} {n}' for name, n in zip(systems, several, strict=True))}: "
-        f"{counted(len(rows), 'hypothesis')} together, {sum(several) - len(rows)} of them several "
-        f"times"
-    )
+    sizes = [f"{name} {len(one.texts)}" for name, one in zip(systems, lists, strict=True)]
+    notice(f"{', '.join(sizes)}: {counted(len(rows), 'different hypothesis')} together")
     linked = all(one.texts.links is not None for one in lists)
     lines = [_lines(lists, number) for number in range(len(lists))]
     return NBest(

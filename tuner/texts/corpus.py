@@ -25,7 +25,8 @@ from portmert.metrics._base import (
     offsets_of,
     rows_taken,
 )
-from portmert.tuner.ground.errors import InputError, counted
+from portmert.metrics._m2 import BARS, OR, gold_row
+from portmert.tuner.ground.errors import InputError, counted, shown
 from portmert.tuner.ground.files import Lines, TextFile, called, each_line, read_lines
 
 IntegerArray = NDArray[np.signedinteger[Any]]
@@ -33,6 +34,7 @@ IntegerArray = NDArray[np.signedinteger[Any]]
 _LINKS_LINE = re.compile(r"[ \t]*(?:[0-9]{1,9}-[0-9]{1,9}(?:[ \t]+|$))*")
 _LINK = re.compile(r"[0-9]{1,9}-[0-9]{1,9}")
 _BYTE_ORDER_MARK = "\ufeff"
+_M2 = re.compile(r"\.m2(?:\.(?:gz|xz|zst))?$")
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,6 +214,17 @@ def read_references(
     """
     if not paths:
         raise ValueError("at least one reference file is needed")
+    if any(_M2.search(str(path)) for path in paths):
+        if len(paths) > 1 or links:
+            raise InputError(
+                f"{paths[0]}: an M2 file has the edits of all annotators; it goes with no other "
+                f"references and no links"
+            )
+        found = read_gold(paths[0], vocabulary)
+        if source is not None:
+            found = replace(found, source=read_source(source))
+            check_lines(source, len(found.source or ()), paths[0], len(found))
+        return found
     texts = [read_texts(path, vocabulary) for path in paths]
     segments = len(texts[0])
     for path, other in zip(paths, texts, strict=True):
@@ -244,6 +257,59 @@ def read_references(
         source_lengths=source_lengths,
         source=lines,
     )
+
+
+def read_gold(path: TextFile, vocabulary: Vocabulary) -> References:
+    """Read the gold edits of an M2 file: a reference of each sentence for each annotator.
+
+    Edits without a place (`noop`) are none; a sentence without annotators has one without edits.
+
+    Raises
+    ------
+    InputError
+        A line is none of M2, or an edit is outside its sentence; says where.
+    """
+    rows: list[str] = []
+    sizes: list[int] = []
+    words: list[str] = []
+    edits: dict[str, list[tuple[int, int, list[str]]]] | None = None
+    for number, line in enumerate([*read_lines(path), ""], 1):
+        kind, _, rest = line.removeprefix(_BYTE_ORDER_MARK).partition(" ")
+        if not line.strip():
+            if edits is not None:
+                several = list(edits.values()) or [[]]
+                rows += [gold_row(words, one) for one in several]
+                sizes.append(len(several))
+            edits = None
+        elif kind == "S" and edits is None:
+            words, edits = [word.decode() for word in rest.encode().split()], {}
+        elif kind == "A" and edits is not None:
+            place, *fields = rest.split(BARS)
+            match = re.fullmatch(r"(-?[0-9]{1,9}) (-?[0-9]{1,9})", place)
+            if match is None or len(fields) != 5:
+                raise InputError(
+                    f"{called(path)}:{number}: '{shown(line)}' is no edit, expected "
+                    f"`A 3 4|||type|||correction|||REQUIRED|||-NONE-|||0`"
+                )
+            first, last = int(match[1]), int(match[2])
+            own = edits.setdefault(fields[-1].strip(), [])
+            if fields[0] == "noop" or first < 0:
+                continue
+            if not first <= last <= len(words):
+                raise InputError(
+                    f"{called(path)}:{number}: positions {first} to {last}, the sentence has "
+                    f"{counted(len(words), 'word')}"
+                )
+            texts = ["" if one == "-NONE-" else one.strip() for one in fields[1].split(OR)]
+            own.append((first, last, texts))
+        else:
+            raise InputError(
+                f"{called(path)}:{number}: '{shown(line)}', expected `S` and a sentence, then "
+                f"lines `A` of its edits, then an empty line"
+            )
+    if not sizes:
+        raise InputError(f"{called(path)}: no sentence; expected an M2 file")
+    return References(Texts.from_lines(rows, vocabulary), offsets_of(sizes))
 
 
 def no_references(

@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from portmert.metrics._base import SYNTAX, Batch, FloatArray, IntArray, Metric, Need, Texts
+from portmert.metrics._m2 import GOLD
 from portmert.tuner.executors.team import each
 from portmert.tuner.ground.errors import InputError, counted
 from portmert.tuner.texts.corpus import first_outside
@@ -76,6 +77,17 @@ def check_texts(metric: Metric, batch: Batch) -> None:
 
 def require(metric: Metric, batch: Batch) -> None:
     """Raise InputError if the batch lacks what the metric needs, naming it."""
+    rows = batch.references.tokens
+    gold = bool(rows.lengths[:1].any()) and batch.references.words(0)[0] == GOLD
+    if metric.reads_references and len(rows) and gold != metric.reads_gold:
+        raise InputError(
+            f"metric {metric.name()} compares with "
+            + (
+                "gold edits: give an M2 file, as --ref FILE.m2 or m2:FILE"
+                if metric.reads_gold
+                else "texts, the references are gold edits of an M2 file"
+            )
+        )
     if "links" in metric.needs:
         given = {
             "the source text": batch.source_lengths,

@@ -1,0 +1,130 @@
+"""F-score of grammar correction over edits, against gold edits in M2 files.
+
+Formulas and rules in docs/metrics/m2.md.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated, ClassVar
+
+import numpy as np
+from annotated_types import Ge
+from pydantic.dataclasses import dataclass
+
+from portmert.metrics._base import Batch, FloatArray, Metric, offsets_of
+from portmert.metrics._shared import SMALLEST, best_reference, named, segments_of
+from portmert.metrics.kernels.m2 import matched_edits
+
+GOLD, BARS, OR = "\x02m2", "|||", "||"
+"""What begins a row of gold edits, what stands before each, and between its corrections."""
+_TYPICAL = 2.0 / 3.0
+"""A score that the annotator of a sentence is chosen for."""
+
+
+@dataclass(frozen=True)
+class M2(Metric):
+    """Computes the F-score of a corrected text's edits against gold edits, as the M2 scorer does.
+
+    The references are an M2 file: the source sentences with the edits of one or more annotators.
+    The edits of a hypothesis are those of a cheapest way from the source to it that match the most
+    gold edits (MaxMatch). Of several annotators the one counts under whom the sentence adds most to
+    the score of a text that scores 2/3: (1 + beta^2) correct - 2/3 (proposed + beta^2 gold); of
+    equal ones the first. The scorer has the score of the sentences so far in place of 2/3. With one
+    annotator both are the same. Without an edit on either side the score is 1.
+
+    Parameters
+    ----------
+    gold
+        The M2 file, if no other references are given.
+    beta
+        The weight of recall: 0.5 counts precision twice as much, 1 is the harmonic mean.
+    """
+
+    gold: Path | None = None
+    beta: Annotated[float, Ge(0)] = 0.5
+
+    source: ClassVar[str] = "Dahlmeier and Ng, NAACL 2012; m2scorer 3.2"
+    reads_gold: ClassVar[bool] = True
+
+    @property
+    def own_references(self) -> Path | None:  # type: ignore[override]
+        """The file of gold edits."""
+        return self.gold
+
+    @property
+    def signature(self) -> str:
+        """The name; the file is left out, for other references may be given."""
+        return "m2" if self.beta == 0.5 else f"m2:beta={self.beta}"
+
+    @property
+    def stat_names(self) -> tuple[str, ...]:
+        """Correct edits, edits of the hypothesis, gold edits."""
+        return ("correct", "edits", "edits_gold")
+
+    def stats(self, batch: Batch) -> FloatArray:
+        """Return (H, 3) counts in the order of `stat_names`."""
+        return best_reference(batch, _counts, self._preferred)
+
+    def score(self, stats: FloatArray) -> FloatArray:
+        """Return the F-score (...) for stats (..., 3)."""
+        edits = self._edits(stats)
+        share = (1.0 + self.beta**2) * stats[..., 0] / np.maximum(edits, SMALLEST)
+        return np.asarray(np.where(edits > 0.0, share, 1.0))
+
+    def parts(self, stats: FloatArray) -> dict[str, float]:
+        """Return precision, recall and the counts of stats (3,); the share of no edit is 1."""
+        correct, proposed, gold = stats.tolist()
+        precision, recall = (correct / n if n else 1.0 for n in (proposed, gold))
+        return {"precision": precision, "recall": recall, **named(self.stat_names, stats)}
+
+    def _edits(self, stats: FloatArray) -> FloatArray:
+        return np.asarray(stats[..., 1] + self.beta**2 * stats[..., 2])
+
+    def _preferred(self, stats: FloatArray) -> FloatArray:
+        """Return values that are highest for the annotator to choose."""
+        return (1.0 + self.beta**2) * stats[..., 0] - _TYPICAL * self._edits(stats)
+
+
+def _counts(single: Batch) -> FloatArray:
+    """Return (H, 3) counts against one row of gold edits a segment."""
+    rows = [gold_of(single.references.words(k)) for k in single.reference_offsets[:-1].tolist()]
+    edits = [edit for _, several in rows for edit in several]
+    return np.asarray(
+        matched_edits(
+            segments_of(single),
+            np.array([length for length, _ in rows], dtype=np.int64),
+            np.array(edits, dtype=np.int32).reshape(-1, 5),
+            offsets_of([len(several) for _, several in rows]),
+        )
+    )
+
+
+def gold_of(row: Sequence[str]) -> tuple[int, list[tuple[int, int, int, int, int]]]:
+    """Return the length of the source and the corrections of a row that `gold_row` has made.
+
+    A correction is the first and last source position of its edit, the number of the edit, and
+    where the words of the correction begin and end in the row.
+    """
+    length = int(row[1])
+    bars = [k for k in range(length + 2, len(row)) if row[k] == BARS]
+    found = []
+    for number, (begin, end) in enumerate(pairwise([*bars, len(row)])):
+        first, last = int(row[begin + 1]), int(row[begin + 2])
+        cuts = [begin + 2, *(k for k in range(begin + 3, end) if row[k] == OR), end]
+        found += [(first, last, number, a + 1, b) for a, b in pairwise(cuts)]
+    return length, found
+
+
+def gold_row(source: Sequence[str], edits: Sequence[tuple[int, int, Sequence[str]]]) -> str:
+    """Return the source and its gold edits as one line of words, which a reference can be.
+
+    Parameters
+    ----------
+    source
+        The words of the sentence.
+    edits
+        First and last source position, and the corrections.
+    """
+    parts = [f"{BARS} {first} {last} {f' {OR} '.join(texts)}" for first, last, texts in edits]
+    return " ".join([GOLD, str(len(source)), *source, *parts])

@@ -1,0 +1,189 @@
+"""F0.5 of grammar correction: the scorer's published example, a slow twin, files, commands."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import portmert
+from portmert.metrics._m2 import M2, gold_of, gold_row
+from portmert.tuner.cli import main
+from portmert.tuner.ground.errors import InputError
+from tests.oracles.m2 import max_match
+
+# The example that the README of the M2 scorer explains.
+GOLD = """S The cat sat at mat .
+A 3 4|||Prep|||on|||REQUIRED|||-NONE-|||0
+A 4 4|||ArtOrDet|||the||a|||REQUIRED|||-NONE-|||0
+
+S The dog .
+A 1 2|||NN|||dogs|||REQUIRED|||-NONE-|||0
+A -1 -1|||noop|||-NONE-|||-NONE-|||-NONE-|||1
+
+S Giant otters is an apex predator .
+A 2 3|||SVA|||are|||REQUIRED|||-NONE-|||0
+A 3 4|||ArtOrDet|||-NONE-|||REQUIRED|||-NONE-|||0
+A 5 6|||NN|||predators|||REQUIRED|||-NONE-|||0
+A 1 2|||NN|||otter|||REQUIRED|||-NONE-|||1
+"""
+SYSTEM = "A cat sat on the mat .\nThe dog .\nGiant otters are apex predator .\n"
+SYSTEM2 = "A cat sat on mat .\nThe dog .\nGiant otters are apex predator .\n"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "gold.m2").write_text(GOLD)
+    (tmp_path / "system").write_text(SYSTEM)
+    (tmp_path / "system2").write_text(SYSTEM2)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("file", "precision", "recall", "score"),
+    [("system", 0.8, 0.8, 0.8), ("system2", 0.75, 0.6, 0.7143)],
+)
+@pytest.mark.usefixtures("folder")
+def test_the_published_example(file, precision, recall, score):
+    for refs, metric in ((["gold.m2"], "m2"), ([], "m2:gold.m2")):
+        found = portmert.score(Path(file), refs, metric=metric, notice=lambda _: None)
+        assert found.score == pytest.approx(score, abs=5e-5)
+        assert found.parts["precision"] == pytest.approx(precision)
+        assert found.parts["recall"] == pytest.approx(recall)
+    assert found.parts["correct"] == {"system": 4, "system2": 3}[file]
+
+
+WORDS = st.lists(st.sampled_from("abc"), max_size=4)
+
+
+@settings(max_examples=150, deadline=None)
+@given(WORDS, WORDS, st.data())
+def test_counts_are_those_of_a_slow_twin(source, hypothesis, data):
+    edits = []
+    at = -1
+    for first in range(len(source) + 1):
+        if first <= at or not data.draw(st.booleans()):
+            continue
+        last = data.draw(st.integers(first, min(first + 2, len(source))))
+        texts = data.draw(
+            st.lists(WORDS.map(tuple).filter(lambda text: len(text) < 3), min_size=1, max_size=2)
+        )
+        texts = [text for text in texts if text != tuple(source[first:last])]
+        if texts:
+            edits.append((first, last, texts))
+            at = max(first, last)
+    inserted = [word for a, b, texts in edits if a == b for text in texts for word in text]
+    assume(all(hypothesis.count(word) <= 1 for word in inserted))  # see the next test
+    row = gold_row(source, [(a, b, [" ".join(text) for text in texts]) for a, b, texts in edits])
+    length, parsed = gold_of(row.split())
+    assert length == len(source)
+    assert len(parsed) == sum(len(texts) for _, _, texts in edits)
+    assert counts(row, hypothesis) == list(max_match(source, hypothesis, edits))
+
+
+def counts(row, hypothesis):
+    vocabulary = portmert.Vocabulary()
+    batch = portmert.Batch(
+        hypotheses=portmert.Texts.from_lines([" ".join(hypothesis)], vocabulary),
+        offsets=np.array([0, 1]),
+        references=portmert.Texts.from_lines([row], vocabulary),
+        reference_offsets=np.array([0, 1]),
+    )
+    return M2().stats(batch)[0].tolist()
+
+
+def test_of_equal_insertions_at_a_place_the_first_is_the_gold_one_as_in_the_scorer():
+    # m2scorer: (b -> nothing), (nothing -> a), (nothing -> a); with the second it were 2 edits.
+    assert counts(gold_row(["b"], [(1, 1, ["a"])]), ["a", "a"]) == [1, 3, 1]
+
+
+def test_of_several_annotators_the_one_that_adds_most_counts():
+    metric = M2()
+    assert metric.score(np.array([[0.0, 0, 0], [0, 1, 0], [0, 0, 2], [3, 4, 8]])).tolist() == [
+        *(1, 0, 0),
+        pytest.approx(1.25 * 3 / (4 + 0.25 * 8)),
+    ]
+    assert metric.parts(np.zeros(3))["precision"] == 1
+    assert M2(beta=1).score(np.array([2.0, 4, 4])) == 0.5
+    with pytest.raises(ValueError, match="greater than or equal to 0"):
+        M2(beta=-1)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "no sentence; expected an M2 file"),
+        ("The cat\n", "x.m2:1: 'The cat', expected `S` and a sentence, then lines `A` of its"),
+        ("S a b\nS c\n", "x.m2:2: 'S c', expected `S` and a sentence"),
+        ("A 0 1|||T|||b|||R|||-|||0\n", "x.m2:1: 'A 0 1|||T|||b|||R|||-|||0', expected `S`"),
+        ("S a b\nA 0 1|||T|||b\n", "x.m2:2: 'A 0 1|||T|||b' is no edit, expected `A 3 4|||type"),
+        ("S a b\nA 1 3|||T|||b|||R|||-|||0\n", "x.m2:2: positions 1 to 3, the sentence has 2 wo"),
+    ],
+)
+def test_wrong_files_are_refused(folder, text, message):
+    (folder / "x.m2").write_text(text)
+    with pytest.raises(InputError) as caught:
+        portmert.score(Path("system"), ["x.m2"], metric="m2")
+    assert message in str(caught.value)
+
+
+@pytest.mark.usefixtures("folder")
+def test_gold_edits_and_texts_are_not_taken_for_each_other():
+    with pytest.raises(InputError, match="bleu compares with texts, the references are gold edi"):
+        portmert.score(Path("system"), ["gold.m2"], metric="bleu")
+    with pytest.raises(InputError, match="m2 compares with gold edits: give an M2 file, as --ref"):
+        portmert.score(Path("system"), ["system2"], metric="m2")
+    with pytest.raises(InputError, match="an M2 file has the edits of all annotators; it goes"):
+        portmert.score(Path("system"), ["gold.m2", "system2"], metric="m2")
+    with pytest.raises(InputError, match="1 line, but gold.m2 has 3"):
+        portmert.score(["a"], ["gold.m2"], metric="m2")
+
+
+def lists(folder):
+    rows = []
+    for segment, hypotheses in enumerate(
+        zip(SYSTEM2.splitlines(), SYSTEM.splitlines(), strict=True)
+    ):
+        source = ["The cat sat at mat .", "The dog .", "Giant otters is an apex predator ."]
+        texts = dict.fromkeys([source[segment], *hypotheses])
+        rows += [
+            f"{segment} ||| {text} ||| F0= {rank} F1= {rank * rank % 3} ||| 0\n"
+            for rank, text in enumerate(texts)
+        ]
+    (folder / "list").write_text("".join(rows))
+
+
+def test_lists_are_tuned_on_it_from_the_command_line(folder):
+    lists(folder)
+
+    def run(*words):
+        result = CliRunner().invoke(main, list(map(str, words)))
+        assert result.exit_code == 0, result.stderr
+        return result.stdout
+
+    search = ("--nbest", "list", "--optimizer", "mert", "--restarts", 1, "--threads", 1)
+    for gold in (("--metric", "m2", "--ref", "gold.m2"), ("--metric", "m2:gold.m2")):
+        stdout = run("optimize", *gold, *search, "--out", "w.json")
+        assert "-> 80.00 (oracle 80.00; 6 hypotheses" in stdout
+    output = run("rerank", "--nbest", "list", "--weights", "w.json", "--out", "out")
+    assert Path("out").read_text() == SYSTEM, output
+    found = run("score", "--metric", "m2:gold.m2", "--hyp", "out")
+    assert found.startswith("metric")
+    assert " 80.00" in found
+    call = ("crossval", "--metric", "m2:gold.m2", "--nbest", "list", "--splits", 1, "--no-timing")
+    run(*call, "--optimizer", "mert:searches_per_feature=10")
+    tuned = ("rerank-tune", *search, "--replicas", 2, "--test-nbest", "list")
+    for name, gold in (
+        ("a", ("--metric", "m2:gold.m2", "--test-ref", "gold.m2")),
+        ("b", ("--metric", "m2", "--ref", "gold.m2", "--test-ref", "gold.m2")),
+    ):
+        run(*tuned, *gold, "--out-dir", name, "--json", f"{name}.json")
+        scores = json.loads(Path(f"{name}.json").read_text())["comparison"]["scores"]
+        assert {one["system"]: one["score"] for one in scores}["averaged"] == pytest.approx(0.8)
+    refused = CliRunner().invoke(main, ["score", "--metric", "m2", "--hyp", "out"])
+    assert refused.exit_code == 2
+    assert "Missing option '--ref'" in refused.stderr
