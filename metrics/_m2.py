@@ -12,7 +12,7 @@ import numpy as np
 from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
-from portmert.metrics._base import Batch, FloatArray, Metric, offsets_of
+from portmert.metrics._base import Batch, FloatArray, Metric, Texts, offsets_of
 from portmert.metrics._shared import SMALLEST, best_reference, named, segments_of
 from portmert.metrics.kernels.m2 import matched_edits
 
@@ -28,10 +28,10 @@ class M2(Metric):
 
     The references are an M2 file: the source sentences with the edits of one or more annotators.
     The edits of a hypothesis are those of a cheapest way from the source to it that match the most
-    gold edits (MaxMatch). Of several annotators the one counts under whom the sentence adds most to
-    the score of a text that scores 2/3: (1 + beta^2) correct - 2/3 (proposed + beta^2 gold); of
-    equal ones the first. The scorer has the score of the sentences so far in place of 2/3. With one
-    annotator both are the same. Without an edit on either side the score is 1.
+    gold edits (MaxMatch). Of several annotators the one counts under whom the sentence adds most
+    to the score of a text that scores 2/3: (1 + beta^2) correct - 2/3 (edits + beta^2 edits_gold);
+    of equal ones the first. The scorer has the score of the sentences so far in place of 2/3. With
+    one annotator both are the same. Without an edit on either side the score is 1.
 
     Parameters
     ----------
@@ -114,6 +114,22 @@ def gold_of(row: Sequence[str]) -> tuple[int, list[tuple[int, int, int, int, int
         cuts = [begin + 2, *(k for k in range(begin + 3, end) if row[k] == OR), end]
         found += [(first, last, number, a + 1, b) for a, b in pairwise(cuts)]
     return length, found
+
+
+def has_gold(references: Texts) -> bool:
+    """Return whether references are rows of gold edits."""
+    return bool(references.tokens.lengths[:1].any()) and references.words(0)[0] == GOLD
+
+
+def corrected(row: Sequence[str]) -> str:
+    """Return the source of a row of gold edits with the first correction of each edit."""
+    length, edits = gold_of(row)
+    words, at, done = [], 0, -1
+    for first, last, number, begin, end in sorted(edits):
+        if number != done and first >= at:
+            words += [*row[2 + at : 2 + first], *row[begin:end]]
+            at, done = last, number
+    return " ".join([*words, *row[2 + at : 2 + length]])
 
 
 def gold_row(source: Sequence[str], edits: Sequence[tuple[int, int, Sequence[str]]]) -> str:

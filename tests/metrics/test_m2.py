@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import portmert
-from portmert.metrics._m2 import M2, gold_of, gold_row
+from portmert.metrics._m2 import M2, corrected, gold_of, gold_row
 from portmert.tuner.cli import main
 from portmert.tuner.ground.errors import InputError
 from tests.oracles.m2 import max_match
@@ -139,8 +139,15 @@ def test_gold_edits_and_texts_are_not_taken_for_each_other():
         portmert.score(Path("system"), ["system2"], metric="m2")
     with pytest.raises(InputError, match="an M2 file has the edits of all annotators; it goes"):
         portmert.score(Path("system"), ["gold.m2", "system2"], metric="m2")
-    with pytest.raises(InputError, match="1 line, but gold.m2 has 3"):
+    with pytest.raises(InputError, match="1 line, but gold"):
         portmert.score(["a"], ["gold.m2"], metric="m2")
+
+
+def test_gold_edits_are_shown_as_corrected_sources():
+    row = gold_row(["The", "cat", "sat", "at", "mat", "."], [(3, 4, ["on"]), (4, 4, ["the", "a"])])
+    assert corrected(row.split()) == "The cat sat on the mat ."
+    assert corrected(gold_row(["a"], []).split()) == "a"
+    assert corrected(gold_row(["a", "b"], [(0, 1, [""]), (2, 2, ["c"])]).split()) == "b c"
 
 
 def lists(folder):
@@ -168,7 +175,7 @@ def test_lists_are_tuned_on_it_from_the_command_line(folder):
     search = ("--nbest", "list", "--optimizer", "mert", "--restarts", 1, "--threads", 1)
     for gold in (("--metric", "m2", "--ref", "gold.m2"), ("--metric", "m2:gold.m2")):
         stdout = run("optimize", *gold, *search, "--out", "w.json")
-        assert "-> 80.00 (oracle 80.00; 6 hypotheses" in stdout
+        assert "tuned 80.00 (start weights 80.00, oracle 80.00; 6 hypotheses" in stdout
     output = run("rerank", "--nbest", "list", "--weights", "w.json", "--out", "out")
     assert Path("out").read_text() == SYSTEM, output
     found = run("score", "--metric", "m2:gold.m2", "--hyp", "out")

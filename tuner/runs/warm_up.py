@@ -19,6 +19,7 @@ from portmert.metrics._base import (
     Vocabulary,
     offsets_of,
 )
+from portmert.metrics._m2 import gold_row
 from portmert.tuner.components import registry
 from portmert.tuner.nbest.model import write_nbest
 from portmert.tuner.nbest.moses_dat import read_dat
@@ -91,7 +92,7 @@ def _steps(folder: Path) -> list[Callable[[], object]]:
         [folder / "ref"], vocabulary=vocabulary, source=folder / "src", links=[folder / "links"]
     )
     nbest = read_nbest([folder / "list", folder / "list"], vocabulary, segments=2)
-    metrics = [registry.metric(name) for name in registry.own_names("metric")]
+    metrics = [registry.metric(name) for name in ("m2", *registry.own_names("metric"))]
     arcs = {need for metric in metrics for need in metric.needs if isinstance(need, Arcs)}
     batch = make_batch(
         _parsed(nbest.texts, arcs),
@@ -102,8 +103,11 @@ def _steps(folder: Path) -> list[Callable[[], object]]:
     quick = Setup(registry.optimizer("mert", {"searches_per_feature": 30, "restarts": 1}))
     usual = Setup(registry.optimizer(DEFAULT_OPTIMIZER, {}))
 
+    gold = Texts.from_lines([gold_row(["a"], [(0, 1, ["b"])])] * len(batch), vocabulary)
+    edits = replace(batch, references=gold, reference_offsets=np.arange(len(batch) + 1))
+
     def count(metric: Metric) -> None:
-        compute_stats(metric, batch)
+        compute_stats(metric, edits if metric.reads_gold else batch)
         metric.details(batch)
 
     def optimize() -> None:

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from portmert.metrics._base import SYNTAX, Batch, FloatArray, IntArray, Metric, Need, Texts
-from portmert.metrics._m2 import GOLD
+from portmert.metrics._m2 import has_gold
 from portmert.tuner.executors.team import each
 from portmert.tuner.ground.errors import InputError, counted
 from portmert.tuner.texts.corpus import first_outside
@@ -77,9 +77,8 @@ def check_texts(metric: Metric, batch: Batch) -> None:
 
 def require(metric: Metric, batch: Batch) -> None:
     """Raise InputError if the batch lacks what the metric needs, naming it."""
-    rows = batch.references.tokens
-    gold = bool(rows.lengths[:1].any()) and batch.references.words(0)[0] == GOLD
-    if metric.reads_references and len(rows) and gold != metric.reads_gold:
+    gold = has_gold(batch.references)
+    if metric.reads_references and len(batch.references) and gold != metric.reads_gold:
         raise InputError(
             f"metric {metric.name()} compares with "
             + (

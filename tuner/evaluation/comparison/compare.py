@@ -165,7 +165,9 @@ def _compared(
     ready: Preparation,
 ) -> dict[str, Any]:
     """Score and test all systems, and find where they differ from the first."""
-    names, material, threads = [one.name for one in systems], materials[0], request.threads
+    names, scored, threads = [one.name for one in systems], materials[0], request.threads
+    materials = [one.in_words() for one in materials]
+    material = materials[0]
     resampling = request.resampling
     reordering = reference_reordering(material)
     fixed = _counted(material, ("bleu", "qmean"), counted, threads)
@@ -217,7 +219,7 @@ def _compared(
         "ordering": ordering,
         "ngrams": ngrams,
         "alignments": tables.alignments(names, materials, counted, threads),
-        "timing": [] if timed is None else tables.time_metrics(material, timed),
+        "timing": [] if timed is None else tables.time_metrics(scored, timed),
         "differences": differences(names, material, counted, reordering),
         "segments": segments_of(material, counted, reordering),
     }

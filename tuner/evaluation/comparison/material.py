@@ -4,11 +4,13 @@ import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 
 from portmert.aligners._base import Aligner
 from portmert.metrics._base import Batch, IntArray, Texts, Vocabulary
+from portmert.metrics._m2 import corrected, has_gold
 from portmert.tuner.evaluation.comparison.systems import NamedSystem, Output, TestFiles
 from portmert.tuner.ground.errors import InputError, counted
 from portmert.tuner.ground.files import read_lines
@@ -157,6 +159,15 @@ class Material:
 
     def __len__(self) -> int:
         return len(self.references)
+
+    def in_words(self) -> Self:
+        """Return the material with texts as references; of gold edits, the corrected sources."""
+        texts = self.references.texts
+        if not has_gold(texts):
+            return self
+        lines = [corrected(texts.words(row)) for row in range(len(texts))]
+        found = Texts.from_lines(lines, texts.vocabulary)
+        return replace(self, references=replace(self.references, texts=found))
 
     @property
     def outputs(self) -> tuple[Texts, ...]:

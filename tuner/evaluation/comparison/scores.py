@@ -165,7 +165,7 @@ def time_metrics(material: Material, metrics: Mapping[str, Metric]) -> list[dict
     The metrics have been computed before, so their code is compiled and loaded. `ratio` is
     relative to BLEU.
     """
-    bleu = _seconds(material, registry.metric("bleu"))
+    bleu = _seconds(material.in_words(), registry.metric("bleu"))
     return [
         {"metric": label, "seconds": seconds, "ratio": seconds / bleu}
         for label, metric in metrics.items()

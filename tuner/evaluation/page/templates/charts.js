@@ -114,6 +114,19 @@ function dataset(series, chart) {
   };
 }
 
+/** A label in at most three lines of so many characters, so that a narrow page shows it too. */
+function inLines(label, most) {
+  const lines = [""];
+  for (const word of label.split(" ")) {
+    const last = lines.at(-1);
+    if (last && last.length + 1 + word.length > most) lines.push(word);
+    else lines[lines.length - 1] = last ? `${last} ${word}` : word;
+  }
+  const kept = lines.slice(0, 3).map((line) => line.length > most ? `${line.slice(0, most - 1)}\u2026` : line);
+  if (lines.length > 3) kept[2] = `${kept[2].slice(0, most - 1)}\u2026`;
+  return kept;
+}
+
 /** What an axis must show besides the values: their spread, and no difference. */
 function reach(choice) {
   const ends = choice.series.flatMap(({ low = [], high = [] }) => [...low, ...high])
@@ -133,8 +146,7 @@ function options(choice, chart) {
     ticks: { color: colour("soft"), padding: 6, maxRotation: 0, ...extra },
   });
   const shown = { callback: (value) => tick(value, choice.percent) };
-  const most = chart.wide ? 60 : 22;
-  const named = { callback(value) { const label = this.getLabelForValue(value); return label.length > most ? `${label.slice(0, most - 1)}\u2026` : label; } };
+  const named = { callback(value) { return inLines(this.getLabelForValue(value), Math.min(chart.wide ? 60 : 22, Math.max(10, this.chart.width / 16))); } };
   const counted = { autoSkip: false, callback(value) { return this.getLabelForValue(value).split(/ (?=\()/); } };
   const unit = (name) => (name && choice.percent && chart.kind !== "intervals" ? `${name} (%)` : name);
   const x = sideways ? axis(unit(chart.x), shown) : categories ? axis(chart.x, counted) : { ...axis(chart.x, { precision: chart.whole ? 0 : undefined, ...(chart.whole ? {} : { callback: (value) => tick(value, false) }) }), type: "linear" };
