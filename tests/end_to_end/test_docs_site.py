@@ -130,3 +130,11 @@ def test_the_architecture_is_drawn_with_every_room(site):
     assert rooms | {"metrics", "aligners", "cli"} <= set(
         re.findall(r"<text[^>]*>([^<]*)", drawing)
     )
+
+
+def test_parameters_that_are_documented_together_have_types_of_their_own(site):
+    page = (site / "reference" / "python" / "index.html").read_text(encoding="utf-8")
+    words = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", page))
+    # `notice, progress` of a function: the second is no Notice.
+    assert re.search(r"progress \( ?Phases \| None", words)
+    assert not re.search(r"progress \( ?Notice", words)

@@ -22,6 +22,7 @@ from portmert.tuner.api.texts import (
     PathLike,
     TextLike,
     log_notice,
+    own_references,
     pipeline_of,
     text_file,
     text_files,
@@ -464,9 +465,9 @@ class Lists:
 
         References are annotated at once, hypotheses when they are asked for.
         """
-        own = next((one.own_references for one in metrics if one.own_references), None)
+        own = own_references(metrics)
         for metric in metrics:
-            if metric.reads_references and not self.refs and own is None:
+            if metric.reads_references and not self.refs and not own:
                 raise InputError(
                     f"metric {metric.name()} compares with references; give them too (--ref)"
                 )
@@ -475,8 +476,8 @@ class Lists:
             for metric in metrics:
                 metric.check_lists(self.paths, nbest.list_sizes)
         references = content.references
-        if references is None and own is not None:
-            references = corpus.read_references([own], vocabulary=nbest.texts.vocabulary)
+        if references is None and own:
+            references = corpus.read_references(own, vocabulary=nbest.texts.vocabulary)
         references = (
             corpus.no_references(nbest.texts.vocabulary, len(nbest), content.source)
             if references is None

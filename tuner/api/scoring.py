@@ -13,6 +13,7 @@ from portmert.tuner.api.texts import (
     Progress,
     TextLike,
     log_notice,
+    own_references,
     pipeline_of,
     preparing,
     text_file,
@@ -134,8 +135,7 @@ def score(
     _check_links_given(metrics, source, hyp_links, ref_links)
     with preparing(annotator, annotation_cache, notice=notice, progress=progress) as prepare:
         ready = prepare(metrics, pipeline_of(text, text_model), None)
-        own = next((one.own_references for one in metrics if one.own_references), None)
-        texts, read = _read(hyp, refs or own or (), source, hyp_links, ref_links)
+        texts, read = _read(hyp, refs or own_references(metrics), source, hyp_links, ref_links)
         batch = ready.batch(texts, ready.references(read))
         for line in dict.fromkeys(n for one in metrics for n in statistics.notices(one, batch)):
             notice(line)

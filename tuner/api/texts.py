@@ -63,6 +63,11 @@ def text_file(given: TextLike, name: str) -> TextFile:
     return given if isinstance(given, Path | str | Lines) else Lines(name, given)
 
 
+def own_references(metrics: Sequence[Metric]) -> tuple[Path, ...]:
+    """Return the file of references that a metric names, if one does."""
+    return tuple(one.own_references for one in metrics if one.own_references)[:1]
+
+
 def text_files(given: Sequence[TextLike] | PathLike, name: str) -> tuple[TextFile, ...]:
     """Return several texts; one path is one text.
 

@@ -57,7 +57,7 @@ def test_two_systems_by_hand():
     assert found.lines.tolist() == [0, 1, 3, 5]
     assert found.list_sizes == (4, 2)
     assert said[0].startswith("a: Marian n-best, 2 models, ")
-    assert said[-1] == "a 3, b 2: 4 different hypotheses together"
+    assert said[-1] == "a 4, b 2: 4 different hypotheses together"
 
 
 @pytest.mark.usefixtures("folder")

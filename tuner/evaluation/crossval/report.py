@@ -274,7 +274,7 @@ def charts(document: Mapping[str, Any]) -> Iterator[Chart]:
         "better, for any metric.",
         x="gain (points)",
         wide=True,
-        tall=80 + 26 * len(choices),
+        tall=80 + 34 * len(choices),
     )
     yield chart(
         "halves",

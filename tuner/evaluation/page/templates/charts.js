@@ -114,7 +114,7 @@ function dataset(series, chart) {
   };
 }
 
-/** A label in at most three lines of so many characters, so that a narrow page shows it too. */
+/** A label in at most two lines of so many characters, so that a narrow page shows it too. */
 function inLines(label, most) {
   const lines = [""];
   for (const word of label.split(" ")) {
@@ -122,8 +122,8 @@ function inLines(label, most) {
     if (last && last.length + 1 + word.length > most) lines.push(word);
     else lines[lines.length - 1] = last ? `${last} ${word}` : word;
   }
-  const kept = lines.slice(0, 3).map((line) => line.length > most ? `${line.slice(0, most - 1)}\u2026` : line);
-  if (lines.length > 3) kept[2] = `${kept[2].slice(0, most - 1)}\u2026`;
+  const kept = lines.slice(0, 2).map((line) => line.length > most ? `${line.slice(0, most - 1)}\u2026` : line);
+  if (lines.length > 2) kept[1] = `${kept[1].slice(0, most - 1)}\u2026`;
   return kept;
 }
 
