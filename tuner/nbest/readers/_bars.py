@@ -368,7 +368,7 @@ class BarsReader(Reader):
     def recognises(cls, head: Sequence[str]) -> bool:
         """Whether all lines have at least four fields, the first an id, as the format wants."""
         rows = [[part.decode() for part in split_fields(line.encode())] for line in head]
-        return all(len(row) >= 4 and _ID.fullmatch(row[0]) for row in rows) and cls.fits(rows)
+        return all(len(row) >= 4 and is_id(row[0]) for row in rows) and cls.fits(rows)
 
     @classmethod
     @abstractmethod
@@ -393,6 +393,11 @@ class BarsReader(Reader):
     def as_moses(self, file: ListFile) -> tuple[bytes, str]:
         """Return the list with its fields in Moses' order, and what to tell of it."""
         return file.data, ""
+
+
+def is_id(text: str) -> bool:
+    """Return whether a field is the number of a segment."""
+    return _ID.fullmatch(text) is not None
 
 
 def split_fields(line: bytes) -> list[bytes]:

@@ -293,3 +293,17 @@ def test_json_lines_with_a_segment_a_line_and_keys_inside(tmp_path):
 def test_bars_in_text_are_text_where_bars_separate_nothing(tmp_path):
     nbest = read(tmp_path, "flat:n=1", "a ||| b\t1\n")
     assert nbest.texts.words(0) == ["a", "|||", "b"]
+
+
+def test_lists_of_nematus_have_numbered_scores(tmp_path):
+    text = "0 ||| a ||| -1.5 2\n0 ||| b c ||| -2 3\n1 ||| ||| -3 4\n"
+    nbest = read(tmp_path, "auto", text)
+    assert nbest.feature_names == (("F0", 1), ("F1", 1))
+    assert nbest.features.tolist() == [[-1.5, 2], [-2, 3], [-3, 4]]
+    assert nbest.model_scores.tolist() == [-1.5, -2, -3]
+    message = fails(tmp_path, "nematus", "0 ||| a ||| -1.5 2\n0 ||| b ||| 1\n")
+    assert message == (
+        "list1:2: 3 fields separated by |||, the last with 1 score; expected 3: id, hypothesis, "
+        "2 scores"
+    )
+    assert "'x' for feature F0 is not a number" in fails(tmp_path, "nematus", "0 ||| a ||| x\n")
