@@ -460,3 +460,56 @@ def test_the_default_finds_weights_of_sparse_features(tmp_path):
     assert any(later[name] != (0.0,) for name in names)
     start, end = FeatureWeights(first), FeatureWeights(found)
     assert weights_of(folder, 2) == start.towards(end, step_share(1, start, end)).values
+
+
+@pytest.mark.parametrize("optimizer", ["bagged", "mert:searches_per_feature=5"])
+def test_weights_found_after_the_last_decoding_are_the_result(tmp_path, optimizer):
+    name, _, options = optimizer.partition(":")
+    given = ["--decodings=2", f"--set=optimizer.name={name}", *(
+        f"--set=optimizer.{option}" for option in options.split(",") if option
+    )]  # fmt: skip
+    shown = tune(tmp_path / "run", *given)
+    found = json.loads((tmp_path / "run" / "result.json").read_text())
+    assert found["stopped"] == "the limit of 2 decodings is reached"
+    assert [one["is_decoded"] for one in found["iterations"]] == [True, True, False]
+    last = found["iterations"][-1]
+    assert found["best_iteration"] == 3
+    assert found["dev_score"] == last["dev_score"] > found["start_dev_score"]
+    assert not (tmp_path / "run" / "iteration-03" / "nbest.gz").exists()
+    assert f"dev {100 * last['dev_score']:6.2f}" in shown.stderr
+    assert "not decoded" in shown.stderr
+    # Its score is that of the best hypotheses in both lists.
+    data = ROOT / "configs" / "recorded"
+    lists = [tmp_path / "run" / f"iteration-0{n}" / "nbest.gz" for n in (1, 2)]
+    rescored = run(
+        "optimize", "--metric", "port", "--nbest", *lists, "--ref", data / "dev.tgt", "--source",
+        data / "dev.src", "--ref-links", data / "dev.links", "--weights",
+        tmp_path / "run" / "weights.json", "--optimizer", "coordinate:restarts=1",
+        "--out", tmp_path / "w.json", "--json",
+    )  # fmt: skip
+    start = json.loads(rescored.stdout)["start_score"]
+    assert start == pytest.approx(last["dev_score"], abs=1e-12)
+    first = products(tmp_path / "run")
+    tune(tmp_path / "run", *given)  # finished: nothing changes
+    assert products(tmp_path / "run") == first
+    report = run("report", tmp_path / "run", "--out", tmp_path / "report.html")
+    assert report.returncode == 0
+
+
+def test_a_step_that_gains_no_more_than_its_error_ends_the_run(finished, tmp_path):
+    tune(tmp_path / "run", "--set=tune.min_gain=1")
+    found = json.loads((tmp_path / "run" / "result.json").read_text())
+    whole = json.loads((finished[0] / "result.json").read_text())
+    decoded = [one for one in found["iterations"] if one["is_decoded"]]
+    assert len(decoded) < len(whole["iterations"])
+    last = decoded[-1]
+    assert last["gain"] <= last["gain_error"]
+    assert all(one["gain"] > one["gain_error"] for one in decoded[1:-1])
+    assert found["stopped"].startswith("the estimated gain of the last step is ")
+    # Until then it is the same run, and its estimates of the next weights are as good as decoded.
+    for one, other in zip(decoded, whole["iterations"], strict=False):
+        assert one == other
+    after = found["iterations"][-1]
+    assert after["unseen_score"] == pytest.approx(
+        whole["iterations"][len(decoded)]["unseen_score"], abs=0.005
+    )

@@ -42,7 +42,8 @@ class TuneSettings(TypedDict, total=False):
     ----------
     nbest
         Number of hypotheses that the decoder is asked for; `size` of `decode`.
-    iterations, patience, min_weight_change, held_out, prior, bootstrap, replicas, pool
+    iterations, patience, min_weight_change, decodings, min_gain, held_out, prior, bootstrap,
+    replicas, pool
         See the [tune] table in docs/how-to/tune.md.
     overrides
         Values that replace those of a configuration, as `"metric.alpha=0.5"`.
@@ -65,6 +66,8 @@ class TuneSettings(TypedDict, total=False):
     iterations: int
     patience: int
     min_weight_change: float
+    decodings: int
+    min_gain: float
     held_out: float
     prior: float
     bootstrap: int

@@ -25,9 +25,14 @@ from portmert.tuner.commands._outputs import annotating, decoding, log
 @click.option(
     "--threads", type=Whole(0), help="Number of threads and processes; 0: one for each processor."
 )
+@click.option(
+    "--decodings",
+    type=Whole(1),
+    help="Decode the dev set at most N times, where decoding is dear; as [tune] decodings.",
+)
 @run_annotator_options
 @run_executor_option
-def command(*, config: Path, fresh: bool, **given: Any) -> None:
+def command(*, config: Path, fresh: bool, decodings: int | None, **given: Any) -> None:
     """Tune a decoder: decode, merge, optimize, and repeat until nothing is gained.
 
     CONFIG names the texts, the decoder, the metric and the output folder, which gets weights.json,
@@ -37,6 +42,8 @@ def command(*, config: Path, fresh: bool, **given: Any) -> None:
     \b
     portmert tune my.toml --set metric.name=bleu --set tune.output=runs/bleu
     """  # noqa: D301  \b is click's sign for lines to leave alone
+    if decodings is not None:
+        given["overrides"] = (*given["overrides"], f"tune.decodings={decodings}")
     experiment = portmert.load_config(config, **given)
     with decoding() as progress, annotating() as annotated:
         tuned = portmert.tune(

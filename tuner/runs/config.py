@@ -76,6 +76,14 @@ class Tune:
     min_weight_change
         Stop if the weights change by less than this in one iteration. The change, 0 to 2, is the
         sum of absolute differences after the absolute values of both vectors are scaled to sum 1.
+    decodings
+        Largest number of decodings of the dev set; 0 for one more than `iterations`. The weights
+        found after the last one are then the result without being decoded, unless the estimate
+        for unseen text prefers earlier ones.
+    min_gain
+        Stop if the estimated gain of the step to the next weights, from the second on, is at most
+        this many standard errors; these weights are not decoded any more. 0 is never. It needs an
+        optimizer that holds segments out, and no held-out set beside it.
     weights
         File of start weights: our JSON or a moses.ini. Default: the decoder's own.
     held_out
@@ -104,6 +112,8 @@ class Tune:
     threads: Annotated[int, Field(ge=0)] = 0
     patience: Annotated[int, Field(ge=1)] = 3
     min_weight_change: Annotated[float, Field(ge=0, le=2)] = 0.01
+    decodings: Annotated[int, Field(ge=0)] = 0
+    min_gain: Annotated[float, Field(ge=0, le=LARGEST)] = 0.0
     weights: Path | None = None
     held_out: Annotated[float, Field(ge=0, lt=1)] = 0.0
     prior: Annotated[float, Field(ge=0, le=LARGEST)] = 0.0

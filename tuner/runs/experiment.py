@@ -11,6 +11,8 @@ from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 import portmert
 from portmert.tuner.decoders._base import Progress
 from portmert.tuner.executors.team import Team
@@ -18,6 +20,7 @@ from portmert.tuner.ground import streams
 from portmert.tuner.ground.errors import counted
 from portmert.tuner.ground.files import copy_file, write_text
 from portmert.tuner.nbest.check import model_score_mismatch
+from portmert.tuner.nbest.model import NBest, best_hypotheses, model_scores
 from portmert.tuner.runs.config import Experiment
 from portmert.tuner.runs.folder import (
     ANNOTATION_NAME,
@@ -29,7 +32,7 @@ from portmert.tuner.runs.folder import (
 )
 from portmert.tuner.runs.inputs import write_inputs
 from portmert.tuner.runs.lists import ListMerger, PooledLists
-from portmert.tuner.runs.result import Iteration, Result, best_iteration, stop_reason
+from portmert.tuner.runs.result import Iteration, Result, best_iteration, enough, stop_reason
 from portmert.tuner.runs.scorer import (
     LOCAL,
     NUMBER,
@@ -42,6 +45,8 @@ from portmert.tuner.runs.scorer import (
 )
 from portmert.tuner.search.averaging import step_share, weight_change
 from portmert.tuner.search.optimization import Optimization, Setup, optimize_stats
+from portmert.tuner.search.problem import StatTable, finite, objective
+from portmert.tuner.search.unseen import samples
 from portmert.tuner.search.weight_bootstrap import Confidence, bootstrap, confidence
 from portmert.tuner.texts.prepare import counts as counts_of
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
@@ -190,6 +195,9 @@ class _Run:
                 iterations[-1] = self._optimize(iterations)
                 stopped = stop_reason(iterations, tune, metric)
             self.note(iterations[-1].as_line(metric))
+            if stopped is None and (stopped := enough(iterations[-1], tune, metric)):
+                iterations.append(self._undecoded(iterations[-1]))
+                self.note(iterations[-1].as_line(metric))
         self.note(f"stopped: {stopped}")
         return self._finish(tuple(iterations), stopped)
 
@@ -260,7 +268,7 @@ class _Run:
                 {
                     "metric": self.evaluator.signature,
                     "dev_score": scored.score,
-                    "unseen_score": self._unseen(number, scored.score, iterations),
+                    "unseen_score": self._unseen(number, scored.score),
                     "parts": scored.parts,
                     "held_out": None if held_out is None else asdict(held_out),
                     "hypotheses": hypotheses,
@@ -280,9 +288,7 @@ class _Run:
             unseen_score=held["unseen_score"],
         )
 
-    def _unseen(
-        self, number: int, dev_score: float, iterations: Sequence[Iteration]
-    ) -> float | None:
+    def _unseen(self, number: int, dev_score: float) -> float | None:
         """Return an estimate of the score on unseen text, see `Iteration`.
 
         If weights are some share of the way between two others, their estimate is taken to be so
@@ -292,16 +298,18 @@ class _Run:
             return None
         if number == 1:
             return dev_score
-        before = iterations[-1]
-        path = self.folder.iteration(before.number) / "optimized.json"
-        found = read_json(path, optimized_score=NUMBER, unseen_score=NUMBER | None)
-        if before.unseen_score is None or found["unseen_score"] is None:
-            return None
-        weights = self._weights_of(before.number)
-        share = step_share(before.number, weights, read_weights(path))
-        excess: float = (1 - share) * (before.dev_score - before.unseen_score)
-        excess += share * (found["optimized_score"] - found["unseen_score"])
-        return dev_score - excess
+        path = self.folder.iteration(number - 1) / "optimized.json"
+        excess = read_json(path, excess=NUMBER | None)["excess"]
+        return None if excess is None else dev_score - excess
+
+    def _undecoded(self, last: Iteration) -> Iteration:
+        """Return the iteration after the last one, as if it had been decoded."""
+        number = last.number + 1
+        path = self.folder.iteration(last.number) / "optimized.json"
+        listed: float = read_json(path, next_score=NUMBER)["next_score"]
+        self._weights_of(number)
+        unseen = self._unseen(number, listed)
+        return Iteration(number, last.hypotheses, 0, listed, unseen_score=unseen, is_decoded=False)
 
     def _optimize(self, iterations: Sequence[Iteration]) -> Iteration:
         last = iterations[-1]
@@ -334,6 +342,7 @@ class _Run:
                 segments=self.evaluator.tuned,
             )
             self._report_annotation(last.number, "search", found)
+            after = self._after(last.number, found.weights)
             finish(
                 path,
                 {
@@ -343,17 +352,65 @@ class _Run:
                     "unseen_score": found.unseen_score,
                     "unseen_error": found.unseen_error,
                     **({"annotated": found.known} if self.evaluator.ready.annotator else {}),
-                    "change": weight_change(before, self._after(last.number, found.weights)),
+                    "change": weight_change(before, after),
+                    **self._next(last, found, after, nbest, stats),
                     "weights": found.weights.values,
                 },
             )
-        held = read_json(path, start_score=NUMBER, optimized_score=NUMBER, change=NUMBER)
+        held = read_json(
+            path,
+            start_score=NUMBER,
+            optimized_score=NUMBER,
+            change=NUMBER,
+            gain=NUMBER | None,
+            gain_error=NUMBER | None,
+        )
         return replace(
             last,
+            gain=held["gain"],
+            gain_error=held["gain_error"],
             start_score=held["start_score"],
             optimized_score=held["optimized_score"],
             change=held["change"],
         )
+
+    def _next(
+        self,
+        last: Iteration,
+        found: Optimization,
+        after: FeatureWeights,
+        nbest: NBest,
+        stats: StatTable,
+    ) -> dict[str, float | None]:
+        """Return what the lists say of the next iteration's weights.
+
+        The excess is what to take off their dev score, see `_unseen`. The gain is their estimate
+        for unseen text less that of the weights before.
+        """
+        metric, tuned = self.experiment.metric, self.evaluator.tuned
+        before = self._weights_of(last.number)
+        tables = []
+        for weights in (before, after):
+            rows = best_hypotheses(nbest, model_scores(nbest, weights))
+            rows = rows if tuned is None else rows[tuned]
+            stats.need(rows)
+            tables.append(stats.take(rows))
+        known: dict[str, float | None] = {
+            "next_score": float(metric.score(tables[1].sum(axis=0))),
+            **dict.fromkeys(("excess", "gain", "gain_error")),
+        }
+        if last.unseen_score is None or found.unseen is None or found.unseen_score is None:
+            return known
+        share = step_share(last.number, before, found.weights)
+        excess = (1 - share) * (last.dev_score - last.unseen_score)
+        excess += share * (found.final_score - found.unseen_score)
+        gain = metric.oriented(known["next_score"] - excess) - metric.oriented(last.unseen_score)
+        counts = samples(len(tables[0]), found.unseen.seed)
+        worths = [
+            finite(objective(metric, np.einsum("ns,sk->nk", counts, table))) for table in tables
+        ]
+        error = float(np.std((worths[1] - worths[0])[1:], ddof=1))
+        return known | {"excess": excess, "gain": gain, "gain_error": error}
 
     def _report_annotation(
         self, number: int, phase: str, found: Optimization | None = None
@@ -472,7 +529,7 @@ class _Run:
             test=test,
             confidence=sure,
             start_list=self._list(1),
-            dev_list=self._list(best.number),
+            dev_list=self._list(best.number - (not best.is_decoded)),
             test_list=None if test is None else path / "test" / "nbest.gz",
         )
         if result.keeps_start:

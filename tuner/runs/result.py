@@ -37,6 +37,12 @@ class Iteration:
         An estimate of the score on unseen text under this iteration's weights: the dev score, less
         the advantage of segments that were tuned on over held-out segments in these searches. None
         if the optimizer holds no segments out.
+    gain, gain_error
+        Estimate of how much higher the next iteration's weights score on unseen text, and its
+        standard error over bootstrap samples of the segments; as an objective, higher is better.
+    is_decoded
+        False for weights that were found at the end of the run and not decoded: `dev_score` is
+        then that of the best hypotheses in all lists.
     """
 
     number: int
@@ -48,6 +54,9 @@ class Iteration:
     optimized_score: float | None = None
     change: float | None = None
     unseen_score: float | None = None
+    gain: float | None = None
+    gain_error: float | None = None
+    is_decoded: bool = True
 
     @property
     def real_score(self) -> float:
@@ -72,6 +81,8 @@ class Iteration:
             line += f", held out {metric.shown(self.held_out_score):>6}"
         if self.unseen_score is not None:
             line += f", unseen {metric.shown(self.unseen_score):>6}"
+        if not self.is_decoded:
+            line += "; not decoded"
         if self.start_score is None or self.optimized_score is None:
             return line
         return (
@@ -91,11 +102,27 @@ def stop_reason(iterations: Sequence[Iteration], tune: Tune, metric: Metric) -> 
     stale = last.number - best_iteration(iterations, metric).number
     if stale >= tune.patience:
         return f"{last.judged_by} has not risen for {counted(stale, 'iteration')}"
+    if last.number == tune.decodings and last.held_out_score is not None:
+        return f"the limit of {counted(tune.decodings, 'decoding')} is reached"
     if last.number > tune.iterations:
         return f"the limit of {counted(tune.iterations, 'search')} is reached"
     if last.change is not None and last.change < tune.min_weight_change:
         return f"the weights stand still (change {last.change:.2g})"
     return None
+
+
+def enough(last: Iteration, tune: Tune, metric: Metric) -> str | None:
+    """Return the reason to take the weights found last without decoding them, or None."""
+    if last.held_out_score is not None:
+        return None
+    if last.number == tune.decodings:
+        return f"the limit of {counted(tune.decodings, 'decoding')} is reached"
+    if last.number == 1 or last.gain is None or last.gain_error is None:
+        return None
+    if last.gain > tune.min_gain * last.gain_error or tune.min_gain == 0:
+        return None
+    gain, error = metric.shown(last.gain), metric.shown(last.gain_error)
+    return f"the estimated gain of the last step is {gain} ± {error}"
 
 
 def best_iteration(iterations: Sequence[Iteration], metric: Metric) -> Iteration:
@@ -129,7 +156,8 @@ class Result:
         Percentiles of the weights over bootstrap samples; None if none were asked for.
     start_list, dev_list, test_list
         The n-best lists of the dev set under the start weights and under the result, and of the
-        test set (None if there is none); the first hypothesis of each segment is the output.
+        test set (None if there is none); the first hypothesis of each segment is the output. If
+        the result was not decoded, `dev_list` is of the weights before it.
     """
 
     metric: str

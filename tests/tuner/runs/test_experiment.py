@@ -6,9 +6,9 @@ from portmert.metrics.bleu import Bleu
 from portmert.metrics.terp import Ter
 from portmert.tuner.runs.config import Tune
 from portmert.tuner.runs.folder import today
-from portmert.tuner.runs.result import Iteration, best_iteration, stop_reason
+from portmert.tuner.runs.result import Iteration, best_iteration, enough, stop_reason
 
-TUNE = Tune(Path("run"), iterations=5, patience=2, min_weight_change=0.01)
+TUNE = Tune(Path("run"), iterations=5, patience=2, min_weight_change=0.01, min_gain=1.0)
 RULES = {"tune": TUNE, "metric": Bleu()}
 
 
@@ -55,6 +55,32 @@ def test_weights_that_stand_still_stop():
     assert stop_reason(iterations(0.1, 0.2, change=0.01), **RULES) is None
     said = stop_reason(iterations(0.1, 0.2, change=0.009), **RULES)
     assert said == "the weights stand still (change 0.009)"
+
+
+def stepped(number, gain, error, **more):
+    return Iteration(number, 10, 10, 0.1, gain=gain, gain_error=error, **more)
+
+
+def test_a_gain_within_its_error_is_not_worth_a_decoding():
+    assert enough(stepped(2, 0.011, 0.01), **RULES) is None
+    said = enough(stepped(2, 0.01, 0.01), **RULES)
+    assert said == "the estimated gain of the last step is 1.00 ± 1.00"
+    assert enough(stepped(3, -0.2, 0.01), **RULES)
+    assert enough(stepped(1, -0.2, 0.01), **RULES) is None  # the first list shows one place only
+    assert enough(stepped(2, None, None), **RULES) is None  # nothing is held out
+    assert enough(stepped(2, 0.0, 0.1, held_out_score=0.1), **RULES) is None
+    never = RULES | {"tune": replace(TUNE, min_gain=0.0)}
+    assert enough(stepped(2, -1.0, 0.1), **never) is None
+
+
+def test_the_limit_of_decodings_leaves_the_last_weights_undecoded():
+    rules = RULES | {"tune": replace(TUNE, decodings=2, min_gain=0.0)}
+    assert enough(stepped(1, None, None), **rules) is None
+    assert enough(stepped(2, None, None), **rules) == "the limit of 2 decodings is reached"
+    # A held-out set judges every result, so it must be decoded.
+    held = stepped(2, None, None, held_out_score=0.3)
+    assert enough(held, **rules) is None
+    assert stop_reason([stepped(1, 0, 0), held], **rules) == "the limit of 2 decodings is reached"
 
 
 def test_the_best_is_judged_by_held_out_text_or_else_by_the_estimate_for_unseen_text():
