@@ -37,7 +37,7 @@ PLOT = RESULTS.with_suffix(".svg")
 SHOWN = (1, 2, 3, 4, 6, 8, 16, 32, 64, 100)
 LETTERS = " 'abcdefghijklmnopqrstuvwxyz"
 BLANK = len(LETTERS)
-PASSES = 8
+PASSES = 5
 """Decodings of a tuning by portmert."""
 
 
@@ -56,7 +56,7 @@ class Ctc:
     ranges: Mapping[str, tuple[float, float]] = {"lm": (0.0, 2.0), "words": (0.0, 4.0)}
     start: Mapping[str, Any] = {"am": 1.0, "lm": 0.5, "words": 1.5}
     narrow: Mapping[str, Any] = {"beam_width": 16}
-    wide: Mapping[str, Any] = {"beam_width": 100, "beam_prune_logp": -25.0}
+    wide: Mapping[str, Any] = {"beam_width": 40, "beam_prune_logp": -20.0}
 
     def __init__(self, dev: int, test: int, folder: Path) -> None:
         from pyctcdecode import build_ctcdecoder
@@ -128,7 +128,7 @@ class Ctc:
         sounds, texts = self.tuned_on(seed)
         portmert.tune(
             self.decode, sounds, texts, start=dict(self.start), metric=self.metric, folder=folder,
-            seed=seed, nbest=100, iterations=PASSES, patience=99, min_weight_change=0.0,
+            seed=seed, nbest=40, iterations=PASSES, patience=99, min_weight_change=0.0,
             min_gain=0.0, constraints={"signs": {"am": "+"}}, log=lambda _: None,
         )  # fmt: skip
 

@@ -482,7 +482,7 @@ def test_weights_found_after_the_last_decoding_are_the_result(tmp_path, optimize
     data = ROOT / "configs" / "recorded"
     lists = [tmp_path / "run" / f"iteration-0{n}" / "nbest.gz" for n in (1, 2)]
     rescored = run(
-        "optimize", "--metric", "port", "--nbest", *lists, "--ref", data / "dev.tgt", "--source",
+        "optimize", "--metric", "port", "--nbest", lists[0], "--nbest", lists[1], "--ref", data / "dev.tgt", "--source",
         data / "dev.src", "--ref-links", data / "dev.links", "--weights",
         tmp_path / "run" / "weights.json", "--optimizer", "coordinate:restarts=1",
         "--out", tmp_path / "w.json", "--json",

@@ -395,22 +395,20 @@ class _Run:
             rows = rows if tuned is None else rows[tuned]
             stats.need(rows)
             tables.append(stats.take(rows))
-        known: dict[str, float | None] = {
-            "next_score": float(metric.score(tables[1].sum(axis=0))),
-            **dict.fromkeys(("excess", "gain", "gain_error")),
-        }
+        listed = float(metric.score(tables[1].sum(axis=0)))
+        unknown = dict.fromkeys(("excess", "gain", "gain_error"))
         if last.unseen_score is None or found.unseen is None or found.unseen_score is None:
-            return known
+            return {"next_score": listed, **unknown}
         share = step_share(last.number, before, found.weights)
         excess = (1 - share) * (last.dev_score - last.unseen_score)
         excess += share * (found.final_score - found.unseen_score)
-        gain = metric.oriented(known["next_score"] - excess) - metric.oriented(last.unseen_score)
+        gain = metric.oriented(listed - excess) - metric.oriented(last.unseen_score)
         counts = samples(len(tables[0]), found.unseen.seed)
         worths = [
             finite(objective(metric, np.einsum("ns,sk->nk", counts, table))) for table in tables
         ]
         error = float(np.std((worths[1] - worths[0])[1:], ddof=1))
-        return known | {"excess": excess, "gain": gain, "gain_error": error}
+        return {"next_score": listed, "excess": excess, "gain": gain, "gain_error": error}
 
     def _report_annotation(
         self, number: int, phase: str, found: Optimization | None = None

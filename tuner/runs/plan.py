@@ -154,8 +154,9 @@ class Planned:
 def planned(experiment: Experiment, sample: Sample, workers: Sequence[int]) -> Planned:
     """Say what the whole of an experiment will need, from a sample that has been taken."""
     tune = experiment.tune
-    least = _Case(experiment, sample, min(tune.patience, tune.iterations), grows=False)
-    most = _Case(experiment, sample, tune.iterations, grows=True)
+    limit = min(tune.iterations, tune.decodings or tune.iterations)
+    least = _Case(experiment, sample, min(tune.patience, limit), grows=False)
+    most = _Case(experiment, sample, limit, grows=True)
 
     def spanned(figure: Callable[[_Case], float]) -> Range:
         return Range(figure(least) / MARGIN, figure(most) * MARGIN)
