@@ -257,6 +257,10 @@ def _replica(
     if result.is_file():
         late = {"best_iteration": int, "stopped": str}
         finished = read_json(result, tuple(late), metric=str, **late)
+        held = finished.get("iterations")
+        if passes and passes[-1]["dev_score"] is None and isinstance(held, list) and held:
+            passes[-1] |= _numbers(result, held[-1], ("hypotheses", "new", "dev_score"))
+            passes[-1]["unseen_score"] = held[-1].get("unseen_score")  # it was not decoded
     scored = [one for one in passes if one["dev_score"] is not None]
     best = finished.get("best_iteration")
     if best is None and scored:
