@@ -78,8 +78,7 @@ class Tune:
         sum of absolute differences after the absolute values of both vectors are scaled to sum 1.
     decodings
         Largest number of decodings of the dev set; 0 for one more than `iterations`. The weights
-        found after the last one are then the result without being decoded, unless the start
-        weights have a higher score.
+        found after the last one are not decoded; they are the result if their score is the best.
     min_gain
         Stop if the estimated gain of the step to the next weights, from the second on, is at most
         this many standard errors; these weights are not decoded any more. 0 is never. It needs an

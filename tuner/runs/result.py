@@ -126,14 +126,7 @@ def enough(last: Iteration, tune: Tune, metric: Metric) -> str | None:
 
 
 def best_iteration(iterations: Sequence[Iteration], metric: Metric) -> Iteration:
-    """Return the earliest iteration with the best score, see `Iteration.real_score`.
-
-    Weights that were not decoded are the mean of all that were found, each on more lists than the
-    one before. Only the start weights can be better: differences between the estimates of later
-    iterations are mostly luck.
-    """
-    if not iterations[-1].is_decoded:
-        iterations = [iterations[0], iterations[-1]]
+    """Return the earliest iteration with the best score, see `Iteration.real_score`."""
     return max(iterations, key=lambda iteration: metric.oriented(iteration.real_score))
 
 
@@ -148,8 +141,7 @@ class Result:
     score, start_score
         Dev scores of the decoder's best output under the result and under the start weights.
     best
-        The iteration whose weights are the result: the earliest with the best score, or one that
-        was not decoded, see `best_iteration`. The score is
+        The iteration whose weights are the result: the earliest with the best score. The score is
         the held-out one, or else the estimate for unseen text, or else the dev score. Iteration 1
         has the start weights.
     stopped

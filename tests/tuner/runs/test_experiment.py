@@ -83,14 +83,6 @@ def test_the_limit_of_decodings_leaves_the_last_weights_undecoded():
     assert stop_reason([stepped(1, 0, 0), held], **rules) == "the limit of 2 decodings is reached"
 
 
-def test_weights_that_were_not_decoded_are_the_result_unless_the_start_is_better():
-    made = iterations(0.2, 0.5, 0.3)
-    last = replace(made[-1], is_decoded=False)
-    assert best_iteration(made, Bleu()).number == 2
-    assert best_iteration([*made[:-1], last], Bleu()).number == 3
-    assert best_iteration([*made[:-1], replace(last, dev_score=0.2)], Bleu()).number == 1
-
-
 def test_the_best_is_judged_by_held_out_text_or_else_by_the_estimate_for_unseen_text():
     start = Iteration(1, 10, 10, 0.30, unseen_score=0.30)
     tuned = Iteration(2, 20, 10, 0.33, unseen_score=0.29)  # found on segments it is 0.04 better on
