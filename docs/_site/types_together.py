@@ -1,6 +1,6 @@
-"""Gives each of several parameters that are documented together its own type.
+"""Gives each of several parameters that are documented together its own type and default.
 
-griffe takes the type of the first one for all: `source, hyp_links` would both be what `source` is.
+griffe takes those of the first one for all: `source, hyp_links` would both be what `source` is.
 """
 
 import re
@@ -23,20 +23,22 @@ class TypesTogether(Extension):
             if one.is_alias:
                 continue
             if one.is_function:
-                _correct(one, {each.name: each.annotation for each in one.parameters})
+                _correct(one, {e.name: (e.annotation, e.default) for e in one.parameters})
             elif one.is_class:
-                _correct(one, {name: each.annotation for name, each in one.attributes.items()})
+                known = one.attributes.items()
+                _correct(one, {name: (each.annotation, each.value) for name, each in known})
             todo += one.members.values()
 
 
-def _correct(documented: Function | Class, types: dict[str, Any]) -> None:
-    """Replace each type that is the signature's for another parameter."""
+def _correct(documented: Function | Class, own: dict[str, tuple[Any, Any]]) -> None:
+    """Replace each type that is the signature's for another parameter, and its default."""
     if documented.docstring is None or not _TOGETHER.search(documented.docstring.value):
         return
     for section in documented.docstring.parsed:
         if section.kind is DocstringSectionKind.parameters:
             for one in section.value:
-                own = types.get(one.name.lstrip("*"))
-                borrowed = any(one.annotation is other for other in types.values())
-                if own is not None and (one.annotation is None or borrowed):
-                    one.annotation = own
+                kind, default = own.get(one.name.lstrip("*"), (None, None))
+                borrowed = any(one.annotation is other for other, _ in own.values())
+                if kind is not None and (one.annotation is None or borrowed):
+                    one.annotation = kind
+                    one.value = None if one.name.startswith("*") else default
