@@ -68,7 +68,8 @@ class Bagged(Optimizer):
     segments.
 
     The estimate for unseen text is the score of the held-out segments when each fold uses the
-    mixture that the other folds choose. So no segment influences the choice that it judges.
+    mixture that the other folds choose. On few segments it is a little too high: the weights by
+    which the other folds choose were learnt from that fold too.
 
     The result is also the start weights if the averaged weights score lower on the given lists.
     Weights of sparse features are searched too.
