@@ -55,7 +55,7 @@ def link_matches(
     offsets : (S + 1,)
         Hypotheses of segment s are `offsets[s]:offsets[s + 1]`.
     kinds : (C,)
-        What items are counted: `DL`, ...
+        The kinds of items that are counted: `DL`, ...
 
     Returns
     -------

@@ -10,7 +10,7 @@ from portmert.metrics.kernels.compiled import Segments, helper, kernel, table_si
 
 
 class Words(NamedTuple):
-    """What is known of the V words of a vocabulary, as kernels read it.
+    """Stems, synonyms and so on of the V words of a vocabulary, as kernels read them.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class Phrases(NamedTuple):
     taken : (E,) int64
         Words of a reference that each takes.
     words, offsets
-        What entry e becomes: `words[offsets[e]:offsets[e + 1]]`.
+        The words that entry e becomes: `words[offsets[e]:offsets[e + 1]]`.
     """
 
     found: Occurrences
@@ -121,7 +121,8 @@ def phrases_in(
     values, offsets
         E phrases, sorted; the same phrase may stand in several rows.
     other_values, other_offsets
-        What each becomes: it is left out where no hypothesis of a segment has one of its words.
+        The phrase that each becomes; it is left out where no hypothesis of a segment has one of
+        its words.
     vocabulary
         How many words there are.
     """

@@ -2,9 +2,9 @@
 
 The reference is read from left to right; a state is a set of links of its first words. Of two
 states with the same hypothesis words in use and the same last link only the better one goes on.
-What the rest of the reference can add at most is known from a search in which hypothesis words may
-be used any number of times; with this bound few states are kept at first, and more only if what
-was dropped might have been better.
+The most that the rest of the reference can add is known from a search in which hypothesis words
+may be used any number of times. With this bound few states are kept at first, and more only if a
+dropped one might have been better.
 """
 
 from typing import NamedTuple
@@ -36,7 +36,7 @@ EFFORT = 1 << 18
 
 
 class Prepared(NamedTuple):
-    """What the search reads of a pair of texts beside its links.
+    """The properties of a pair of texts, beside its links, that the search reads.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class Prepared(NamedTuple):
 
 
 class Reach(NamedTuple):
-    """What the rest of a reference can add at most: from each place, and with each link."""
+    """The most that the rest of a reference can add: from each place, and with each link."""
 
     rest: IntArray
     worth: IntArray

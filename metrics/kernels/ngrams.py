@@ -21,8 +21,8 @@ def ngram_matches(
     Parameters
     ----------
     table
-        What each n-gram counts, as `ngram_information` returns it of texts that the references are
-        among. With two empty arrays each n-gram counts 1.
+        The weight of each n-gram, as `ngram_information` returns it for texts that include the
+        references. With two empty arrays each n-gram counts 1.
     max_order
         N, the longest n-gram.
 

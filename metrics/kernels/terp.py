@@ -36,7 +36,7 @@ WORDS_KEPT = 512
 
 
 class Worths(NamedTuple):
-    """What phrases cost.
+    """The costs of phrases.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ class Size(NamedTuple):
 
 
 class Places(NamedTuple):
-    """What is known of the places of a hypothesis and a reference; all are (longest + 2,) int64.
+    """The state of the places of a hypothesis and a reference; all are (longest + 2,) int64.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ class Places(NamedTuple):
     where
         The last hypothesis word of the path when it takes this reference word, -1 if none.
     price
-        What makes one hypothesis word this reference word; a substitution between two uses.
+        The price of making a hypothesis word this reference word; a substitution between two uses.
     misses, other_content
         Up to each place of the reference: words without a match; words that are no stop words.
     """
@@ -139,7 +139,7 @@ class Places(NamedTuple):
 
 
 class Matches(NamedTuple):
-    """What the words of hypotheses match in a reference.
+    """The matches of the words of hypotheses in a reference.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ class Matches(NamedTuple):
     content
         1 for each word that is no stop word, otherwise 0.
     prices : (7,) int64
-        What each kind of edit costs.
+        The cost of each kind of edit.
     """
 
     codes: IntArray

@@ -55,7 +55,7 @@ def segment_envelope(
     are looked at again, and the highest of those is the next winner: quickhull in the dual plane.
     Most lines are dropped in the first pass; nothing is sorted.
 
-    Of equal lines the first wins; a line that only touches the envelope in a point does not win.
+    If lines are equal, the first wins. A line that only touches the envelope in a point does not.
 
     Parameters
     ----------
@@ -231,7 +231,7 @@ def envelopes(
     ----------
     features : (F, H) float64
     offsets : (S + 1,) int64
-        Of all segments, or of some in a row.
+        The offsets of all segments, or of some in a row.
     columns, direction : (D,), D >= 1
         The direction's non-zero entries: which feature, and its change per unit step.
     scores : (H,) float64
@@ -347,9 +347,9 @@ def choose(ends: FloatArray, values: FloatArray, tie: float, outer: float) -> tu
 
 @kernel
 def deviations(features: FloatArray, offsets: IntArray, spread: FloatArray) -> FloatArray:
-    """Return the distance of each hypothesis from its segment's mean, features / spread.
+    """Return how far hypotheses `offsets[0]:offsets[-1]` are from their segment's mean.
 
-    Of the hypotheses `offsets[0]:offsets[-1]`.
+    The distance is that of features / spread.
     """
     out = np.zeros(offsets[-1] - offsets[0])
     for s in range(offsets.size - 1):

@@ -43,14 +43,14 @@ def mira(
 ) -> IntArray:
     """Move weights, segment after segment, until hope beats fear by the difference in worth.
 
-    Of equal hypotheses the first is hope or fear.
+    If hypotheses are equal, the first is hope or fear.
 
     Parameters
     ----------
     lists : FeatureRows
     segments : (n,) int64
     worth : (m,) float64
-        Of the hypotheses of these segments, in their order.
+        The worth of the hypotheses of these segments, in their order.
     limits : (X,) float64, (X,) float64, float
         Bounds of the numbers, and the largest step.
     steps : int
@@ -205,7 +205,7 @@ def expect(
     expected : (K,) float64
         Modified in place: the sum is added.
     entropy : float
-        Of segments before.
+        The entropy of the segments before.
 
     Returns
     -------
@@ -256,9 +256,9 @@ def expected_slopes(
     matrix, offsets, stats, shares
         See `expect`.
     worth : (K,) float64
-        What one more of each statistic is worth.
+        The worth of one more of each statistic.
     entropy : float
-        What one more of entropy is worth.
+        The worth of one more of entropy.
     slopes : (H,) float64
         Modified in place: the derivative by model score.
     gradient : (D,) float64
