@@ -97,8 +97,7 @@ def crossval(
     optimizer
         One or more, as `"mert:searches_per_feature=400"` or as objects.
     without
-        Features to leave out. Each item is one try: `"LM0"` leaves out one feature,
-        `("LM0", "WP0")` two together. All features are tried too.
+        Features to leave out: `"LM0"` is a try without one, `("LM0", "WP0")` without two.
     prior
         How strongly weights are drawn towards the start weights; one number or more.
     splits, seeds

@@ -521,17 +521,10 @@ def optimize(
     (0.15, 0.85)
     """
     begin, notice = time.perf_counter(), once(notice)
-    if samples < 0:
-        raise ValueError(f"samples is {samples}; it must be 0 or more")
     chosen = None if metric is None else registry.metric(metric)
     judges = list({one.signature: one for one in map(registry.metric, also)}.values())
     given = as_lists(lists, notice)
-    remote = search.get("executor", "local") != "local"
-    if isinstance(given.counts, Pooled) and (samples or remote):
-        raise ConfigError(
-            "lists in a pool on disk are neither resampled (--bootstrap) nor sent to a cluster "
-            "(--executor); read them into memory (no --pool)"
-        )
+    _check_samples(samples, given, search.get("executor", "local"))
     if chosen is not None:
         remind(chosen, also, notice)
     shown = phase(progress, "annotating")
@@ -552,6 +545,17 @@ def optimize(
         result = _result(problem, found, alpha, sure, said)
     result.seconds["total"] = time.perf_counter() - begin
     return result
+
+
+def _check_samples(samples: int, lists: Lists, executor: str) -> None:
+    """Raise an error for a number below 0, and for lists in a pool, which stay where they are."""
+    if samples < 0:
+        raise ValueError(f"samples is {samples}; it must be 0 or more")
+    if isinstance(lists.counts, Pooled) and (samples or executor != "local"):
+        raise ConfigError(
+            "lists in a pool on disk are neither resampled (--bootstrap) nor sent to a cluster "
+            "(--executor); read them into memory (no --pool)"
+        )
 
 
 def _confidence(
