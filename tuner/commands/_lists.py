@@ -40,18 +40,9 @@ TEST = (
 )
 """Parameters of a test set."""
 _READ = (
-    "refs",
-    "source",
-    "ref_links",
-    "ids",
-    "format",
-    "systems",
-    "features",
-    "text",
-    "text_model",
-    "annotator",
-    "annotation_cache",
-)
+    "refs", "source", "ref_links", "ids", "format", "systems", "features", "text", "text_model",
+    "annotator", "annotation_cache",
+)  # fmt: skip
 """Parameters of `Lists`."""
 
 
