@@ -63,7 +63,9 @@ def tested(job):
         import coverage
 
         lines = coverage.Coverage(
-            data_file=None, config_file=False, include=[f"{Path.cwd()}/portmert/*"]
+            data_file=None,
+            config_file=False,
+            include=[f"{Path.cwd()}/{room}/*" for room in ("metrics", "tuner")],
         )
         lines.start()
     watch = Watch(lines)
