@@ -374,8 +374,13 @@ def page() -> None:
 
 
 def means(one: Mapping[str, Any], method: str) -> Any:
-    """Return (seeds, decodings) test scores in percent, WER as an error."""
-    curves = one.get(method, {})
+    """Return (seeds, decodings) test scores in percent, WER as an error.
+
+    Of the seeds that all methods have which were measured.
+    """
+    measured = [curves for name, curves in one.items() if name in COLOURS and curves]
+    shared = set.intersection(*map(set, measured))
+    curves = {seed: curve for seed, curve in one.get(method, {}).items() if seed in shared}
     length = max((len(curve) for curve in curves.values()), default=0)
     rows = [curve + curve[-1:] * (length - len(curve)) for curve in curves.values()]
     values = 100 * np.array(rows, dtype=np.float64).reshape(len(rows), length)
