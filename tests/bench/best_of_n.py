@@ -1,11 +1,18 @@
-"""Make configs/best-of-n: answers to sums, and what four judges of different worth say of them.
+"""Make configs/best-of-n, or measure on RewardMATH what judges are worth together.
 
 python -m tests.bench.best_of_n FOLDER
+python -m tests.bench.best_of_n --rewardmath FOLDER [--splits N] [--steps max|mean|min|last]
+                                [--scaled] [--optimizer NAME ...]
 
-Everything is invented. A problem is more or less difficult; eight answers to it are right or not
-by its difficulty. `logprob` is a little higher for right answers, `reward` higher for right ones
-and for long ones, `verifier` much higher for right ones but useless where a problem is difficult,
-and `votes` is the share of the eight that give the same answer.
+RewardMATH has 483 problems of MATH with ten answers each, of which one is right, and the scores of
+22 judges. FOLDER is a clone of kimsh0507/RewardMATH_official. Answers are shuffled; 241 problems
+are tuned on and 242 judge. Judges that score steps count by one of the steps, or by the mean.
+--scaled divides judges by their spread, to see whether the default needs a common scale.
+
+All of configs/best-of-n is invented. A problem is more or less difficult; eight answers to it are
+right or not by its difficulty. `logprob` is a little higher for right answers, `reward` higher
+for right ones and for long ones, `verifier` much higher for right ones but useless where a
+problem is difficult, and `votes` is the share of the eight that give the same answer.
 """
 
 from __future__ import annotations
@@ -14,17 +21,106 @@ import argparse
 import gzip
 import json
 import random
+import statistics
 from collections import Counter
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import numpy as np
+
+import portmert
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 PROBLEMS, ANSWERS = 200, 8
+OPTIMIZERS = ("bagged", "bagged:likelihood=false", "min-risk", "kbmira", "mert")
+"""The others are compared with the first."""
+OF_STEPS = {"max": max, "min": min, "mean": statistics.mean, "last": lambda steps: steps[-1]}
 
 
 def main() -> None:
     """Write the candidates."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
-    write(parser.parse_args().folder)
+    parser.add_argument("--rewardmath", action="store_true")
+    parser.add_argument("--splits", type=int, default=20)
+    parser.add_argument("--steps", choices=sorted(OF_STEPS), default="max")
+    parser.add_argument("--scaled", action="store_true")
+    parser.add_argument("--optimizer", action="append", help=f"Default: {OPTIMIZERS}.")
+    given = parser.parse_args()
+    optimizers = given.optimizer or OPTIMIZERS
+    if not given.rewardmath:
+        write(given.folder)
+        return
+    features, right = read_rewardmath(given.folder, OF_STEPS[given.steps])
+    splits = [
+        measure(features, right, optimizers, seed, scaled=given.scaled)
+        for seed in range(given.splits)
+    ]
+    scores = {name: 100 * np.array([one[name] for one in splits]) for name in splits[0]}
+    first = scores[optimizers[0]]
+    for name, found in scores.items():
+        mean, error = found.mean(), found.std(ddof=1) / len(found) ** 0.5
+        change = found - first
+        by = change.std(ddof=1) / len(found) ** 0.5
+        click.echo(f"{name:28} {mean:6.2f} ± {error:.2f}   {change.mean():+6.2f} ± {by:.2f}")
+
+
+def read_rewardmath(
+    folder: Path, of_steps: Callable[[list[float]], float]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return (P, 10, 22) scores of the judges, and (P, 10) which answer is right."""
+    judges, problems = [], None
+    for path in sorted((folder / "results" / "RewardMATH").glob("*_reward.json")):
+        if "pairwise" in path.name:
+            continue
+        found = json.loads(path.read_text(encoding="utf-8"))
+        problems = problems or [one["problem"] for one in found]
+        if [one["problem"] for one in found[: len(problems)]] != problems:
+            raise ValueError(f"{path} has other problems")
+        judges.append(
+            [
+                [float(of_steps(x) if isinstance(x, list) else x) for x in one["score"]]
+                for one in found[: len(problems)]
+            ]
+        )
+    scores = np.array(judges).transpose(1, 2, 0)
+    order = np.random.default_rng(0).permuted(
+        np.tile(np.arange(scores.shape[1]), (len(scores), 1)), axis=1
+    )
+    return np.take_along_axis(scores, order[:, :, np.newaxis], axis=1), order == 0
+
+
+def measure(
+    features: np.ndarray, right: np.ndarray, optimizers: Sequence[str], seed: int, *, scaled: bool
+) -> dict[str, float]:
+    """Return the share of right choices on half of the problems, learnt on the others."""
+    order = np.random.default_rng(seed).permutation(len(features))
+    seen, unseen = order[: len(order) // 2], order[len(order) // 2 :]
+    deviations = features[seen] - features[seen].mean(axis=1, keepdims=True)
+    spread = np.sqrt((deviations**2).mean(axis=(0, 1)))
+
+    def judged(weights: np.ndarray, by: np.ndarray = unseen) -> float:
+        chosen = np.argmax(features[by] @ weights, axis=1)
+        return float(right[by, chosen].mean())
+
+    alone = np.eye(len(spread))
+    best = alone[np.argmax([judged(one, seen) for one in alone])]
+    scale = spread if scaled else np.ones_like(spread)
+    lists = portmert.Lists.from_arrays(features[seen] / scale, scores=right[seen])
+    found = {
+        optimizer: judged(
+            portmert.optimize(lists, optimizer=optimizer, notice=lambda _: None).vector / scale
+        )
+        for optimizer in optimizers
+    }
+    return found | {
+        "best judge alone": judged(best),
+        "equal weights": judged(1 / spread),
+        "equal weights, raw scales": judged(np.ones_like(spread)),
+    }
 
 
 def write(folder: Path) -> None:

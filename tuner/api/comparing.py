@@ -34,6 +34,8 @@ class Compared(Report):
 
     def as_latex(self) -> str:
         """Return the tables for LaTeX (booktabs)."""
+        if "differences" not in self.document:  # of scores in hand, without texts
+            return super().as_latex()
         return report.as_latex(self.document)
 
 

@@ -35,7 +35,13 @@ from portmert.tuner.nbest.check import check_links
 from portmert.tuner.nbest.join import groups_of, joined
 from portmert.tuner.nbest.model import NBest, best_hypotheses, model_scores, without_texts
 from portmert.tuner.nbest.moses_dat import read_dat
-from portmert.tuner.nbest.readers._base import ListFile, Reader, SegmentNames, positions
+from portmert.tuner.nbest.readers._base import (
+    ListFile,
+    Reader,
+    SegmentNames,
+    positions,
+    read_list,
+)
 from portmert.tuner.nbest.readers._json import JsonReader, records_file
 from portmert.tuner.search.length_penalty import penalised
 from portmert.tuner.search.problem import StatTable
@@ -71,6 +77,21 @@ class _Content(NamedTuple):
     nbest: NBest
     references: References | None
     source: tuple[str, ...] | None
+
+
+class Original(NamedTuple):
+    """A hypothesis as its JSON has it.
+
+    Parameters
+    ----------
+    text
+        With line ends, tabs and indentation.
+    record
+        Its own JSON object; None in formats where it has none.
+    """
+
+    text: str
+    record: dict[str, Any] | None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -140,6 +161,7 @@ class Lists:
     notice: Notice = log_notice
     held: NBest | ListFile | None = field(default=None, kw_only=True)
     counts: Counts | None = field(default=None, kw_only=True)
+    origin: Lists | None = field(default=None, kw_only=True)
 
     @classmethod
     @checked
@@ -304,10 +326,10 @@ class Lists:
         """
         if isinstance(self.counts, Pooled | DatFiles):
             raise ConfigError(f"{self.counts.name}: no feature can be added")
-        content = self._content
+        content, origin = self._content, self.origin or self
         if values is None:
             nbest = self._with_features(content.nbest, [feature], content)
-            changed = replace(self, features=(*self.features, feature))
+            changed = replace(self, features=(*self.features, feature), origin=origin)
         else:
             column = np.asarray(values, dtype=np.float64)
             known = [name for name, _ in content.nbest.feature_names]
@@ -324,11 +346,10 @@ class Lists:
                 features=np.asfortranarray(columns),
                 feature_names=(*content.nbest.feature_names, (feature, 1)),
             )
-            changed = replace(self, paths=(), held=nbest)
+            changed = replace(self, paths=(), held=nbest, origin=origin)
         if isinstance(self.counts, Arrays):
             changed = replace(changed, held=nbest, counts=replace(self.counts, nbest=nbest))
-        kept = {"_content": content._replace(nbest=nbest), "originals": self.originals}
-        changed.__dict__.update(kept)  # what is read is not read again
+        changed.__dict__["_content"] = content._replace(nbest=nbest)  # it is not read again
         return changed
 
     def like(self, others: Lists) -> Lists:
@@ -349,15 +370,12 @@ class Lists:
                     f"{other!r}; give both the same"
                 )
         computed = [one for one in others.features if not Feature.parse(one).files]
-        return replace(
-            self,
-            text=others.text,
-            text_model=others.text_model,
-            annotator=others.annotator,
-            annotation_cache=others.annotation_cache,
-            systems=self.systems or others.systems,
-            features=tuple(dict.fromkeys([*self.features, *computed])),
-        )
+        names = ("text", "text_model", "annotator", "annotation_cache")
+        taken = {name: getattr(others, name) for name in names}
+        taken["systems"] = self.systems or others.systems
+        taken["features"] = tuple(dict.fromkeys([*self.features, *computed]))
+        is_like = all(getattr(self, name) == value for name, value in taken.items())
+        return self if is_like else replace(self, **taken)
 
     def __len__(self) -> int:
         return len(self.nbest)
@@ -381,16 +399,27 @@ class Lists:
         return pipeline_of(self.text, self.text_model)
 
     @cached_property
-    def originals(self) -> tuple[str, ...] | None:
-        """(H,) the texts of records as they were given; None for other lists."""
-        if not isinstance(self.held, ListFile):
+    def originals(self) -> tuple[Original, ...] | None:
+        """(H,) the hypotheses as JSON files or records have them; None for other lists."""
+        if self.origin is not None:
+            return self.origin.originals
+        lines, found = self.nbest.lines, list[Original]()
+        if lines is None:
             return None
-        reader = self.reader.detect(self.held)
-        lines = self.nbest.lines
-        if not isinstance(reader, JsonReader) or lines is None:
-            return None
-        texts = [found.text for found in reader.found(self.held)]
-        return tuple(texts[row] for row in lines)
+        for given in self._given:
+            file = given if isinstance(given, ListFile) else read_list(given)
+            reader = self.reader.detect(file)
+            if not isinstance(reader, JsonReader):
+                return None
+            found.extend(Original(one.text, one.record) for one in reader.found(file))
+        return tuple(found[row] for row in lines)
+
+    @cached_property
+    def _given(self) -> tuple[PathLike | ListFile, ...]:
+        """What the lists are read from; stdin is in memory, because it can be read only once."""
+        if isinstance(self.held, ListFile):
+            return (self.held,)
+        return tuple(read_list(path) if str(path) == "-" else path for path in self.paths)
 
     @property
     def reader(self) -> Reader:
@@ -434,7 +463,7 @@ class Lists:
         """Return the lists as they stand in the files."""
         if isinstance(self.held, NBest):
             return self.held
-        given: Sequence[Any] = self.paths if self.held is None else (self.held,)
+        given: Sequence[Any] = self._given
         names = SegmentNames() if names is None else names
 
         def read(several: Sequence[Any], notice: Notice = self.notice) -> NBest:

@@ -7,7 +7,7 @@ reads it. A replica is finished if all its files are as they were written; other
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Unpack
@@ -40,6 +40,12 @@ from portmert.tuner.search.problem import StatTable
 from portmert.tuner.weights.feature_weights import FeatureWeights
 from portmert.tuner.weights.weights_file import WeightsFile, read_weights_file
 
+MoreChoices = Callable[
+    [ListProblem, PreparedLists, FeatureWeights, Sequence[FeatureWeights]], dict[str, IntArray]
+]
+"""Takes the lists tuned on, those of the test set, the averaged weights, and those of each dense
+feature alone. Returns name -> (S,) rows of the test lists."""
+
 
 @checked
 def replicate(
@@ -50,7 +56,7 @@ def replicate(
     out_dir: PathLike,
     test: ListsLike | None = None,
     fresh: bool = False,
-    baselines: bool = False,
+    baselines: bool | MoreChoices = False,
     notice: Notice = log_notice,
     progress: Phases | None = None,
     **search: Unpack[SearchOptions],
@@ -80,6 +86,7 @@ def replicate(
         Whether to write other choices from the test lists too: the first hypothesis of each
         segment, the best by each dense feature alone (the highest or the lowest value, whichever
         scores better on `lists`), and the oracle, which scores about as high as any choice can.
+        A function that returns more choices by name; see `MoreChoices`.
     notice, progress, **search
         As in `optimize`, but a length penalty must be one number. On a cluster each search uses
         one processor.
@@ -321,7 +328,7 @@ class ReplicaRun:
         del kept["metric"]
         return {"folder": folder.name, **kept}
 
-    def finish(self, numbers: Sequence[int], *, baselines: bool) -> Replicas:
+    def finish(self, numbers: Sequence[int], *, baselines: bool | MoreChoices) -> Replicas:
         """Average the weights of the replicas, score them, and write all."""
         paths = [self.folder.replica(number) / "weights.json" for number in numbers]
         found = [read_weights_file(path).weights for path in paths]
@@ -348,7 +355,8 @@ class ReplicaRun:
             scores=SCORES,
             before=self._before(),
         )
-        files = self._baselines(numbers, weights) if baselines else {}
+        more = baselines if callable(baselines) else None
+        files = self._baselines(numbers, weights, more) if baselines else {}
         path, metric = self.folder.path, self.problem.metric
         return Replicas(weights, document, metric, path, baselines=files)
 
@@ -405,10 +413,12 @@ class ReplicaRun:
                 write_json(folder / "scores.json", content)
         return scored
 
-    def _baselines(self, numbers: Sequence[int], average: FeatureWeights) -> dict[str, Chosen]:
+    def _baselines(
+        self, numbers: Sequence[int], average: FeatureWeights, more: MoreChoices | None
+    ) -> dict[str, Chosen]:
         """Write other choices from the test lists, and the links of the replicas' choices.
 
-        The names are `replica-N`, `averaged`, `first`, `only FEATURE`, `oracle`.
+        The names are `replica-N`, `averaged`, `first`, `only FEATURE`, those of `more`, `oracle`.
         """
         if self.test_set is None:
             return {}
@@ -419,8 +429,11 @@ class ReplicaRun:
         } | {"averaged": average}
         chosen = {name: read.best(one, self._alpha) for name, one in weights.items()}
         chosen["first"] = read.nbest.offsets[:-1]
-        for name, alone in self._single_features():
+        singles = dict(self._single_features())
+        for name, alone in singles.items():
             chosen[f"only {name}"] = read.best(alone, 0.0)
+        if more is not None:
+            chosen |= more(self.problem, read, average, list(singles.values()))
         if stats is not None:
             stats.need(np.arange(len(stats.rows)))
             offsets, metric = read.nbest.offsets, self.problem.metric
@@ -450,9 +463,9 @@ def _written(nbest: NBest, rows: IntArray, path: Path) -> Chosen:
     found = Reranked.of(nbest.texts, rows)
     write_text(path, as_lines(found.lines))
     if found.links is None:
-        return Chosen(path)
+        return Chosen(path, rows)
     write_text(path.with_suffix(".links"), as_lines(found.links))
-    return Chosen(path, path.with_suffix(".links"))
+    return Chosen(path, rows, path.with_suffix(".links"))
 
 
 def as_lines(lines: Iterable[str]) -> str:

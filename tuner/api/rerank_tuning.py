@@ -10,10 +10,12 @@ from portmert.tuner.api.arguments import checked
 from portmert.tuner.api.comparing import Compared, TestSet, compare
 from portmert.tuner.api.lists import Lists, ListsLike, as_lists
 from portmert.tuner.api.optimizing import SearchOptions, remind
+from portmert.tuner.api.outcomes import TUNED, Files, Outcomes, judged
 from portmert.tuner.api.replicating import as_lines, replicate
-from portmert.tuner.api.texts import Notice, PathLike, Phases, Progress, log_notice, phase
+from portmert.tuner.api.texts import Notice, PathLike, Phases, log_notice, phase
 from portmert.tuner.components import registry
 from portmert.tuner.evaluation.comparison.report import against
+from portmert.tuner.evaluation.comparison.scores import Counted
 from portmert.tuner.evaluation.documents import shown
 from portmert.tuner.ground.documents import to_json
 from portmert.tuner.ground.errors import ConfigError, counted
@@ -26,7 +28,6 @@ from portmert.tuner.texts.corpus import read_texts
 from portmert.tuner.texts.statistics import needs_of
 from portmert.tuner.texts.text_pipeline import TextPipeline
 
-TUNED = "tuned"
 PAGE, DOCUMENT = "comparison.html", "comparison.json"
 _JOINING = ("debpe", "spm-decode")
 """Text steps that join subwords to words; others are for metrics alone."""
@@ -65,13 +66,12 @@ class RerankTuned:
         return (
             f"{answers}\n{found['metric']}, on the lists tuned on: first {dev['first']} -> "
             f"averaged {dev['average']} (start weights {dev['start']}; "
-            f"{counted(len(found['replicas']), 'search')})\n\n{_table(self.compared).text()}"
+            f"{counted(len(found['replicas']), 'search')})\n\n{_table(self.compared.document).text()}"
         )
 
 
-def _table(compared: Compared) -> Table:
+def _table(found: Mapping[str, Any]) -> Table:
     """Return the scores of all choices, and their distance from those of the tuned outputs."""
-    found = compared.document
     metrics = {metric["label"]: metric for metric in found["metrics"]}
     rows = []
     for score in found["scores"]:
@@ -93,8 +93,23 @@ def _table(compared: Compared) -> Table:
         rows,
         left=2,
         note=f"{TUNED}: mean of the searches' outputs, ± standard deviation; averaged: of the "
-        f"averaged weights; first: of each list; only: best by one feature; oracle: chosen with "
-        f"the references. p: two-sided, of luck of the test set and of tuning, corrected (Holm).",
+        f"averaged weights; first: of each list; only: best by one feature; {_explained(found)}"
+        f"p: two-sided, of luck of the test set and of tuning, corrected (Holm).",
+    )
+
+
+def _explained(document: Mapping[str, Any]) -> str:
+    """Return what the rows are that not all comparisons have."""
+    of_references = "" if document.get("references") is None else "the references"
+    texts = {
+        "equal weights": "of all features, divided by their spread",
+        "votes": "most frequent answer",
+        "weighted votes": "by the averaged weights",
+        "oracle": f"chosen with {of_references or 'the scores'}",
+    }
+    there = {system["name"] for system in document["systems"]}
+    return (
+        "".join(f"{name}: {text}; " for name, text in texts.items() if name in there)[:-2] + ". "
     )
 
 
@@ -106,6 +121,8 @@ def rerank_tune(
     test: ListsLike,
     out_dir: PathLike,
     also: Sequence[str | Metric] = (),
+    test_scores: Mapping[str, Files] | None = None,
+    test_answers: Files = (),
     replicas: int = 5,
     fresh: bool = False,
     notice: Notice = log_notice,
@@ -115,8 +132,8 @@ def rerank_tune(
     """Tune with several seeds, rerank a test set by the averaged weights, and compare.
 
     With references of the test set, the tuned output is compared with the first hypothesis of each
-    segment, the best by each feature alone, and the oracle. After an interruption the same call
-    continues.
+    segment, the best by each feature alone, and the oracle. With scores of the test lists that are
+    in hand, also with equal weights and votes. After an interruption the same call continues.
 
     Parameters
     ----------
@@ -130,6 +147,12 @@ def rerank_tune(
         The folder, as in `replicate`; it also gets output.txt, comparison.html, comparison.json.
     also
         Other metrics to compare by; they need references of the test set.
+    test_scores
+        Name -> a file with a number for each hypothesis of the test list, such as right or wrong
+        (1 or 0), COMET or a human's score; more is better. `FILE#KEY` reads JSON lines. Several
+        lists have a file each.
+    test_answers
+        A file with the final answer of each hypothesis of the test list, for votes.
     replicas
         The number of searches.
     fresh, notice, progress, **search
@@ -142,18 +165,20 @@ def rerank_tune(
     """
     folder, chosen = Path(out_dir), registry.metric(metric)
     given = as_lists(lists, notice)
-    tests = as_lists(test, notice)
+    tests = as_lists(test, notice).like(given)
+    outcomes = Outcomes(test_scores or {}, test_answers)
     judges = [*([] if chosen.of_lists else [metric]), *also]
     if {"=", ","} & set(str(folder)):
         raise ConfigError(f"{folder}: the name of the folder can have no = and no comma")
     if tests.refs:
-        _check_judges(registry.labelled(judges), chosen, tests, given)
+        _check_judges(registry.labelled(judges), chosen, tests, given, outcomes)
     elif also:
         raise ConfigError(
             f"--also {next(iter(registry.labelled(also)))}: outputs are compared with references "
             f"of the test set; give --test-ref"
         )
-    remind(chosen, also, notice)
+    outcomes.check(tests)
+    remind(chosen, [*also, *outcomes.scores], notice)
     found = replicate(
         given,
         chosen,
@@ -161,20 +186,28 @@ def rerank_tune(
         out_dir=folder,
         test=tests,
         fresh=fresh,
-        baselines=True,
+        baselines=outcomes.choices,
         notice=notice,
         progress=progress,
         **search,
     )
     lines = _joined(found.baselines["averaged"].text, given.pipeline)
     write_text(folder / "output.txt", as_lines(lines))
-    if not tests.refs:
+    known = outcomes.counted(tests.nbest, found.baselines.values())
+    if tests.refs and judges:
+        threads, shown = search.get("threads", 0), phase(progress, "annotating")
+        options = {"threads": threads, "notice": notice, "progress": shown}
+        compared = _compared(folder, found.baselines, judges, known, given, **options)
+    elif known:
+        compared = _judged(known, found, replicas)
+    else:
         for name in (PAGE, DOCUMENT):  # of an earlier call that --fresh has put an end to
             (folder / name).unlink(missing_ok=True)
-        notice("no reference of the test set (--test-ref): its outputs are not compared")
+        notice(
+            "no reference of the test set (--test-ref), and no scores of its hypotheses "
+            "(--test-scores): its outputs are not compared"
+        )
         return RerankTuned(found, lines, None)
-    shown, threads = phase(progress, "annotating"), search.get("threads", 0)
-    compared = _compared(folder, found.baselines, judges, given, threads, notice, shown)
     write_text(folder / PAGE, compared.as_html())
     write_text(folder / DOCUMENT, to_json(compared.as_json(), indent=1) + "\n")
     return RerankTuned(found, lines, compared)
@@ -187,16 +220,21 @@ def _joined(path: Path, pipeline: TextPipeline) -> tuple[str, ...]:
     return tuple(" ".join(joined.words(row)) for row in range(len(joined)))
 
 
-def _check_judges(judges: Mapping[str, Metric], chosen: Metric, test: Lists, lists: Lists) -> None:
+def _check_judges(
+    judges: Mapping[str, Metric], chosen: Metric, test: Lists, lists: Lists, outcomes: Outcomes
+) -> None:
     """Raise `ConfigError` before the search if the outputs cannot be compared after it."""
-    if not judges:
+    if not judges and not outcomes.scores:
         raise ConfigError(
             f"metric {chosen.signature} has no scores of other lists: name a metric that "
             f"compares the outputs, as --also chrf"
         )
     for judge, metric in judges.items():
         if metric.of_lists:
-            raise ConfigError(f"--also {judge}: its scores are of given lists, not of outputs")
+            raise ConfigError(
+                f"--also {judge}: its scores are of the hypotheses of a list; for those of the "
+                f"test lists there is --test-scores NAME=FILE"
+            )
         if "links" in metric.needs and not test.ref_links:
             raise ConfigError(
                 f"metric {metric.name()} compares word orders; give --test-source and "
@@ -208,36 +246,46 @@ def _check_judges(judges: Mapping[str, Metric], chosen: Metric, test: Lists, lis
             )
 
 
+def _others(baselines: Mapping[str, Chosen]) -> list[str]:
+    """Return the names of the choices that are not those of one search."""
+    return [name for name in baselines if not name.startswith("replica-")]
+
+
+def _judged(known: Sequence[Counted], found: Replicas, replicas: int) -> Compared:
+    """Compare the choices by scores in hand alone."""
+    outputs = {TUNED: replicas} | dict.fromkeys(_others(found.baselines), 1)
+    document = judged(known, outputs, found.metric.signature)
+    return Compared("\n".join(document["headlines"]), [_table(document)], _answered(document))
+
+
 def _compared(
     folder: Path,
-    baselines: dict[str, Chosen],
+    baselines: Mapping[str, Chosen],
     judges: Sequence[str | Metric],
+    known: Sequence[Counted],
     lists: Lists,
-    threads: int,
-    notice: Notice,
-    annotating: Progress | None,
+    **options: Any,
 ) -> Compared:
     """Compare the run in the folder with the other choices."""
-    others = {name: files for name, files in baselines.items() if not name.startswith("replica-")}
-    inputs = read_inputs(folder)
+    others, inputs = _others(baselines), read_inputs(folder)
     links = () if inputs is None else inputs.data.test_reference_links
     outputs = [files.links for files in baselines.values()]
     sets = []
     if links and None not in outputs:
         sets.append(f"lists={','.join(map(str, [*links, *outputs]))}")
     compared = compare(
-        {TUNED: folder, **{name: files.text for name, files in others.items()}},
-        TestSet(links=sets),
+        {TUNED: folder, **{name: baselines[name].text for name in others}},
+        TestSet(links=sets, known=tuple(known)),
         metric=judges,
         untuned=[name for name in others if name != "averaged"],
         annotator=lists.annotator,
         annotation_cache=lists.annotation_cache,
-        threads=threads,
         timing=False,
-        notice=notice,
-        progress=annotating,
+        **options,
     )
-    return replace(
-        compared,
-        document={**compared.document, "answers": against(compared.document, "first")},
-    )
+    return replace(compared, document=_answered(compared.document))
+
+
+def _answered(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the comparison with the answer to the question whether tuned beats first."""
+    return {**document, "answers": against(document, "first")}

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from functools import cached_property
+from itertools import zip_longest
+from typing import Any, Literal
 
 import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray, Metric, Texts
 from portmert.tuner.api.arguments import checked
-from portmert.tuner.api.lists import ListsLike, PreparedLists, as_lists
+from portmert.tuner.api.lists import Lists, ListsLike, Original, PreparedLists, as_lists
 from portmert.tuner.api.optimizing import WeightsLike, as_weights
 from portmert.tuner.api.texts import Notice, Progress, log_notice, preparing
 from portmert.tuner.components import registry
@@ -36,16 +38,18 @@ class Reranked:
         Their tokens, with word alignments if the lists have them.
     ids : tuple of str
         The ids of the segments in the lists, or numbers from 0.
-    given : tuple of str or None
-        The texts as they were given in records, with line ends and indentation; None if the lists
-        are not from records.
+    scores : (S,) float64 or None
+        Their model scores under the weights, or their expected scores; None without both.
+    lists : Lists or None
+        The lists that they are from.
     """
 
     lines: tuple[str, ...]
     rows: IntArray = field(repr=False)
     texts: Texts = field(repr=False)
     ids: tuple[str, ...] = field(repr=False)
-    given: tuple[str, ...] | None = field(default=None, repr=False)
+    scores: FloatArray | None = field(default=None, repr=False)
+    lists: Lists | None = field(default=None, repr=False)
 
     @classmethod
     def of(cls, texts: Texts, rows: IntArray, *, ids: tuple[str, ...] | None = None) -> Reranked:
@@ -53,6 +57,47 @@ class Reranked:
         chosen = texts.take(rows)
         lines = tuple(" ".join(chosen.words(row)) for row in range(len(chosen)))
         return cls(lines, rows, chosen, ids or tuple(str(n) for n in range(len(lines))))
+
+    @cached_property
+    def _originals(self) -> tuple[Original, ...] | None:
+        found = None if self.lists is None else self.lists.originals
+        return None if found is None else tuple(found[row] for row in self.rows)
+
+    @property
+    def given(self) -> tuple[str, ...] | None:
+        """The texts as JSON or records have them, with line ends and indentation.
+
+        None if the lists are neither.
+        """
+        return None if self._originals is None else tuple(one.text for one in self._originals)
+
+    @property
+    def records(self) -> tuple[dict[str, Any] | None, ...] | None:
+        """The JSON objects of the hypotheses, None for one without; None for other lists."""
+        return None if self._originals is None else tuple(one.record for one in self._originals)
+
+    @property
+    def indices(self) -> tuple[int, ...]:
+        """The place of each among the hypotheses of its segment in its file, from 0.
+
+        Equal hypotheses count. Without files: its place in the list.
+        """
+        if self.lists is None:
+            raise ValueError("it is not known which lists these hypotheses are from")
+        nbest = self.lists.nbest
+        places = self.rows - nbest.offsets[:-1]
+        return tuple((nbest.ranks[self.rows] - 1 if len(nbest.ranks) else places).tolist())
+
+    def as_json(self) -> list[dict[str, Any]]:
+        """Return what `portmert rerank --json` prints: an object for each segment."""
+        records, size = self.records or (), len(self.lines)
+        scores = (None,) * size if self.scores is None else self.scores.tolist()
+        rows = zip(self.ids, self.indices, scores, self.given or self.lines, strict=True)
+        found = [dict(zip(("id", "index", "score", "text"), row, strict=True)) for row in rows]
+        return [
+            one if record is None else {**one, "record": record}
+            for one, record in zip_longest(found, records)
+        ]
 
     @property
     def links(self) -> tuple[str, ...] | None:
@@ -171,8 +216,7 @@ def rerank(
         if metric is not None:
             best = _oracle(read, metric, best, notice)
     found = Reranked.of(read.scored.texts, best, ids=read.nbest.ids)
-    texts = given.originals
-    return found if texts is None else replace(found, given=tuple(texts[row] for row in best))
+    return replace(found, scores=None if scores is None else scores[best], lists=given)
 
 
 def _expected(

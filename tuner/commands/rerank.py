@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import click
 
@@ -17,12 +17,17 @@ from portmert.tuner.commands._options import (
     refuse,
     several,
 )
-from portmert.tuner.commands._outputs import annotating, announce_compiling, check_outputs, notice
+from portmert.tuner.commands._outputs import (
+    annotating,
+    announce_compiling,
+    check_outputs,
+    json_option,
+    notice,
+    print_json,
+)
+from portmert.tuner.ground.documents import to_json
 from portmert.tuner.ground.errors import InputError
 from portmert.tuner.ground.files import write_text
-
-if TYPE_CHECKING:
-    from portmert import Reranked
 
 
 @click.command()
@@ -87,10 +92,13 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--out",
-    default="-",
     type=OUT_FILE,
-    help="File for the chosen hypotheses, one a line. Default: stdout.",
+    help="File for the chosen hypotheses, one a line; or, if its name ends in .jsonl, a JSON "
+    "object a line: the id of the segment, the index of the hypothesis among those of its segment "
+    "(from 0), its score, its text as it was given and, if the list is JSON, its own record. "
+    "Default: stdout.",
 )
+@json_option
 @click.option(
     "--links-out", type=OUT_FILE, help="File for their word alignments, a line as 0-0 1-2 each."
 )
@@ -99,7 +107,8 @@ def command(
     weights: Path | None,
     oracle_metric: str | None,
     missing_features: Literal["refuse", "zero"],
-    out: Path,
+    out: Path | None,
+    json_out: Path | None,
     links_out: Path | None,
     **given: Any,
 ) -> None:
@@ -114,11 +123,10 @@ def command(
     \b
     portmert rerank --nbest test.nbest.gz --weights weights.json --out test.output
     portmert rerank --nbest test.samples.jsonl --mbr chrf --out test.output
+    portmert rerank --nbest answers.jsonl --weights weights.json --out chosen.jsonl
     """  # noqa: D301  \b is click's sign for lines to leave alone
-    inputs = {Path(path).resolve() for path in (*given["lists"], *given["refs"], weights) if path}
-    for option, path in (("--out", out), ("--links-out", links_out)):
-        if path is not None and str(path) != "-" and path.resolve() in inputs:
-            raise click.UsageError(f"{option} names an input, {path}, which it would overwrite")
+    paths = (Path("-") if out is None and json_out is None else out, json_out, links_out)
+    _check_outputs([*given["lists"], *given["refs"], weights], paths)
     mbr, with_ids, first = _mbr(given), given["ids"], given["lists"][0]
     if weights is None and oracle_metric is None and mbr is None:
         raise click.UsageError("give --weights, or --mbr or --oracle with a metric")
@@ -128,7 +136,6 @@ def command(
             refuse(("source",), "goes with --oracle or --feature")
     elif mbr is not None:
         raise click.UsageError("--mbr and --oracle choose by different things; give one of them")
-    check_outputs(out, links_out)
     announce_compiling()
     given["ids"] = with_ids and bool(given["refs"] or given["source"])
     with annotating() as progress:
@@ -141,8 +148,20 @@ def command(
             notice=notice,
             progress=progress,
         )
-    ids = [f"{name} " for name in found.ids] if with_ids else [""] * len(found.ids)
-    _write(found, ids, first, out, links_out)
+    if links_out is not None and found.links is None:
+        raise InputError(
+            f"{first}: the list has no word alignment for --links-out; let the decoder print it"
+        )
+    _write(found, [f"{name} " if with_ids else "" for name in found.ids], *paths)
+
+
+def _check_outputs(inputs: list[Any], outputs: tuple[Path | None, ...]) -> None:
+    """Check that the outputs can be written, and that none overwrites an input."""
+    read = {Path(path).resolve() for path in inputs if path}
+    for option, path in zip(("--out", "--json", "--links-out"), outputs, strict=True):
+        if path is not None and str(path) != "-" and path.resolve() in read:
+            raise click.UsageError(f"{option} names an input, {path}, which it would overwrite")
+    check_outputs(*outputs)
 
 
 def _mbr(given: dict[str, Any]) -> portmert.Mbr | None:
@@ -156,13 +175,22 @@ def _mbr(given: dict[str, Any]) -> portmert.Mbr | None:
     return None
 
 
-def _write(found: Reranked, ids: list[str], first: str, out: Path, links_out: Path | None) -> None:
-    links = found.links
-    if links_out is not None and links is None:
-        raise InputError(
-            f"{first}: the list has no word alignment for --links-out; let the decoder print it"
-        )
-    for path, lines in ((out, found.lines), (links_out, links)):
-        if path is not None and lines is not None:
-            text = "".join(f"{name}{line}\n" for name, line in zip(ids, lines, strict=True))
-            write_text(path, text)
+def _write(
+    found: portmert.Reranked,
+    begins: list[str],
+    out: Path | None,
+    json_out: Path | None,
+    links_out: Path | None,
+) -> None:
+    """Write what was chosen; each line of text begins with its own of `begins`."""
+    in_json = out is not None and out.suffix == ".jsonl"
+    objects = found.as_json() if in_json or json_out is not None else []
+    print_json(json_out, objects)
+    if out is not None and in_json:
+        lines = (to_json(one, indent=None, ensure_ascii=False) for one in objects)
+        write_text(out, "".join(f"{line}\n" for line in lines))
+        out = None
+    for path, texts in ((out, found.lines), (links_out, found.links)):
+        if path is not None and texts is not None:
+            pairs = zip(begins, texts, strict=True)
+            write_text(path, "".join(f"{begin}{line}\n" for begin, line in pairs))

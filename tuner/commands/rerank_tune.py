@@ -51,6 +51,20 @@ from portmert.tuner.commands._outputs import (
 @list_options()
 @options_of_test(required=True)
 @metrics_option("Another metric to compare by; repeat for several.", name="also", option="--also")
+@several(
+    "--test-scores",
+    kind=str,
+    metavar="NAME=FILE[#KEY]",
+    help="Scores in hand to compare by, such as right or wrong, COMET or a human's: one for each "
+    "hypothesis of the test list, more is better (text, .gz or .npy; FILE#KEY reads JSON lines; "
+    "for several lists one file each, separated by commas). Repeat for several.",
+)
+@click.option(
+    "--test-answers",
+    metavar="FILE[#KEY]",
+    help="The final answer of each hypothesis of the test lists. With --test-scores, votes on "
+    "answers are compared too.",
+)
 @search_options
 @length_penalty_option
 @defaulted(
@@ -72,17 +86,25 @@ def command(*, json_out: Path | None, **given: Any) -> None:
 
     Weights are searched with several seeds and averaged. The averaged weights choose the lines of
     output.txt in --out-dir. With --test-ref, comparison.html compares these lines with the first
-    hypothesis of each segment, with the best by each feature alone, and with the oracle.
+    hypothesis of each segment, with the best by each feature alone, and with the oracle. With
+    --test-scores they are compared with equal weights and with votes too.
 
     \b
     portmert rerank-tune --metric chrf --nbest dev.nbest.gz --ref dev.ref --feature qe=dev.comet \\
         --test-nbest test.nbest.gz --test-ref test.ref --test-feature qe=test.comet --out-dir tuned
+    portmert rerank-tune --metric scores:dev.jsonl#right --nbest dev.jsonl \\
+        --test-nbest test.jsonl --test-scores right=test.jsonl#right --out-dir tuned
     """  # noqa: D301  \b is click's sign for lines to leave alone
+    from portmert.tuner.components import registry  # noqa: PLC0415  start-up time
+
     check_outputs(json_out)
     announce_compiling()
     take_search(given)
     lists = take_lists(given)
     test = take_test(given, lists)
+    scores = given["test_scores"]
+    given["test_scores"] = registry.key_values(scores, where="--test-scores", form="NAME=FILE")
+    given["test_answers"] = given["test_answers"] or ()
     assert test is not None  # noqa: S101  --test-nbest is required
     with tuning(lists.annotator) as shown:
         found = portmert.rerank_tune(lists, test=test, notice=notice, progress=shown, **given)

@@ -7,10 +7,11 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from tokenize import TokenError
+from typing import Any
 
 import numpy as np
 
-from portmert.metrics._base import FloatArray
+from portmert.metrics._base import FloatArray, IntArray
 from portmert.tuner.ground.documents import parse_json
 from portmert.tuner.ground.errors import InputError, counted, shown
 from portmert.tuner.ground.files import each_line, read_lines
@@ -46,25 +47,79 @@ def numbers_of(
     InputError
         A file that cannot be read, another number of files or of numbers; says both.
     """
+    _check_from_files(nbest, where)
+    keyed = [read_keyed(file) for file in files if has_keys(file)]
+    if keyed and len(keyed) == len(files) and len(files) in (1, len(nbest.list_sizes)):
+        return _by_key(nbest, files, keyed, notice)
+    found = _of_all(nbest, files, read_numbers, what="number", where=where)
+    return np.concatenate(found)[nbest.lines]
+
+
+def answers_of(nbest: NBest, files: Sequence[Path], *, where: str) -> IntArray:
+    """Return (L,) a number for the answer of each hypothesis of the lists' files; -1 for none.
+
+    Equal hypotheses have answers too, as `NBest.in_files` counts them. Answers that are numbers
+    are compared as numbers: 12 and 12.0 are equal. A blank line or null is no answer.
+
+    Parameters
+    ----------
+    files, where
+        See `numbers_of`. `FILE#KEY` reads JSON lines.
+
+    Raises
+    ------
+    InputError
+        As `numbers_of`.
+    """
+    _check_from_files(nbest, where)
+    found = _of_all(nbest, files, _read_answers, what="answer", where=where)
+    known: dict[str, int] = {"": -1}
+    return np.array([known.setdefault(text, len(known)) for some in found for text in some])
+
+
+def _check_from_files(nbest: NBest, where: str) -> None:
     if nbest.lines is None:
         raise InputError(f"{where}: these lists were not read from files")
+
+
+def _of_all(
+    nbest: NBest, files: Sequence[Path], read: Callable[[Path], Any], *, what: str, where: str
+) -> list[Any]:
+    """Return what each file has, one thing for each hypothesis of a list."""
     sizes = nbest.list_sizes
-    keyed = [read_keyed(file) for file in files if has_keys(file)]
-    if keyed and len(keyed) == len(files) and len(files) in (1, len(sizes)):
-        return _by_key(nbest, files, keyed, notice)
     if len(files) != len(sizes):
         raise InputError(
-            f"{where}: {counted(len(files), 'file')} of numbers for {len(sizes)} n-best lists; "
+            f"{where}: {counted(len(files), 'file')} of {what}s for {len(sizes)} n-best lists; "
             f"give one for each, in the same order, with commas between them"
         )
-    values = [read_numbers(file) for file in files]
-    for number, (file, found, size) in enumerate(zip(files, values, sizes, strict=True), 1):
+    all_found = [read(file) for file in files]
+    for number, (file, found, size) in enumerate(zip(files, all_found, sizes, strict=True), 1):
         if len(found) != size:
             raise InputError(
-                f"{file}: {counted(len(found), 'number')}, n-best list {number} has "
+                f"{file}: {counted(len(found), what)}, n-best list {number} has "
                 f"{counted(size, 'hypothesis')}; give one for each, in the order of the list"
             )
-    return np.concatenate(values)[nbest.lines]
+    return all_found
+
+
+def _read_answers(path: Path) -> list[str]:
+    """Return the answers of a file, one a line or of a key of JSON lines; "" for none."""
+    file, sign, key = str(path).partition("#")
+    found: list[Any] = []
+    if sign and not path.exists():
+        for number, item in _json_values(file, key):
+            if isinstance(item, dict):
+                text = shown(json.dumps(item, ensure_ascii=False))
+                raise InputError(f"{file}:{number}: '{key}' is {text}, expected an answer")
+            found.append(item)
+    else:
+        found.extend(read_lines(path))
+    texts = ["" if item is None else str(item).strip() for item in found]
+    numbers = [parse_number(text) for text in texts]
+    return [
+        text if number is None else repr(number)
+        for text, number in zip(texts, numbers, strict=True)
+    ]
 
 
 def _by_key(
@@ -221,6 +276,17 @@ def _of_comet(lines: Sequence[str], path: Path | str) -> list[str]:
 
 def _read_json(file: str, key: str) -> FloatArray:
     values: list[float] = []
+    for number, item in _json_values(file, key):
+        value = bounded(item) if isinstance(item, int | float) else math.nan
+        if not math.isfinite(value):
+            text = shown(json.dumps(item, ensure_ascii=False))
+            raise InputError(f"{file}:{number}: '{key}' is {text}, expected a finite number")
+        values.append(value)
+    return np.array(values, dtype=np.float64)
+
+
+def _json_values(file: str, key: str) -> Iterator[tuple[int, Any]]:
+    """Yield the number of a line and a value of the key; dots lead into objects and lists."""
     for number, line in enumerate(read_lines(file), 1):
         try:
             found = [parse_json(line)]
@@ -236,12 +302,7 @@ def _read_json(file: str, key: str) -> FloatArray:
             below = [item[name] for item in found]
             found = [x for item in below for x in (item if isinstance(item, list) else [item])]
         for item in found:
-            value = bounded(item) if isinstance(item, int | float) else math.nan
-            if not math.isfinite(value):
-                text = shown(json.dumps(item, ensure_ascii=False))
-                raise InputError(f"{file}:{number}: '{key}' is {text}, expected a finite number")
-            values.append(value)
-    return np.array(values, dtype=np.float64)
+            yield number, item
 
 
 def one_line(error: Exception) -> str:

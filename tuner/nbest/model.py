@@ -54,6 +54,9 @@ class NBest:
         files have it in their keys. Empty if the list was not read from files.
     ids : (S,) tuple of str or None
         The ids of the segments in the lists; None if they are numbers.
+    dropped : (D, 2) int64 or None
+        The place in the files (see `lines`) and the segment of each hypothesis that was dropped
+        because it is equal to another.
     """
 
     texts: Texts
@@ -66,9 +69,20 @@ class NBest:
     list_sizes: tuple[int, ...] = ()
     ranks: TokenArray = field(default_factory=lambda: np.empty(0, dtype=np.int32))
     ids: tuple[str, ...] | None = None
+    dropped: IntArray | None = None
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
+
+    @property
+    def segments_in_files(self) -> IntArray:
+        """(L,) the segment of each hypothesis of the files, equal ones too."""
+        if self.lines is None or self.dropped is None:
+            raise InputError("these lists were not read from files")
+        segments = np.empty(len(self.lines) + len(self.dropped), dtype=np.int64)
+        segments[self.lines] = np.repeat(np.arange(len(self)), np.diff(self.offsets))
+        segments[self.dropped[:, 0]] = self.dropped[:, 1]
+        return segments
 
     def __repr__(self) -> str:
         names = " ".join(name for name, _ in self.feature_names)

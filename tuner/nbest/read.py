@@ -163,6 +163,7 @@ class Merger:
         self._scores = np.empty(0)
         self._lines = np.empty(0, dtype=np.int64)
         self._ranks = np.empty(0, dtype=np.int32)
+        self._dropped = np.empty((0, 2), dtype=np.int64)
         self._sizes: list[int] = []
         self._absent_is_zero = True
         self._names: FeatureNames = ()
@@ -234,6 +235,7 @@ class Merger:
             list_sizes=tuple(self._sizes) if from_files else (),
             ranks=self._ranks[order] if from_files else self._ranks[:0],
             ids=ids,
+            dropped=self._dropped if from_files else None,
         )
 
     def _append(self, rows: Rows, scores: FloatArray, lines: IntArray, ranks: TokenArray) -> None:
@@ -241,6 +243,8 @@ class Merger:
         self._scores = np.concatenate([self._scores, scores[new]])
         self._lines = np.concatenate([self._lines, lines[new]])
         self._ranks = np.concatenate([self._ranks, ranks[new]])
+        dropped = np.column_stack([lines[~new], rows.segments[~new]])
+        self._dropped = np.concatenate([self._dropped, dropped])
 
     def _repool(self, rows: Rows) -> None:
         """Start again with changed rows: some may be equal now."""

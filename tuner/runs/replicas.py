@@ -57,9 +57,13 @@ WAIT = 300.0
 
 
 class Chosen(NamedTuple):
-    """Files of one hypothesis for each segment: texts, and word alignments if there are any."""
+    """One hypothesis for each segment: the file of their texts, that of their word alignments.
+
+    `rows` (S,) int64 are their places in the lists.
+    """
 
     text: Path
+    rows: Any
     links: Path | None = None
 
 

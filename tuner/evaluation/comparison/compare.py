@@ -151,6 +151,7 @@ def compare_request(request: CompareRequest, notice: Notice) -> dict[str, Any]:
         if request.runs and system.has_history and system.folder is not None
     ]
     counted = tables.count(materials[0], metrics, threads=request.threads)
+    counted += request.test.known
     for line in _doubts([system.name for system in systems], materials[0], counted):
         notice(line)
     return {**_compared(request, systems, test, materials, counted, ready), "runs": runs}
@@ -177,7 +178,7 @@ def _compared(
         of_order = list(_counted(material, ORDERING, counted, threads).values())
         ordering = tables.ordering_scores(names, material, of_order)
     offsets = material.batch_of_all().reference_offsets
-    timed = {one.label: one.metric for one in counted} if request.timing else None
+    timed = {one.label: one.metric for one in counted if not one.metric.of_lists}
     untested = [s.name for s in systems if len(s.outputs) == 1 and s.name not in request.untuned]
     found: dict[str, Any] = {
         "kind": "comparison",
@@ -204,22 +205,14 @@ def _compared(
             for system, table in zip(systems, ngrams, strict=True)
         ],
         "metrics": [
-            {
-                "label": one.label,
-                "name": one.metric.name(),
-                "signature": ready.signature(one.metric, offsets),
-                "source": one.metric.source,
-                "higher_is_better": one.metric.higher_is_better,
-                "in_percent": one.metric.in_percent,
-            }
-            for one in counted
+            tables.described(one, ready.signature(one.metric, offsets)) for one in counted
         ],
         "scores": tables.score_systems(names, material, counted, resampling, request.team),
         "similarity": similarities(names, material, threads=threads),
         "ordering": ordering,
         "ngrams": ngrams,
         "alignments": tables.alignments(names, materials, counted, threads),
-        "timing": [] if timed is None else tables.time_metrics(scored, timed),
+        "timing": tables.time_metrics(scored, timed) if request.timing else [],
         "differences": differences(names, material, counted, reordering),
         "segments": segments_of(material, counted, reordering),
     }

@@ -1,8 +1,11 @@
 """Finds the systems to compare: folders of runs or plain outputs, all of one test set."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from portmert.aligners._base import Aligner
 from portmert.tuner.components import registry
@@ -12,6 +15,9 @@ from portmert.tuner.ground.files import file_digest, read_bytes
 from portmert.tuner.runs.folder import STATE
 from portmert.tuner.runs.inputs import Inputs, read_inputs
 from portmert.tuner.runs.scorer import read_json, refuse_changed
+
+if TYPE_CHECKING:
+    from portmert.tuner.evaluation.comparison.scores import Counted
 
 
 @dataclass(frozen=True)
@@ -80,6 +86,8 @@ class TestSet:
         for each output.
     aligner, options
         An aligner for the references, and for outputs whose decoder wrote no alignment.
+    known
+        Statistics of all outputs that are in hand, under more metrics; see `rerank_tune`.
     """
 
     __test__ = False  # pytest would take it for a test
@@ -89,6 +97,7 @@ class TestSet:
     links: Sequence[str] = ()
     aligner: str | Aligner | None = None
     options: Mapping[str, object] = field(default_factory=dict)
+    known: Sequence[Counted] = ()
 
     @property
     def named_aligner(self) -> tuple[str, Aligner] | None:

@@ -29,7 +29,10 @@ _KEYS = 8
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """A hypothesis of a JSON file; `segment` is its id, a whole number or a name."""
+    """A hypothesis of a JSON file.
+
+    `segment` is its id, a whole number or a name; `record` its own object, if it has one.
+    """
 
     place: Place
     segment: str
@@ -38,6 +41,7 @@ class Hypothesis:
     values: list[float]
     score: float = 0.0
     links: str | None = None
+    record: dict[str, Any] | None = None
 
 
 class JsonReader(CollectingReader):

@@ -82,6 +82,7 @@ class Jsonl(JsonReader):
                     values,
                     0.0 if score is None else js.number(file, place, self.score, score),
                     self._links(file, place, js.get(item, self.links)),
+                    item,
                 )
 
     def _links(self, file: ListFile, place: Place, found: Any) -> str | None:

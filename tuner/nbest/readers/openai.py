@@ -73,7 +73,8 @@ class Openai(JsonReader):
         names, values = js.features(file, place, choice, self.features)
         counted = (("logprob", 1), ("tokens", 1))
         sums = _logprobs(file, place, choice)
-        return js.Hypothesis(place, segment, text, (*counted, *names), [*sums, *values], sums[0])
+        found = (place, segment, text, (*counted, *names), [*sums, *values], sums[0])
+        return js.Hypothesis(*found, record=choice)
 
 
 def sorted_by_index(

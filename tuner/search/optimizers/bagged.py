@@ -15,11 +15,12 @@ from portmert.tuner.executors.team import each, raise_if_cancelled
 from portmert.tuner.search._kernels import best_hypotheses
 from portmert.tuner.search.constraints import Bounds
 from portmert.tuner.search.optimizers._base import Found, Optimizer
-from portmert.tuner.search.optimizers._linear import Linear
+from portmert.tuner.search.optimizers._likelihood import Likelihood, is_mean
+from portmert.tuner.search.optimizers._linear import Linear, all_stats
 from portmert.tuner.search.optimizers.coordinate import Coordinate
 from portmert.tuner.search.optimizers.kbmira import Mira, MiraLists
 from portmert.tuner.search.optimizers.min_risk import Risk
-from portmert.tuner.search.problem import TuningProblem, within_segment_spread
+from portmert.tuner.search.problem import TuningProblem, objective, within_segment_spread
 from portmert.tuner.search.unseen import SHARES, Unseen, blends_of, choose, judged, samples
 
 SCALES = (1.0, 2.0, 4.0)
@@ -58,6 +59,10 @@ class Bagged(Optimizer):
     order and on single hypotheses than the weights of one search, and the three searches make
     different errors.
 
+    If the score is the mean of the segments' own scores, as that of outcomes (right or wrong) and
+    COMET's is, a likelihood takes the place of the climb: a conditional logit, with the L2 penalty
+    under which segments that it has not learnt from are most likely.
+
     Then mixtures are made. A mixture averages the weights of one, two or all three searches and
     adds the start weights with a share from none to all. For the segments of a fold, each mixture
     chooses hypotheses with the weights learnt without that fold. The mixtures are averaged. One
@@ -91,6 +96,8 @@ class Bagged(Optimizer):
         Number of hypotheses of a segment from which a run learns, spread evenly over the list.
         Each run has different ones, unless statistics are computed on demand. The climb learns
         from half as many. Mixtures always choose from all hypotheses.
+    likelihood
+        Whether a likelihood takes the place of the climb where the score is a mean over segments.
     """
 
     restarts: Annotated[int, Ge(1)] = 1
@@ -99,6 +106,7 @@ class Bagged(Optimizer):
     c: Annotated[float, Gt(0)] = 0.05
     iterations: Annotated[int, Ge(0)] = 10
     longest: Annotated[int, Ge(2)] = 100
+    likelihood: bool = True
 
     sparse: ClassVar[bool] = True
     holds_out: ClassVar[bool] = True
@@ -130,7 +138,8 @@ class Bagged(Optimizer):
         held_out = problem.winners(start)
         if len(fold_of) > 1:
             from_start, start_scores = _scaled(problem, start)
-            blends = blends_of(self._searches(problem))
+            by_likelihood = self._by_likelihood(problem)
+            blends = blends_of(3 if by_likelihood else self._searches(problem))
             mixtures = [share * blend for share in SHARES for blend in blends]
             chosen = np.tile(held_out, (1 + len(mixtures), 1))
             penalties = np.zeros(len(chosen))
@@ -141,7 +150,14 @@ class Bagged(Optimizer):
 
             def work(fold: int) -> _Fold:
                 begin = time.thread_time()
-                runs = self._learnt(lists(fold), fold, ~is_out[fold], draws[fold])
+                own, others = lists(fold), ~is_out[fold]
+                runs = self._learn(own, others, draws[fold])
+                if by_likelihood:
+                    scores = objective(problem.metric, own.stats)
+                    segments = np.flatnonzero(others)
+                    runs.append(Likelihood(own.linear, scores).learn(segments, part=fold))
+                elif self._searches(problem) > len(runs):
+                    runs.append(self._climbed(own, fold, others, draws[fold]))
                 at, offsets = rows_taken(problem.offsets, np.flatnonzero(is_out[fold]))
                 pairs = [
                     (numbers, scores[at])
@@ -207,24 +223,26 @@ class Bagged(Optimizer):
         lists = thin(0)
         return lambda _: lists
 
-    def _learnt(
+    def _by_likelihood(self, problem: TuningProblem) -> bool:
+        """Return whether a likelihood learns: statistics are known, and the score is a mean."""
+        if problem.stats.is_lazy or not (self.iterations and self.likelihood):
+            return False
+        some = thinned(problem, self.longest, part=0, parts=self.folds)
+        return is_mean(some, all_stats(some))
+
+    def _climbed(
         self,
         lists: MiraLists,
         fold: int,
         is_learnt: NDArray[np.bool_],
         rng: np.random.Generator,
-    ) -> list[FloatArray]:
-        """Return the weights that the searches learn with a fold held out."""
+    ) -> FloatArray:
+        """Return the weights that the climb learns with a fold held out."""
         problem = lists.linear.problem
-        learnt = self._learn(lists, is_learnt, rng)
-        if self._searches(problem) > len(learnt):
-            half = thinned(problem, max(self.longest // 2, 2), part=fold, parts=self.folds)
-            at, offsets = rows_taken(half.offsets, np.flatnonzero(is_learnt))
-            climb = Coordinate().search(
-                half.take(at, offsets), lists.start, lists.linear.bounds, rng
-            )
-            learnt.append(climb.weights)
-        return learnt
+        half = thinned(problem, max(self.longest // 2, 2), part=fold, parts=self.folds)
+        at, offsets = rows_taken(half.offsets, np.flatnonzero(is_learnt))
+        some = half.take(at, offsets)
+        return Coordinate().search(some, lists.start, lists.linear.bounds, rng).weights
 
     def _learn(
         self, lists: MiraLists, is_learnt: NDArray[np.bool_], rng: np.random.Generator

@@ -1,7 +1,7 @@
 """Search for the highest metric of expected statistics: minimum risk."""
 
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import Annotated, Any, ClassVar
@@ -23,6 +23,8 @@ from portmert.tuner.search.problem import NOTHING, TuningProblem
 _BLAS = threading.Lock()
 _limits: list[Any] = []
 """One limit of BLAS' threads for each descent under way."""
+
+Loss = Callable[[FloatArray], tuple[float, FloatArray]]
 
 STEP = 1e-6
 """Relative step of the central differences: the cube root of float64's precision, rounded."""
@@ -53,6 +55,45 @@ def _one_thread() -> Iterator[None]:
             limit = _limits.pop()
             if not _limits:
                 limit.restore_original_limits()
+
+
+@_one_thread()
+def descend(
+    linear: Linear, loss: Loss, begin: FloatArray, *, iterations: int, l1: float = 0.0
+) -> FloatArray:
+    """Return the scaled weights (X,) where the way down from `begin` ends.
+
+    Parameters
+    ----------
+    loss : callable
+        Returns the loss at (X,) scaled weights and its gradient.
+    iterations : int
+        Of L-BFGS, at most.
+    l1 : float
+        Weight of the absolute scaled weights.
+    """
+    from scipy.optimize import minimize  # noqa: PLC0415  start-up time
+
+    begin = np.clip(begin, linear.lower, linear.upper)
+    bounds = np.stack([linear.lower, linear.upper], axis=1)
+    size = len(begin)
+
+    def split(parts: FloatArray) -> tuple[float, FloatArray]:
+        value, gradient = loss(parts[:size] - parts[size:])
+        return value + l1 * float(parts.sum()), np.concatenate([gradient, -gradient]) + l1
+
+    if l1:  # |x| has no derivative at 0; two parts of one sign each, x = up - down, have one
+        begin = np.concatenate([np.maximum(begin, 0), np.maximum(-begin, 0)])
+        bounds = np.maximum(np.concatenate([bounds, -bounds[:, ::-1]]), 0)
+    found: FloatArray = minimize(
+        split if l1 else loss,
+        begin,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=bounds,
+        options={"maxiter": iterations},
+    ).x
+    return found[:size] - found[size:] if l1 else found
 
 
 class Risk:
@@ -106,43 +147,8 @@ class Risk:
         """
         for scale in scales:
             begin = self.linear.scaled(numbers, scale)
-            numbers = self.descend(begin, iterations=iterations, l1=l1)
+            numbers = descend(self.linear, self.loss, begin, iterations=iterations, l1=l1)
             yield numbers
-
-    @_one_thread()
-    def descend(self, begin: FloatArray, *, iterations: int, l1: float = 0.0) -> FloatArray:
-        """Return the scaled weights (X,) where the way down from `begin` ends.
-
-        Parameters
-        ----------
-        iterations : int
-            Of L-BFGS, at most.
-        l1 : float
-            Weight of the absolute scaled weights.
-        """
-        from scipy.optimize import minimize  # noqa: PLC0415  start-up time
-
-        linear = self.linear
-        begin = np.clip(begin, linear.lower, linear.upper)
-        bounds = np.stack([linear.lower, linear.upper], axis=1)
-        size = len(begin)
-
-        def split(parts: FloatArray) -> tuple[float, FloatArray]:
-            value, gradient = self.loss(parts[:size] - parts[size:])
-            return value + l1 * float(parts.sum()), np.concatenate([gradient, -gradient]) + l1
-
-        if l1:  # |x| has no derivative at 0; two parts of one sign each, x = up - down, have one
-            begin = np.concatenate([np.maximum(begin, 0), np.maximum(-begin, 0)])
-            bounds = np.maximum(np.concatenate([bounds, -bounds[:, ::-1]]), 0)
-        found: FloatArray = minimize(
-            split if l1 else self.loss,
-            begin,
-            jac=True,
-            method="L-BFGS-B",
-            bounds=bounds,
-            options={"maxiter": iterations},
-        ).x
-        return found[:size] - found[size:] if l1 else found
 
     def loss(self, numbers: FloatArray) -> tuple[float, FloatArray]:
         """Return the loss at (X,) scaled weights and its gradient."""

@@ -10,6 +10,7 @@ from scipy.sparse import csr_array
 
 from portmert.tuner.search.constraints import Bounds
 from portmert.tuner.search.optimizers import _kernels, bagged
+from portmert.tuner.search.optimizers._likelihood import Likelihood
 from portmert.tuner.search.optimizers.bagged import Bagged, thinned
 from portmert.tuner.search.optimizers.coordinate import Coordinate
 from portmert.tuner.search.optimizers.kbmira import Kbmira, Mira
@@ -143,7 +144,7 @@ def test_of_several_starts_the_one_of_the_best_estimate_is_taken(monkeypatch):
     for seed in range(4):
         problem = noisy_problem(seed, segments=20, noise=4.0)
         ends.clear()
-        both = Bagged().optimize(problem, [START, TRUTH], seed=seed)
+        both = Bagged(likelihood=False).optimize(problem, [START, TRUTH], seed=seed)
         lower, higher = sorted(ends, key=lambda end: end.unseen.value)
         assert lower.unseen.value < higher.unseen.value
         assert both.weights.tobytes() == higher.weights.tobytes()
@@ -261,7 +262,13 @@ def test_no_segment_has_a_say_in_what_it_is_given_while_it_is_held_out():
 
 @pytest.mark.parametrize(
     ("options", "sparse", "learners"),
-    [({}, 0, "mrc"), ({}, 2, "mr"), ({"iterations": 0}, 0, "m")],
+    [
+        ({}, 0, "mrl"),
+        ({}, 2, "mrl"),
+        ({"likelihood": False}, 0, "mrc"),
+        ({"likelihood": False}, 2, "mr"),
+        ({"iterations": 0}, 0, "m"),
+    ],
 )
 def test_some_problems_are_learnt_by_fewer_searches(options, sparse, learners, monkeypatch):
     problem = noisy_problem(1, segments=6)
@@ -269,7 +276,8 @@ def test_some_problems_are_learnt_by_fewer_searches(options, sparse, learners, m
         problem = replace(problem, sparse=csr_array(np.eye(problem.size, sparse)))
     called = set()
     for letter, kind, name in (
-        ("m", Mira, "epoch"), ("r", Risk, "anneal"), ("c", Coordinate, "search")
+        ("m", Mira, "epoch"), ("r", Risk, "anneal"), ("c", Coordinate, "search"),
+        ("l", Likelihood, "learn"),
     ):  # fmt: skip
         own = getattr(kind, name)
 

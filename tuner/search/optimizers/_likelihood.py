@@ -1,0 +1,131 @@
+"""Weights under which the better hypotheses of each segment are the most likely."""
+
+import numpy as np
+
+from portmert.metrics._base import FloatArray, IntArray
+from portmert.tuner.executors.team import raise_if_cancelled
+from portmert.tuner.search._kernels import best_hypotheses
+from portmert.tuner.search.optimizers._linear import Linear
+from portmert.tuner.search.optimizers.min_risk import descend
+from portmert.tuner.search.problem import TuningProblem, objective, within_segment_spread
+
+STRENGTHS = (0.3, 0.1, 0.03, 0.01, 0.003)
+"""Weights of half the squared numbers, of which held-out segments choose one; the strongest first,
+because each search begins where the one before has ended."""
+
+ITERATIONS = 50
+"""L-BFGS iterations of each search."""
+
+SHARPNESS = 2.0
+"""How sharply a score says which hypothesis is right, in units of its spread within segments."""
+
+LOWEST = -300.0
+"""The lowest logarithm of a probability, relative to that of the best hypothesis: none is 0."""
+
+
+def is_mean(problem: TuningProblem, stats: FloatArray) -> bool:
+    """Return whether the objective is the mean of the segments' own.
+
+    It counts as one if this is so for the first, the last and the best hypotheses of the segments,
+    and of the first two, four, eight and so on of them. One segment alone says nothing.
+
+    Parameters
+    ----------
+    stats : (H, K) float64
+        Statistics of every hypothesis.
+    """
+    offsets = problem.offsets
+    sizes = {2**n for n in range(1, 63) if 2**n < len(offsets) - 1} | {len(offsets) - 1}
+    counts = np.array(sorted(sizes))
+
+    def is_so(rows: IntArray) -> bool:
+        own, sums = objective(problem.metric, stats[rows]), np.cumsum(stats[rows], axis=0)
+        whole = objective(problem.metric, sums[counts - 1])
+        return bool(np.allclose(np.cumsum(own)[counts - 1] / counts, whole, rtol=1e-9, atol=1e-12))
+
+    if len(offsets) < 3 or not (is_so(offsets[:-1]) and is_so(offsets[1:] - 1)):
+        return False
+    scores = objective(problem.metric, stats)
+    return bool(np.isfinite(scores).all()) and is_so(best_hypotheses(scores, offsets))
+
+
+class Likelihood:
+    """Minus the log-likelihood of the right hypotheses under a softmax of the model scores.
+
+    Each segment has a right hypothesis. Which one it is, is known by its score: the probability
+    of a hypothesis is a softmax of `SHARPNESS` times its score. (With outcomes, 1 for right and 0
+    for wrong, this is a conditional logit; McFadden 1974.) The likelihood of a segment is the
+    probability that the model scores choose the right one. Segments whose hypotheses all have one
+    score say nothing.
+
+    Parameters
+    ----------
+    linear : Linear
+    scores : (H,) float64
+        The score of each hypothesis; higher is better.
+    """
+
+    def __init__(self, linear: Linear, scores: FloatArray) -> None:
+        self.linear = linear
+        offsets = linear.problem.offsets
+        self._starts, self._lengths = offsets[:-1], np.diff(offsets)
+        gains = scores - self._each(np.maximum.reduceat(scores, self._starts))
+        self._says = np.minimum.reduceat(gains, self._starts) < 0.0
+        spread = within_segment_spread(scores[np.newaxis], offsets)[0]
+        self._truth = np.exp(np.maximum(SHARPNESS * gains / spread, LOWEST))
+        self._shares = np.zeros(len(self._starts))
+        self._l2 = 0.0
+
+    def learn(self, segments: IntArray, *, part: int) -> FloatArray:
+        """Return the weights (F + P,) that some segments teach.
+
+        Two thirds of them teach under each strength of the penalty. The strength under which the
+        last third is most likely is then that under which all of them teach.
+
+        Parameters
+        ----------
+        part
+            Which third.
+        """
+        judges = segments[part % 3 :: 3]
+        teachers = np.setdiff1d(segments, judges)
+        numbers, likelihoods = [np.zeros_like(self.linear.start)], []
+        for strength in STRENGTHS:
+            numbers.append(self._taught(teachers, strength, numbers[-1]))
+            likelihoods.append(float(self._logs(numbers[-1])[0][judges].sum()))
+        best = int(np.argmax(likelihoods))
+        return self.linear.weights(self._taught(segments, STRENGTHS[best], numbers[best + 1]))
+
+    def _taught(self, segments: IntArray, strength: float, begin: FloatArray) -> FloatArray:
+        """Return the scaled weights (X,) that segments teach under a strength of the penalty."""
+        counted = segments[self._says[segments]]
+        self._shares = np.zeros(len(self._starts))
+        self._shares[counted] = 1.0 / max(len(counted), 1)
+        self._l2 = strength
+        return descend(self.linear, self.loss, begin, iterations=ITERATIONS)
+
+    def loss(self, numbers: FloatArray) -> tuple[float, FloatArray]:
+        """Return the loss at (X,) scaled weights and its gradient."""
+        raise_if_cancelled()
+        linear = self.linear
+        logs, slopes = self._logs(numbers)
+        slopes *= self._each(self._shares)
+        gradient = np.einsum("hd,h->d", linear.matrix, slopes)
+        if linear.sparse is not None:
+            gradient = np.concatenate([gradient, linear.sparse.T @ slopes])
+        value = 0.5 * self._l2 * float(numbers @ numbers) - float(self._shares @ logs)
+        return value, self._l2 * numbers - gradient
+
+    def _logs(self, numbers: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the (S,) log-likelihoods of the segments, and (H,) derivatives by model score."""
+        scores = self.linear.scores(numbers)
+        scores -= self._each(np.maximum.reduceat(scores, self._starts))
+        chosen = np.exp(np.maximum(scores, LOWEST))
+        chosen /= self._each(np.add.reduceat(chosen, self._starts))
+        both = chosen * self._truth
+        right = np.add.reduceat(both, self._starts)
+        return np.log(right), both / self._each(right) - chosen
+
+    def _each(self, values: FloatArray) -> FloatArray:
+        """Return (H,) the value (S,) of the segment of each hypothesis."""
+        return np.repeat(values, self._lengths)
