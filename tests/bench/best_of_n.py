@@ -124,12 +124,15 @@ def measure(
 
 
 def write(folder: Path) -> None:
-    """Write JSON lines, a candidate each."""
-    rng = random.Random(2012)
-    lines = [json.dumps(item) + "\n" for n in range(PROBLEMS) for item in problem(n, rng)]
+    """Write JSON lines, a candidate each: the problems to tune on, and a test set."""
     folder.mkdir(parents=True, exist_ok=True)
-    data = gzip.compress("".join(lines).encode(), mtime=0)
-    (folder / "candidates.jsonl.gz").write_bytes(data)
+    for name, seed in (("candidates", 2012), ("test", 2013)):
+        rng = random.Random(seed)
+        rows = [row for n in range(PROBLEMS) for row in problem(n, rng)]
+        if name == "test":
+            rows = [row | {"answer": str(row["text"]).rpartition(" = ")[2]} for row in rows]
+        lines = "".join(json.dumps(row) + "\n" for row in rows)
+        (folder / f"{name}.jsonl.gz").write_bytes(gzip.compress(lines.encode(), mtime=0))
 
 
 def problem(number: int, rng: random.Random) -> list[dict[str, object]]:

@@ -128,7 +128,7 @@ def main() -> None:
                 say(f"{metric}: {error}")
                 continue
             (table,) = tables_of(found.document)
-            title = f"{pool['lists'][0].parent}, {table.title}"
+            title = f"{Path(pool['weights']).parent}, {table.title}"
             click.echo(f"\n{title}\n\n{aligned(table.headers, table.rows, style='pipe')}")
             measured[title] = found.document
     if measured:

@@ -133,8 +133,8 @@ def elected(nbest: NBest, answers: IntArray, weights: FloatArray) -> IntArray:
     pairs = np.column_stack([nbest.segments_in_files, answers])
     groups = np.unique(pairs, axis=0, return_inverse=True)[1].reshape(-1)
     kept = groups[nbest.lines]
-    votes = np.bincount(kept, weights, minlength=groups.max() + 1)
-    votes *= np.bincount(groups) / np.maximum(np.bincount(kept, minlength=len(votes)), 1)
+    times = np.bincount(groups) / np.maximum(np.bincount(kept, minlength=groups.max() + 1), 1)
+    votes: FloatArray = np.bincount(kept, weights, minlength=len(times)) * times
     totals = np.where(answers[nbest.lines] < 0, -1.0, votes[kept])
     found = []
     for begin, end in pairwise(nbest.offsets.tolist()):

@@ -66,7 +66,8 @@ class RerankTuned:
         return (
             f"{answers}\n{found['metric']}, on the lists tuned on: first {dev['first']} -> "
             f"averaged {dev['average']} (start weights {dev['start']}; "
-            f"{counted(len(found['replicas']), 'search')})\n\n{_table(self.compared.document).text()}"
+            f"{counted(len(found['replicas']), 'search')})\n\n"
+            f"{_table(self.compared.document).text()}"
         )
 
 

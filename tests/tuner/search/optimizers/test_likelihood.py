@@ -103,6 +103,16 @@ def test_segments_without_a_difference_say_nothing():
     assert not found._taught(np.arange(10), 0.1, np.zeros(6)).any()
 
 
+def test_segments_that_do_not_teach_have_no_say():
+    problem = outcomes(5, segments=40)
+    rows = problem.stats.rows.copy()
+    rows[80:160] = rows[80:160][::-1]
+    other = TuningProblem(problem.features, problem.offsets, StatTable(rows), MEAN)
+    taught = np.delete(np.arange(40), np.arange(10, 20))
+    found = [likelihood_of(one).learn(taught, part=0) for one in (problem, other)]
+    assert found[0].tobytes() == found[1].tobytes()
+
+
 def test_judges_need_no_common_scale():
     scale = np.array([1e3, 1e-3, 1.0, 7.0, 1e-2, 100.0])
     plain = likelihood_of(outcomes(1)).learn(np.arange(60), part=1)
@@ -112,13 +122,13 @@ def test_judges_need_no_common_scale():
 
 
 def test_the_default_learns_with_it_from_outcomes():
-    other = outcomes(0, segments=2000)
+    truth = np.random.default_rng(7).normal(size=20) / 2
+    other = outcomes(0, segments=2000, truth=truth)
     gains = []
     for seed in range(1, 9):
-        problem = outcomes(seed, segments=100)
-        start = np.array([0.1, 1.0, 1.0, 1.0, 1.0, 1.0])
+        problem = outcomes(seed, segments=100, truth=truth)
         with_it, without = (
-            other.score(by.optimize(problem, [start], seed=seed).weights)
+            other.score(by.optimize(problem, [np.ones(20)], seed=seed).weights)
             for by in (Bagged(), Bagged(likelihood=False))
         )
         gains.append(with_it - without)
