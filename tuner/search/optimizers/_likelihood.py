@@ -23,11 +23,12 @@ LOWEST = -300.0
 """The lowest logarithm of a probability, relative to that of the best hypothesis: none is 0."""
 
 
-def is_mean(problem: TuningProblem, stats: FloatArray) -> bool:
-    """Return whether the objective is the mean of the segments' own.
+def are_outcomes(problem: TuningProblem, stats: FloatArray) -> bool:
+    """Return whether the objective is the mean of outcomes: right or wrong, two values.
 
-    It counts as one if this is so for the first, the last and the best hypotheses of the segments,
-    and of the first two, four, eight and so on of them. One segment alone says nothing.
+    It counts as the mean of the segments' own if it is for the first, the last and the best
+    hypotheses of the segments, and of the first two, four, eight and so on of them. One segment
+    alone says nothing.
 
     Parameters
     ----------
@@ -46,7 +47,9 @@ def is_mean(problem: TuningProblem, stats: FloatArray) -> bool:
     if len(offsets) < 3 or not (is_so(offsets[:-1]) and is_so(offsets[1:] - 1)):
         return False
     scores = objective(problem.metric, stats)
-    return bool(np.isfinite(scores).all()) and is_so(best_hypotheses(scores, offsets))
+    if len(np.unique(scores)) != 2 or not np.isfinite(scores).all():
+        return False
+    return is_so(best_hypotheses(scores, offsets))
 
 
 class Likelihood:

@@ -15,7 +15,7 @@ from portmert.tuner.executors.team import each, raise_if_cancelled
 from portmert.tuner.search._kernels import best_hypotheses
 from portmert.tuner.search.constraints import Bounds
 from portmert.tuner.search.optimizers._base import Found, Optimizer
-from portmert.tuner.search.optimizers._likelihood import Likelihood, is_mean
+from portmert.tuner.search.optimizers._likelihood import Likelihood, are_outcomes
 from portmert.tuner.search.optimizers._linear import Linear, all_stats
 from portmert.tuner.search.optimizers.coordinate import Coordinate
 from portmert.tuner.search.optimizers.kbmira import Mira, MiraLists
@@ -59,9 +59,9 @@ class Bagged(Optimizer):
     order and on single hypotheses than the weights of one search, and the three searches make
     different errors.
 
-    If the score is the mean of the segments' own scores, as that of outcomes (right or wrong) and
-    COMET's is, a likelihood takes the place of the climb: a conditional logit, with the L2 penalty
-    under which segments that it has not learnt from are most likely.
+    If the score is the mean of outcomes (right or wrong), a likelihood takes the place of the
+    climb: a conditional logit, with the L2 penalty under which segments that it has not learnt
+    from are most likely.
 
     Then mixtures are made. A mixture averages the weights of one, two or all three searches and
     adds the start weights with a share from none to all. For the segments of a fold, each mixture
@@ -97,7 +97,7 @@ class Bagged(Optimizer):
         Each run has different ones, unless statistics are computed on demand. The climb learns
         from half as many. Mixtures always choose from all hypotheses.
     likelihood
-        Whether a likelihood takes the place of the climb where the score is a mean over segments.
+        Whether a likelihood takes the place of the climb where the score is a mean of outcomes.
     """
 
     restarts: Annotated[int, Ge(1)] = 1
@@ -224,11 +224,11 @@ class Bagged(Optimizer):
         return lambda _: lists
 
     def _by_likelihood(self, problem: TuningProblem) -> bool:
-        """Return whether a likelihood learns: statistics are known, and the score is a mean."""
+        """Return whether a likelihood learns: of outcomes that are known."""
         if problem.stats.is_lazy or not (self.iterations and self.likelihood):
             return False
         some = thinned(problem, self.longest, part=0, parts=self.folds)
-        return is_mean(some, all_stats(some))
+        return are_outcomes(some, all_stats(some))
 
     def _climbed(
         self,

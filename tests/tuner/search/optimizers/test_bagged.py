@@ -144,7 +144,7 @@ def test_of_several_starts_the_one_of_the_best_estimate_is_taken(monkeypatch):
     for seed in range(4):
         problem = noisy_problem(seed, segments=20, noise=4.0)
         ends.clear()
-        both = Bagged(likelihood=False).optimize(problem, [START, TRUTH], seed=seed)
+        both = Bagged().optimize(problem, [START, TRUTH], seed=seed)
         lower, higher = sorted(ends, key=lambda end: end.unseen.value)
         assert lower.unseen.value < higher.unseen.value
         assert both.weights.tobytes() == higher.weights.tobytes()
@@ -245,14 +245,14 @@ def test_the_scale_of_the_start_and_of_what_is_fixed_does_not_count():
 def test_no_segment_has_a_say_in_what_it_is_given_while_it_is_held_out():
     """Other statistics of a segment move its fold's choices no more than units of worth do."""
     problem = noisy_problem(5, segments=40)
-    before = Bagged(folds=4, likelihood=False).optimize(problem, [START])
+    before = Bagged(folds=4).optimize(problem, [START])
     same = []
     for segment in range(0, 40, 8):
         rows = problem.stats.rows.copy()
         begin, end = problem.offsets[segment : segment + 2]
         rows[begin:end] = rows[begin:end][::-1]
         other = replace(problem, stats=StatTable(rows))
-        after = Bagged(folds=4, likelihood=False).optimize(other, [START])
+        after = Bagged(folds=4).optimize(other, [START])
         same.append(after.unseen.rows[segment] == before.unseen.rows[segment])
         # With its fold: what is learnt with another one held out does depend on it.
         fold = before.unseen.folds == before.unseen.folds[segment]
@@ -263,10 +263,8 @@ def test_no_segment_has_a_say_in_what_it_is_given_while_it_is_held_out():
 @pytest.mark.parametrize(
     ("options", "sparse", "learners"),
     [
-        ({}, 0, "mrl"),
-        ({}, 2, "mrl"),
-        ({"likelihood": False}, 0, "mrc"),
-        ({"likelihood": False}, 2, "mr"),
+        ({}, 0, "mrc"),
+        ({}, 2, "mr"),
         ({"iterations": 0}, 0, "m"),
     ],
 )

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from portmert.tuner.components import registry
 from portmert.tuner.components.external import Scores
 from portmert.tuner.search.constraints import Bounds
-from portmert.tuner.search.optimizers._likelihood import SHARPNESS, Likelihood, is_mean
+from portmert.tuner.search.optimizers._likelihood import SHARPNESS, Likelihood, are_outcomes
 from portmert.tuner.search.optimizers._linear import Linear
 from portmert.tuner.search.optimizers.bagged import Bagged
 from portmert.tuner.search.problem import StatTable, TuningProblem
@@ -144,9 +144,9 @@ def test_it_is_the_same_for_any_number_of_threads():
     assert found[0].tobytes() == found[1].tobytes()
 
 
-def test_metrics_that_are_no_mean_keep_their_weights():
+def test_metrics_that_are_no_mean_of_outcomes_keep_their_weights():
     problem = outcomes(1, graded=True)
-    hits = np.round(np.clip(problem.stats.rows[:, 0] + 3, 0, 6))
+    hits = 6.0 * (problem.stats.rows[:, 0] > 1.0)
     rng = np.random.default_rng(0)
     for lengths, same in (
         (rng.integers(6, 9, problem.size), True),
@@ -154,7 +154,7 @@ def test_metrics_that_are_no_mean_keep_their_weights():
     ):
         stats = StatTable(np.column_stack([hits, lengths]).astype(float))
         other = TuningProblem(problem.features, problem.offsets, stats, Share())
-        assert is_mean(other, stats.rows) != same
+        assert are_outcomes(other, stats.rows) != same
         with_it, without = (
             by.optimize(other, [np.ones(6)], seed=1).weights
             for by in (Bagged(), Bagged(likelihood=False))
@@ -164,10 +164,12 @@ def test_metrics_that_are_no_mean_keep_their_weights():
 
 def test_bleu_is_no_mean_and_outcomes_are_one():
     problem = outcomes(2, segments=9)
-    assert is_mean(problem, problem.stats.rows)
+    assert are_outcomes(problem, problem.stats.rows)
+    graded = outcomes(2, segments=9, graded=True)
+    assert not are_outcomes(graded, graded.stats.rows)
     bleu = registry.metric("bleu")
     counts = np.random.default_rng(0).integers(1, 9, (problem.size, len(bleu.stat_names)))
     other = TuningProblem(problem.features, problem.offsets, StatTable(counts), bleu)
-    assert not is_mean(other, other.stats.rows)
+    assert not are_outcomes(other, other.stats.rows)
     one = problem.take(np.arange(8), np.array([0, 8]))
-    assert not is_mean(one, one.stats.rows[:8])
+    assert not are_outcomes(one, one.stats.rows[:8])
