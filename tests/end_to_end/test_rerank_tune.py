@@ -160,7 +160,8 @@ def test_from_python_it_is_the_same(folder, numbers, tmp_path):
 def test_without_references_of_the_test_set(tmp_path):
     shown = tune("--out-dir", tmp_path / "run")
     assert (
-        "no reference of the test set (--test-ref): its outputs are not compared" in shown.stderr
+        "no reference of the test set (--test-ref), and no scores of its hypotheses"
+        in shown.stderr
     )
     assert "Test set" not in shown.stdout
     assert not (tmp_path / "run" / "comparison.html").exists()
@@ -235,7 +236,7 @@ def test_the_example_lists_are_what_their_program_makes():
     ("also", "message"),
     [
         ("bleuu", "unknown metric 'bleuu'; did you mean 'bleu'"),
-        ("scores:x", "--also scores:x: its scores are of given lists, not of outputs"),
+        ("scores:x", "--also scores:x: its scores are of the hypotheses of a list; for those of"),
         ("port", "metric port compares word orders; give --test-source and --test-ref-links"),
         ("hwcm", "metric hwcm compares syntax and needs an annotator"),
     ],
