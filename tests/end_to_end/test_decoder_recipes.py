@@ -45,7 +45,7 @@ def test_an_ensemble_of_transformers(tmp_path, monkeypatch):
 
     monkeypatch.chdir(tmp_path)
     given: dict[str, Any] = {
-        "first": models.trained(1, 120), "others": {"second": models.trained(2, 100)},
+        "first": models.trained(1, 500), "others": {"second": models.trained(2, 400)},
         "encode": models.encode, "spell": models.spell, "end": models.END,
     }  # fmt: skip
     for name, seed in (("dev", 5), ("test", 6)):
