@@ -373,15 +373,13 @@ def _caches(folder):
 def _records(folder):
     """Records whose texts have line ends in them, and a feature by a metric against a text."""
     place = new_place(folder, "records")
-    rows = [
-        {"id": n // 2, "text": f"a b\n c {n}\u2028d\r\ne", "scores": {"F": n}} for n in range(6)
-    ]
+    rows = [{"id": n // 2, "text": f"a b\n c {n}\u2028d\r\ne" + n * " f"} for n in range(6)]
     write_lines(place / "list.jsonl", [json.dumps(row) for row in rows])
     write_lines(place / "ref", ["a b c 0 d e"] * 3)
     given = ("optimize", "--metric", "bleu", "--ref", "ref", "--out", "w.json", "--threads", "1")
     lists = ("--nbest", "list.jsonl", "--nbest-format", "jsonl")
-    yield Target("records", (*given, *lists[:1], "{}", *lists[2:]), ("list.jsonl",),
-                 out=("w.json",), packs=True)  # fmt: skip
+    call = (*given, *lists[:1], "{}", *lists[2:], "--feature", "length")
+    yield Target("records", call, ("list.jsonl",), out=("w.json",), packs=True)
     yield Target("records", (*given, *lists, "--feature", "near=chrf@{}"), ("ref",),
                  out=("w.json",))  # fmt: skip
 
