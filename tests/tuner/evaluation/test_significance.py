@@ -273,6 +273,11 @@ def test_false_positives_under_a_true_null():
         assert np.mean(values) == pytest.approx(0.5, abs=0.06)  # p is uniform under the null
 
 
+def test_beside_itself_a_system_has_p_1():
+    stats = draw_stats(np.random.default_rng(1), 1, 40)
+    assert pair(stats, stats, samples=199)[1].p_randomization == 1.0
+
+
 def test_holm_by_hand():
     # Sorted 0.01, 0.02, 0.04 times 3, 2, 1 is 0.03, 0.04, 0.04.
     assert holm([0.04, 0.01, 0.02]) == pytest.approx([0.04, 0.03, 0.04])
