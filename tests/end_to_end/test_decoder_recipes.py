@@ -41,7 +41,7 @@ def test_pyctcdecode(tmp_path, monkeypatch):
 def test_an_ensemble_of_transformers(tmp_path, monkeypatch):
     for package in ("torch", "transformers"):
         pytest.importorskip(package)
-    from tests.support import tiny_models as models  # noqa: PLC0415  needs the packages
+    from tests.support import tiny_models as models
 
     monkeypatch.chdir(tmp_path)
     given: dict[str, Any] = {

@@ -7,6 +7,7 @@ of the alphabet 4.5 more, so that they are often taken for it.
 
 from __future__ import annotations
 
+import itertools
 import lzma
 from collections import Counter, defaultdict
 from pathlib import Path
@@ -47,7 +48,7 @@ def write_bigrams(texts: list[str], path: Path) -> None:
     for text in texts:
         line = ["<s>", *text.split(), "</s>"]
         words.update(line[1:])
-        for one, other in zip(line, line[1:], strict=False):
+        for one, other in itertools.pairwise(line):
             followers[one][other] += 1
     discount, total = 0.7, sum(words.values()) + 1
     unigrams = [f"{np.log10(1 / total):.5f}\t<unk>"]

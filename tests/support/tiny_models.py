@@ -13,7 +13,9 @@ import torch
 from transformers import BartConfig, BartForConditionalGeneration
 
 LETTERS = "abcdefghij"
-WORDS = "alfa bravo charlie delta echo foxtrot golf hotel india juliett".split()
+WORDS = (
+    "alfa", "bravo", "charlie", "delta", "echo", "foxtrot", "golf", "hotel", "india", "juliett",
+)  # fmt: skip
 PAD, BEGIN, END = 0, 1, 2
 FIRST = 3
 """The first letter and the first word are this token."""

@@ -101,12 +101,10 @@ def replicate(
     data = _data(given, tests)
     named = given.annotator
     named = registry.annotator(named) if isinstance(named, str) else named
-    shown = phase(progress, "annotating")
-    with list_problem(given, registry.metric(metric), search, notice=notice, progress=shown) as (
-        problem,
-        setup,
-        team,
-    ):
+    with list_problem(
+        given, registry.metric(metric), search, notice=notice,
+        progress=phase(progress, "annotating"),
+    ) as (problem, setup, team):  # fmt: skip
         if problem.penalty.low != problem.penalty.high:
             raise ConfigError(
                 f"length penalty '{search.get('length_penalty')}': replicas are averaged under "

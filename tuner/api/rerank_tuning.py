@@ -165,53 +165,50 @@ def rerank_tune(
         As in `replicate`; or no metric can compare the outputs.
     """
     folder, chosen = Path(out_dir), registry.metric(metric)
-    given = as_lists(lists, notice)
+    given, outcomes = as_lists(lists, notice), Outcomes(test_scores or {}, test_answers)
     tests = as_lists(test, notice).like(given)
-    outcomes = Outcomes(test_scores or {}, test_answers)
     judges = [*([] if chosen.of_lists else [metric]), *also]
     if {"=", ","} & set(str(folder)):
         raise ConfigError(f"{folder}: the name of the folder can have no = and no comma")
-    if tests.refs:
-        _check_judges(registry.labelled(judges), chosen, tests, given, outcomes)
-    elif also:
+    if also and not tests.refs:
         raise ConfigError(
             f"--also {next(iter(registry.labelled(also)))}: outputs are compared with references "
             f"of the test set; give --test-ref"
         )
+    if tests.refs:
+        _check_judges(registry.labelled(judges), chosen, tests, given, outcomes)
     outcomes.check(tests)
     remind(chosen, [*also, *outcomes.scores], notice)
     found = replicate(
-        given,
-        chosen,
-        replicas=replicas,
-        out_dir=folder,
-        test=tests,
-        fresh=fresh,
-        baselines=outcomes.choices,
-        notice=notice,
-        progress=progress,
-        **search,
-    )
+        given, chosen, replicas=replicas, out_dir=folder, test=tests, fresh=fresh,
+        baselines=outcomes.choices, notice=notice, progress=progress, **search,
+    )  # fmt: skip
     lines = _joined(found.baselines["averaged"].text, given.pipeline)
     write_text(folder / "output.txt", as_lines(lines))
     known = outcomes.counted(tests.nbest, found.baselines.values())
+    compared: Compared | None = None
     if tests.refs and judges:
-        threads, shown = search.get("threads", 0), phase(progress, "annotating")
-        options = {"threads": threads, "notice": notice, "progress": shown}
+        options = {"threads": search.get("threads", 0), "notice": notice}
+        options["progress"] = phase(progress, "annotating")
         compared = _compared(folder, found.baselines, judges, known, given, **options)
     elif known:
         compared = _judged(known, found, replicas)
-    else:
-        for name in (PAGE, DOCUMENT):  # of an earlier call that --fresh has put an end to
+    _write(folder, compared, notice)
+    return RerankTuned(found, lines, compared)
+
+
+def _write(folder: Path, compared: Compared | None, notice: Notice) -> None:
+    """Write the comparison; without one, remove that of a call that `fresh` has put an end to."""
+    if compared is None:
+        for name in (PAGE, DOCUMENT):
             (folder / name).unlink(missing_ok=True)
         notice(
             "no reference of the test set (--test-ref), and no scores of its hypotheses "
             "(--test-scores): its outputs are not compared"
         )
-        return RerankTuned(found, lines, None)
+        return
     write_text(folder / PAGE, compared.as_html())
     write_text(folder / DOCUMENT, to_json(compared.as_json(), indent=1) + "\n")
-    return RerankTuned(found, lines, compared)
 
 
 def _joined(path: Path, pipeline: TextPipeline) -> tuple[str, ...]:
