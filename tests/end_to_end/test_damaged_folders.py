@@ -279,9 +279,16 @@ def test_a_cache_with_a_damaged_schema_is_named_and_made_anew(tmp_path, statemen
     assert cache.get(["tags"], [line_key("a")]) == {"tags": [None]}
     cache.close()
     assert len(notices) == 1
+    empty = f"{tmp_path / FILE}: 0.0 of 4096 MiB\n"
+    assert run("cache", "info", "--annotation-cache", tmp_path).stdout == empty
     (tmp_path / FILE).write_bytes(damaged)
     run("cache", "clear", "--annotation-cache", tmp_path)
-    run("cache", "info", "--annotation-cache", tmp_path)
+    assert list(tmp_path.iterdir()) == []  # deleted, as said
+    said = fault("cache", "info", "--annotation-cache", tmp_path)
+    assert f"{tmp_path}: no cache (no {FILE})" in said
+    AnnotationCache(tmp_path, "x 1", notice=notices.append).close()
+    assert len(notices) == 1
+    assert run("cache", "info", "--annotation-cache", tmp_path).stdout == empty
 
 
 def test_compare_reads_the_output_that_it_requires(tmp_path):

@@ -230,7 +230,7 @@ def test_marginals_are_taken_as_they_are_for_each_gamma():
         (
             OneTree,
             "trees",
-            "annotator known-annotator gives no constituency parses; it gives heads, tags",
+            "annotator one-tree gives no constituency parses; it gives heads, tags",
         ),
         (
             OneTree,
@@ -292,9 +292,7 @@ def test_a_parse_that_is_none_counts_as_failed(heads):
     assert found.heads.lengths.tolist() == [0, 1]
     assert found.tags.lengths.tolist() == [2, 1]
     assert one.counts == (0, 2, 1)
-    assert one.said == [
-        "annotator known-annotator: 1 of 2 sentences have no parse and count as unparsed"
-    ]
+    assert one.said == ["annotator one-tree: 1 of 2 sentences have no parse and count as unparsed"]
 
 
 def test_failures_are_told_again_when_there_are_twice_as_many():
@@ -354,7 +352,7 @@ def test_fewer_answers_than_sentences_and_annotators_that_do_not_work():
         one.annotate([CAT, GO], ["tags"])
     broken = Fixed([], OneTree)
     broken.backend.known[CAT.words] = AnnotatorError("no model")
-    with pytest.raises(ProgramError, match="annotator known-annotator: no model"):
+    with pytest.raises(ProgramError, match="annotator one-tree: no model"):
         broken.annotate([CAT], ["tags"])
 
     @dataclass(frozen=True)
@@ -362,7 +360,7 @@ def test_fewer_answers_than_sentences_and_annotators_that_do_not_work():
         def fingerprint(self):
             raise AnnotatorError("x.model: no such model")
 
-    with pytest.raises(ProgramError, match=r"annotator test-annotating: x\.model: no such model"):
+    with pytest.raises(ProgramError, match=r"annotator no-model: x\.model: no such model"):
         Fixed([], NoModel)
 
 
