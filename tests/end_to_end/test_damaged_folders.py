@@ -7,10 +7,9 @@ import sqlite3
 import pytest
 
 from portmert.tuner.annotation.cache import FILE, AnnotationCache, line_key
-from portmert.tuner.ground.files import text_digest
 from tests.support.cli import fault, run
 from tests.support.places import ROOT
-from tests.support.run_folders import REFERENCE, write_corpus, write_lines, write_run
+from tests.support.run_folders import REFERENCE, renew_digest, write_corpus, write_lines, write_run
 
 CONFIG = ROOT / "configs" / "recorded.toml"
 
@@ -188,11 +187,8 @@ def test_a_single_key_that_is_gone_is_named(finished, tmp_path, key):
     damaged = tmp_path / "run" / "iteration-01" / "scores.json"
     content = json.loads(damaged.read_text())
     del content[key]
-    text = json.dumps(content)
-    damaged.write_text(text)
-    digests = damaged.parent / "digests.json"  # whoever changes both is not found out
-    held = json.loads(digests.read_text())
-    digests.write_text(json.dumps({**held, damaged.name: text_digest(text)}))
+    damaged.write_text(json.dumps(content))
+    renew_digest(damaged)
     given = [*few[:-1], f"tune.output={tmp_path / 'run'}"]
     said = fault("tune", CONFIG, *[word for setting in given for word in ("--set", setting)])
     assert f"{damaged}: {key} is not what portmert writes there" in said
@@ -307,6 +303,7 @@ def test_a_list_that_was_damaged_since_shows_no_old_numbers(finished, tmp_path):
     run("report", tmp_path / "run")
     nbest = tmp_path / "run" / "iteration-01" / "nbest.gz"
     nbest.write_bytes(nbest.read_bytes()[:-20])
-    assert f"{nbest}: the compressed stream is damaged or cut off" in fault(
-        "report", tmp_path / "run"
-    )
+    assert f"{nbest}: changed since it was written" in fault("report", tmp_path / "run")
+    renew_digest(nbest)
+    said = fault("report", tmp_path / "run")
+    assert f"{nbest}: the compressed stream is damaged or cut off" in said

@@ -38,7 +38,8 @@ def optimized(*words):
 @pytest.mark.usefixtures("folder")
 def test_the_way_from_lists_with_names_to_their_outputs():
     result = portmert(*optimized("--ref", "text", "--ids"))
-    assert "-> 100.00 (oracle 100.00; 5 hypotheses" in result.stdout
+    said = "first 60.00 -> tuned 100.00 (start weights 60.00, oracle 100.00; 5 hypotheses"
+    assert said in result.stdout
     call = ("rerank", "--nbest", "list", "--weights", "w.json", "--ids")
     result = portmert(*call, "--out", "best")
     assert Path("best").read_text() == "u2 b b\nu1 a a\nu3 c\n"
@@ -115,14 +116,15 @@ def test_ids_of_the_source_are_no_words_of_it_where_there_are_no_references(fold
 def test_without_names_line_n_is_of_the_nth_segment(folder):
     (folder / "plain").write_text("b b\na a\nc\n")
     result = portmert(*optimized("--ref", "plain"))
-    assert "-> 100.00" in result.stdout
+    assert "first 60.00 -> tuned 100.00" in result.stdout
     assert "line n of the references is taken for the n-th segment of the lists" in result.stderr
 
 
 def test_numbers_are_ids_too(folder):
     (folder / "list").write_text("0 ||| a ||| F= 1 ||| 0\n1 ||| b ||| F= 1 ||| 0\n")
     (folder / "text").write_text("1 b\n0 a\n")
-    assert "100.00 -> 100.00" in portmert(*optimized("--ref", "text", "--ids")).stdout
+    said = portmert(*optimized("--ref", "text", "--ids")).stdout
+    assert "first 100.00 -> tuned 100.00 (start weights 100.00" in said
 
 
 @pytest.mark.usefixtures("folder")

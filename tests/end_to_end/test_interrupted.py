@@ -12,7 +12,7 @@ from portmert.tuner.ground.files import clear_parts, writing
 from portmert.tuner.texts import corpus
 from tests.support.cli import fault, run
 from tests.support.places import ROOT
-from tests.support.run_folders import write_lines
+from tests.support.run_folders import renew_digest, write_lines
 
 CONFIG = ROOT / "configs" / "recorded.toml"
 
@@ -76,6 +76,7 @@ def test_tune_that_goes_on_names_the_file_of_weights_of_other_features(tmp_path)
     (folder / "iteration-01" / "optimized.json").unlink()
     weights = folder / "iteration-01" / "weights.json"
     weights.write_text(weights.read_text().replace('"LM0"', '"LM9"'))
+    renew_digest(weights)
     assert f"{weights}: no weight for feature LM0" in fault("tune", CONFIG, *few)
 
 
@@ -84,6 +85,7 @@ def test_weights_of_other_features_than_the_lists_are_named(tmp_path):
     run("tune", CONFIG, *settings("tune.iterations=1", "tune.nbest=5", f"tune.output={folder}"))
     for path in sorted(folder.glob("iteration-*/weights.json")):
         path.write_text(path.read_text().replace('"LM0"', '"LM9"'))
+        renew_digest(path)
     shutil.rmtree(folder / "history", ignore_errors=True)
     said = fault("report", folder, "--html", tmp_path / "out.html")
     assert f"{folder}/iteration-0" in said

@@ -47,7 +47,9 @@ WITHOUT = {"compile", "examples", "mert-moses", "shims", "annotate"}
 FREE = {("humaneval make", "--condition")} | {
     (name, "--annotation-cache") for name in ("tune", "plan", "reproduce", "compare", "report")
 }
-"""Free text; and the place of a cache for an annotator that a configuration or a run may name."""
+FREE |= {(name, "--systems") for name in ("optimize", "crossval", "rerank-tune")}
+"""Free text, and systems, which may have any name; the place of a cache for an annotator that a
+configuration or a run may name."""
 NOTHING = "file/nonesuch"
 """Nothing is there and nothing can be put there: `file` is a file. No component is called so."""
 

@@ -246,7 +246,7 @@ def test_python_has_pools_too():
     text = [Path("ref").read_text().splitlines()]
     of_lines = portmert.Lists.on_disk("pool", paths, refs=text)
     assert portmert.optimize(of_lines, **given).to_json() == there.to_json()
-    with pytest.raises(ConfigError, match="does not go with samples"):
+    with pytest.raises(ConfigError, match="in a pool on disk are neither resampled"):
         portmert.optimize(pool, samples=2, **given)
     with pytest.raises(ConfigError, match="other metrics need n-best lists with texts, not a po"):
         portmert.optimize(pool, also=["chrf"], **given)

@@ -3,10 +3,11 @@
 import json
 import random
 
-from portmert.tuner.ground.files import write_text
+from portmert.tuner.ground.files import file_digest, write_text
 from portmert.tuner.runs.config import load_config
 from portmert.tuner.runs.folder import open_run
 from portmert.tuner.runs.inputs import write_inputs
+from portmert.tuner.runs.scorer import DIGESTS
 from tests.support.strategies_readers import Hypothesis, moses
 
 DATA = """\
@@ -101,3 +102,14 @@ def write_run(folder, name, outputs, *, metric="bleu"):
         result["replicas"] = [{"folder": part.name} for part in parts[: len(outputs)]]
     (run / "result.json").write_text(json.dumps(result))
     return run
+
+
+def renew_digest(path):
+    """Change the digest of a file of a run with the file: so changed, it is read like any other.
+
+    A file that has no digest needs none.
+    """
+    digests = path.with_name(DIGESTS)
+    held = json.loads(digests.read_text())
+    if path.name in held:
+        digests.write_text(json.dumps({**held, path.name: file_digest(path)}))

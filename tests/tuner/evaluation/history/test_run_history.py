@@ -24,6 +24,7 @@ from portmert.tuner.runs.folder import LOCK, STATE
 from portmert.tuner.weights.feature_weights import read_weights
 from tests.support.cli import run
 from tests.support.places import ROOT
+from tests.support.run_folders import renew_digest
 
 RECORDED = ROOT / "configs"
 QUIET = ScoringTools(notice=lambda _: None)
@@ -293,6 +294,7 @@ def test_a_folder_of_something_else_is_refused(tmp_path):
 def test_a_file_of_something_else_is_named(copies, name, content, message):
     path = copies / "alone" / name
     path.write_text(content)
+    renew_digest(path)
     with pytest.raises(PortmertError) as caught:
         history(copies / "alone")
     assert str(path) in str(caught.value)
