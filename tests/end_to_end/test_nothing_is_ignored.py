@@ -1,5 +1,7 @@
 """Whatever a user names and is not there ends in one line and status 1 or 2: for all options."""
 
+from pathlib import Path
+
 import click
 import pytest
 from click.testing import CliRunner
@@ -99,7 +101,8 @@ def test_nothing_that_a_user_names_is_ignored(name, option, is_argument):
         words = [NOTHING if n and call[n - 1] == option else word for n, word in enumerate(call)]
     else:
         words = [*call, option, NOTHING]
-    words = [*name.split(), *map(str, words)]
+    made = f"tune.output={Path.cwd() / 'run'}"  # else it is relative to the configuration's folder
+    words = [made if word == "tune.output=run" else str(word) for word in [*name.split(), *words]]
     result = CliRunner().invoke(main, words, prog_name="portmert", catch_exceptions=False)
     assert result.exit_code in (1, 2), result.output
     begins = "portmert: error: " if result.exit_code == 1 else "Error: "
