@@ -16,7 +16,7 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from portmert.tuner.ground.errors import ConfigError, suggest
 
 if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
+    from importlib.metadata import Distribution, EntryPoint
 
     from pydantic import ValidationError
 
@@ -246,7 +246,20 @@ def _not_taken(wanted: Callable[..., Any], method: Callable[..., Any]) -> list[s
 
 
 def _package(entry: EntryPoint) -> str:
-    return "?" if entry.dist is None else f"{entry.dist.name} {entry.dist.version}"
+    return "?" if entry.dist is None else _titled(entry.dist)
+
+
+def _titled(package: Distribution) -> str:
+    """Return name and version of a package, each `?` if its metadata are damaged.
+
+    Another library may have put importlib_metadata in the place of Python's own module: it raises
+    errors where that gives None.
+    """
+    found = dict.fromkeys(("Name", "Version"), "?")
+    with suppress(AttributeError, KeyError, OSError, ValueError):
+        metadata = package.metadata
+        found |= {field: metadata[field] for field in found if field in metadata}
+    return " ".join(found.values())
 
 
 def _extensions(family: str) -> dict[str, list[EntryPoint]]:
@@ -287,7 +300,7 @@ def readable_packages() -> Iterator[None]:
                 _ = package.entry_points
             except UnicodeDecodeError as error:
                 raise ConfigError(
-                    f"entry_points.txt of package {package.name} {package.version} cannot be "
-                    f"read: {error}; reinstall or uninstall the package"
+                    f"entry_points.txt of package {_titled(package)} cannot be read: {error}; "
+                    f"reinstall or uninstall the package"
                 ) from None
         raise

@@ -239,3 +239,20 @@ def test_entry_points_that_are_no_text_are_one_line(tmp_path):
     [line] = said.splitlines()
     assert line.startswith("portmert: error: entry_points.txt of package latin 1.0 cannot be read")
     assert line.endswith("reinstall or uninstall the package")
+
+
+@pytest.mark.parametrize("library", ["importlib.metadata", "importlib_metadata"])
+@pytest.mark.parametrize("metadata", [b"", b"Name: \xff\n"])
+def test_a_package_whose_damaged_metadata_have_no_name_is_listed(tmp_path, library, metadata):
+    pytest.importorskip(library)  # the second takes the place of the first when it is imported
+    info = tmp_path / "installed" / "other-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_bytes(metadata)
+    (info / "entry_points.txt").write_text("[portmert.metrics]\nodd = other:Odd\n")
+    code = f"import {library}; from portmert.tuner.cli import main; main(['metrics'])"
+    found = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False,
+        env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{info.parent}"},
+    )  # fmt: skip
+    assert (found.returncode, found.stderr) == (0, "")
+    assert "metric 'odd' of package ? ?" in " ".join(found.stdout.split())
