@@ -194,10 +194,13 @@ def test_one_metric_is_no_comparison(finished):
     assert "at least two metrics" in result.stderr
 
 
-def test_an_unknown_metric_is_one_line_before_anything_is_tuned(finished):
+@pytest.mark.parametrize(
+    "more", [("--tune-on", "prot"), ("--tune-on", "port", "--metric", "prot")]
+)
+def test_an_unknown_metric_is_one_line_before_anything_is_tuned(finished, more):
     folder, options, _ = finished
     config = str(folder / "configs" / "recorded.toml")
-    result = run("reproduce", config, "--tune-on", "bleu", "--tune-on", "prot", *options, status=1)
+    result = run("reproduce", config, "--tune-on", "bleu", *more, *options, status=1)
     assert "unknown metric 'prot'" in result.stderr
     assert "tuning on" not in result.stderr
 

@@ -134,6 +134,7 @@ def reproduce(
 
     Other parameters are those of `tune`.
     """
+    registry.labelled(scored_with)  # a wrong name ends here, not after hours of tuning
     if published is None and (config.parent / "published.toml").is_file():
         published = config.parent / "published.toml"
     experiments_at = partial(
