@@ -101,17 +101,15 @@ def _table(found: Mapping[str, Any]) -> Table:
 
 def _explained(document: Mapping[str, Any]) -> str:
     """Return what the rows are that not all comparisons have."""
-    of_references = "" if document.get("references") is None else "the references"
+    by = "scores" if document.get("references") is None else "references"
     texts = {
         "equal weights": "of all features, divided by their spread",
         "votes": "most frequent answer",
         "weighted votes": "by the averaged weights",
-        "oracle": f"chosen with {of_references or 'the scores'}",
+        "oracle": f"chosen with the {by}",
     }
     there = {system["name"] for system in document["systems"]}
-    return (
-        "".join(f"{name}: {text}; " for name, text in texts.items() if name in there)[:-2] + ". "
-    )
+    return "; ".join(f"{name}: {text}" for name, text in texts.items() if name in there) + ". "
 
 
 @checked

@@ -30,7 +30,6 @@ FORMS = {
     "plain": "sparse", "json": "json",
 }  # fmt: skip
 """The form of a file of weights for each decoder that reads it."""
-Form = Literal["auto", "plain", "moses", "cdec", "joshua", "travatar", "json"]
 PLACES = ("source", "weights", "size", "nbest", "work")
 _WEIGHT = re.compile(r"\{weight:([^{}]+)\}")
 _OTHER = re.compile(r"\{([a-z_]+)\}")
