@@ -36,14 +36,13 @@ from tabulate import tabulate
 import portmert
 from portmert.tuner.annotation.annotators._base import Annotation, Annotator
 from portmert.tuner.executors.cluster import Cluster
-from portmert.tuner.executors.team import Threads
+from portmert.tuner.executors.team import Team
 from portmert.tuner.runs.plan import peak_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from portmert.tuner.annotation.annotators._base import AnnotationRequest
-    from portmert.tuner.executors.team import Team
 
 PROCESSES = 4
 TASKS_FOR_EACH = 31
@@ -112,7 +111,7 @@ class Sleepers(NamedTuple):
 
 def tasks(seconds: float = 5.0, *workers: int) -> None:
     """Print the overhead of a task, and how workers are used."""
-    rows = [["two threads of this process", overhead(Threads(2))]]
+    rows = [["two threads of this process", overhead(Team(2))]]
     with sleepers(2) as cluster:
         rows.append(["Dask, two workers", overhead(cluster.team)])
     click.echo(tabulate(rows, headers=["a task that does nothing", "milliseconds"]))

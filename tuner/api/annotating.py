@@ -19,10 +19,10 @@ from portmert.tuner.annotation.annotators._conllu import Tagset
 from portmert.tuner.annotation.annotators.udpipe import Udpipe
 from portmert.tuner.annotation.cache import default_folder
 from portmert.tuner.annotation.layers import MEANING
-from portmert.tuner.api.arguments import checked
 from portmert.tuner.api.texts import Notice, PathLike, Progress, TextLike, log_notice, text_file
 from portmert.tuner.components import registry
 from portmert.tuner.executors.opening import opened
+from portmert.tuner.ground.arguments import checked
 from portmert.tuner.ground.errors import InputError, counted, faults_at
 from portmert.tuner.ground.files import TextFile, check_writable, read_lines, writing
 from portmert.tuner.ground.processes import available_processors
@@ -126,13 +126,11 @@ def annotate(
     def shown(done: int, total: int) -> None:
         progress(begin + size * done // total, len(lines))
 
-    if isinstance(annotator, str):
-        annotator = registry.annotator(annotator, model=str(model))
     with (
         opened(executor, threads=1, notice=notice) as team,
         closing(
             TextAnnotator(
-                annotator,
+                registry.annotator(annotator, model=str(model)),
                 cache=annotation_cache or default_folder(),
                 processes=processes or available_processors(),
                 notice=notice,

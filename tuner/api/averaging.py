@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from portmert.tuner.api.arguments import checked
 from portmert.tuner.api.lists import ListsLike, as_lists
 from portmert.tuner.api.optimizing import WeightsLike, as_weights
 from portmert.tuner.api.texts import Notice, PathLike, log_notice
+from portmert.tuner.ground.arguments import checked
 from portmert.tuner.ground.errors import InputError, counted
 from portmert.tuner.search.averaging import absolute_size, averaged, spread_size
 from portmert.tuner.search.length_penalty import penalised

@@ -7,7 +7,6 @@ from typing import Any
 
 from portmert.metrics._base import Metric
 from portmert.tuner.annotation.annotators._base import Annotator
-from portmert.tuner.api.arguments import checked
 from portmert.tuner.api.texts import Notice, PathLike, Progress, log_notice, pipeline_of, preparing
 from portmert.tuner.evaluation.comparison import report
 from portmert.tuner.evaluation.comparison.compare import CompareRequest, compare_request
@@ -15,10 +14,9 @@ from portmert.tuner.evaluation.comparison.systems import TestSet
 from portmert.tuner.evaluation.page.html import Report
 from portmert.tuner.evaluation.significance import Resampling
 from portmert.tuner.executors.opening import opened
+from portmert.tuner.ground.arguments import checked
 from portmert.tuner.ground.processes import available_processors
 from portmert.tuner.texts.text_pipeline import TextPipeline
-
-__all__ = ["Compared", "Resampling", "TestSet", "compare"]
 
 RESAMPLING = Resampling()
 

@@ -117,13 +117,7 @@ class Arrays:
         nbest = without_texts(values, bounds, tuple((name, 1) for name in called), None)
         return cls(nbest, table, scores is not None)
 
-    def counted(
-        self,
-        metric: Metric | None,
-        *,
-        threads: int,  # noqa: ARG002  of pools
-        notice: Notice,  # noqa: ARG002
-    ) -> CountedLists:
+    def counted(self, metric: Metric | None, **_: object) -> CountedLists:
         """Return the statistics, and the metric that they are of."""
         if self.table is None:
             raise ValueError("give Lists.from_arrays scores, or stats and optimize their metric")
@@ -202,13 +196,7 @@ class DatFiles:
     nbest: NBest
     seconds: float
 
-    def counted(
-        self,
-        metric: Metric | None,
-        *,
-        threads: int,  # noqa: ARG002  of pools
-        notice: Notice,  # noqa: ARG002
-    ) -> CountedLists:
+    def counted(self, metric: Metric | None, **_: object) -> CountedLists:
         """Return the statistics, if they can be those of the metric."""
         if metric is None:
             raise ValueError("scores.dat needs the metric that it is of")

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, Unpack, cast
 
 from portmert.metrics._base import Metric
-from portmert.tuner.api.arguments import checked
 from portmert.tuner.api.counts import Mean
 from portmert.tuner.api.lists import Lists, ListsLike, as_lists
 from portmert.tuner.api.optimizing import (
@@ -35,6 +34,7 @@ from portmert.tuner.evaluation.crossval.cells import (
 )
 from portmert.tuner.evaluation.crossval.report import document_of, headlines, tables_of
 from portmert.tuner.evaluation.page.html import Report, render
+from portmert.tuner.ground.arguments import checked
 from portmert.tuner.ground.documents import to_json
 from portmert.tuner.ground.files import write_text
 from portmert.tuner.ground.processes import available_processors

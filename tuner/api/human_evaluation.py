@@ -4,19 +4,17 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from portmert.tuner.api.arguments import checked
 from portmert.tuner.api.texts import Notice, log_notice, pipeline_of
 from portmert.tuner.evaluation.comparison.systems import TestSet, find_systems, find_test_files
 from portmert.tuner.evaluation.humaneval import answers, evaluation, results
 from portmert.tuner.evaluation.humaneval import sheets as written
 from portmert.tuner.evaluation.humaneval.evaluation import Filters, read_and_select, read_key
 from portmert.tuner.evaluation.page.html import Report
+from portmert.tuner.ground.arguments import checked
 from portmert.tuner.ground.errors import InputError, suggest
 from portmert.tuner.ground.files import read_lines
 from portmert.tuner.ground.tables import as_text
 from portmert.tuner.texts.corpus import check_lines
-
-__all__ = ["Filters", "make_sheets", "read_sheets"]
 
 FILTERS = Filters()
 

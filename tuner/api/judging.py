@@ -7,7 +7,6 @@ from typing import Any
 
 from portmert.metrics._base import Batch, Metric, Vocabulary
 from portmert.tuner.annotation.annotators._base import Annotator
-from portmert.tuner.api.arguments import checked
 from portmert.tuner.api.texts import (
     Notice,
     PathLike,
@@ -31,14 +30,13 @@ from portmert.tuner.evaluation.metaeval.evaluation import MetaEvaluation, Settin
 from portmert.tuner.evaluation.metaeval.page import page_data
 from portmert.tuner.evaluation.page.html import Report, render
 from portmert.tuner.evaluation.significance import Resampling
+from portmert.tuner.ground.arguments import checked
 from portmert.tuner.ground.processes import available_processors
 from portmert.tuner.ground.tables import as_text
 from portmert.tuner.texts import corpus
 from portmert.tuner.texts.prepare import Preparation, coverage, read_output
 from portmert.tuner.texts.statistics import notices
 from portmert.tuner.texts.text_pipeline import TextPipeline
-
-__all__ = ["Evaluated", "JudgedSet", "Report", "metaeval"]
 
 RESAMPLING = Resampling(samples=1000)
 

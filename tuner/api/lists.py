@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike
 
 from portmert.metrics._base import IntArray, Metric, Vocabulary
 from portmert.tuner.annotation.annotators._base import Annotator
-from portmert.tuner.api.arguments import checked
 from portmert.tuner.api.counts import Arrays, Counts, DatFiles, Pooled
 from portmert.tuner.api.texts import (
     ById,
@@ -29,6 +28,7 @@ from portmert.tuner.api.texts import (
 )
 from portmert.tuner.components import registry
 from portmert.tuner.components.features import Feature, with_features
+from portmert.tuner.ground.arguments import checked
 from portmert.tuner.ground.errors import ConfigError, InputError, counted
 from portmert.tuner.nbest import read as files
 from portmert.tuner.nbest.check import check_links

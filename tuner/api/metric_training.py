@@ -14,22 +14,22 @@ from portmert.metrics._lexicon_files import content_hash
 from portmert.metrics.learned import GROUPS, LearnedFeatures, LearnedModel, checked_groups
 from portmert.tuner.annotation.annotating import TextAnnotator
 from portmert.tuner.annotation.cache import default_folder
-from portmert.tuner.api.arguments import checked
-from portmert.tuner.api.judging import JudgedSet, Report, read_judged
+from portmert.tuner.api.judging import read_judged
 from portmert.tuner.api.texts import Notice, Progress, log_notice, pipeline_of
 from portmert.tuner.components import registry
 from portmert.tuner.evaluation import metric_training as training
+from portmert.tuner.evaluation.human_scores import JudgedSet
 from portmert.tuner.evaluation.metaeval import data
 from portmert.tuner.evaluation.metaeval.data import Judged
+from portmert.tuner.evaluation.page.html import Report
 from portmert.tuner.evaluation.reproduction.document import read_published
+from portmert.tuner.ground.arguments import checked
 from portmert.tuner.ground.errors import InputError
 from portmert.tuner.ground.processes import available_processors
 from portmert.tuner.ground.tables import Table, as_text
 from portmert.tuner.texts import corpus
 from portmert.tuner.texts.prepare import Preparation, coverage
 from portmert.tuner.texts.text_pipeline import TextPipeline
-
-__all__ = ["LearnedFeatures", "TrainedMetric", "checked_groups", "train_metric"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,12 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypedDict, Unpack, runtime_checkable
+from typing import Any, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray, Metric, rows_taken
-from portmert.tuner.api.arguments import checked
 from portmert.tuner.api.counts import Counts, Pooled
 from portmert.tuner.api.lists import Lists, ListsLike, PreparedLists, as_lists
 from portmert.tuner.api.texts import (
@@ -30,6 +29,7 @@ from portmert.tuner.components.comet import neural
 from portmert.tuner.components.formula import Formula
 from portmert.tuner.executors.opening import opened
 from portmert.tuner.executors.team import Team
+from portmert.tuner.ground.arguments import checked
 from portmert.tuner.ground.documents import to_json
 from portmert.tuner.ground.errors import ConfigError, suggest
 from portmert.tuner.ground.processes import available_processors
@@ -46,22 +46,7 @@ from portmert.tuner.texts.prepare import Preparation, counts, depth
 from portmert.tuner.texts.statistics import check_texts, needs_of
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_penalised_weights
 
-
-@runtime_checkable
-class Tuned(Protocol):
-    """Weights that an earlier search found, with their length penalty."""
-
-    @property
-    def weights(self) -> FeatureWeights:
-        """The weights."""
-
-    @property
-    def length_penalty(self) -> float | None:
-        """Model scores are divided by the length to this power."""
-
-
 ConstraintsLike = Constraints | Mapping[str, Sequence[str]]
-WeightsLike = PathLike | FeatureWeights | Tuned | Mapping[str, float | Sequence[float]]
 
 SEGMENTS_SHOWN = 50
 """At most so many segments tell which metric of a formula dominates."""
@@ -130,7 +115,7 @@ def as_weights(given: WeightsLike | None) -> Start:
         return Start(*read_penalised_weights(Path(given)), str(given))
     if isinstance(given, FeatureWeights):
         return Start(given, 0.0, "weights")
-    if isinstance(given, Tuned):
+    if isinstance(given, Optimized):
         return Start(given.weights, given.length_penalty or 0.0, "weights")
     if not isinstance(given, Mapping):
         raise ValueError(  # noqa: TRY004  a wrong call, as others
@@ -426,6 +411,9 @@ class Optimized:
         numbers = {name: list(values) for name, values in self.weights.values.items()}
         alpha = self.length_penalty
         return {"weights": numbers, **({} if alpha is None else {"length_penalty": alpha})}
+
+
+WeightsLike = PathLike | FeatureWeights | Optimized | Mapping[str, float | Sequence[float]]
 
 
 @dataclass(frozen=True)

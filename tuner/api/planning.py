@@ -7,18 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from portmert.tuner.annotation.annotators._base import Annotator
-from portmert.tuner.api.arguments import checked
 from portmert.tuner.api.texts import Notice, PathLike, log_notice
-from portmert.tuner.api.tuning import load_config
-from portmert.tuner.components import registry
 from portmert.tuner.evaluation.reproduction.run import experiments_of
 from portmert.tuner.executors.opening import opened
+from portmert.tuner.ground.arguments import checked
 from portmert.tuner.ground.errors import counted
 from portmert.tuner.ground.processes import available_processors
-from portmert.tuner.runs.config import Experiment
+from portmert.tuner.runs.config import Experiment, load_config
 from portmert.tuner.runs.plan import Needs, Planned, Range, planned, take_sample
-
-__all__ = ["Needs", "Plan", "Planned", "Range", "plan"]
 
 SEGMENTS = 30
 
@@ -116,9 +112,8 @@ def plan(
     if isinstance(config, Experiment):
         experiments = {"run": config}
     elif tuned_on:
-        own = registry.annotator(annotator) if isinstance(annotator, str) else annotator
         experiments = experiments_of(
-            Path(config), tuned_on, overrides=overrides, annotator=own, executor=executor
+            Path(config), tuned_on, overrides=overrides, annotator=annotator, executor=executor
         )
     else:
         experiments = {

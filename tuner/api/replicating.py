@@ -16,7 +16,6 @@ import numpy as np
 
 import portmert
 from portmert.metrics._base import IntArray, Metric
-from portmert.tuner.api.arguments import checked
 from portmert.tuner.api.lists import Lists, ListsLike, PreparedLists, as_lists, in_order
 from portmert.tuner.api.optimizing import ListProblem, SearchOptions, list_problem
 from portmert.tuner.api.reranking import Reranked
@@ -25,6 +24,7 @@ from portmert.tuner.components import registry
 from portmert.tuner.components.features import Feature
 from portmert.tuner.executors.team import Team
 from portmert.tuner.ground import streams
+from portmert.tuner.ground.arguments import checked
 from portmert.tuner.ground.errors import ConfigError, InputError
 from portmert.tuner.ground.files import text_digest, write_text
 from portmert.tuner.nbest.model import NBest, without_texts, write_nbest
@@ -99,8 +99,7 @@ def replicate(
     given = as_lists(lists, notice)
     tests = None if test is None else as_lists(test, notice).like(given)
     data = _data(given, tests)
-    named = given.annotator
-    named = registry.annotator(named) if isinstance(named, str) else named
+    named = None if given.annotator is None else registry.annotator(given.annotator)
     with list_problem(
         given, registry.metric(metric), search, notice=notice,
         progress=phase(progress, "annotating"),

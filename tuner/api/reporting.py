@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from portmert.tuner.api.arguments import checked
 from portmert.tuner.api.texts import Notice, Progress, log_notice, preparing
 from portmert.tuner.components import registry
 from portmert.tuner.evaluation.comparison.compare import METRICS, CompareRequest, compare_request
@@ -16,6 +15,7 @@ from portmert.tuner.evaluation.page.html import Report
 from portmert.tuner.evaluation.reproduction.run import SCORED_WITH, TUNED_ON, experiments_of
 from portmert.tuner.evaluation.reproduction.run import reproduce as fill
 from portmert.tuner.executors.opening import opened
+from portmert.tuner.ground.arguments import checked
 from portmert.tuner.ground.errors import InputError, StateError
 from portmert.tuner.ground.files import check_writable
 from portmert.tuner.ground.processes import available_processors
@@ -143,7 +143,7 @@ def reproduce(
         links=links,
         overrides=overrides,
         threads=threads,
-        annotator=None if annotator is None else registry.annotator(annotator),
+        annotator=annotator,
         annotation_cache=annotation_cache,
         executor=executor,
     )

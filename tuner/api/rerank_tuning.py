@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from portmert.metrics._base import Metric, Vocabulary
-from portmert.tuner.api.arguments import checked
-from portmert.tuner.api.comparing import Compared, TestSet, compare
+from portmert.tuner.api.comparing import Compared, compare
 from portmert.tuner.api.lists import Lists, ListsLike, as_lists
 from portmert.tuner.api.optimizing import SearchOptions, remind
 from portmert.tuner.api.outcomes import TUNED, Files, Outcomes, judged
@@ -16,7 +15,9 @@ from portmert.tuner.api.texts import Notice, PathLike, Phases, log_notice, phase
 from portmert.tuner.components import registry
 from portmert.tuner.evaluation.comparison.report import against
 from portmert.tuner.evaluation.comparison.scores import Counted
+from portmert.tuner.evaluation.comparison.systems import TestSet
 from portmert.tuner.evaluation.documents import shown
+from portmert.tuner.ground.arguments import checked
 from portmert.tuner.ground.documents import to_json
 from portmert.tuner.ground.errors import ConfigError, counted
 from portmert.tuner.ground.files import write_text

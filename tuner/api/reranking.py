@@ -11,11 +11,11 @@ from typing import Any, Literal
 import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray, Metric, Texts
-from portmert.tuner.api.arguments import checked
 from portmert.tuner.api.lists import Lists, ListsLike, Original, PreparedLists, as_lists
 from portmert.tuner.api.optimizing import WeightsLike, as_weights
 from portmert.tuner.api.texts import Notice, Progress, log_notice, preparing
 from portmert.tuner.components import registry
+from portmert.tuner.ground.arguments import checked
 from portmert.tuner.ground.errors import InputError
 from portmert.tuner.nbest.model import NBest, best_hypotheses, model_scores
 from portmert.tuner.search.oracle import oracle

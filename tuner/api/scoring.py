@@ -5,7 +5,6 @@ from typing import TypedDict, Unpack, overload
 
 from portmert.metrics._base import Metric, Texts, Vocabulary
 from portmert.tuner.annotation.annotators._base import Annotator
-from portmert.tuner.api.arguments import checked
 from portmert.tuner.api.texts import (
     ById,
     Notice,
@@ -20,6 +19,7 @@ from portmert.tuner.api.texts import (
     text_files,
 )
 from portmert.tuner.components import registry
+from portmert.tuner.ground.arguments import checked
 from portmert.tuner.ground.errors import InputError
 from portmert.tuner.texts import corpus, scoring, statistics
 from portmert.tuner.texts.corpus import References

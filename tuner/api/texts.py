@@ -166,8 +166,7 @@ def preparing(
                 )
         if annotator is not None and not needs_of(metrics):
             notice("no metric here compares syntax: the annotator is not used")
-        found = registry.annotator(annotator) if isinstance(annotator, str) else annotator
-        chosen = found or recorded
+        chosen = recorded if annotator is None else registry.annotator(annotator)
 
         def opener() -> TextAnnotator | None:
             if chosen is None:

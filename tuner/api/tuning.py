@@ -12,13 +12,13 @@ from typing import Any, TypedDict, Unpack
 
 from portmert.metrics._base import Metric
 from portmert.tuner.annotation.annotators._base import Annotator
-from portmert.tuner.api.arguments import checked
 from portmert.tuner.api.reporting import report
 from portmert.tuner.api.texts import Notice, PathLike, Progress, TextLike, log_notice
 from portmert.tuner.components import registry
 from portmert.tuner.decoders._function import Decode, FunctionDecoder
 from portmert.tuner.evaluation.page.html import Report
 from portmert.tuner.executors.opening import opened
+from portmert.tuner.ground.arguments import checked
 from portmert.tuner.ground.errors import ConfigError, InputError, counted, suggest
 from portmert.tuner.ground.files import make_folder, read_lines, write_text
 from portmert.tuner.runs import config as configs
@@ -28,8 +28,6 @@ from portmert.tuner.runs.result import Result
 from portmert.tuner.runs.scorer import read_json
 from portmert.tuner.search.optimizers._base import Optimizer
 from portmert.tuner.weights.feature_weights import FeatureWeights
-
-__all__ = ["Replicas", "Result", "TuneSettings", "TunedDecoder", "load_config", "tune"]
 
 CALLED = Path("portmert.tune")
 """The name of the settings of a call in messages."""
@@ -228,29 +226,6 @@ def _plot(rows: Sequence[Mapping[str, Any]], shown: Callable[[float], str]) -> s
 
 
 @checked
-def load_config(
-    path: PathLike,
-    *,
-    overrides: Sequence[str] = (),
-    seed: int | None = None,
-    threads: int | None = None,
-    annotator: str | Annotator | None = None,
-    annotation_cache: PathLike | None = None,
-    executor: str | None = None,
-) -> Experiment:
-    """Read and check a configuration; the parameters are those of `tune`."""
-    return configs.load_config(
-        Path(path),
-        overrides=tuple(overrides),
-        seed=seed,
-        threads=threads,
-        annotator=registry.annotator(annotator) if isinstance(annotator, str) else annotator,
-        annotation_cache=None if annotation_cache is None else Path(annotation_cache),
-        executor=executor,
-    )
-
-
-@checked
 def tune(
     decoder: Decode | PathLike | Experiment,
     sources: Sequence[Any] | PathLike | None = None,
@@ -311,8 +286,7 @@ def tune(
         sets = {"": (sources, refs)} | ({"test_": settings["test"]} if "test" in settings else {})
         built = FunctionDecoder(decoder, FeatureWeights.of(start), {}, settings.get("batch", 0))
         tables = _tables(Path(folder).absolute(), sets, built, metric, given | settings)
-        known = registry.annotator(annotator) if isinstance(annotator, str) else annotator
-        experiment = configs.experiment_of(CALLED, tables, known, executor)
+        experiment = configs.experiment_of(CALLED, tables, annotator, executor)
     else:
         if sources is not None or refs is not None or start or folder is not None:
             raise ConfigError("sources, refs, start and folder are those of the configuration")
@@ -340,7 +314,9 @@ def _configured(
         for key, value in settings.items()
         if key != "overrides"
     ]
-    return load_config(config, overrides=[*settings.get("overrides", ()), *overrides], **given)
+    return configs.load_config(
+        config, overrides=[*settings.get("overrides", ()), *overrides], **given
+    )
 
 
 def _tables(

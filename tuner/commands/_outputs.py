@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numba.core.event import Event
 
     from portmert import Optimized
-    from portmert.tuner.api.judging import Report
+    from portmert.tuner.evaluation.page.html import Report
 
 json_option = click.option(
     "--json",

@@ -1,11 +1,12 @@
 """`portmert compile`: compile the kernels ahead of time."""
 
 import contextlib
-import subprocess
 import sys
 import time
 
 import click
+
+from portmert.tuner.ground.errors import ProgramError
 
 
 @click.command()
@@ -22,18 +23,20 @@ def command() -> None:
         available_processors,
         environment,
     )
-    from portmert.tuner.ground.programs import python, started  # noqa: PLC0415
+    from portmert.tuner.ground.programs import Command, python, run, scratch  # noqa: PLC0415
 
     begin, shares = time.perf_counter(), min(available_processors(), MOST)
     if shares > 1:
-        commands = [python(__name__, str(share), str(shares)) for share in range(shares)]
-        with contextlib.ExitStack() as stack:
+        with scratch(name="compile") as folder, contextlib.suppress(ProgramError):
             workers = [
-                stack.enter_context(started(words, env=environment(), stderr=subprocess.DEVNULL))
-                for words in commands
+                Command(
+                    python(__name__, str(share), str(shares)),
+                    folder / f"{share}.log",
+                    environment=environment(),
+                )
+                for share in range(shares)
             ]
-            for worker in workers:
-                worker.wait()
+            run(*workers, at_once=shares)
     # Load all from the cache; compile here, or tell the error of, what a worker failed to compile.
     _compile(0, 1)
     click.echo(f"kernels are compiled ({time.perf_counter() - begin:.1f} s)")

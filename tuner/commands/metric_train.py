@@ -132,7 +132,7 @@ def command(
 
 def _checked(groups: str | None, annotator: str | None, resources: dict[str, Path]) -> str:
     """Return the groups in their order, '' if none are named."""
-    from portmert.tuner.api.metric_training import checked_groups  # noqa: PLC0415  start-up time
+    from portmert.metrics.learned import checked_groups  # noqa: PLC0415  start-up time
 
     if groups is None:
         return ""

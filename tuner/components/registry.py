@@ -210,12 +210,14 @@ def reader(text: str) -> Reader:
     return built
 
 
-def annotator(text: str, *, model: str = "") -> Annotator:
-    """Return the annotator written `name` or `name:option=value,option=value`.
+def annotator(text: str | Annotator, *, model: str = "") -> Annotator:
+    """Return the annotator written `name` or `name:option=value,option=value`; or an object.
 
     An option with several values is given once for each. A `model` is the option of that name or,
     if there is none, one of the `files`.
     """
+    if not isinstance(text, str):
+        return text
     hints = get_type_hints(component("annotator", text.partition(":")[0]))
     several = _several("annotator", text)
     name, options = written("annotator", text, several)

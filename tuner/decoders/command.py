@@ -17,7 +17,7 @@ from portmert.tuner.decoders._base import Decoder, Progress
 from portmert.tuner.decoders._line_work import LineWork, close_programs
 from portmert.tuner.decoders._program_work import ProgramWork, answer_parts, asks_for, with_places
 from portmert.tuner.decoders._shards import decoded, lines_of
-from portmert.tuner.executors.team import Team, Threads
+from portmert.tuner.executors.team import Team
 from portmert.tuner.ground.errors import ConfigError, InputError, faults_at, suggest
 from portmert.tuner.ground.files import read_bytes, writing
 from portmert.tuner.ground.programs import PATIENCE_SECONDS
@@ -216,7 +216,7 @@ class CommandDecoder(Decoder):
         weights.vector(self._start().weights.names)
         lines = lines_of(source)
         jobs = min(self.jobs, len(lines))
-        here = Threads(jobs, waits=self.protocol == "files")  # lines are not waited for: `end`
+        here = Team(jobs, waits=self.protocol == "files")  # lines are not waited for: `end`
         workers = team if team is not None and team.is_remote else here
         with (
             decoded(

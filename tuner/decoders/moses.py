@@ -22,7 +22,7 @@ from portmert.tuner.decoders._moses_command import (
 )
 from portmert.tuner.decoders._program_work import MOST_PRINTED, ProgramWork, answer_parts
 from portmert.tuner.decoders._shards import decoded, lines_of, prints_of
-from portmert.tuner.executors.team import Team, Threads
+from portmert.tuner.executors.team import Team
 from portmert.tuner.ground.errors import InputError, ProgramError, faults_at
 from portmert.tuner.ground.files import read_bytes, write_text, writing
 from portmert.tuner.ground.processes import available_processors
@@ -215,7 +215,7 @@ class Moses(Decoder):
             raise ValueError(f"size is {size}, must be at least 1")
         lines = lines_of(source)
         jobs = min(self.jobs, len(lines))
-        workers = team if team is not None and team.is_remote else Threads(jobs, waits=True)
+        workers = team if team is not None and team.is_remote else Team(jobs, waits=True)
         models = prints_of([self.config, *_named_files(self.config)])
         overwrite, sparse = ([], "") if weights is None else self._weight_arguments(weights)
         asked = [word for name in LIST_SWITCHES if links for word in (f"-{name}", "true")]

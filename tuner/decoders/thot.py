@@ -19,7 +19,7 @@ from portmert.tuner.decoders import _crews, _thot_model, _thot_worker
 from portmert.tuner.decoders._base import Decoder, Progress
 from portmert.tuner.decoders._shards import Shard, Work, decoded
 from portmert.tuner.decoders._thot_worker import NAMES
-from portmert.tuner.executors.team import Team, Threads
+from portmert.tuner.executors.team import Team
 from portmert.tuner.ground.errors import InputError, ProgramError, counted
 from portmert.tuner.ground.files import read_lines, write_text, writing
 from portmert.tuner.ground.model_folders import RECORD, make_folder
@@ -203,7 +203,7 @@ class Thot(Decoder):
                     f"{MAX_TOKENS}; split the line"
                 )
         self.train()
-        here = Threads(self.processes or available_processors())
+        here = Team(self.processes or available_processors())
         workers = team if team is not None and team.is_remote else here
 
         def shards(count: int) -> int:

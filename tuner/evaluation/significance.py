@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from portmert.metrics._base import FloatArray, IntArray, Metric
-from portmert.tuner.executors.team import Team, Threads
+from portmert.tuner.executors.team import Team
 from portmert.tuner.ground import streams
 
 Progress = Callable[[int, int], None]
@@ -378,7 +378,7 @@ def systems_tested(
     tables, places = _without_copies(tables, columns)
     sampled, randomized = samples_of(
         SamplePlan(metrics, places, tables, resampling.samples, resampling.seed),
-        team or Threads(1),
+        team or Team(1),
     )
     spreads, differences = [], []
     for m in range(len(metrics)):

@@ -61,10 +61,7 @@ class Cluster(Team):
 
     @staticmethod
     def step(done: int, total: int) -> None:  # noqa: ARG004
-        """Raise `Cancelled` if the command has dropped the task that calls this.
-
-        A thread cannot be ended from outside, so tasks ask.
-        """
+        """Raise `Cancelled` if the command has dropped the task that calls this."""
         from distributed import get_worker  # noqa: PLC0415  an extra
         from distributed.worker import thread_state  # noqa: PLC0415
 

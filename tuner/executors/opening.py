@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from portmert.tuner.executors.cluster import KINDS, check_address, connected, started
-from portmert.tuner.executors.team import Team, Threads
+from portmert.tuner.executors.team import Team
 from portmert.tuner.ground.documents import parse_toml
 from portmert.tuner.ground.errors import ConfigError, faults_at, suggest
 from portmert.tuner.ground.files import read_bytes
@@ -131,4 +131,4 @@ def opened(
         with started(place.given, place.kind, place.jobs, place.options, notice=notice) as team:
             yield team
     else:
-        yield Threads(threads)
+        yield Team(threads)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import tempfile
 import threading
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from functools import partial
@@ -27,8 +26,17 @@ Result = TypeVar("Result")
 Value = TypeVar("Value")
 
 
-class Team(ABC):
-    """A team of threads or workers that run tasks, several at once.
+class Team:
+    """A team that runs tasks, several at once: threads of this process, or workers elsewhere.
+
+    Parameters
+    ----------
+    threads
+        The number of threads.
+    waits
+        Whether an interrupted run waits for running tasks, which must then check often whether to
+        end. Tasks that run programs need this, since the programs would go on. Searches that
+        parse do not: they would take too long.
 
     Attributes
     ----------
@@ -36,40 +44,46 @@ class Team(ABC):
         True if tasks run in other processes; their arguments and results are then pickled.
     """
 
-    is_remote: ClassVar[bool]
+    is_remote: ClassVar[bool] = False
 
     @staticmethod
-    @abstractmethod
-    def step(done: int, total: int) -> None:
+    def step(done: int, total: int) -> None:  # noqa: ARG004
         """End the calling task if nobody waits for its result. Long tasks call it now and then.
 
         Raises
         ------
         Cancelled
         """
+        raise_if_cancelled()
 
     @staticmethod
-    @abstractmethod
     def folder() -> Path:
         """Return the folder in which the calling task may write scratch files."""
+        return Path(tempfile.gettempdir())
+
+    def __init__(self, threads: int, *, waits: bool = False) -> None:
+        self.threads = max(1, threads)
+        self._waits = waits
 
     @property
-    @abstractmethod
     def size(self) -> int:
         """The number of tasks that run at once."""
+        return self.threads
 
     @property
-    @abstractmethod
     def ahead(self) -> int:
         """The number of tasks that are handed out before the first one ends."""
+        return 2 * self.threads
 
-    @abstractmethod
     def opened(self, count: int) -> Executor:
         """Return an executor for this number of tasks."""
+        return _Pool(max(1, min(self.threads, count)))
 
-    @abstractmethod
     def close(self, executor: Executor, *, interrupted: bool) -> None:
         """End an executor and drop the tasks that have not begun."""
+        assert isinstance(executor, _Pool)  # noqa: S101  it is from `opened`
+        executor.closed.set()
+        executor.shutdown(wait=self._waits or not interrupted, cancel_futures=True)
 
     def submit(
         self, executor: Executor, work: Callable[..., Result], task: tuple[Any, ...]
@@ -81,7 +95,7 @@ class Team(ABC):
         """Return a stand-in for a large value in tasks, so that it travels once."""
         return value
 
-    def look(self) -> None:  # noqa: B027  threads do not go away
+    def look(self) -> None:  # threads do not go away
         """Do something when no task has ended for a while."""
 
     def fault(self, error: Exception, task: str) -> Exception:  # noqa: ARG002  has its own name
@@ -152,56 +166,6 @@ def _tell(ended: SimpleQueue[int], number: int, _: Future[Any]) -> None:
     ended.put(number)
 
 
-class Threads(Team):
-    """A team of threads of this process.
-
-    Parameters
-    ----------
-    threads
-        Their number.
-    waits
-        Whether an interrupted run waits for running tasks, which must then check often whether to
-        end. Tasks that run programs need this, since the programs would go on. Searches that
-        parse do not: they would take too long.
-    """
-
-    is_remote = False
-
-    @staticmethod
-    def step(done: int, total: int) -> None:  # noqa: ARG004
-        """Raise `Cancelled` in a thread of a closed pool."""
-        raise_if_cancelled()
-
-    @staticmethod
-    def folder() -> Path:
-        """Return the folder for temporary files."""
-        return Path(tempfile.gettempdir())
-
-    def __init__(self, threads: int, *, waits: bool = False) -> None:
-        self.threads = max(1, threads)
-        self._waits = waits
-
-    @property
-    def size(self) -> int:
-        """The number of threads."""
-        return self.threads
-
-    @property
-    def ahead(self) -> int:
-        """Twice the number of threads."""
-        return 2 * self.threads
-
-    def opened(self, count: int) -> Executor:
-        """Return a pool of threads."""
-        return _Pool(max(1, min(self.threads, count)))
-
-    def close(self, executor: Executor, *, interrupted: bool) -> None:
-        """End the pool."""
-        assert isinstance(executor, _Pool)  # noqa: S101  it is from `opened`
-        executor.closed.set()
-        executor.shutdown(wait=self._waits or not interrupted, cancel_futures=True)
-
-
 class _Here(threading.local):
     pool: _Pool | None = None
 
@@ -227,7 +191,7 @@ class _Pool(ThreadPoolExecutor):
 
 
 def raise_if_cancelled() -> None:
-    """End the task of `Threads` at work in this thread, if nobody waits for its result.
+    """End the task of a `Team` at work in this thread, if nobody waits for its result.
 
     Threads cannot be ended from outside, and a process waits for its threads before it ends: long
     searches call this every second or more often. Elsewhere it does nothing.
@@ -249,5 +213,5 @@ def each(
 ) -> list[Result]:
     """Return `work(0)`, `work(1)` and so on, in order, computed in several threads."""
     numbers = [(number,) for number in range(count)]
-    found = dict(Threads(threads).run(work, numbers, progress=progress))
+    found = dict(Team(threads).run(work, numbers, progress=progress))
     return [found[number] for number in range(count)]

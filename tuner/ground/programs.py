@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any
 
 import portmert
@@ -139,46 +139,6 @@ def end(process: subprocess.Popen[Any]) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-
-
-class started:  # noqa: N801  used as a function
-    """Start a program and end it with the block, whenever a signal comes.
-
-    This is a class because a generator would leave a gap between its `yield` and the block.
-
-    Parameters
-    ----------
-    command, options
-        As of `start`.
-    """
-
-    def __init__(self, command: Sequence[str], **options: Any) -> None:
-        self._command, self._options = command, options
-        self._process: subprocess.Popen[Any] | None = None
-
-    def __enter__(self) -> subprocess.Popen[Any]:
-        """Start the program."""
-        try:
-            with undisturbed():
-                self._process = start(self._command, **self._options)
-            return self._process  # noqa: TRY300  a signal may arrive here too
-        except BaseException:
-            self.__exit__(None, None, None)
-            raise
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """End the program and close its pipes."""
-        if self._process is not None:
-            end(self._process)
-            for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
-                with contextlib.suppress(BrokenPipeError):
-                    if pipe is not None:
-                        pipe.close()
 
 
 def described(status: int) -> str:

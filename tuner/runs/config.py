@@ -26,6 +26,7 @@ from portmert.tuner.components.external import Scores
 from portmert.tuner.components.features import Feature
 from portmert.tuner.decoders._base import Decoder
 from portmert.tuner.executors.opening import Workplace
+from portmert.tuner.ground.arguments import checked
 from portmert.tuner.ground.documents import parse_toml
 from portmert.tuner.ground.errors import AnnotatorError, ConfigError, counted, faults_at, suggest
 from portmert.tuner.ground.files import file_digest
@@ -236,14 +237,15 @@ class Experiment:
         return prints
 
 
+@checked
 def load_config(
     path: Path | str,
     *,
     overrides: Sequence[str] = (),
     seed: int | None = None,
     threads: int | None = None,
-    annotator: Annotator | None = None,
-    annotation_cache: Path | None = None,
+    annotator: str | Annotator | None = None,
+    annotation_cache: Path | str | None = None,
     executor: str | None = None,
 ) -> Experiment:
     """Read and check an experiment.
@@ -267,7 +269,7 @@ def load_config(
     tables = _read_toml(path)
     for override in overrides:
         _override(tables, override)
-    cache = None if annotation_cache is None else str(annotation_cache.absolute())
+    cache = None if annotation_cache is None else str(Path(annotation_cache).absolute())
     for key, value in (("seed", seed), ("threads", threads), ("annotation_cache", cache)):
         if value is not None:
             tables.setdefault("tune", {})[key] = value
@@ -307,7 +309,7 @@ def _override(tables: dict[str, Any], override: str) -> None:
 
 
 def experiment_of(
-    path: Path, tables: Mapping[str, Any], annotator: Annotator | None, executor: str | None = None
+    path: Path, given: Mapping[str, Any], annotator: str | Annotator | None, executor: str | None
 ) -> Experiment:
     """Return the experiment of tables, in which components may stand as they are; check it.
 
@@ -315,6 +317,8 @@ def experiment_of(
     ----------
     path
         The name of the tables in messages.
+    given
+        The tables; [weights] may stand for the key of [decoder].
     annotator, executor
         Where they are not in the tables.
 
@@ -323,13 +327,45 @@ def experiment_of(
     ConfigError
         As `load_config`.
     """
-    found = _experiment(path, tables, annotator)
-    return found if executor is None else replace(found, executor=Workplace.parse(executor))
+    tables, table = dict(given), given.get("decoder")
+    if "weights" in tables and isinstance(table, dict):
+        if "weights" in table:
+            raise ConfigError(f"{path}: [weights] and [decoder.weights]; leave one of them")
+        tables["decoder"] = {**table, "weights": tables.pop("weights")}
+    _check_tables(path, tables)
+    tune = _table(path, "tune", Tune, tables["tune"])
+    data = _table(path, "data", Data, tables["data"])
+    parts = {
+        family: _component(path, family, tables.get(family, {"name": DEFAULT_OPTIMIZER}))
+        for family in ("metric", "optimizer", "decoder", "aligner", "annotator")
+        if family in tables or family == "optimizer"
+    }
+    if annotator is not None:
+        parts["annotator"] = registry.annotator(annotator)
+    decoder = parts["decoder"]
+    if getattr(decoder, "processes", None) == 0:  # one switch for both kinds of workers
+        parts["decoder"] = replace(decoder, processes=tune.threads)
+    place = Workplace()
+    if "executor" in tables:
+        place = Workplace.of_table(tables["executor"], where=str(path), folder=path.parent)
+    experiment = Experiment(
+        path=path,
+        tune=tune,
+        data=data,
+        constraints=Constraints.from_table(
+            tables.get("constraints", {}), f"{path}: [constraints]"
+        ),
+        executor=place if executor is None else Workplace.parse(executor),
+        **parts,
+    )
+    _check_files(experiment)
+    _check_links(experiment)
+    _check_annotator(experiment)
+    return experiment
 
 
-def _experiment(path: Path, tables: Mapping[str, Any], annotator: Annotator | None) -> Experiment:
+def _check_tables(path: Path, tables: Mapping[str, Any]) -> None:
     known = {f.name for f in dataclasses.fields(Experiment)} - {"path"}
-    tables = _with_weights(path, tables)
     for name, content in tables.items():
         if name not in known:
             test = "; a test set is test_source and test_references in [data]"
@@ -341,46 +377,6 @@ def _experiment(path: Path, tables: Mapping[str, Any], annotator: Annotator | No
     for name in ("tune", "data", "metric", "decoder"):
         if name not in tables:
             raise ConfigError(f"{path}: the table [{name}] is missing")
-
-    tune = _table(path, "tune", Tune, tables["tune"])
-    data = _table(path, "data", Data, tables["data"])
-    parts = {
-        family: _component(path, family, tables.get(family, {"name": DEFAULT_OPTIMIZER}))
-        for family in ("metric", "optimizer", "decoder", "aligner", "annotator")
-        if family in tables or family == "optimizer"
-    }
-    if annotator is not None:
-        parts["annotator"] = annotator
-    decoder = parts["decoder"]
-    if getattr(decoder, "processes", None) == 0:  # one switch for both kinds of workers
-        parts["decoder"] = replace(decoder, processes=tune.threads)
-    experiment = Experiment(
-        path=path,
-        tune=tune,
-        data=data,
-        constraints=Constraints.from_table(
-            tables.get("constraints", {}), f"{path}: [constraints]"
-        ),
-        executor=Workplace.of_table(tables["executor"], where=str(path), folder=path.parent)
-        if "executor" in tables
-        else Workplace(),
-        **parts,
-    )
-    _check_text(path, data)
-    _check_files(experiment)
-    _check_links(experiment)
-    _check_annotator(experiment)
-    return experiment
-
-
-def _with_weights(path: Path, tables: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the tables with [weights] as a key of [decoder], where it belongs."""
-    found, decoder = dict(tables), tables.get("decoder")
-    if "weights" in found and isinstance(decoder, dict):
-        if "weights" in decoder:
-            raise ConfigError(f"{path}: [weights] and [decoder.weights]; leave one of them")
-        found["decoder"] = {**decoder, "weights": found.pop("weights")}
-    return found
 
 
 def _table(path: Path, name: str, cls: type[Table], content: Mapping[str, Any]) -> Table:
@@ -459,17 +455,14 @@ def _made(value: object, make: Callable[[str], object]) -> object:
     return value
 
 
-def _check_text(path: Path, data: Data) -> None:
+def _check_files(experiment: Experiment) -> None:
+    path, data, made = experiment.path, experiment.data, {"output", "annotation_cache"}
     if data.lowercase and data.text:
         raise ConfigError(
             f"{path}: [data] lowercase and text: make lowercase one of the steps of text"
         )
     with faults_at(f"{path}: [data] text", ConfigError, ConfigError):
         _ = data.pipeline
-
-
-def _check_files(experiment: Experiment) -> None:
-    path, made = experiment.path, {"output", "annotation_cache"}
     named = {
         "tune": [item.name for item in dataclasses.fields(Tune) if item.name not in made],
         "data": [item.name for item in dataclasses.fields(Data)],

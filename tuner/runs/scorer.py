@@ -16,7 +16,7 @@ from portmert.metrics._base import FloatArray, IntArray, Texts, Vocabulary
 from portmert.tuner.annotation.annotating import TextAnnotator
 from portmert.tuner.annotation.cache import default_folder
 from portmert.tuner.decoders._base import Progress
-from portmert.tuner.executors.team import Team, Threads
+from portmert.tuner.executors.team import Team
 from portmert.tuner.ground import streams
 from portmert.tuner.ground.documents import parse_json, to_json
 from portmert.tuner.ground.errors import ConfigError, StateError, counted
@@ -31,7 +31,7 @@ from portmert.tuner.texts.prepare import Preparation
 from portmert.tuner.texts.statistics import compute_stats, notices
 from portmert.tuner.weights.feature_weights import FeatureWeights
 
-LOCAL = Threads(1)
+LOCAL = Team(1)
 """The team of a run on this machine; decoders and annotators start their own processes."""
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from portmert.metrics._base import IntArray, Metric
-from portmert.tuner.executors.team import Team, Threads
+from portmert.tuner.executors.team import Team
 from portmert.tuner.ground import streams
 from portmert.tuner.ground.errors import counted
 from portmert.tuner.ground.mapped import is_mapped
@@ -98,7 +98,7 @@ def bootstrap(
     progress
         Called as progress(samples done, samples in all), from this thread.
     """
-    team: Team = Threads(1 if is_mapped(nbest.features) else setup.threads)
+    team: Team = Team(1 if is_mapped(nbest.features) else setup.threads)
     if setup.team is not None and setup.team.is_remote:
         if is_mapped(nbest.features):
             notice("bootstrap samples are searched on this machine: the lists are on its disk")

@@ -10,7 +10,7 @@ import pytest
 from portmert.tuner.decoders import _crews, thot
 from portmert.tuner.decoders._shards import decoded
 from portmert.tuner.decoders.thot import ThotWork
-from portmert.tuner.executors.team import Threads
+from portmert.tuner.executors.team import Team
 from portmert.tuner.ground.errors import ProgramError
 
 WORKER = """
@@ -45,7 +45,7 @@ def run(words, tmp_path, threads=2, progress=lambda _done, _total: None, task="r
     with decoded(
         work,
         [word.encode() for word in words],
-        team=Threads(threads),
+        team=Team(threads),
         journal=tmp_path / "journal",
         **given,
     ) as found:

@@ -13,7 +13,7 @@ from scipy.stats import t as student
 from portmert.metrics._base import Vocabulary
 from portmert.tuner.components import registry
 from portmert.tuner.evaluation.significance import Resampling, holm, systems_tested
-from portmert.tuner.executors.team import Threads
+from portmert.tuner.executors.team import Team
 from portmert.tuner.texts.corpus import make_batch, read_references, read_texts
 from portmert.tuner.texts.statistics import compute_stats
 from tests.oracles.significance import (
@@ -59,7 +59,7 @@ def test_a_team_finds_the_same_however_many_it_is():
     asked = ([V], systems, Resampling(samples=4500))
     alone = systems_tested(*asked)
     for threads in (2, 3, 50):
-        assert systems_tested(*asked, Threads(threads)) == alone
+        assert systems_tested(*asked, Team(threads)) == alone
 
 
 def test_example_of_the_specification():

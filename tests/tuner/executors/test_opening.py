@@ -6,7 +6,6 @@ import time
 import pytest
 
 from portmert.tuner.executors.opening import Workplace, opened
-from portmert.tuner.executors.team import Threads
 from portmert.tuner.ground.errors import ConfigError, PortmertError, ProgramError, StateError
 from tests.support.clusters import NEEDS_DASK, PROGRAMS, cluster
 
@@ -70,7 +69,7 @@ def test_other_tables_are_one_line(tmp_path, text, message):
 
 def test_this_machine_is_threads():
     with opened("local", threads=3, notice=id) as team:
-        assert isinstance(team, Threads)
+        assert not team.is_remote
         assert team.threads == 3
 
 

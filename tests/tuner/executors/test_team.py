@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from portmert.tuner.executors.team import Threads, each
+from portmert.tuner.executors.team import Team, each
 from portmert.tuner.ground.programs import Cancelled
 
 
@@ -43,7 +43,7 @@ def test_the_first_fault_is_told_and_what_was_done_before_it_is_kept():
         return number
 
     with pytest.raises(ValueError, match="second"):
-        kept.update(Threads(4).run(work, [(n,) for n in range(4)]))
+        kept.update(Team(4).run(work, [(n,) for n in range(4)]))
     assert kept == {0: "zero", 1: 1}
 
 
@@ -55,7 +55,7 @@ def test_nothing_begins_after_a_fault():
         raise KeyError(number)
 
     with pytest.raises(KeyError):
-        list(Threads(1).run(work, [(n,) for n in range(50)]))
+        list(Team(1).run(work, [(n,) for n in range(50)]))
     assert len(begun) <= 2
 
 
@@ -66,7 +66,7 @@ def test_leaving_early_begins_no_more():
         begun.append(number)
         assert number == 0 or go.wait(10)
 
-    tasks = Threads(1).run(work, [(n,) for n in range(50)])
+    tasks = Team(1).run(work, [(n,) for n in range(50)])
     assert next(tasks) == (0, None)
     threading.Timer(0.1, go.set).start()
     tasks.close()
@@ -81,7 +81,7 @@ def test_long_tasks_end_at_their_next_step_when_another_fails():
             begun.set()
             try:
                 while True:
-                    Threads.step(0, 1)
+                    Team.step(0, 1)
                     time.sleep(0.01)
             except Cancelled:
                 ended.append(number)
@@ -90,5 +90,5 @@ def test_long_tasks_end_at_their_next_step_when_another_fails():
         raise ValueError("one")
 
     with pytest.raises(ValueError, match="one"):
-        list(Threads(2).run(work, [(1,), (0,)]))
+        list(Team(2).run(work, [(1,), (0,)]))
     assert ended == [0]

@@ -21,7 +21,6 @@ from portmert.tuner.ground.programs import (
     find_program,
     run,
     scratch,
-    started,
     undisturbed,
 )
 
@@ -261,13 +260,7 @@ def test_a_signal_that_nothing_of_python_handles_is_left_alone():
         signal.signal(signal.SIGTERM, before)
 
 
-def begun(command):
-    with started(command.arguments):
-        time.sleep(1000)
-
-
-@pytest.mark.parametrize("work", [run, begun])
-def test_no_step_of_a_start_is_a_gap_for_a_signal(room, told, monkeypatch, work):
+def test_no_step_of_a_start_is_a_gap_for_a_signal(room, told, monkeypatch):
     """Send a signal before the n-th line that is run after the start, for each n."""
     made, lines = [], 0
 
@@ -294,7 +287,7 @@ def test_no_step_of_a_start_is_a_gap_for_a_signal(room, told, monkeypatch, work)
         sys.settrace(trace)
         try:
             with pytest.raises(KeyboardInterrupt):
-                work(command)
+                run(command)
         finally:
             sys.settrace(before)
         assert [process.returncode for process in made] == [-signal.SIGKILL], wanted

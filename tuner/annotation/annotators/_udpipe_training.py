@@ -18,7 +18,7 @@ from portmert.tuner.annotation.annotators._conllu import ConlluTree
 from portmert.tuner.ground import processes
 from portmert.tuner.ground.errors import AnnotatorError, InputError, ProgramError
 from portmert.tuner.ground.files import check_writable, writing
-from portmert.tuner.ground.programs import python, started
+from portmert.tuner.ground.programs import end, python, start, undisturbed
 
 Size = Literal["micro", "tiny", "full"]
 Case = Literal["keep", "lower", "both"]
@@ -219,17 +219,20 @@ def _written(sentences: list[ConlluTree], case: Case) -> Iterator[str]:
 def _run(
     text: Path, model: Path, size: Size, treebank: Path, notice: Callable[[str], None]
 ) -> None:
-    with started(
-        python(__name__, str(text), str(model), size),
-        env=processes.environment(),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        encoding="utf-8",
-        errors="replace",
-    ) as process:
+    last, part = "", "tagger"
+    process: subprocess.Popen[str] | None = None
+    try:
+        with undisturbed():
+            process = start(
+                python(__name__, str(text), str(model), size),
+                env=processes.environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                encoding="utf-8",
+                errors="replace",
+            )
         assert process.stderr is not None  # noqa: S101  a pipe was asked for
-        last, part = "", "tagger"
         for line in process.stderr:
             last = line.strip() or last
             if line.startswith("Parser"):
@@ -237,6 +240,10 @@ def _run(
             if line.startswith("Iteration"):
                 notice(f"{part}, {last[0].lower()}{last[1:]}")
         process.wait()
+    finally:
+        if process is not None and process.stderr is not None:
+            end(process)
+            process.stderr.close()
     if process.returncode:
         raise ProgramError(
             f"{treebank}: UDPipe cannot train on it (status {process.returncode}): {last}"

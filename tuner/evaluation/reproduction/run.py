@@ -7,10 +7,10 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from portmert.aligners._base import parse_links
 from portmert.metrics._base import Ragged
-from portmert.tuner.annotation.annotators._base import Annotator
 from portmert.tuner.decoders._base import Progress
 from portmert.tuner.evaluation.comparison.compare import CompareRequest, compare_request
 from portmert.tuner.evaluation.comparison.material import parse_link_set
@@ -44,10 +44,7 @@ def experiments_of(
     *,
     links: Sequence[str] = (),
     overrides: Sequence[str] = (),
-    threads: int | None = None,
-    annotator: Annotator | None = None,
-    annotation_cache: Path | None = None,
-    executor: str | None = None,
+    **options: Any,
 ) -> dict[str, Experiment]:
     """Return metric -> the experiment of `config` with that metric, in a folder of its own.
 
@@ -56,6 +53,8 @@ def experiments_of(
     links
         Other links of the dev set's references, `NAME=FILE[,FILE...]` each; `port@NAME` is the
         experiment of PORT with them.
+    overrides, options
+        As of `load_config`.
 
     Raises
     ------
@@ -70,10 +69,7 @@ def experiments_of(
         one = load_config(
             config,
             overrides=[*overrides, f"metric.name={metric}", *more],
-            threads=threads,
-            annotator=annotator,
-            annotation_cache=annotation_cache,
-            executor=executor,
+            **options,
         )
         found[system] = replace(one, tune=replace(one.tune, output=one.tune.output / system))
 

@@ -12,7 +12,7 @@ from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as component_dataclass
 
 from portmert.metrics._base import FloatArray, component_name
-from portmert.tuner.executors.team import Team, Threads
+from portmert.tuner.executors.team import Team
 from portmert.tuner.ground import streams
 from portmert.tuner.search.constraints import Bounds
 from portmert.tuner.search.problem import TuningProblem
@@ -150,7 +150,7 @@ class Optimizer(ABC):
         bounds = bounds or Bounds.none(problem.width)
         count = max(self.restarts, len(starts))
         if team is None or not (team.is_remote and count > threads and problem.can_travel):
-            team = Threads(threads)
+            team = Team(threads)
         inner = 1 if team.is_remote else max(1, threads // count)
         shared = team.shared(problem)
         tasks = [(shared, self, starts, bounds, seed, restart, inner) for restart in range(count)]

@@ -23,7 +23,7 @@ from portmert.tuner.evaluation.crossval.report import (
     headlines,
     tables_of,
 )
-from portmert.tuner.executors.team import Threads
+from portmert.tuner.executors.team import Team
 from portmert.tuner.ground.errors import ConfigError, InputError, StateError
 from portmert.tuner.nbest.model import SparseFeatures, model_scores
 from portmert.tuner.weights.feature_weights import FeatureWeights
@@ -191,7 +191,7 @@ def test_all_segments_alike_are_learnt_and_judged_the_same(threads, tmp_path):
     plan = plan_of(splits=2, seeds=2, start=FeatureWeights({"A": (1.0,), "B": (0.1,)}))
     tuned, without, *plain = measure(
         plan, choices_of(["mean"], {"m": MERT}, [("B",)], [0.0]),
-        team=Threads(threads), folder=tmp_path, notice=pytest.fail,
+        team=Team(threads), folder=tmp_path, notice=pytest.fail,
     )  # fmt: skip
     assert (tuned.unseen["mean"] == 0.75).all()
     assert (tuned.seen["mean"] == 0.75).all()
@@ -206,7 +206,7 @@ def test_all_segments_alike_are_learnt_and_judged_the_same(threads, tmp_path):
 def test_a_cell_with_weights_of_other_features_is_named(tmp_path):
     plan = plan_of(splits=1, start=FeatureWeights({"A": (1.0,), "B": (0.5,)}))
     choices = choices_of(["mean"], {"m": MERT}, [], [0.0])
-    again = {"team": Threads(1), "folder": tmp_path, "notice": print}
+    again = {"team": Team(1), "folder": tmp_path, "notice": print}
     measure(plan, choices, **again)
     (cell,) = (tmp_path / "cells").glob("*.json")
     cell.write_text(cell.read_text().replace('"A"', '"C"'))
@@ -220,7 +220,7 @@ def test_a_cell_with_weights_of_other_features_is_named(tmp_path):
 def test_a_file_that_is_no_cell_is_named(tmp_path, content):
     plan = plan_of(splits=1)
     choices = choices_of(["mean"], {"m": MERT}, [], [0.0])
-    again = {"team": Threads(1), "folder": tmp_path, "notice": print}
+    again = {"team": Team(1), "folder": tmp_path, "notice": print}
     measure(plan, choices, **again)
     (cell,) = (tmp_path / "cells").glob("*.json")
     cell.write_text(content)
@@ -234,7 +234,7 @@ def test_what_a_cell_depends_on_is_in_its_name(tmp_path):
 
     def made(plan, choices):
         before = set(tmp_path.rglob("*.json"))
-        measure(plan, choices, team=Threads(1), folder=tmp_path, notice=lambda _: None)
+        measure(plan, choices, team=Team(1), folder=tmp_path, notice=lambda _: None)
         return len(set(tmp_path.rglob("*.json")) - before)
 
     assert made(plan, choices) == 1
