@@ -1,7 +1,7 @@
-"""The replication of the PORT paper: mert-moses.pl's tunings, results as JSON, tables and a plot.
+"""The replication of the PORT paper: mert-moses.pl's tunings, results as JSON, tables and plots.
 
-`python -m tests.bench.replication` prints the tables of docs/explanation/reproduction.md and draws
-its plot, all from the committed results, configs/paper-port/results/*.json. It decodes nothing.
+`python -m tests.bench.replication` puts the tables into docs/explanation/reproduction.md and draws
+its plots, all from the committed results, configs/paper-port/results/*.json. It decodes nothing.
 
 `... mert-moses CONFIG --moses DIR --seeds N` tunes with mert-moses.pl what CONFIG describes.
 `... by-decoding CONFIG --moses DIR --seeds N` decodes every fifth test segment under all weights.
@@ -14,6 +14,7 @@ import argparse
 import gzip
 import json
 import re
+import shutil
 import subprocess
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -37,6 +38,10 @@ EVERY = 5
 """The plot's scores are of every fifth segment of the test set."""
 FIRST = "bleu"
 """The system that all others are compared with."""
+MOSES = "mert-moses"
+THIRDS = 3
+FEWEST = 3
+"""The fewest tunings of a system whose differences are pooled."""
 NORMAL = 1.959964
 """Half the width of a 95 % interval, in standard errors."""
 
@@ -87,7 +92,7 @@ def mert_moses(condition: Condition, programs: Path, seeds: range) -> None:
         stem = stem.removesuffix("0")
     tune, decoder = condition.tables["tune"], condition.tables["decoder"]
     for seed in seeds:
-        folder = condition.output / "mert-moses" / f"replica-{seed}"
+        folder = condition.output / MOSES / f"replica-{seed}"
         work = folder / "work"
         work.mkdir(parents=True, exist_ok=True)
         if not (work / "moses.ini").exists():
@@ -110,18 +115,37 @@ def by_decoding(condition: Condition, programs: Path, seeds: range) -> None:
     """Decode a part of the test set under the weights of each iteration, in `steps/`."""
     source = _part(condition, condition.file("data", "test_source"))
     for seed in seeds:
-        for folder in (condition.output / FIRST, condition.output / "mert-moses"):
+        for folder in (condition.output / FIRST, condition.output / MOSES):
             replica = folder / f"replica-{seed}"
-            inis = _numbers_of(replica / "work", "run*.moses.ini")
-            for number, ini in inis.items():
-                decode_test(condition, programs, ini, replica / "steps" / f"{number}", source)
-            for number, path in _numbers_of(replica, "iteration-*/weights.json").items():
-                weights = read_weights(path).values
-                lines = (f"{name}= {' '.join(map(repr, v))}" for name, v in weights.items())
-                more = ["-weight-overwrite", " ".join(lines)]
-                ini = condition.file("decoder", "config")
-                folder_of = replica / "steps" / f"{number}"
-                decode_test(condition, programs, ini, folder_of, source, more)
+            _take_known(condition, replica)
+            for number, path in weights_by_decoding(replica).items():
+                ini, more = path, []
+                if path.suffix == ".json":
+                    weights = read_weights(path).values
+                    lines = (f"{name}= {' '.join(map(repr, v))}" for name, v in weights.items())
+                    ini = condition.file("decoder", "config")
+                    more = ["-weight-overwrite", " ".join(lines)]
+                step = replica / "steps" / f"{number}"
+                decode_test(condition, programs, ini, step, source, more)
+
+
+def weights_by_decoding(replica: Path) -> dict[int, Path]:
+    """Return the number of each decoding of the dev set in a tuning -> the weights it had."""
+    inis = _numbers_of(replica / "work", "run*.moses.ini")  # mert-moses.pl's
+    return inis or _numbers_of(replica, "iteration-*/weights.json")
+
+
+def _take_known(condition: Condition, replica: Path) -> None:
+    """Take what is decoded already: outputs of the start weights and of the chosen ones."""
+    known = {1: condition.output / UNTUNED / "replica-1"}
+    if (replica / "result.json").exists():
+        best = json.loads((replica / "result.json").read_text())["best_iteration"]
+        known[best] = replica
+    for number, folder in known.items():
+        whole, step = folder / "test" / "output.txt", replica / "steps" / str(number)
+        if whole.exists():
+            step.mkdir(parents=True, exist_ok=True)
+            shutil.copy(_part(condition, whole), step / "output.txt")
 
 
 def _part(condition: Condition, file: Path) -> Path:
@@ -216,6 +240,7 @@ def collect(condition: Condition) -> dict[str, Any]:
         "ngrams": compared["ngrams"],
         "scores": compared["scores"],
         "by_decoding": _by_decoding(condition),
+        "by_order": _by_order(condition, systems),
         "tunings": [
             {"system": name, **_tuning(folder)}
             for name, folders in systems.items()
@@ -229,12 +254,70 @@ def _by_decoding(condition: Condition) -> list[dict[str, Any]]:
     """Return the BLEU of the test set before each decoding of the dev set, where it is known."""
     references = [_part(condition, path) for path in condition.files("test_references")]
     found = []
-    for path in _numbered(condition.output.glob("*/replica-*/steps/1/output.txt"), 4):
-        outputs = _numbers_of(path.parent.parent, "*/output.txt").values()
-        scores = [portmert.score(one, references).score for one in outputs]
-        system, replica = path.parts[-5:-3]
-        found.append({"system": system, "replica": int(replica.partition("-")[2]), "bleu": scores})
+    for path in _numbered(condition.output.glob("*/replica-*/steps"), 2):
+        outputs = _numbers_of(path, "*/output.txt")
+        if list(outputs) == list(weights_by_decoding(path.parent)):  # all of them are decoded
+            scores = [portmert.score(one, references).score for one in outputs.values()]
+            system, replica = path.parts[-3], int(path.parts[-2].partition("-")[2])
+            found.append({"system": system, "replica": replica, "bleu": scores})
     return found
+
+
+def _by_order(condition: Condition, systems: Mapping[str, list[Path]]) -> list[dict[str, Any]]:
+    """Return PORT minus BLEU in three parts of the test set: from least reordered to most.
+
+    Segments are sorted by the share of crossing pairs among the links of their first reference.
+    """
+    links = condition.files("test_reference_links")
+    shares = [crossing(line) for line in links[0].read_text().splitlines()]
+    found = []
+    for third in np.array_split(np.argsort(shares, kind="stable"), THIRDS):
+        folder = condition.output / "part" / f"order-{len(found)}"
+        folder.mkdir(exist_ok=True)
+        taken: list[Path] = []
+
+        def some(file: Path, rows: Any = third, out: Path = folder, done: Any = taken) -> Path:
+            lines = file.read_bytes().splitlines(keepends=True)
+            done.append(out / str(len(done)))
+            done[-1].write_bytes(b"".join(lines[row] for row in rows))
+            return done[-1]
+
+        outputs = {name: systems[name] for name in (FIRST, "port")}
+        own = [some(_output_links(one)) for folders in outputs.values() for one in folders]
+        references = [some(path) for path in condition.files("test_references")]
+        compared = portmert.compare(
+            {name: [some(f / "output.txt") for f in all_] for name, all_ in outputs.items()},
+            portmert.TestSet(
+                references,
+                source=some(condition.file("data", "test_source")),
+                links=[f"giza={','.join(map(str, [*map(some, links), *own]))}"],
+            ),
+            metric=list(SHOWN),
+            threads=1,
+            timing=False,
+        ).document
+        rows = [row for row in compared["scores"] if row["system"] == "port"]
+        words = [one["orders"][0] for one in compared["ngrams"]]
+        found.append(
+            {
+                "segments": len(third),
+                "words": len(references[0].read_text(encoding="utf-8").split()) / len(third),
+                "crossing": float(np.mean([shares[row] for row in third])),
+                "lengths": [one["total"] / one["reference_total"] for one in words],
+                "scores": rows,
+            }
+        )
+    return found
+
+
+def crossing(line: str) -> float:
+    """Return the share of crossing pairs among the links of a segment, written as `0-0 1-2`.
+
+    Pairs that share a word are not counted. A segment without pairs has none that cross.
+    """
+    pairs = np.array([one.split("-") for one in line.split()], dtype=int).reshape(-1, 2)
+    apart = np.prod(pairs[:, np.newaxis] - pairs[np.newaxis], axis=2)
+    return float((apart < 0).sum() / max(np.count_nonzero(apart), 1))
 
 
 def _numbered(paths: Any, level: int = 3) -> list[Path]:
@@ -325,12 +408,14 @@ def pool(differences: Sequence[float], errors: Sequence[float]) -> Pooled:
 # Tables.
 
 OLDER = {
-    "de-en": ("moses-results.md", "German, five tunings, on BLEU eight:"),
-    "ja-en": ("moses-results.md", "Japanese, five tunings, on BLEU eight:"),
-    "nl-en": ("reproduction.md", "Dutch, five tunings, on BLEU five:"),
+    "de-en": ("moses-tests.md", "German, five tunings, on BLEU eight:"),
+    "ja-en": ("moses-tests.md", "Japanese, five tunings, on BLEU eight:"),
+    "nl-en": ("links.md", "Dutch, five tunings, on BLEU five:"),
 }
 """Conditions whose differences are known as a page prints them, below this line."""
-PRINTED = r"^(\w+) +port +([-+][\d.]+) +([-+][\d.]+)\.\.([-+][\d.]+)"
+PRINTED = r"^(\w+) +{} +([-+][\d.]+) +([-+][\d.]+)\.\.([-+][\d.]+)"
+PRINTED_AS = {"mean": "mix"}
+"""The name of a system on those pages."""
 SHOWN = {"bleu": "BLEU", "port": "PORT", "ter": "TER", "meteor": "METEOR", "chrf": "chrF"}
 ORDERS = {"qmean": "Qmean", "v": "v", "kendall": "Kendall", "rho": "rho"}
 
@@ -347,16 +432,16 @@ def load(folder: Path = RESULTS) -> dict[str, Row]:
     return {one["condition"]: one for one in found}
 
 
-def older() -> dict[str, dict[str, tuple[float, float, float]]]:
-    """Return condition -> metric -> PORT minus BLEU and its interval, as a page prints it."""
-    found = {}
+def older(system: str = "port") -> dict[str, dict[str, tuple[float, float, float]]]:
+    """Return condition -> metric -> a system minus BLEU-tuned and its interval, as printed."""
+    pattern = re.compile(PRINTED.format(PRINTED_AS.get(system, system)), re.MULTILINE)
+    found: dict[str, dict[str, tuple[float, float, float]]] = {}
     for condition, (page, line) in OLDER.items():
         text = (ROOT / "docs/explanation" / page).read_text(encoding="utf-8")
-        block = text.split(line)[1].split("```")[1]
-        found[condition] = {
-            metric: (float(change), float(low), float(high))
-            for metric, change, low, high in re.findall(PRINTED, block, re.MULTILINE)
-        }
+        for after in text.split(line)[1:]:
+            for metric, change, low, high in pattern.findall(after.split("```")[1]):
+                figures = float(change), float(low), float(high)
+                found.setdefault(condition, {})[metric] = figures
     return found
 
 
@@ -371,7 +456,7 @@ def changes(results: dict[str, Row], system: str) -> dict[str, dict[str, Any]]:
             if row["system"] == system
         }
         for name, one in results.items()
-        if any(row["name"] == system for row in one["systems"])
+        if any(row["name"] == system and row["replicas"] >= FEWEST for row in one["systems"])
     }
 
 
@@ -428,24 +513,50 @@ def scores_table(result: Row, judges: Mapping[str, str], *, parts: bool = False)
 WEIGHTS = ("Distortion0", "WordPenalty0", "PhrasePenalty0", "LM0", "LexicalReordering0")
 
 
+def weights_of(result: Row, system: str) -> list[list[float]]:
+    """Return `WEIGHTS` of each tuning of a system, each vector scaled to sum 100."""
+    found = []
+    for one in result["tunings"]:
+        if one["system"] == system:
+            total = sum(abs(n) for values in one["weights"].values() for n in values) / 100
+            found.append([sum(one["weights"][name]) / total for name in WEIGHTS])
+    return found
+
+
 def weights_table(result: Row) -> Table:
-    """Return means and deviations of some weights over tunings, each vector scaled to sum 100."""
+    """Return means and deviations of some weights over tunings."""
     rows = []
     for system in result["systems"]:
-        if system["name"] == UNTUNED:
-            continue
-        scaled = []
-        for one in result["tunings"]:
-            if one["system"] == system["name"]:
-                total = sum(abs(n) for values in one["weights"].values() for n in values) / 100
-                scaled.append([sum(one["weights"][name]) / total for name in WEIGHTS])
-        columns = np.array(scaled).T
-        cells = [
-            f"{column.mean():.1f}" + (f" ± {column.std(ddof=1):.1f}" if len(column) > 1 else "")
-            for column in columns
-        ]
-        rows.append([system["name"], *cells])
+        if system["name"] != UNTUNED:
+            columns = np.array(weights_of(result, system["name"])).T
+            cells = [
+                f"{column.mean():.1f}"
+                + (f" ± {column.std(ddof=1):.1f}" if column[1:].size else "")
+                for column in columns
+            ]
+            rows.append([system["name"], *cells])
     return ["tuned on", *WEIGHTS], rows
+
+
+JUDGED = ("bleu", "port", "ter", "meteor")
+
+
+def order_table(results: Mapping[str, Row]) -> Table:
+    """Return PORT minus BLEU by reordering: a row for each third of each condition.
+
+    *Length* is that of outputs tuned on BLEU and of those tuned on PORT.
+    """
+    rows = []
+    for name, one in results.items():
+        for third in one.get("by_order", ()):
+            scores = {row["metric"]: row for row in third["scores"]}
+            keys = ("difference", "difference_low", "difference_high")
+            cells = [shown(*(100 * scores[metric][key] for key in keys)) for metric in JUDGED]
+            lengths = ", ".join(f"{length:.3f}" for length in third["lengths"])
+            crossed = f"{100 * third['crossing']:.0f} %"
+            rows.append([name, crossed, f"{third['words']:.0f}", lengths, *cells])
+    labels = [SHOWN[metric] for metric in JUDGED]
+    return ["condition", "crossing", "words", "length", *labels], rows
 
 
 def markdown(table: Table) -> str:
@@ -455,27 +566,70 @@ def markdown(table: Table) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-PLOT = ROOT / "docs" / "explanation" / "decodings.svg"
+PAGE = ROOT / "docs" / "explanation" / "reproduction.md"
+PAGES = (PAGE, PAGE.with_name("replication-details.md"))
+README = ROOT / "README.md"
+PLOT = PAGE.with_name("replication-decodings.svg")
+WEIGHTS_PLOT = PAGE.with_name("replication-weights.svg")
 WIDTH, HEIGHT, LEFT, TOP, PANEL = 340, 230, 46, 26, 300
-COLOURS = {FIRST: "#0b6e99", "mert-moses": "#c0392b"}
-NAMES = {FIRST: "portmert", "mert-moses": "mert-moses.pl"}
+COLOURS = {FIRST: "#0b6e99", MOSES: "#c0392b"}
+NAMES = {FIRST: "portmert", MOSES: "mert-moses.pl"}
+DOTS = {FIRST: "#0b6e99", "port": "#d68910", "mean": "#7f8c8d"}
 
 
-def plot(results: dict[str, Row]) -> str:
+def svg(width: float, height: float, parts: Sequence[str]) -> str:
+    """Return a drawing on white."""
+    inside = "\n".join(parts)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
+        f'font-family="sans-serif" font-size="12">\n<rect width="100%" height="100%" '
+        f'fill="white"/>\n{inside}\n</svg>\n'
+    )
+
+
+def by_decodings(result: Row) -> dict[tuple[str, int], list[float]]:
+    """Return (system, replica) -> the test BLEU of its weights before each decoding, in percent.
+
+    A tuning that has ended keeps the score of its result: portmert's of the iteration that its
+    estimate chose, mert-moses.pl's of the last one.
+    """
+    chosen = {
+        (one["system"], one["replica"]): one["best_iteration"] - 1
+        for one in result.get("tunings", ())
+        if "best_iteration" in one
+    }
+    tunings = result["by_decoding"]
+    steps = max((len(one["bleu"]) for one in tunings), default=0)
+    found = {}
+    for one in tunings:
+        key, scores = (one["system"], one["replica"]), [100 * score for score in one["bleu"]]
+        found[key] = scores + [scores[chosen.get(key, -1)]] * (steps - len(scores))
+    return found
+
+
+def decodings_table(results: Mapping[str, Row]) -> Table:
+    """Return the mean test BLEU of each system's tunings before each decoding."""
+    rows = []
+    for name, one in results.items():
+        lines = by_decodings(one)
+        for system, label in NAMES.items():
+            own = [line for (owner, _), line in lines.items() if owner == system]
+            cells = [f"{score:.2f}" for score in np.mean(own, axis=0)] if own else []
+            rows += [[name, label, str(len(own)), *cells]] if own else []
+    longest = max(map(len, rows), default=3)
+    rows = [row + [""] * (longest - len(row)) for row in rows]
+    return ["condition", "by", "tunings", *map(str, range(1, longest - 2))], rows
+
+
+def plot(results: Mapping[str, Row]) -> str:
     """Return the test BLEU of tunings by decodings of the dev set, as SVG, a panel a condition.
 
-    A thin line is a tuning, a thick one the mean of a system's tunings. A tuning that has ended
-    keeps its last score.
+    A thin line is a tuning, a thick one the mean of a system's tunings, see `by_decodings`.
     """
-    panels = {name: one["by_decoding"] for name, one in results.items() if one["by_decoding"]}
+    panels = {name: found for name, one in results.items() if (found := by_decodings(one))}
     parts = []
-    for number, (name, tunings) in enumerate(panels.items()):
-        steps = max(len(one["bleu"]) for one in tunings)
-        lines = {
-            (one["system"], one["replica"]): [100 * score for score in one["bleu"]]
-            + [100 * one["bleu"][-1]] * (steps - len(one["bleu"]))
-            for one in tunings
-        }
+    for number, (name, lines) in enumerate(panels.items()):
+        steps = max(map(len, lines.values()))
         low = np.floor(min(map(min, lines.values())))
         high = np.ceil(max(map(max, lines.values())))
         x, y = number * WIDTH + LEFT, TOP
@@ -510,29 +664,83 @@ def plot(results: dict[str, Row]) -> str:
                     f'<text x="{right}" y="{where}" text-anchor="end" fill="{colour}">'
                     f"{NAMES[system]}</text>"
                 )
-    inside = "\n".join(parts)
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH * len(panels)} {HEIGHT}" '
-        f'font-family="sans-serif" font-size="12">\n<rect width="100%" height="100%" '
-        f'fill="white"/>\n{inside}\n</svg>\n'
-    )
+    return svg(WIDTH * len(panels), HEIGHT, parts)
+
+
+def plot_weights(results: Mapping[str, Row]) -> str:
+    """Return the absolute `WEIGHTS` of each tuning as SVG: a dot each, a panel a condition."""
+    row, gap, scale = 13, 10, 4.2
+    height = 40 + len(WEIGHTS) * (len(DOTS) * row + gap)
+    parts = []
+    for number, (name, one) in enumerate(results.items()):
+        x = number * (WIDTH + 30) + 135
+        parts.append(f'<text x="{x}" y="14">{name}: share of all weights, in percent</text>')
+        for tick in range(0, 51, 10):
+            at = x + scale * tick
+            parts.append(f'<path d="M{at:.0f},22V{height - 20}" stroke="#ddd"/>')
+            parts.append(f'<text x="{at:.0f}" y="{height - 6}" text-anchor="middle">{tick}</text>')
+        for place, weight in enumerate(WEIGHTS):
+            y = 34 + place * (len(DOTS) * row + gap)
+            parts.append(f'<text x="{x - 8}" y="{y + row}" text-anchor="end">{weight}</text>')
+            for below, (system, colour) in enumerate(DOTS.items()):
+                for tuning in weights_of(one, system):
+                    across = x + scale * abs(tuning[place])
+                    parts.append(
+                        f'<circle cx="{across:.1f}" cy="{y + below * row}" r="3.5" '
+                        f'fill="{colour}" fill-opacity="0.7"/>'
+                    )
+    for below, (system, colour) in enumerate(DOTS.items()):
+        parts.append(f'<text x="8" y="{14 + 13 * below}" fill="{colour}">{system}</text>')
+    return svg((WIDTH + 30) * len(results) + 20, height, parts)
 
 
 def tables() -> dict[str, str]:
-    """Return every table of the page, by its title."""
+    """Return every table of the page, by its name."""
     results = load()
-    ours = changes(results, "port")
+    ours, means = changes(results, "port"), changes(results, "mean")
     found = {
-        "PORT minus BLEU": markdown(pooled_table({**ours, **older()}, SHOWN)),
-        "PORT minus BLEU: parts": markdown(pooled_table(ours, ORDERS)),
+        "port": pooled_table({**ours, **older()}, SHOWN),
+        "port, parts": pooled_table(ours, ORDERS),
+        "mean": pooled_table({**older("mean"), **means}, SHOWN),
+        "reordering": order_table(results),
+        "decodings": decodings_table(results),
     }
-    if mean := changes(results, "mean"):
-        found["mean minus BLEU"] = markdown(pooled_table(mean, {**SHOWN, **ORDERS}))
+    if moses := changes(results, MOSES):
+        found["moses"] = pooled_table(moses, SHOWN)
     for name, one in results.items():
-        found[f"{name}: scores"] = markdown(scores_table(one, SHOWN))
-        found[f"{name}: parts"] = markdown(scores_table(one, ORDERS, parts=True))
-        found[f"{name}: weights"] = markdown(weights_table(one))
-    return found
+        found[f"{name}, scores"] = scores_table(one, SHOWN)
+        found[f"{name}, parts"] = scores_table(one, ORDERS, parts=True)
+        found[f"{name}, weights"] = weights_table(one)
+    return {name: markdown(table) for name, table in found.items() if table[1]}
+
+
+TABLE = re.compile(r"(<!-- table: (.+?) -->\n)\n?(?:\|.*\n)*\n?")
+ANSWER = re.compile(r"(\| five language pairs, 95 % interval \|).*")
+
+
+def filled(page: str) -> str:
+    """Return a page with each table below its mark, `<!-- table: NAME -->`, made anew."""
+    known = tables()
+    made = TABLE.sub(lambda found: f"{found[1]}\n{known[found[2]]}\n\n", page)
+    return made.rstrip("\n") + "\n"
+
+
+def answered(readme: str) -> str:
+    """Return README with the pooled answer made anew."""
+    headers, rows = pooled_table({**changes(load(), "port"), **older()}, SHOWN)
+    cells = " | ".join(row[headers.index("pooled")] for row in rows)
+    return ANSWER.sub(lambda found: f"{found[1]} {cells} |", readme)
+
+
+def made() -> dict[Path, str]:
+    """Return each file that is made of the results, and its content."""
+    results = load()
+    return {
+        **{page: filled(page.read_text(encoding="utf-8")) for page in PAGES},
+        README: answered(README.read_text(encoding="utf-8")),
+        PLOT: plot(results),
+        WEIGHTS_PLOT: plot_weights(results),
+    }
 
 
 def main() -> None:
@@ -557,10 +765,9 @@ def main() -> None:
         path.write_text(json.dumps(collect(condition), indent=1) + "\n")
         click.echo(f"written: {path}")
     else:
-        for title, text in tables().items():
-            click.echo(f"{title}\n\n{text}\n")
-        if any(one["by_decoding"] for one in load().values()):
-            PLOT.write_text(plot(load()))
+        for path, text in made().items():
+            path.write_text(text, encoding="utf-8")
+            click.echo(f"written: {path.relative_to(ROOT)}")
 
 
 if __name__ == "__main__":

@@ -11,9 +11,6 @@ import pytest
 from scipy import stats
 
 from tests.bench import replication, replication_data
-from tests.support.places import ROOT
-
-PAGE = ROOT / "docs" / "explanation" / "reproduction.md"
 
 
 def test_two_conditions_by_hand():
@@ -77,10 +74,31 @@ def test_older_conditions_are_read_as_their_page_prints_them():
     assert found["de-en"]["ter"] == (-0.47, -0.68, -0.27)
 
 
-def test_the_page_shows_the_tables_that_its_results_make():
-    page = PAGE.read_text(encoding="utf-8")
-    for title, table in replication.tables().items():
-        assert table in page, title
+def test_what_is_made_of_the_results_is_what_is_committed():
+    for path, text in replication.made().items():
+        assert path.read_text(encoding="utf-8") == text, path
+
+
+def test_the_pages_show_every_table_and_say_its_pooled_figures():
+    pages = [page.read_text(encoding="utf-8") for page in replication.PAGES]
+    for name, table in replication.tables().items():
+        assert any(table in page for page in pages), name
+    headers, rows = replication.pooled_table(
+        {**replication.changes(replication.load(), "port"), **replication.older()},
+        replication.SHOWN,
+    )
+    pooled = {row[0]: row[headers.index("pooled")] for row in rows}
+    answer = " ".join(pages[0].split("**")[1].split())
+    for metric in ("BLEU", "TER"):
+        assert pooled[metric].replace("(", "95 % interval ") in answer.replace(", 95", " 95"), (
+            metric
+        )
+
+
+def test_links_that_cross_are_counted_by_hand():
+    # Three pairs of links: 0-1 and 1-0 cross, the others do not; 2-2 and 2-3 share a word.
+    assert replication.crossing("0-1 1-0 2-2") == pytest.approx(1 / 3)
+    assert replication.crossing("2-2 2-3") == replication.crossing("") == 0.0
 
 
 def test_results_are_of_the_configurations_that_are_committed():
@@ -113,7 +131,7 @@ def test_the_spanish_data_stay_line_by_line(tmp_path):
         for number in range(4):
             last = "" if number == 3 else "gone"
             write(f"ldc/{name}.en.{number}", "short", f"I'm\rreference {number}!", "Whole", last)
-    replication_data.main(corpus, tmp_path / "out")
+    replication_data.make_spanish(corpus, tmp_path / "out")
     with gzip.open(tmp_path / "out" / "train.en.gz", "rt") as file:
         assert file.read() == "it 's no\ngood\n"
     with gzip.open(tmp_path / "out" / "train.es.gz", "rt") as file:
@@ -122,13 +140,45 @@ def test_the_spanish_data_stay_line_by_line(tmp_path):
     assert (tmp_path / "out" / "test.en2").read_text() == "i 'm reference 2\nwhole\n"
 
 
-def test_the_readme_has_the_pooled_answer():
-    found = {**replication.changes(replication.load(), "port"), **replication.older()}
-    headers, rows = replication.pooled_table(found, replication.SHOWN)
-    cells = " | ".join(row[headers.index("pooled")] for row in rows)
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert f"| five language pairs, 95 % interval | {cells} |" in readme
-    assert len(found) == 5
+MESSAGES = """
+msgid ""
+msgstr "Language: zh"
+
+#: ../../a.rst:2
+msgid ""
+"Return the :class:`A <a.A>` of *this* ``name``, see `there <http://a.b>`_. Never "
+"``None``."
+msgstr ""
+"\u8fd4\u56de *\u8fd9\u4e2a* ``name`` \u7684 :class:`A <a.A>`\uff0c\u53c2\u89c1 "
+"`there <http://a.b>`_\u3002\u4e0d\u4f1a\u662f ``None``\u3002"
+
+msgid "Two sentences here. In one there."
+msgstr "\u90a3\u91cc\u53ea\u6709 \u4e00\u53e5"
+
+#, fuzzy
+msgid "This one is not sure."
+msgstr "\u8fd9 \u4e00\u53e5 \u4e0d \u786e\u5b9a"
+
+msgid "a = 1\\nb = 2\\nc = 3"
+msgstr "a = 1\\nb = 2\\nc = 3"
+"""
+
+
+def test_the_chinese_data_are_sentences_without_markup(tmp_path, monkeypatch):
+    monkeypatch.setattr(replication_data, "DRAWN", {"dev": 1, "test": 1})
+    for page in ("library/a", "glossary", "license"):
+        path = tmp_path / f"{page}.po"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(MESSAGES.replace("this", page.rpartition("/")[2]), encoding="utf-8")
+    replication_data.make_chinese(tmp_path, tmp_path / "out", cut=list)
+    with gzip.open(tmp_path / "out" / "train.en.gz", "rt") as file:
+        assert file.read() == "return the a of a name , see there .\n"
+    with gzip.open(tmp_path / "out" / "train.zh.gz", "rt", encoding="utf-8") as file:
+        words = "\u8fd4 \u56de \u8fd9 \u4e2a name \u7684 a \uff0c \u53c2 \u89c1 there \u3002"
+        assert file.read() == f"{words}\n"
+    assert (
+        tmp_path / "out" / "test.en"
+    ).read_text() == "return the a of license name , see there .\n"
 
 
 def test_the_plot_has_a_line_for_each_tuning_and_one_for_the_mean():
