@@ -198,3 +198,63 @@ def test_the_plot_has_a_line_for_each_tuning_and_one_for_the_mean():
     assert mean[1] == pytest.approx((first[1] + second[1]) / 2, abs=0.1)
     assert lines[1][2][1] == replication.TOP  # 24, the highest score of all
     assert lines[3][1][1] == replication.HEIGHT - replication.TOP  # 19, the lowest
+
+
+TEXTS = ["a b c d e", "b c d e f", "c d e f g", "d e f g h", "e f g h i", "f g h i j"]
+CROSSED = "0-1 1-0 2-2 3-3 4-4"
+
+
+@pytest.fixture
+def condition(tmp_path):
+    """A condition with one tuning on BLEU of two decodings, and one on PORT that lacks a step."""
+    links = ["0-0 1-1 2-2 3-3 4-4", CROSSED, "0-4 1-3 2-2 3-1 4-0"] * 2
+    for name, rows in (("dev", TEXTS[:2]), ("test", TEXTS), ("links", links)):
+        (tmp_path / name).write_text("".join(f"{row}\n" for row in rows))
+    (tmp_path / "tiny.toml").write_text(
+        '[tune]\noutput = "run"\niterations = 1\nnbest = 5\n[decoder]\n'
+        'flags = ""\nconfig = "moses.ini"\n'
+        '[data]\nsource = "dev"\nreferences = ["dev"]\ntest_source = "test"\n'
+        'test_references = ["test"]\ntest_reference_links = ["links"]\n'
+    )
+    weights = json.dumps({"weights": {"LM0": [0.5], "Distortion0": [0.1]}})
+    for system, wrong in (("bleu", 1), ("port", 2), ("untuned", 3)):
+        replica = tmp_path / "run" / system / "replica-1"
+        output = [*TEXTS[:-wrong], *(text.replace("h", "x") for text in TEXTS[-wrong:])]
+        (replica / "test").mkdir(parents=True)
+        (replica / "test" / "output.txt").write_text("".join(f"{text}\n" for text in output))
+        with gzip.open(replica / "test" / "nbest.gz", "wt") as lists:
+            lists.writelines(f"0 ||| {text} ||| 0 ||| 0 ||| {CROSSED}\n" for text in output)
+        if system != "untuned":
+            scores = [{"dev_score": 0.2}, {"dev_score": 0.3}]
+            result = {"iterations": scores, "best_iteration": 2, "stopped": "as it should"}
+            (replica / "result.json").write_text(json.dumps(result))
+            (replica / "weights.json").write_text(weights)
+            for number in (1, 2):
+                (replica / f"iteration-0{number}").mkdir()
+                (replica / f"iteration-0{number}" / "weights.json").write_text(weights)
+    return replication.Condition.read(tmp_path / "tiny.toml")
+
+
+def test_outputs_that_are_known_are_not_decoded_again(condition):
+    (condition.output / "part").mkdir()
+    replication.by_decoding(condition, condition.path, range(1, 2))  # there is no decoder
+    steps = condition.output / "bleu" / "replica-1" / "steps"
+    assert (steps / "1" / "output.txt").read_text() == "a b c d e\nf g x i j\n"
+    assert sorted(path.name for path in steps.iterdir()) == ["1", "2"]
+
+
+def test_results_are_collected(condition):
+    replication.by_decoding(condition, condition.path, range(1, 2))
+    (condition.output / "port" / "replica-1" / "steps" / "1").mkdir(parents=True)
+    found = replication.collect(condition)
+    assert [one["name"] for one in found["systems"]] == ["bleu", "port", "untuned"]
+    assert [one["system"] for one in found["by_decoding"]] == ["bleu"]  # all steps are known
+    assert [one["crossing"] for one in found["by_order"]] == pytest.approx([0.0, 0.1, 1.0])
+    assert {one["segments"] for one in found["by_order"]} == {2}
+    assert found["by_order"][0]["words"] == 5
+    assert found["tunings"][0]["weights"] == {"LM0": [0.5], "Distortion0": [0.1]}
+    tables = [
+        replication.order_table({"tiny": found}),
+        replication.scores_table(found, {"v": "v"}),
+    ]
+    assert [len(rows) for _, rows in tables] == [3, 3]
