@@ -350,6 +350,7 @@ def _tuning(test: Path) -> dict[str, Any]:
             "replica": number,
             "dev": [one["dev_score"] for one in result["iterations"]],
             "best_iteration": result["best_iteration"],
+            "dev_parts": [_dev_parts(folder, one) for one in (1, result["best_iteration"])],
             "stopped": result["stopped"],
         }
     return {
@@ -357,6 +358,15 @@ def _tuning(test: Path) -> dict[str, Any]:
         "weights": {name: list(values) for name, values in weights.values.items()},
         "output": file_digest(test / "output.txt"),
     }
+
+
+DEV_PARTS = ("Qmean", "v", "SBP", "SRP", "hyp_len", "ref_len")
+
+
+def _dev_parts(replica: Path, number: int) -> dict[str, float]:
+    """Return the parts of the dev set's score in an iteration."""
+    scored = json.loads((replica / f"iteration-{number:02d}" / "scores.json").read_text())
+    return {name: part for name, part in scored["parts"].items() if name in DEV_PARTS}
 
 
 # Pooling.
@@ -538,6 +548,21 @@ def weights_table(result: Row) -> Table:
     return ["tuned on", *WEIGHTS], rows
 
 
+def dev_table(results: Mapping[str, Row]) -> Table:
+    """Return the parts of PORT on the dev set: of the start weights, and means over tunings."""
+    rows = []
+    for name, one in results.items():
+        tuned = [t["dev_parts"] for t in one["tunings"] if t["system"] == "port"]
+        for label, number in ((UNTUNED, 0), ("port", 1)):
+            parts = [pair[number] for pair in tuned]
+            cells = [
+                f"{100 * np.mean([part[key] for part in parts]):.2f}" for key in DEV_PARTS[:4]
+            ]
+            length = np.mean([part["hyp_len"] / part["ref_len"] for part in parts])
+            rows.append([name, label, *cells, f"{length:.3f}"])
+    return ["condition", "tuned on", *DEV_PARTS[:4], "length"], rows
+
+
 JUDGED = ("bleu", "port", "ter", "meteor")
 
 
@@ -703,6 +728,7 @@ def tables() -> dict[str, str]:
         "port, parts": pooled_table(ours, ORDERS),
         "mean": pooled_table({**older("mean"), **means}, SHOWN),
         "reordering": order_table(results),
+        "dev": dev_table(results),
         "decodings": decodings_table(results),
     }
     if moses := changes(results, MOSES):

@@ -232,6 +232,17 @@ def condition(tmp_path):
             for number in (1, 2):
                 (replica / f"iteration-0{number}").mkdir()
                 (replica / f"iteration-0{number}" / "weights.json").write_text(weights)
+                parts = {
+                    "Qmean": 0.2,
+                    "v": 0.9,
+                    "SBP": 1,
+                    "SRP": 1,
+                    "hyp_len": number,
+                    "ref_len": 2,
+                }
+                parts |= {"p1": 0.5, "matched_1": 3}
+                scored = json.dumps({"parts": parts})
+                (replica / f"iteration-0{number}" / "scores.json").write_text(scored)
     return replication.Condition.read(tmp_path / "tiny.toml")
 
 
@@ -258,3 +269,6 @@ def test_results_are_collected(condition):
         replication.scores_table(found, {"v": "v"}),
     ]
     assert [len(rows) for _, rows in tables] == [3, 3]
+    _, (start, tuned) = replication.dev_table({"tiny": found})
+    assert start == ["tiny", "untuned", "20.00", "90.00", "100.00", "100.00", "0.500"]
+    assert tuned[-1] == "1.000"
