@@ -179,7 +179,7 @@ def _check_saved(folder: Path, settings: Mapping[str, Any]) -> Path:
 
 
 def usable(
-    name: str, source: Rows, target: Rows, *, most: int
+    name: str, source: Rows, target: Rows, *, most: int, ratio: int | None = None
 ) -> tuple[list[int], dict[str, int]]:
     """Return which pairs an aligner can learn from, and notes on how many those are.
 
@@ -189,21 +189,25 @@ def usable(
         The name of the aligner, for messages.
     most
         The most tokens of a side.
+    ratio
+        The most tokens of a side for each of the other.
 
     Raises
     ------
     InputError
         There is none.
     """
+    lengths = [(len(s), len(t)) for s, t in zip(source, target, strict=True)]
     used = [
         row
-        for row, (s, t) in enumerate(zip(source, target, strict=True))
-        if s and t and max(len(s), len(t)) <= most
+        for row, (s, t) in enumerate(lengths)
+        if min(s, t) > 0 and max(s, t) <= min(most, (ratio or most) * min(s, t))
     ]
     if not used:
+        times = f" and at most {ratio} times as many on one as on the other" if ratio else ""
         raise InputError(
             f"{name}: no pair to train on: {counted(len(source), 'pair')}, none with 1 to {most} "
-            f"tokens on both sides"
+            f"tokens on both sides{times}"
         )
     return used, {"pairs": len(used), "pairs_left_out": len(source) - len(used)}
 

@@ -12,8 +12,8 @@ from pydantic.dataclasses import dataclass
 
 from portmert.aligners._base import Links
 from portmert.aligners._programs import Directions, ProgramAligner, escape, write_rows
-from portmert.aligners._training import Rows
-from portmert.tuner.ground.errors import InputError, StateError, counted
+from portmert.aligners._training import Rows, usable
+from portmert.tuner.ground.errors import StateError, counted
 from portmert.tuner.ground.programs import Command, run
 
 PROGRAMS = ("mkcls", "plain2snt", "snt2cooc", "mgiza")
@@ -231,15 +231,15 @@ class Giza(ProgramAligner):
         """
         for name in PROGRAMS:
             self._program(name)  # all are there before the first one runs
-        schedule, used = self._schedule(), _usable(source, target)
-        for number, side in enumerate(SIDES):
-            write_rows(folder / side, [[escape(token) for token in pair[number]] for pair in used])
+        used, notes = usable("giza", source, target, most=MAX_TOKENS, ratio=MAX_RATIO)
+        for side, rows in zip(SIDES, (source, target), strict=True):
+            write_rows(folder / side, [[escape(token) for token in rows[row]] for row in used])
         numbered: list[str | Path] = [
             *(self._program("plain2snt"), *SIDES, "-vcb1", "source.vcb", "-vcb2", "target.vcb"),
             *("-snt1", "source-target.snt", "-snt2", "target-source.snt"),
         ]
         run(self._command(folder, numbered, log="plain2snt"))
-        jobs = [self._cooc(folder, way) for way in DIRECTIONS]
+        schedule, jobs = self._schedule(), [self._cooc(folder, way) for way in DIRECTIONS]
         if schedule.last in {"hmm", "ibm3", "ibm4"}:
             jobs += [self._mkcls(folder, side) for side in SIDES]
         at_once = min(2, self.threads)
@@ -249,7 +249,7 @@ class Giza(ProgramAligner):
         commands = {way: self._mgiza(folder, way, options) for way in DIRECTIONS}
         run(*commands.values(), at_once=at_once)
         _keep_what_aligns(folder, schedule, commands)
-        return {"pairs": len(used), "pairs_left_out": len(source) - len(used)}
+        return notes
 
     def _cooc(self, folder: Path, way: str) -> Command:
         generating, generated = DIRECTIONS[way]
@@ -314,32 +314,6 @@ class Giza(ProgramAligner):
                 found[way][n] = row
         by_source = [[(s, t) for t, s in row] for row in found["target-source"]]
         return by_source, found["source-target"]
-
-
-def _usable(source: Rows, target: Rows) -> list[tuple[Sequence[str], Sequence[str]]]:
-    """Return the pairs that MGIZA++ learns from as they are.
-
-    Raises
-    ------
-    InputError
-        There is none.
-    """
-    used = [
-        (s, t)
-        for s, t in zip(source, target, strict=True)
-        if s
-        and t
-        and max(len(s), len(t)) <= MAX_TOKENS
-        and generates(len(s), len(t))
-        and generates(len(t), len(s))
-    ]
-    if not used:
-        raise InputError(
-            f"giza: no pair to train on: {counted(len(source), 'pair')}, none with 1 to "
-            f"{MAX_TOKENS} tokens on both sides and at most {MAX_RATIO} times as many on one as "
-            f"on the other"
-        )
-    return used
 
 
 def _keep_what_aligns(folder: Path, schedule: Schedule, commands: Mapping[str, Command]) -> None:

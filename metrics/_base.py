@@ -145,6 +145,17 @@ class Ragged:
         positions, offsets = rows_taken(self.offsets, indices)
         return Ragged(self.values[positions], offsets)
 
+    def alone(self) -> Ragged:
+        """Return the same rows, `values` having no others: offsets begin at 0. A view."""
+        first, last = self.offsets[0], self.offsets[-1]
+        return Ragged(self.values[first:last], self.offsets - first)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Ragged]) -> Ragged:
+        """Return the rows of several, one after the other, a copy."""
+        values = np.concatenate([part.alone().values for part in parts])
+        return cls(values, offsets_of(np.concatenate([part.lengths for part in parts])))
+
     @classmethod
     def from_rows(cls, rows: Sequence[Sequence[int] | Sequence[tuple[int, int]]]) -> Ragged:
         """Flatten lists of ints, or lists of pairs (then `values` is (V, 2))."""
@@ -469,8 +480,6 @@ class Metric(ABC):
     """Whether the score is a share and so printed in percent."""
     source: ClassVar[str] = ""
     """The paper, with the numbers of its equations if it has any."""
-    examples: ClassVar[dict[str, tuple[str, ...]]] = {}
-    """Example values, besides the default, of options that are free text."""
 
     @property
     @abstractmethod

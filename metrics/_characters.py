@@ -77,7 +77,6 @@ def _without_first(texts: Texts) -> Texts:
 
 
 def _spelled(texts: Texts, spelling: Ragged) -> Texts:
-    tokens = texts.tokens
-    first, last = tokens.offsets[0], tokens.offsets[-1]
-    letters = spelling.take(tokens.values[first:last].astype(np.int64))
-    return Texts(Vocabulary(), Ragged(letters.values, letters.offsets[tokens.offsets - first]))
+    tokens = texts.tokens.alone()
+    letters = spelling.take(tokens.values.astype(np.int64))
+    return Texts(Vocabulary(), Ragged(letters.values, letters.offsets[tokens.offsets]))

@@ -6,12 +6,13 @@ of one test set are flat arrays over its vocabulary, for the kernels.
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import Stemmer
 from numpy.typing import NDArray
 
-from portmert.metrics._base import Batch, FloatArray, Ragged, Texts, TokenArray
+from portmert.metrics._base import Batch, FloatArray, IntArray, Ragged, Texts, TokenArray
 from portmert.metrics._lexicon_files import (
     Paraphrases,
     WordNet,
@@ -21,51 +22,26 @@ from portmert.metrics._lexicon_files import (
 )
 from portmert.metrics._shared import flat
 from portmert.metrics.kernels.compiled import Segments
-from portmert.metrics.kernels.lexicon import Phrases, Words, phrases_in
+from portmert.metrics.kernels.lexicon import Phrases, Words, matching_words, phrases_in
+from portmert.metrics.kernels.pairs import first_equals
 
 
-@dataclass(frozen=True, eq=False)
-class PhrasePairs:
-    """Pairs of phrases in the ids of a vocabulary, sorted by the left one.
+class Relations(NamedTuple):
+    """Stems, synonyms and so on of the V words of a vocabulary, and pairs of phrases of them.
 
     Parameters
     ----------
+    words
+        Synonyms of a word are the words with which it shares a set of synonyms.
     left, right : Ragged
-        E phrases each, none empty.
+        E phrases each, none empty, all of whose words are in the vocabulary; sorted by the left.
     probabilities : (E,) float64
     """
 
+    words: Words
     left: Ragged
     right: Ragged
     probabilities: FloatArray
-
-
-@dataclass(frozen=True, eq=False)
-class Relations:
-    """Stems, synonyms and so on of the V words of a vocabulary.
-
-    Parameters
-    ----------
-    stems : (V,) int32
-        Words of equal numbers have the same stem.
-    synonyms : Ragged
-        For each word the words with which it shares a set of synonyms, rising.
-    listed : (V,) bool
-        Whether a word stands in the list of words.
-    phrases : PhrasePairs
-        Those whose words are all in the vocabulary.
-    """
-
-    stems: TokenArray
-    synonyms: Ragged
-    listed: NDArray[np.bool_]
-    phrases: PhrasePairs
-
-    @property
-    def words(self) -> Words:
-        """The same, as kernels read it."""
-        synonyms = flat(self.synonyms)
-        return Words(self.stems, synonyms.values, synonyms.offsets, self.listed)
 
 
 @dataclass(frozen=True)
@@ -95,27 +71,18 @@ class Lexicon:
 
     def __call__(self, corpus: Batch) -> Relations:
         """Return the relations of the words of a test set."""
+        words, synonyms = corpus.references.vocabulary.words, self._synonyms(corpus)
+        stems = np.arange(len(words), dtype=np.int32)
+        if self.language is not None:
+            numbers: dict[str, int] = {}
+            for place, stem in enumerate(Stemmer.Stemmer(self.language).stemWords(words)):
+                stems[place] = numbers.setdefault(stem, len(numbers))
+        listed = np.array([word.lower() in self.words for word in words], dtype=np.bool_)
+        known = Words(stems, synonyms.values, synonyms.offsets, listed)
+        return Relations(known, *self._phrases(words))
+
+    def _synonyms(self, corpus: Batch) -> Ragged:
         words = corpus.references.vocabulary.words
-        return Relations(
-            stems=self._stems(words),
-            synonyms=self._synonyms(words),
-            listed=self._listed(words),
-            phrases=self._phrases(words),
-        )
-
-    def _stems(self, words: list[str]) -> TokenArray:
-        if self.language is None:
-            return np.arange(len(words), dtype=np.int32)
-        numbers: dict[str, int] = {}
-        stems = Stemmer.Stemmer(self.language).stemWords(words)
-        return np.array([numbers.setdefault(s, len(numbers)) for s in stems], dtype=np.int32)
-
-    def _listed(self, words: list[str]) -> NDArray[np.bool_]:
-        if not self.words:
-            return np.zeros(len(words), dtype=np.bool_)
-        return np.array([word.lower() in self.words for word in words], dtype=np.bool_)
-
-    def _synonyms(self, words: list[str]) -> Ragged:
         if self.wordnet is None:
             return Ragged(np.empty(0, dtype=np.int32), np.zeros(len(words) + 1, dtype=np.int64))
         members: dict[int, list[int]] = {}
@@ -128,10 +95,10 @@ class Lexicon:
             for word, own in enumerate(sets)
         ])  # fmt: skip
 
-    def _phrases(self, words: list[str]) -> PhrasePairs:
+    def _phrases(self, words: list[str]) -> tuple[Ragged, Ragged, FloatArray]:
+        """Return left phrases, right ones and probabilities."""
         if self.paraphrases is None:
-            none = Ragged.from_rows([])
-            return PhrasePairs(none, none, np.empty(0))
+            return Ragged.from_rows([]), Ragged.from_rows([]), np.empty(0)
         ids = {word: number for number, word in enumerate(words)}
         known = np.array([ids.get(word, -1) for word in self.paraphrases.words], dtype=np.int32)
         left, right = (
@@ -142,10 +109,10 @@ class Lexicon:
         left, right = left.take(kept), right.take(kept)
         probabilities = self.paraphrases.probabilities[kept]
         if self.both_ways:
-            left, right = _joined(left, right), _joined(right, left)
+            left, right = Ragged.joined([left, right]), Ragged.joined([right, left])
             probabilities = np.concatenate([probabilities, probabilities])
         order = np.lexsort(_columns(left).T[::-1])
-        return PhrasePairs(left.take(order), right.take(order), probabilities[order])
+        return left.take(order), right.take(order), probabilities[order]
 
 
 NO_LEXICON = Lexicon(None, None, None, frozenset(), both_ways=False)
@@ -189,20 +156,28 @@ def read_lexicon(
 
 def found_phrases(relations: Relations, segments: Segments) -> Phrases:
     """Return the places of left phrases in the references, with their paraphrases."""
-    left, right = flat(relations.phrases.left), flat(relations.phrases.right)
-    found = phrases_in(
-        segments, left.values, left.offsets, right.values, right.offsets, len(relations.stems)
-    )
+    left, right = flat(relations.left), flat(relations.right)
+    words = len(relations.words.stems)
+    found = phrases_in(segments, left.values, left.offsets, right.values, right.offsets, words)
     return Phrases(found, left.lengths, right.values, right.offsets)
+
+
+def first_alike(segments: Segments, words: Words, phrases: Phrases) -> IntArray:
+    """Return (H,) int64: for each hypothesis the first of its segment with the same matches.
+
+    Two hypotheses have the same matches if they are equal once words that match nothing of the
+    reference are replaced by one sign, listed ones by another.
+    """
+    plain = matching_words(segments, words, phrases)
+    offsets = segments.token_offsets
+    return np.asarray(first_equals(plain, offsets - offsets[0], segments.offsets))
 
 
 def listed_words(texts: Texts, relations: Relations) -> FloatArray:
     """Return (N,) float64: how many words of each text stand in the list."""
-    tokens = flat(texts.tokens)
-    own = tokens.values[tokens.offsets[0] : tokens.offsets[-1]]
-    counts = np.concatenate([[0.0], np.cumsum(relations.listed[own])])
-    offsets = tokens.offsets - tokens.offsets[0]
-    return np.asarray(counts[offsets[1:]] - counts[offsets[:-1]])
+    tokens = texts.tokens.alone()
+    counts = np.concatenate([[0.0], np.cumsum(relations.words.listed[tokens.values])])
+    return np.asarray(np.diff(counts[tokens.offsets]))
 
 
 def _all_known(phrases: Ragged) -> NDArray[np.bool_]:
@@ -210,13 +185,6 @@ def _all_known(phrases: Ragged) -> NDArray[np.bool_]:
     if not len(phrases):
         return np.empty(0, dtype=np.bool_)
     return np.asarray(np.minimum.reduceat(phrases.values, phrases.offsets[:-1]) >= 0)
-
-
-def _joined(one: Ragged, other: Ragged) -> Ragged:
-    return Ragged(
-        np.concatenate([one.values, other.values]),
-        np.concatenate([one.offsets, other.offsets[1:] + one.offsets[-1]]),
-    )
 
 
 def _columns(phrases: Ragged) -> TokenArray:

@@ -61,14 +61,11 @@ class Chrf(Metric):
 
     def stats(self, batch: Batch) -> FloatArray:
         """Return (H, 3 N) counts in the order of `stat_names`."""
-        return best_reference(batch, self._one_reference, self.score)
+        return best_reference(batch, lambda single: self._of_units(single, _counts), self.score)
 
     def mean_stats(self, lists: WeightedLists) -> FloatArray:
         """Return (H, 3 N) mean counts."""
         return self._of_units(lists, _mean_counts)
-
-    def _one_reference(self, single: Batch) -> FloatArray:
-        return self._of_units(single, _counts)
 
     def _of_units(self, batch: T, count: Callable[[T, int], FloatArray]) -> FloatArray:
         """Return the counts of characters, and of words where they are asked for."""

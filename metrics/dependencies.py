@@ -94,7 +94,6 @@ class _DependencyMatch(Metric):
     combination: Combination = "f"
 
     source: ClassVar[str] = PAPER
-    examples: ClassVar[dict[str, tuple[str, ...]]] = {"of": ("1g+3g+dlh+dh",)}
 
     def __post_init__(self) -> None:
         """Check that `of` is a list of decompositions."""

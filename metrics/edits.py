@@ -28,12 +28,9 @@ class _DistanceRate(Metric):
     A subclass says whether jumps are edits as in CDER (`long_jumps`).
     """
 
+    stat_names: ClassVar[tuple[str, ...]] = ("edits", "ref_len")
+    """The distance and the length of the reference."""
     long_jumps: ClassVar[bool] = False
-
-    @property
-    def stat_names(self) -> tuple[str, ...]:
-        """The distance and the length of the reference."""
-        return ("edits", "ref_len")
 
     def stats(self, batch: Batch) -> FloatArray:
         """Return (H, 2) counts in the order of `stat_names`, of the reference with fewest edits.
@@ -156,12 +153,9 @@ class Per(Metric):
     several, the one with the highest score counts, the first on a tie.
     """
 
+    stat_names: ClassVar[tuple[str, ...]] = ("correct", "hyp_len", "ref_len")
+    """Words in common, lengths of the hypothesis and the reference."""
     source: ClassVar[str] = "Tillmann et al., Eurospeech 1997; Moses mert/PerScorer.cpp"
-
-    @property
-    def stat_names(self) -> tuple[str, ...]:
-        """Words in common, lengths of the hypothesis and the reference."""
-        return ("correct", "hyp_len", "ref_len")
 
     def stats(self, batch: Batch) -> FloatArray:
         """Return (H, 3) counts in the order of `stat_names`."""

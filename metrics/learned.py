@@ -183,25 +183,14 @@ class LearnedModel:
 
     def text(self) -> str:
         """Return the model as JSON."""
-        features = self.features
-        return (
-            json.dumps(
-                {
-                    "format": _FORMAT,
-                    "groups": features.groups,
-                    "parses": features.parses,
-                    "gamma": features.gamma,
-                    "costs": features.costs,
-                    "language": features.language,
-                    "resources": dict(self.resources),
-                    "weights": dict(zip(features.names, self.weights, strict=True)),
-                    "trained": dict(self.trained),
-                },
-                indent=1,
-                ensure_ascii=False,
-            )
-            + "\n"
-        )
+        content = {
+            "format": _FORMAT,
+            **dataclasses.asdict(self.features),
+            "resources": dict(self.resources),
+            "weights": dict(zip(self.features.names, self.weights, strict=True)),
+            "trained": dict(self.trained),
+        }
+        return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
 
 TERP_ALONE = LearnedModel(
@@ -341,11 +330,12 @@ class Learned(WeightedMean):
     paraphrases: Path | None = None
     stop_words: Path | None = None
 
+    stat_names: ClassVar[tuple[str, ...]] = ("learned", "ref_len")
+    """The segment's score times its length, and its length."""
     in_percent: ClassVar[bool] = False
     source: ClassVar[str] = (
         "Kahn, Snover & Ostendorf, Machine Translation 23 (2009); Snover et al., WMT 2009"
     )
-    examples: ClassVar[dict[str, tuple[str, ...]]] = {"model": (), **dict.fromkeys(RESOURCES, ())}
 
     def load(self) -> None:
         """Read the model and the files that it was learnt with."""
@@ -370,11 +360,6 @@ class Learned(WeightedMean):
     @property
     def _files(self) -> dict[str, Path | None]:
         return {name: getattr(self, name) for name in RESOURCES}
-
-    @property
-    def stat_names(self) -> tuple[str, ...]:
-        """The segment's score times its length, and its length."""
-        return ("learned", "ref_len")
 
     def stats(self, batch: Batch) -> FloatArray:
         """Return (H, 2) float64 in the order of `stat_names`."""

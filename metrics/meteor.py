@@ -12,7 +12,13 @@ from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
 from portmert.metrics._base import Batch, FloatArray, Metric
-from portmert.metrics._lexicon import Lexicon, found_phrases, listed_words, read_lexicon
+from portmert.metrics._lexicon import (
+    Lexicon,
+    first_alike,
+    found_phrases,
+    listed_words,
+    read_lexicon,
+)
 from portmert.metrics._shared import (
     SMALLEST_COUNT,
     best_reference,
@@ -20,7 +26,6 @@ from portmert.metrics._shared import (
     one_length,
     segments_of,
 )
-from portmert.metrics.kernels.lexicon import first_alike
 from portmert.metrics.kernels.meteor import alignments
 
 _PENALTIES = {
@@ -108,12 +113,6 @@ class Meteor(Metric):
     source: ClassVar[str] = (
         "Banerjee and Lavie, ACL 2005; Lavie and Agarwal, WMT 2007; Denkowski and Lavie, WMT 2014"
     )
-    examples: ClassVar[dict[str, tuple[str, ...]]] = {
-        "language": ("german",),
-        "synonyms": (),
-        "paraphrases": (),
-        "function_words": (),
-    }
 
     def __post_init__(self) -> None:
         """Check that options of 1.5 come with one of its versions."""

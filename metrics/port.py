@@ -17,14 +17,19 @@ from portmert.metrics._shared import (
     harmonic_mean,
     hypothesis_lengths,
     matched,
+    named,
     reference_lengths,
     totals,
 )
 from portmert.metrics.bleu import geometric_precision
 
 MAX_ORDER = 4
+COUNTS = tuple(
+    f"{kind}_{n}" for n in range(1, MAX_ORDER + 1) for kind in ("matched", "total", "ref_total")
+)
+"""The first columns: three counts of each n-gram order."""
 REF_LEN, SHORTER, LONGER, ORDERING = 12, 13, 14, 15
-"""Columns after the three counts of each n-gram order."""
+"""Columns after them."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +38,7 @@ class _Counted(Metric):
 
     def _stat_names(self, ordering: str) -> tuple[str, ...]:
         """Return the names of the statistics; `ordering` is what the last one weights."""
-        kinds = ("matched", "total", "ref_total")
-        counts = (f"{kind}_{n}" for n in range(1, MAX_ORDER + 1) for kind in kinds)
-        return (*counts, "ref_len", "min_len", "max_len", f"{ordering}_x_ref_len")
+        return (*COUNTS, "ref_len", "min_len", "max_len", f"{ordering}_x_ref_len")
 
     @property
     def stat_names(self) -> tuple[str, ...]:
@@ -256,7 +259,6 @@ def _port_parts(
     ordering
         The name of the ordering measure; None leaves it out.
     """
-    match, total, ref_total = (stats[k:REF_LEN:3].tolist() for k in range(3))
     precision = stats[0:REF_LEN:3] / np.maximum(stats[1:REF_LEN:3], SMALLEST_COUNT)
     recall = np.array(list(_recalls(stats)))
     if recall_cap:
@@ -268,8 +270,5 @@ def _port_parts(
     parts["Qmean"] = float(_qmean(stats, recall_cap=recall_cap))
     if ordering is not None:
         parts[ordering] = float(_mean_ordering(stats))
-    for n in range(MAX_ORDER):
-        parts[f"matched_{n + 1}"] = match[n]
-        parts[f"total_{n + 1}"] = total[n]
-        parts[f"ref_total_{n + 1}"] = ref_total[n]
-    return parts | {"hyp_len": total[0], "ref_len": float(stats[REF_LEN])}
+    parts |= named(COUNTS, stats[:REF_LEN])
+    return parts | {"hyp_len": float(stats[1]), "ref_len": float(stats[REF_LEN])}

@@ -5,7 +5,7 @@ Gimenez and Marquez 2009; formulas in docs/metrics/semantics.md.
 
 from abc import abstractmethod
 from dataclasses import replace
-from typing import Annotated, ClassVar, Literal, NamedTuple
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from annotated_types import Ge, Le
@@ -59,32 +59,11 @@ PAPER = "Gimenez and Marquez, WMT 2009; Asiya"
 _NONE = np.empty(0, dtype=np.int64)
 
 
-class Overlaps(NamedTuple):
-    """How much hypotheses share with one reference each.
-
-    Parameters
-    ----------
-    values : (H,) float64
-        O, in 0..1.
-    present : (H,) bool
-        Whether both have an analysis, and one of them an item.
-    """
-
-    values: FloatArray
-    present: BoolArray
-
-
 def _lexical_overlap(single: Batch) -> FloatArray:
     """Return (H,) float64, of a batch with one reference a segment: O of lowercased words."""
     lowered = single.once(_lowered)
     own, others = (_words(texts, lowered) for texts in (single.hypotheses, single.references))
     return _overlap(own, others, single.offsets, average=False)
-
-
-def _best_lexical_overlap(batch: Batch) -> FloatArray:
-    """Return (H,) float64: the lexical overlap with the reference that is most alike."""
-    found = [_lexical_overlap(single) for single in each_reference(batch)]
-    return np.asarray(np.max(found, axis=0)) if found else np.empty(0)
 
 
 def _lowered(corpus: Batch) -> IntArray:
@@ -95,10 +74,8 @@ def _lowered(corpus: Batch) -> IntArray:
 
 
 def _words(texts: Texts, lowered: IntArray) -> Items:
-    tokens = flat(texts.tokens)
-    first, last = int(tokens.offsets[0]), int(tokens.offsets[-1])
-    numbers = lowered[tokens.values[first:last]]
-    return numbers, np.arange(last - first + 1), tokens.offsets - first
+    tokens = flat(texts.tokens.alone())
+    return lowered[tokens.values], np.arange(len(tokens.values) + 1), tokens.offsets
 
 
 def _overlap(own: Items, others: Items, offsets: IntArray, *, average: bool) -> FloatArray:
@@ -126,16 +103,13 @@ class Ol(WeightedMean):
     Metrics of meaning can use this share where an analysis is missing.
     """
 
+    stat_names: ClassVar[tuple[str, ...]] = ("overlap", "segments")
+    """The overlap, and 1."""
     source: ClassVar[str] = PAPER
-
-    @property
-    def stat_names(self) -> tuple[str, ...]:
-        """The overlap, and 1."""
-        return ("overlap", "segments")
 
     def stats(self, batch: Batch) -> FloatArray:
         """Return (H, 2) float64 in the order of `stat_names`."""
-        found = _best_lexical_overlap(batch)
+        found = np.max([_lexical_overlap(single) for single in each_reference(batch)], axis=0)
         return np.column_stack([found, np.ones(len(found))])
 
 
@@ -161,20 +135,18 @@ class _SegmentMean(Metric):
     form: Form = "plain"
     denominator: Denominator = "all"
 
+    stat_names: ClassVar[tuple[str, ...]] = (
+        *("value", "present", "lexical_missing", "lexical_present", "segments"),
+    )
+    """The value, whether it is there, l where it is missing and where not, and 1."""
     source: ClassVar[str] = PAPER
-
-    @property
-    def stat_names(self) -> tuple[str, ...]:
-        """The value, whether it is there, l where it is missing and where not, and 1."""
-        return ("value", "present", "lexical_missing", "lexical_present", "segments")
 
     def stats(self, batch: Batch) -> FloatArray:
         """Return (H, 5) float64 in the order of `stat_names`."""
         values = np.full(len(batch.hypotheses), -1.0)
         lexical = np.zeros(len(values))
         for single in each_reference(batch):
-            found = self._overlaps(single)
-            values = np.maximum(values, np.where(found.present, found.values, -1.0))
+            values = np.maximum(values, np.where(*self._overlaps(single), -1.0))
             lexical = np.maximum(lexical, _lexical_overlap(single))
         present = values >= 0.0
         return np.column_stack(
@@ -209,8 +181,16 @@ class _SegmentMean(Metric):
         }
 
     @abstractmethod
-    def _overlaps(self, single: Batch) -> Overlaps:
-        """Return what hypotheses share with the one reference of their segment."""
+    def _overlaps(self, single: Batch) -> tuple[BoolArray, FloatArray]:
+        """Return what hypotheses share with the one reference of their segment.
+
+        Returns
+        -------
+        present : (H,) bool
+            Whether both have an analysis, and one of them an item.
+        values : (H,) float64
+            O, in 0..1.
+        """
 
 
 @dataclass(frozen=True)
@@ -239,12 +219,12 @@ class _TypedOverlap(_SegmentMean):
                 f"type is '{self.type}', expected a name without spaces, or {ALL_TYPES}"
             )
 
-    def _overlaps(self, single: Batch) -> Overlaps:
+    def _overlaps(self, single: Batch) -> tuple[BoolArray, FloatArray]:
         own, sizes = self._items(single.hypotheses, "hypothesis")
         others, other_sizes = self._items(single.references, "reference")
         values = _overlap(own, others, single.offsets, average=self.average)
         some = (sizes > 0) | np.repeat(other_sizes > 0, np.diff(single.offsets))
-        return Overlaps(values, _present(single, self.layer) & some)
+        return _present(single, self.layer) & some, values
 
     @abstractmethod
     def _items(self, texts: Texts, what: str) -> tuple[Items, IntArray]:
@@ -270,7 +250,6 @@ class _RoleOverlap(_TypedOverlap):
     with_verb: ClassVar[bool] = False
     layer: ClassVar[Literal["roles", "drs"]] = "roles"
     needs: ClassVar[frozenset[Need]] = frozenset({"roles"})
-    examples: ClassVar[dict[str, tuple[str, ...]]] = {"type": ("A0",)}
 
     def _items(self, texts: Texts, what: str) -> tuple[Items, IntArray]:
         names = self.type == NO_NAME and self.items == WORDS and not self.with_verb
@@ -342,9 +321,8 @@ class _DiscourseOverlap(_TypedOverlap):
 
     of_tags: ClassVar[bool] = False
     layer: ClassVar[Literal["roles", "drs"]] = "drs"
-    examples: ClassVar[dict[str, tuple[str, ...]]] = {"type": ("pred",)}
 
-    def _overlaps(self, single: Batch) -> Overlaps:
+    def _overlaps(self, single: Batch) -> tuple[BoolArray, FloatArray]:
         if self.of_tags:
             single = replace(
                 single,
@@ -407,8 +385,24 @@ class DrStm(_SegmentMean):
 
     needs: ClassVar[frozenset[Need]] = frozenset({"drs"})
 
-    def _overlaps(self, single: Batch) -> Overlaps:
-        return _path_overlaps(single, self.length, average=self.average)
+    def _overlaps(self, single: Batch) -> tuple[BoolArray, FloatArray]:
+        """Return what discourse representations share of downward paths of 1..length labels."""
+        forests = []
+        for texts, what in ((single.hypotheses, "hypothesis"), (single.references, "reference")):
+            name = f"the discourse representation of each {what}"
+            nodes, ends, *_ = _analysed(texts, texts.drs, name)
+            forests.append(Ragged(nodes[:, :2], ends).alone())
+        matches, totals, other_totals = item_matches(
+            segments_of(single, *forests),
+            self.length,
+            True,  # noqa: FBT003  chains
+        )
+        unions = totals + np.repeat(other_totals, np.diff(single.offsets), axis=0) - matches
+        if self.average:
+            values = (matches / np.maximum(unions, 1.0)).sum(axis=1) / self.length
+        else:
+            values = matches.sum(axis=1) / np.maximum(unions.sum(axis=1), 1.0)
+        return _present(single, "drs"), np.asarray(values)
 
 
 def _tagged_only(texts: Texts) -> Texts:
@@ -424,25 +418,6 @@ def _tagged_only(texts: Texts) -> Texts:
         for rows in (texts.drs.nodes, texts.drs.words)
     )
     return replace(texts, drs=Structures(nodes, words))
-
-
-def _path_overlaps(single: Batch, length: int, *, average: bool) -> Overlaps:
-    """Return what discourse representations share of downward paths of 1..length labels."""
-    forests = []
-    for texts, what in ((single.hypotheses, "hypothesis"), (single.references, "reference")):
-        nodes, ends, *_ = _analysed(
-            texts, texts.drs, f"the discourse representation of each {what}"
-        )
-        labels = np.ascontiguousarray(nodes[int(ends[0]) : ends[-1], :2])
-        forests.append(Ragged(labels, ends - ends[0]))
-    segments = segments_of(single, *forests)
-    matches, totals, other_totals = item_matches(segments, length, True)  # noqa: FBT003  chains
-    unions = totals + np.repeat(other_totals, np.diff(single.offsets), axis=0) - matches
-    if average:
-        values = (matches / np.maximum(unions, 1.0)).sum(axis=1) / length
-    else:
-        values = matches.sum(axis=1) / np.maximum(unions.sum(axis=1), 1.0)
-    return Overlaps(np.asarray(values), _present(single, "drs"))
 
 
 def _wanted(vocabulary: Vocabulary, name: str) -> int:

@@ -12,7 +12,7 @@ import numpy as np
 from pydantic.dataclasses import dataclass
 
 from portmert.metrics._base import Batch, FloatArray, IntArray, Metric
-from portmert.metrics._lexicon import NO_LEXICON, Lexicon, found_phrases, read_lexicon
+from portmert.metrics._lexicon import NO_LEXICON, Lexicon, first_alike, found_phrases, read_lexicon
 from portmert.metrics._shared import (
     SMALLEST_COUNT,
     best_reference,
@@ -21,7 +21,7 @@ from portmert.metrics._shared import (
     segments_of,
 )
 from portmert.metrics.kernels.compiled import Segments
-from portmert.metrics.kernels.lexicon import Occurrences, Phrases, Words, first_alike
+from portmert.metrics.kernels.lexicon import Occurrences, Phrases, Words
 from portmert.metrics.kernels.terp import Limits, Worths, plus_edits
 
 COUNTS = (
@@ -84,13 +84,10 @@ PRESETS = {
 class _EditRate(Metric):
     """Divides the cost of edits by the reference length."""
 
+    stat_names: ClassVar[tuple[str, ...]] = ("edits", "ref_len")
+    """Least cost of all edits, mean reference length."""
     higher_is_better: ClassVar[bool] = False
     most_tokens: ClassVar[int | None] = 20_000
-
-    @property
-    def stat_names(self) -> tuple[str, ...]:
-        """Least cost of all edits, mean reference length."""
-        return ("edits", "ref_len")
 
     def _stats(
         self, batch: Batch, lexicon: Lexicon, costs: Costs, limits: Limits = TERP_LIMITS
@@ -171,12 +168,6 @@ class Terp(_EditRate):
     stop_words: Path | None = None
 
     source: ClassVar[str] = "Snover, Madnani, Dorr and Schwartz, WMT 2009; TERp 0.1"
-    examples: ClassVar[dict[str, tuple[str, ...]]] = {
-        "language": ("german",),
-        "synonyms": (),
-        "paraphrases": (),
-        "stop_words": (),
-    }
 
     def __post_init__(self) -> None:
         """Check that TER's costs come without synonyms and paraphrases."""
@@ -249,7 +240,7 @@ class _Edits:
         e is the weighted distance of the two phrases, shifts allowed, but no phrases within.
         """
         relations = corpus.once(self.lexicon)
-        left, right = flat(relations.phrases.left), flat(relations.phrases.right)
+        left, right = flat(relations.left), flat(relations.right)
         ends = np.arange(len(left) + 1)
         none = np.empty(0, dtype=np.int64)
         distances = self._count(
@@ -264,7 +255,7 @@ class _Edits:
             ),
             Worths(none, np.empty((0, 3))),
         )[:, -1]
-        p = relations.phrases.probabilities
+        p = relations.probabilities
         return np.column_stack([distances * np.log10(p), distances * p, distances])
 
     def _count(

@@ -3,6 +3,7 @@
 Liu and Gildea 2005; formulas in docs/metrics/trees.md.
 """
 
+from dataclasses import replace
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
@@ -303,19 +304,16 @@ def _dependency_forest(texts: Texts, what: str) -> Ragged:
     if heads is None:
         raise ValueError(f"the metric needs the dependency parse of each {what}")
     check_rows(heads, texts, what, ("heads", "head"))
-    lengths = heads.lengths
-    above = heads.values[heads.offsets[0] : heads.offsets[-1]].reshape(-1, 2)[:, 0]
+    lengths, offsets = heads.lengths, heads.alone().offsets
+    above = heads.alone().values.reshape(-1, 2)[:, 0]
     outside = np.flatnonzero((above < 0) | (above > np.repeat(lengths, lengths)))
-    offsets = heads.offsets - heads.offsets[0]
     if outside.size:
         first = int(np.searchsorted(offsets, outside[0], side="right")) - 1
         raise ValueError(f"{what} {first} has a head outside 0..{lengths[first]}")
     nodes = np.empty((len(above), 2), dtype=np.int32)
-    if len(above) == tokens.offsets[-1] - tokens.offsets[0]:
-        nodes[:, 0] = tokens.values[tokens.offsets[0] : tokens.offsets[-1]]
-    else:
-        nodes[:, 0] = tokens.take(np.flatnonzero(lengths)).values
-    nodes[:, 1] = above - 1
+    words = tokens.alone().values
+    parsed = words if len(above) == len(words) else tokens.take(np.flatnonzero(lengths)).values
+    nodes[:, 0], nodes[:, 1] = parsed, above - 1
     return Ragged(nodes, offsets)
 
 
@@ -329,9 +327,8 @@ def _constituency_forest(texts: Texts, what: str, *, lexical: bool = False) -> R
     """
     if texts.trees is None:
         raise ValueError(f"the metric needs the constituency parse of each {what}")
-    trees = flat(texts.trees)
-    values = trees.values[trees.offsets[0] : trees.offsets[-1]].reshape(-1, 2)
-    whole = Ragged(values, trees.offsets - trees.offsets[0])
+    trees = flat(texts.trees.alone())
+    whole = replace(trees, values=trees.values.reshape(-1, 2))
     nodes, offsets, fault = without_leaves(whole.values, whole.offsets)
     if fault >= 0:
         raise ValueError(f"the tree of {what} {fault} is not in preorder")

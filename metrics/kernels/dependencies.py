@@ -3,7 +3,7 @@
 import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray, TokenArray
-from portmert.metrics.kernels.compiled import helper, kernel
+from portmert.metrics.kernels.compiled import helper, kernel, longest_row, table_size
 
 Linked = tuple[TokenArray, IntArray, TokenArray, IntArray, FloatArray]
 """Tokens and where those of each text begin, links and where they begin, their weights."""
@@ -70,12 +70,7 @@ def link_matches(
     wanted[kinds] = True
     looked_up = wanted.copy()
     looked_up[DL] = wanted[DL] or wanted[DLH]  # the one is found by way of the other
-    largest = 0
-    for s in range(offsets.size - 1):
-        largest = max(largest, other_ends[s + 1] - other_ends[s])
-    size = 16
-    while size < 8 * largest:
-        size *= 2
+    size = table_size(4 * longest_row(other_ends))
     # A table for each kind, one after the other. Of an item that the reference lacks the count is
     # added up in a slot that is free, and never read: a test would cost more.
     keys = np.empty(4 * size, dtype=np.int64)

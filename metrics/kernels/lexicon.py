@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from portmert.metrics._base import IntArray, TokenArray
-from portmert.metrics.kernels.compiled import Segments, helper, kernel, table_size
+from portmert.metrics.kernels.compiled import Segments, helper, kernel
 
 
 class Words(NamedTuple):
@@ -96,15 +96,6 @@ def _first_at_least(
     return low
 
 
-@helper
-def _doubled(values: IntArray) -> IntArray:
-    """Return an array of twice the size that begins with `values`."""
-    larger = np.empty(2 * values.size, dtype=np.int64)
-    for i in range(values.size):
-        larger[i] = values[i]
-    return larger
-
-
 @kernel
 def phrases_in(
     segments: Segments,
@@ -151,8 +142,8 @@ def phrases_in(
                         known = known and turns[other_values[k]] == s
                     if known:
                         if count == places.size:
-                            places = _doubled(places)
-                            entries = _doubled(entries)
+                            places = np.append(places, np.empty_like(places))
+                            entries = np.append(entries, np.empty_like(entries))
                         places[count] = start - reference_offsets[s]
                         entries[count] = low
                         count += 1
@@ -161,75 +152,34 @@ def phrases_in(
     return Occurrences(ends, places[:count].copy(), entries[:count].copy())
 
 
-@helper
-def _mark_matches(
-    segments: Segments,
-    s: int,
-    words: Words,
-    phrases: Phrases,
-    word_turns: IntArray,
-    stem_turns: IntArray,
-) -> None:
-    """Set the turns of the stems and of other words that match something of reference s to s + 1.
-
-    `word_turns` and `stem_turns` are modified in place.
-    """
-    found = phrases.found
-    for place in range(
-        segments.reference_token_offsets[s], segments.reference_token_offsets[s + 1]
-    ):
-        word = segments.reference_tokens[place]
-        stem_turns[words.stems[word]] = s + 1
-        for k in range(words.offsets[word], words.offsets[word + 1]):
-            word_turns[words.synonyms[k]] = s + 1
-    for occurrence in range(found.offsets[s], found.offsets[s + 1]):
-        entry = found.entries[occurrence]
-        for k in range(phrases.offsets[entry], phrases.offsets[entry + 1]):
-            word_turns[phrases.words[k]] = s + 1
-
-
 @kernel
-def first_alike(segments: Segments, words: Words, phrases: Phrases) -> IntArray:
-    """Return (H,) int64: for each hypothesis the first of its segment with the same matches.
+def matching_words(segments: Segments, words: Words, phrases: Phrases) -> TokenArray:
+    """Return the words of all hypotheses, one after the other, with signs for some.
 
-    Two hypotheses have the same matches if they are equal once words that match nothing of the
-    reference are replaced by one sign, listed ones by another.
+    A word that matches nothing of the reference is -1, or -2 if it is listed.
     """
     tokens, token_offsets, offsets = segments.tokens, segments.token_offsets, segments.offsets
+    references, reference_offsets = segments.reference_tokens, segments.reference_token_offsets
+    found = phrases.found
+    # The last segment, from 1, that has something which each stem or other word matches.
     word_turns = np.zeros(words.stems.size, dtype=np.int64)
     stem_turns = np.zeros(words.stems.size, dtype=np.int64)
-    most = 0
-    for s in range(offsets.size - 1):
-        most = max(most, offsets[s + 1] - offsets[s])
-    size = table_size(most)
-    table, turns = np.empty(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
     base = token_offsets[0]
-    plain = np.empty(token_offsets[-1] - base, dtype=np.int64)
-    first = np.empty(token_offsets.size - 1, dtype=np.int64)
+    plain = np.empty(token_offsets[-1] - base, dtype=np.int32)
     for s in range(offsets.size - 1):
         turn = s + 1
-        _mark_matches(segments, s, words, phrases, word_turns, stem_turns)
-        for h in range(offsets[s], offsets[s + 1]):
-            begin, end = token_offsets[h] - base, token_offsets[h + 1] - base
-            mixed = end - begin
-            for i in range(begin, end):
-                word = int(tokens[base + i])
-                if stem_turns[words.stems[word]] != turn and word_turns[word] != turn:
-                    word = -2 if words.listed[word] else -1
-                plain[i] = word
-                mixed = ((mixed ^ (mixed >> 29) ^ word) & 0xFFFFFFFF) * 0x45D9F3B  # below 2**63
-            slot = (mixed ^ (mixed >> 31)) & (size - 1)
-            while turns[slot] == turn:
-                other = token_offsets[table[slot]] - base
-                same = token_offsets[table[slot] + 1] - base - other == end - begin
-                i = begin
-                while same and i < end:
-                    same = plain[i] == plain[other + i - begin]
-                    i += 1
-                if same:
-                    break
-                slot = (slot + 1) & (size - 1)
-            if turns[slot] != turn:
-                turns[slot], table[slot] = turn, h
-            first[h] = table[slot]
-    return first
+        for place in range(reference_offsets[s], reference_offsets[s + 1]):
+            word = references[place]
+            stem_turns[words.stems[word]] = turn
+            for k in range(words.offsets[word], words.offsets[word + 1]):
+                word_turns[words.synonyms[k]] = turn
+        for occurrence in range(found.offsets[s], found.offsets[s + 1]):
+            entry = found.entries[occurrence]
+            for k in range(phrases.offsets[entry], phrases.offsets[entry + 1]):
+                word_turns[phrases.words[k]] = turn
+        for i in range(token_offsets[offsets[s]], token_offsets[offsets[s + 1]]):
+            word = tokens[i]
+            plain[i - base] = word
+            if stem_turns[words.stems[word]] != turn and word_turns[word] != turn:
+                plain[i - base] = -2 if words.listed[word] else -1
+    return plain

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from portmert.metrics._base import FloatArray, IntArray, TokenArray
-from portmert.metrics.kernels.compiled import Segments, helper, kernel
+from portmert.metrics.kernels.compiled import Segments, helper, kernel, longest_row
 from portmert.metrics.kernels.lexicon import Phrases, Words, are_synonyms
 
 EXACT, STEM, SYNONYM, PARAPHRASE = range(4)
@@ -70,16 +70,6 @@ class Reach(NamedTuple):
 
 
 @helper
-def _longer(links: IntArray) -> IntArray:
-    """Return a copy with room for twice as many."""
-    longer = np.empty((2 * links.shape[0], 5), dtype=np.int64)
-    for link in range(links.shape[0]):
-        for column in range(5):
-            longer[link, column] = links[link, column]
-    return longer
-
-
-@helper
 def _find_links(
     texts: tuple[TokenArray, TokenArray],
     known_words: Words,
@@ -113,7 +103,7 @@ def _find_links(
         begins[j] = count
         word, stem = reference[j], stems[reference[j]]
         while count + n > links.shape[0]:
-            links = _longer(links)
+            links = np.concatenate((links, np.empty_like(links)))
         alone = synonym_offsets[word] == synonym_offsets[word + 1]
         for i in range(n):
             if own_stems[i] == stem:  # equal words have equal ones
@@ -151,7 +141,7 @@ def _find_links(
                 if known:
                     continue
                 if count == links.shape[0]:
-                    links = _longer(links)
+                    links = np.concatenate((links, np.empty_like(links)))
                 links[count, START], links[count, LENGTH] = i, size
                 links[count, TAKES], links[count, MODULE] = taken[entry], PARAPHRASE
                 links[count, VALUE] = other * (size + taken[entry])
@@ -557,11 +547,7 @@ def alignments(
     counts = np.zeros((token_offsets.size - 1, COLUMNS))
     is_function = words.listed
     first_place = np.full(words.stems.size, -1, dtype=np.int64)
-    n, m = 0, 0
-    for h in range(token_offsets.size - 1):
-        n = max(n, token_offsets[h + 1] - token_offsets[h])
-    for s in range(offsets.size - 1):
-        m = max(m, reference_offsets[s + 1] - reference_offsets[s])
+    n, m = longest_row(token_offsets), longest_row(reference_offsets)
     # Sized for the longest hypothesis and reference; shorter ones use the beginning.
     links, own_stems = np.empty((2 * (n + m) + 16, 5), dtype=np.int64), np.empty(n, dtype=np.int32)
     all_begins, free = np.zeros(m + 1, dtype=np.int64), np.ones(n, dtype=np.bool_)

@@ -34,15 +34,6 @@ def _count_pieces(token_offsets: IntArray, first: int, last: int, max_order: int
 
 
 @helper
-def _largest_table(pieces: int) -> int:
-    """Return the size that is enough for so many pieces."""
-    size = SMALLEST_TABLE
-    while size < 2 * pieces + 2:
-        size *= 2
-    return size
-
-
-@helper
 def _find_pieces(
     tokens: TokenArray,
     token_offsets: IntArray,
@@ -208,7 +199,7 @@ def pair_matches(
         most = max(most, _most_pieces(token_offsets, firsts[q], lasts[q], max_order))
         longest = max(longest, lasts[q] - firsts[q])
     matches = np.empty((max_order, pairs))
-    largest = _largest_table(most)
+    largest = max(table_size(most + 1), SMALLEST_TABLE)
     keys = np.empty(largest, dtype=np.int64)
     turns, latest = np.empty(largest, dtype=np.int32), np.empty(largest, dtype=np.int32)
     pieces = np.empty(most, dtype=np.int32)
@@ -282,7 +273,7 @@ def mean_matches(
     for s in range(offsets.size - 1):
         most = max(most, _most_pieces(token_offsets, offsets[s], offsets[s + 1], max_order))
     means = np.zeros((token_offsets.size - 1, max_order))
-    largest = _largest_table(most)
+    largest = max(table_size(most + 1), SMALLEST_TABLE)
     keys = np.empty(largest, dtype=np.int64)
     turns, latest = np.empty(largest, dtype=np.int32), np.empty(largest, dtype=np.int32)
     pieces = np.empty(most, dtype=np.int32)

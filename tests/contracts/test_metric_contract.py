@@ -35,6 +35,13 @@ ONE_CHUNK_COSTS = ("meteor:version=2005", "meteor:version=1.0")
 """A penalty for every run of links, also if there is one run only (docs/metrics/meteor.md)."""
 MAY_BE_NEGATIVE = ("wer", "cer", "cder", "per", "learned")
 """1 - an error rate (docs/metrics/edits.md), or a weighted sum."""
+FREE_TEXT = {
+    "of": ("1g+3g+dlh+dh",),
+    "type": ("A0", "pred"),
+    "language": ("german",),
+    **dict.fromkeys(("model", "synonyms", "paraphrases", "function_words", "stop_words"), ()),
+}
+"""Values, besides the default, of options that are free text; files are tested elsewhere."""
 
 
 def variants(name):
@@ -47,8 +54,8 @@ def variants(name):
             values = get_args(hints[field.name])
         elif hints[field.name] is bool:
             values = (False, True)
-        elif field.name in cls.examples:
-            values = cls.examples[field.name]
+        elif field.name in FREE_TEXT:
+            values = FREE_TEXT[field.name]
         else:
             values = limits(hints[field.name])
             assert len(values) == 2, f"{name}: {field.name} must have limits"

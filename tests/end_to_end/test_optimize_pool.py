@@ -94,7 +94,7 @@ def test_statistics_on_disk_give_the_bytes_of_memory(metric):
         ("pro:samples=50,pairs=20",),
         ("pro:samples=50,pairs=20", "--prior", 0.1),
         ("kbmira:epochs=4",),
-        ("min-risk:iterations=5,entropy=0.1",),
+        ("min-risk:iterations=5",),
         ("min-risk:iterations=5", "--fix", "LM"),
         ("bagged", "--prior", 0.1),
         ("mert:searches_per_feature=30", "--fix", "LM"),

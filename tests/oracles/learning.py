@@ -6,13 +6,12 @@ import numpy as np
 
 
 def expected_statistics(scores, offsets, stats):
-    """Return the probabilities, the expected statistics, the entropies."""
-    shares, entropy = np.zeros(len(scores)), 0.0
+    """Return the probabilities and the expected statistics."""
+    shares = np.zeros(len(scores))
     for a, b in pairwise(offsets):
         logs = scores[a:b] - np.logaddexp.reduce(scores[a:b])
         shares[a:b] = np.exp(logs)
-        entropy -= float(shares[a:b] @ logs)
-    return shares, shares @ stats, entropy
+    return shares, shares @ stats
 
 
 def mira(lists, worth, numbers, *, lower, upper, c):

@@ -10,20 +10,19 @@ from portmert.metrics.kernels.compiled import helper, kernel
 from portmert.tuner.texts._kernels import HASH_PRIME, MIX_PRIME, HashArray, empty_table
 
 
-class Keys(NamedTuple):
-    """Everything by which two of n hypotheses are compared, as flat arrays.
+class Rows(NamedTuple):
+    """n hypotheses in order of arrival, with everything by which two of them are compared.
 
-    Floats are given as their bits, without any -0.0: equal bits are equal values.
+    No float is -0.0.
 
     Parameters
     ----------
     segments : (n,) int64
     tokens, token_offsets : (T,) int32, (n + 1,) int64
-    links, link_offsets : (2 * V,) int32, (n + 1,) int64
-        Offsets count pairs.
-    features, feature_width : (n * F,) uint64, F
-    stats, stat_width : (n * K,) uint64, K
-    sparse_columns, sparse_values, sparse_offsets : (E,) int32, (E,) uint64, (n + 1,) int64
+    links, link_offsets : (V, 2) int32, (n + 1,) int64
+    features : (n, F) float64, C order
+    stats : (n, K) float64, C order
+    sparse_columns, sparse_values, sparse_offsets : (E,) int32, (E,) float64, (n + 1,) int64
         The columns of a row ascend.
     """
 
@@ -32,12 +31,10 @@ class Keys(NamedTuple):
     token_offsets: IntArray
     links: TokenArray
     link_offsets: IntArray
-    features: HashArray
-    feature_width: int
-    stats: HashArray
-    stat_width: int
+    features: FloatArray
+    stats: FloatArray
     sparse_columns: TokenArray
-    sparse_values: HashArray
+    sparse_values: FloatArray
     sparse_offsets: IntArray
 
 
@@ -51,9 +48,9 @@ def _hashed(h: Any, values: Any, begin: int, end: int) -> Any:
 
 
 @kernel
-def hash_rows(keys: Keys) -> HashArray:
-    """Return (n,) hashes: equal rows have equal ones."""
-    n, width, more = keys.segments.size, keys.feature_width, keys.stat_width
+def hash_rows(keys: Rows, widths: tuple[int, int]) -> HashArray:
+    """Return (n,) hashes: equal rows have equal ones; see `pool.keys_of`."""
+    n, (width, more) = keys.segments.size, widths
     hashes = np.empty(n, dtype=np.uint64)
     for row in range(n):
         h = np.uint64(keys.segments[row]) * MIX_PRIME
@@ -81,9 +78,9 @@ def _same(values: Any, begin: int, end: int, other: int, other_end: int) -> bool
 
 
 @helper
-def _equal(keys: Keys, i: int, j: int) -> bool:
+def _equal(keys: Rows, widths: tuple[int, int], i: int, j: int) -> bool:
     """Whether rows i and j are equal in everything."""
-    width, more = keys.feature_width, keys.stat_width
+    width, more = widths
     tokens, links, sparse = keys.token_offsets, keys.link_offsets, keys.sparse_offsets
     begin, end, other, other_end = sparse[i], sparse[i + 1], sparse[j], sparse[j + 1]
     equal: bool = (
@@ -99,8 +96,10 @@ def _equal(keys: Keys, i: int, j: int) -> bool:
 
 
 @kernel
-def find_new(keys: Keys, hashes: HashArray, known: int) -> NDArray[np.bool_]:
-    """Say which rows from `known` on equal no earlier row: (n - known,) bool.
+def find_new(
+    keys: Rows, widths: tuple[int, int], hashes: HashArray, known: int
+) -> NDArray[np.bool_]:
+    """Say which rows from `known` on equal no earlier row: (n - known,) bool; see `pool.keys_of`.
 
     The first `known` rows all differ.
     """
@@ -115,7 +114,7 @@ def find_new(keys: Keys, hashes: HashArray, known: int) -> NDArray[np.bool_]:
         slot, found = hashes[row] & mask, False
         while not found and table[slot] >= 0:
             if row >= known and hashes[table[slot]] == hashes[row]:
-                found = _equal(keys, table[slot], row)
+                found = _equal(keys, widths, table[slot], row)
             slot = (slot + np.uint64(1)) & mask
         if not found:
             table[slot] = row

@@ -91,11 +91,7 @@ def split_lines(text: ByteArray, lines: int) -> tuple[IntArray, IntArray, IntArr
 def _noted(rows: IntArray, count: int, place: int, begin: int, end: int) -> IntArray:
     """Return the rows, more of them where all are taken, with row `count` set."""
     if count == rows.shape[0]:
-        larger = np.empty((2 * count, 3), dtype=np.int64)
-        for row in range(count):
-            for column in range(3):
-                larger[row, column] = rows[row, column]
-        rows = larger
+        rows = np.concatenate((rows, np.empty_like(rows)))
     rows[count, 0], rows[count, 1], rows[count, 2] = place, begin, end
     return rows
 

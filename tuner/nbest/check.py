@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,50 +54,10 @@ def check_links(nbest: NBest, source_lengths: NDArray[np.int32]) -> None:
         )
 
 
-@dataclass(frozen=True)
-class ScoreMismatch:
-    """How far a list's model scores are from weights . features.
+def model_score_mismatch(nbest: NBest, weights: FeatureWeights, *, origin: str = "weights") -> str:
+    """Return how far the decoder's scores are from weights . features; "" if they are equal.
 
-    Parameters
-    ----------
-    hypotheses, off : int
-        Number of hypotheses; of those whose two scores differ by more than printed digits do.
-    largest : float
-        The largest difference; 0 if none is off.
-    scale : float
-        Model scores were compared with `scale` times weights . features.
-    segment, hypothesis : int
-        The first that is off (hypotheses of a segment count from 1); -1 if none is.
-    expected, found : float
-        Its scaled weights . features (plus the segment's offset, if allowed) and model score.
-    """
-
-    hypotheses: int
-    off: int
-    largest: float
-    scale: float = 1.0
-    segment: int = -1
-    hypothesis: int = -1
-    expected: float = math.nan
-    found: float = math.nan
-
-    def __str__(self) -> str:
-        """One line for the user."""
-        times = "" if self.scale == 1.0 else f" times {self.scale:.6g}"
-        if not self.off:
-            return f"model scores equal weights . features{times}"
-        return (
-            f"{self.off} of {self.hypotheses} model scores ({100 * self.off / self.hypotheses:.1f}"
-            f"%) are not weights . features{times}, by up to {self.largest:.6g} (first: segment "
-            f"{self.segment}, hypothesis {self.hypothesis}: the list says {self.found:.6g}, the "
-            f"weights give {self.expected:.6g}); the decoder did not use these weights"
-        )
-
-
-def model_score_mismatch(
-    nbest: NBest, weights: FeatureWeights, *, origin: str = "weights"
-) -> ScoreMismatch:
-    """Compare the decoder's scores with weights . features.
+    Equal means as far as the printed digits say.
 
     A positive factor is allowed for: mert-moses.pl hands Moses weights whose absolute values add
     to 1. It is the median ratio of the two scores, and taken where it explains more of them.
@@ -136,18 +96,16 @@ def model_score_mismatch(
     difference = np.abs(found - expected)
     wrong = np.flatnonzero(difference > tolerance)
     if not len(wrong):
-        return ScoreMismatch(len(found), 0, 0.0, scale)
+        return ""
     first = int(wrong[0])
     segment = int(np.searchsorted(nbest.offsets, first, side="right")) - 1
-    return ScoreMismatch(
-        hypotheses=len(found),
-        off=len(wrong),
-        largest=float(difference[wrong].max()),
-        scale=scale,
-        segment=segment,
-        hypothesis=first - int(nbest.offsets[segment]) + 1,
-        expected=float(expected[first]),
-        found=float(found[first]),
+    times = "" if scale == 1.0 else f" times {scale:.6g}"
+    share = 100 * len(wrong) / len(found)
+    return (
+        f"{len(wrong)} of {len(found)} model scores ({share:.1f}%) are not weights . features"
+        f"{times}, by up to {difference[wrong].max():.6g} (first: segment {segment}, hypothesis "
+        f"{first - int(nbest.offsets[segment]) + 1}: the list says {found[first]:.6g}, the "
+        f"weights give {expected[first]:.6g}); the decoder did not use these weights"
     )
 
 
@@ -162,9 +120,9 @@ def score_fault(nbest: NBest, weights: FeatureWeights) -> str:
     off = model_score_mismatch(nbest, weights)
     expected = model_scores(nbest, weights)
     error = _left(nbest, nbest.model_scores, expected)[0]
-    if not off.off or error <= TOLERATED:
+    if not off or error <= TOLERATED:
         return ""
-    told = str(off).removesuffix("; the decoder did not use these weights")
+    told = off.removesuffix("; the decoder did not use these weights")
     given = weights.vector(nbest.feature_names)
     for left, why in _explanations(nbest, expected, given):
         if left <= TOLERATED:

@@ -5,7 +5,7 @@ from itertools import groupby
 
 import numpy as np
 
-from portmert.metrics._base import IntArray, Ragged, Texts, TokenArray, offsets_of
+from portmert.metrics._base import Ragged, Texts, offsets_of
 from portmert.tuner.ground.errors import ConfigError, InputError, counted
 from portmert.tuner.nbest.model import NBest
 from portmert.tuner.nbest.pool_files import text_keys, word_hashes
@@ -103,13 +103,15 @@ def joined(lists: Sequence[NBest], systems: Sequence[str], notice: Callable[[str
         names.append((name, 1))
     sizes = [f"{name} {len(one.texts)}" for name, one in zip(systems, lists, strict=True)]
     notice(f"{', '.join(sizes)}: {counted(len(rows), 'different hypothesis')} together")
-    linked = all(one.texts.links is not None for one in lists)
-    lines = [_lines(lists, number) for number in range(len(lists))]
+    links = [one.texts.links for one in lists if one.texts.links is not None]
+    befores = offsets_of([sum(one.list_sizes) for one in lists])[:-1]
+    # Places among the hypotheses of all files; the lists were read from files.
+    lines = [before + np.asarray(one.lines) for one, before in zip(lists, befores, strict=True)]
     return NBest(
         texts=Texts(
             first.texts.vocabulary,
-            _concatenated([one.texts.tokens for one in lists]).take(rows),
-            _concatenated([one.texts.links for one in lists]).take(rows) if linked else None,
+            Ragged.joined([one.texts.tokens for one in lists]).take(rows),
+            Ragged.joined(links).take(rows) if len(links) == len(lists) else None,
         ),
         offsets=offsets_of(np.bincount(both[0, rows], minlength=len(first))),
         features=np.asfortranarray(np.hstack(columns)),
@@ -125,21 +127,3 @@ def joined(lists: Sequence[NBest], systems: Sequence[str], notice: Callable[[str
 def _named(system: str, feature: str) -> str:
     """Return the name of a feature of a system; a hyphen stays at the beginning."""
     return f"-{system}.{feature[1:]}" if feature.startswith("-") else f"{system}.{feature}"
-
-
-def _lines(lists: Sequence[NBest], number: int) -> IntArray:
-    """Return the places of a list's hypotheses among those of all files."""
-    lines = lists[number].lines
-    assert lines is not None  # noqa: S101  the lists were read from files
-    return lines + sum(sum(one.list_sizes) for one in lists[:number])
-
-
-def _concatenated(parts: Sequence[Ragged | None]) -> Ragged:
-    """Return rows of several ragged arrays, one after the other."""
-    values: list[TokenArray] = []
-    lengths: list[IntArray] = []
-    for part in parts:
-        assert part is not None  # noqa: S101  the caller has seen to it
-        values.append(part.values[int(part.offsets[0]) : int(part.offsets[-1])])
-        lengths.append(part.lengths)
-    return Ragged(np.concatenate(values), offsets_of(np.concatenate(lengths)))

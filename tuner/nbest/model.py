@@ -240,7 +240,7 @@ def nbest_lines(nbest: NBest, *, where: str) -> Iterator[bytes]:
                 )
             fields = [str(segment), " ".join([words[token] for token in tokens])]
             fields.append(_features_text(nbest, row, printed))
-            fields.append(_shortest(float(nbest.model_scores[row])))
+            fields.append(shortest(float(nbest.model_scores[row])))
             if nbest.texts.links is not None:
                 links = nbest.texts.links.row(row).tolist()
                 fields.append(" ".join([f"{i}-{j}" for i, j in links]))
@@ -248,18 +248,17 @@ def nbest_lines(nbest: NBest, *, where: str) -> Iterator[bytes]:
         yield "".join(lines).encode("utf-8")
 
 
-def _shortest(value: float) -> str:
-    text = repr(value)
-    return text.removesuffix(".0")
+def shortest(value: float) -> str:
+    """Return a number with as few digits as read back to it; never -0."""
+    return repr(value + 0.0).removesuffix(".0")
 
 
 def _features_text(nbest: NBest, row: int, printed: dict[float, str]) -> str:
     parts, column = [], 0
     values = nbest.features[row].tolist()
     for value in values:
-        # 0 and -0 are one key; which of them is printed first must not matter.
         if value not in printed:
-            printed[value] = _shortest(value) if value else "0"
+            printed[value] = shortest(value)
     for name, size in nbest.feature_names:
         parts.append(f"{name}=")
         parts.extend([printed[value] for value in values[column : column + size]])
@@ -268,5 +267,5 @@ def _features_text(nbest: NBest, row: int, printed: dict[float, str]) -> str:
     if sparse is not None:
         for entry in range(int(sparse.offsets[row]), int(sparse.offsets[row + 1])):
             name = sparse.names[sparse.columns[entry]]
-            parts.append(f"{name}= {_shortest(float(sparse.values[entry]))}")
+            parts.append(f"{name}= {shortest(float(sparse.values[entry]))}")
     return " ".join(parts)

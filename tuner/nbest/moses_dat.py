@@ -23,7 +23,7 @@ from portmert.tuner.ground.errors import InputError, counted
 from portmert.tuner.ground.files import called, read_bytes, writing
 from portmert.tuner.ground.numbers import FINITE, parse_number
 from portmert.tuner.nbest import _text_kernels as kernels
-from portmert.tuner.nbest.model import SparseFeatures
+from portmert.tuner.nbest.model import SparseFeatures, shortest
 from portmert.tuner.nbest.pool import HypothesisPool, empty_rows, segment_sizes, with_sparse
 from portmert.tuner.weights.feature_weights import FeatureNames
 
@@ -185,7 +185,7 @@ def write_features(lists: DatLists, path: Path | str) -> None:
         entries = [
             f"{sparse.names[column]}={number} "
             for column, number in zip(
-                sparse.columns.tolist(), map(_shortest, sparse.values.tolist()), strict=True
+                sparse.columns.tolist(), map(shortest, sparse.values.tolist()), strict=True
             )
         ]
         offsets = sparse.offsets.tolist()
@@ -219,13 +219,9 @@ def _printed(table: FloatArray) -> list[str]:
     if table.size == 0:
         return [""] * len(table)
     values, inverse = np.unique(table, return_inverse=True)  # few are distinct
-    texts = np.array([_shortest(value) for value in values.tolist()], dtype=object)
+    texts = np.array([shortest(value) for value in values.tolist()], dtype=object)
     rows: list[list[str]] = texts[inverse].reshape(table.shape).tolist()
     return [" ".join(row) + " " for row in rows]
-
-
-def _shortest(value: float) -> str:
-    return repr(value + 0.0).removesuffix(".0")  # never -0
 
 
 @dataclass

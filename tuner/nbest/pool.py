@@ -1,7 +1,7 @@
 """Gather hypotheses of several lists, each once, in little more than their own memory."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,38 +9,11 @@ from numpy.typing import NDArray
 from portmert.metrics._base import FloatArray, IntArray, TokenArray, offsets_of
 from portmert.tuner.ground.errors import InputError
 from portmert.tuner.nbest import _pool_kernels as kernels
+from portmert.tuner.nbest._pool_kernels import Rows
 from portmert.tuner.weights.feature_weights import FeatureNames
 
 _LISTED = 5
 """Missing ids that a message names."""
-
-
-class Rows(NamedTuple):
-    """n hypotheses in order of arrival, with everything by which two of them are compared.
-
-    No float is -0.0.
-
-    Parameters
-    ----------
-    segments : (n,) int64
-    tokens, token_offsets : (T,) int32, (n + 1,) int64
-    links, link_offsets : (V, 2) int32, (n + 1,) int64
-    features : (n, F) float64, C order
-    stats : (n, K) float64, C order
-    sparse_columns, sparse_values, sparse_offsets : (E,) int32, (E,) float64, (n + 1,) int64
-        The columns of a row ascend.
-    """
-
-    segments: IntArray
-    tokens: TokenArray
-    token_offsets: IntArray
-    links: TokenArray
-    link_offsets: IntArray
-    features: FloatArray
-    stats: FloatArray
-    sparse_columns: TokenArray
-    sparse_values: FloatArray
-    sparse_offsets: IntArray
 
 
 @dataclass
@@ -96,8 +69,8 @@ class HypothesisPool:
         """Add the rows of `block` that are not there yet; return (n,) which these were."""
         known = len(self)
         self._extend(block)
-        _extend(self._hashes, kernels.hash_rows(_keys(block)))
-        new = np.asarray(kernels.find_new(_keys(self.rows), self._hashes, known))
+        _extend(self._hashes, kernels.hash_rows(*keys_of(block)))
+        new = np.asarray(kernels.find_new(*keys_of(self.rows), self._hashes, known))
         if not new.all():
             hashes = self._hashes[known:][new]
             self._shrink(known)
@@ -204,22 +177,17 @@ def segment_sizes(ids: IntArray, segments: int | None, where: str) -> IntArray:
     return np.bincount(ids, minlength=count).astype(np.int64)
 
 
-def _keys(rows: Rows) -> kernels.Keys:
-    """Return the rows as the kernels compare them, views."""
-    return kernels.Keys(
-        segments=rows.segments,
-        tokens=rows.tokens,
-        token_offsets=rows.token_offsets,
-        links=rows.links.reshape(-1),
-        link_offsets=rows.link_offsets,
-        features=rows.features.reshape(-1).view(np.uint64),
-        feature_width=rows.features.shape[1],
-        stats=rows.stats.reshape(-1).view(np.uint64),
-        stat_width=rows.stats.shape[1],
-        sparse_columns=rows.sparse_columns,
-        sparse_values=rows.sparse_values.view(np.uint64),
-        sparse_offsets=rows.sparse_offsets,
-    )
+def keys_of(rows: Rows) -> tuple[Rows, tuple[int, int]]:
+    """Return the rows as the kernels compare them, and F and K: flat views, of floats the bits.
+
+    There is no -0.0, so that equal bits are equal values.
+    """
+    bits = {
+        name: getattr(rows, name).reshape(-1).view(np.uint64)
+        for name in ("features", "stats", "sparse_values")
+    }
+    widths = rows.features.shape[1], rows.stats.shape[1]
+    return rows._replace(links=rows.links.reshape(-1), **bits), widths
 
 
 def take_rows(rows: Rows, order: IntArray) -> Rows:

@@ -23,7 +23,7 @@ from typing import IO, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from portmert.metrics._base import FloatArray, IntArray, Ragged, Texts
+from portmert.metrics._base import FloatArray, IntArray, Texts
 from portmert.tuner.ground.documents import parse_json, to_json
 from portmert.tuner.ground.errors import InputError, PortmertError, faults_at
 from portmert.tuner.ground.files import read_bytes, write_text, writing
@@ -334,24 +334,23 @@ def text_keys(texts: Texts, hashes: NDArray[np.uint64]) -> IntArray:
     hashes : (V,) uint64
         The hashes of the words of the vocabulary.
     """
-    tokens, begin = texts.tokens, int(texts.tokens.offsets[0])
-    keys = _sums(hashes[tokens.values[begin : int(tokens.offsets[-1])]], tokens)
-    links = texts.links
-    if links is not None:
-        pairs = links.values[int(links.offsets[0]) : int(links.offsets[-1])].astype(np.uint64)
-        keys ^= _mixed(_sums(_mixed((pairs[:, 0] << np.uint64(32)) | pairs[:, 1]), links))
+    tokens = texts.tokens.alone()
+    keys = _sums(hashes[tokens.values], tokens.offsets)
+    if texts.links is not None:
+        links = texts.links.alone()
+        pairs = links.values.astype(np.uint64)
+        keys ^= _mixed(_sums(_mixed((pairs[:, 0] << np.uint64(32)) | pairs[:, 1]), links.offsets))
     return keys.view(np.int64)
 
 
-def _sums(values: NDArray[np.uint64], ragged: Ragged) -> NDArray[np.uint64]:
+def _sums(values: NDArray[np.uint64], offsets: IntArray) -> NDArray[np.uint64]:
     """Return the sum of each row's values, each mixed with its place in the row."""
-    offsets = ragged.offsets - ragged.offsets[0]
     places = np.arange(1, len(values) + 1, dtype=np.uint64)
-    places -= np.repeat(offsets[:-1].astype(np.uint64), ragged.lengths)
+    places -= np.repeat(offsets[:-1].astype(np.uint64), np.diff(offsets))
     ends = np.concatenate(
         [np.zeros(1, dtype=np.uint64), np.cumsum(_mixed(values + places * _STEP))]
     )
-    found: NDArray[np.uint64] = ends[offsets[1:]] - ends[offsets[:-1]]
+    found: NDArray[np.uint64] = np.diff(ends[offsets])
     return found
 
 

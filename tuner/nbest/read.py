@@ -15,12 +15,13 @@ from portmert.metrics._base import (
     Vocabulary,
     offsets_of,
 )
+from portmert.metrics._shared import flat
 from portmert.tuner.ground.errors import InputError, counted
+from portmert.tuner.nbest._pool_kernels import Rows
 from portmert.tuner.nbest.model import NBest, SparseFeatures
 from portmert.tuner.nbest.pool import (
     ArrivedList,
     HypothesisPool,
-    Rows,
     empty_rows,
     segment_sizes,
     with_sparse,
@@ -372,16 +373,16 @@ def _renumbered(rows: Rows, columns: TokenArray) -> Rows:
 def _as_list(nbest: NBest, where: str) -> ArrivedList:
     """Return a list as the merger takes it."""
     features = np.ascontiguousarray(nbest.features) + 0.0  # no -0.0
-    tokens, token_offsets = _from_zero(nbest.texts.tokens)
+    tokens = flat(nbest.texts.tokens.alone())
     rows = empty_rows(len(features), features=0, stats=0)._replace(
         segments=np.repeat(np.arange(len(nbest)), np.diff(nbest.offsets)),
         features=features,
-        tokens=tokens,
-        token_offsets=token_offsets,
+        tokens=tokens.values,
+        token_offsets=tokens.offsets,
     )
     if nbest.texts.links is not None:
-        links, link_offsets = _from_zero(nbest.texts.links)
-        rows = rows._replace(links=links, link_offsets=link_offsets)
+        links = flat(nbest.texts.links.alone())
+        rows = rows._replace(links=links.values, link_offsets=links.offsets)
     if nbest.sparse is not None:
         rows = rows._replace(
             sparse_columns=nbest.sparse.columns,
@@ -396,10 +397,3 @@ def _as_list(nbest: NBest, where: str) -> ArrivedList:
         has_links=nbest.texts.links is not None,
         where=where,
     )
-
-
-def _from_zero(ragged: Ragged) -> tuple[TokenArray, IntArray]:
-    """Return the values of a ragged array, and offsets that begin at 0."""
-    begin, end = int(ragged.offsets[0]), int(ragged.offsets[-1])
-    values = np.ascontiguousarray(ragged.values[begin:end], dtype=np.int32)
-    return values, ragged.offsets - begin

@@ -254,7 +254,7 @@ class _Run:
         if not path.exists():
             nbest = self.lists.last(number)
             off = model_score_mismatch(nbest, self._weights_of(number), origin="weights.json")
-            if off.off:
+            if off:
                 self.note(f"iteration {number}: {off}")
             scored, held_out = self.evaluator.dev(nbest)
             folder = self.folder.iteration(number)

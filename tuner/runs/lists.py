@@ -13,9 +13,10 @@ from portmert.metrics._base import FloatArray, IntArray, offsets_of
 from portmert.tuner.ground.errors import InputError
 from portmert.tuner.ground.files import file_digest
 from portmert.tuner.ground.mapped import BLOCK_BYTES, release
+from portmert.tuner.nbest._pool_kernels import Rows
 from portmert.tuner.nbest.check import check_links
 from portmert.tuner.nbest.model import NBest, without_texts
-from portmert.tuner.nbest.pool import HypothesisPool, Rows, empty_rows
+from portmert.tuner.nbest.pool import HypothesisPool, empty_rows
 from portmert.tuner.nbest.pool_files import Pool, PoolWriter, open_pool, text_keys, word_hashes
 from portmert.tuner.nbest.read import merge
 from portmert.tuner.runs.scorer import Evaluator

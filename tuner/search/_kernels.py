@@ -8,7 +8,7 @@ No fastmath: the arithmetic is the same, to the last bit, wherever a line is eva
 import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray
-from portmert.metrics.kernels.compiled import helper, kernel
+from portmert.metrics.kernels.compiled import helper, kernel, longest_row
 
 
 @helper
@@ -249,16 +249,8 @@ def envelopes(
         Number of winners; without the first of each segment, the number of breakpoints.
     """
     slopes, winners, starts = work
-    widest = 0
-    for s in range(offsets.size - 1):
-        widest = max(widest, offsets[s + 1] - offsets[s])
-    buffers = (
-        np.empty(widest + 1, dtype=np.int64),
-        np.empty(widest + 1, dtype=np.int64),
-        np.empty(widest + 1, dtype=np.int64),
-        np.empty(widest + 1, dtype=np.int64),
-        np.empty(widest + 1, dtype=np.int64),
-    )
+    rows = np.empty((5, longest_row(offsets) + 1), dtype=np.int64)
+    buffers = (rows[0], rows[1], rows[2], rows[3], rows[4])
     count = 0
     for s in range(offsets.size - 1):
         a, b = offsets[s], offsets[s + 1]

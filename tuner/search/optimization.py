@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from portmert.metrics._base import FloatArray, IntArray, Metric, rows_taken
 from portmert.tuner.executors.team import Team
 from portmert.tuner.ground.errors import InputError, counted
-from portmert.tuner.ground.mapped import empty_beside, release
 from portmert.tuner.nbest.model import (
     NBest,
     SparseFeatures,
@@ -123,61 +122,6 @@ class Optimization:
         return None if self.unseen is None else self.unseen.rows
 
 
-@dataclass(frozen=True, eq=False)
-class Searched:
-    """The lists that are searched, wherever they came from.
-
-    Parameters
-    ----------
-    features : (F, H) float64
-    offsets : (S + 1,) int64
-    names : FeatureNames
-    stats : StatTable
-    metric : Metric
-    rescore : callable
-        From weights to the metric's score, from scratch.
-    sparse_scores : (H,) float64, or empty
-        The part of the model scores of sparse features that are not searched.
-    sparse : scipy.sparse.csr_array (H, P), or None
-        Sparse features that are searched, `sparse_names`.
-    rows : (H,) int64, or None for 0..H-1
-        Which row of `stats` belongs to each hypothesis.
-    """
-
-    features: FloatArray
-    offsets: IntArray
-    names: FeatureNames
-    stats: StatTable
-    metric: Metric
-    rescore: Callable[[FeatureWeights], float]
-    sparse_scores: FloatArray = field(default_factory=lambda: NOTHING)
-    sparse: Any = None
-    sparse_names: tuple[str, ...] = ()
-    rows: IntArray | None = None
-
-    def take(self, segments: IntArray) -> Searched:
-        """Return some segments, once or repeatedly; `rescore` stays as it is."""
-        hypotheses, offsets = rows_taken(self.offsets, segments)
-        features = empty_beside(self.features, (len(self.features), len(hypotheses)))
-        for column, taken in zip(self.features, features, strict=True):
-            np.take(column, hypotheses, out=taken)
-            release(column, taken)
-        return replace(
-            self,
-            features=features,
-            offsets=offsets,
-            rows=hypotheses if self.rows is None else self.rows[hypotheses],
-            sparse_scores=(self.sparse_scores[hypotheses] if self.sparse_scores.size else NOTHING),
-            sparse=None if self.sparse is None else self.sparse[hypotheses],
-        )
-
-    def sparse_vector(self, weights: FeatureWeights) -> FloatArray:
-        """Return the (P,) weights of the sparse features that are searched; 0 if not given."""
-        return np.array(
-            [weights.values.get(name, (0.0,))[0] for name in self.sparse_names], dtype=np.float64
-        )
-
-
 def optimize_lists(
     nbest: NBest,
     references: References,
@@ -261,19 +205,16 @@ def optimize_stats(
             best = best[segments]
         return float(metric.score(stats.total(best)))
 
-    lists = Searched(
-        nbest.features.T,
-        nbest.offsets,
-        nbest.feature_names,
-        stats,
-        metric,
-        rescore,
-        sparse_scores,
-        sparse,
-        sparse_names,
-    )
+    lists = TuningProblem(  # the features of its variables are other ones: no spread yet
+        nbest.features.T, nbest.offsets, stats, metric, sparse_scores, sparse=sparse,
+        spread=np.ones(nbest.features.shape[1]),
+    )  # fmt: skip
+    if segments is not None:
+        lists = lists.take(*rows_taken(lists.offsets, segments))
     return _optimize(
-        lists if segments is None else lists.take(segments),
+        lists,
+        (nbest.feature_names, sparse_names),
+        rescore,
         starts,
         setup,
         notice=notice,
@@ -318,8 +259,19 @@ def equal_weights(names: FeatureNames) -> FeatureWeights:
     return FeatureWeights({name: (1.0 / size,) * count for name, count in names})
 
 
+Names = tuple[FeatureNames, tuple[str, ...]]
+"""Those of the dense features, and of the sparse ones that are searched."""
+
+
+def _sparse_vector(names: Names, weights: FeatureWeights) -> FloatArray:
+    """Return the (P,) weights of the sparse features that are searched; 0 if not given."""
+    return np.array([weights.values.get(name, (0.0,))[0] for name in names[1]], dtype=np.float64)
+
+
 def _optimize(
-    lists: Searched,
+    lists: TuningProblem,
+    names: Names,
+    rescore: Callable[[FeatureWeights], float],
     starts: tuple[FeatureWeights, ...],
     setup: Setup,
     *,
@@ -327,42 +279,40 @@ def _optimize(
     progress: Callable[[int, int], None] | None,
     seconds: dict[str, float],
 ) -> Optimization:
-    if not (lists.names or lists.sparse_names):
+    if not any(names):
         raise InputError(
             "the hypotheses have no scores to find weights of; put some into the lists, or add "
             "features to them (--feature NAME=FILE)"
         )
     begin = time.perf_counter()
     metric = lists.metric
-    variables, problem = _pose(lists, starts[0], setup, notice)
-    reduced = [variables.reduce(start.vector(lists.names)) for start in starts]
+    variables, problem = _pose(lists, names, starts[0], setup, notice)
+    reduced = [variables.reduce(start.vector(names[0])) for start in starts]
     allowed = [variables.bounds.clip(numbers) for numbers in reduced]
     is_start_allowed = bool((allowed[0] == reduced[0]).all())
     if not is_start_allowed:
         notice("start weights outside of their bounds were moved to the nearest weight allowed")
-    start_score = lists.rescore(starts[0])
-    final, outcome = starts[0], Outcome(starts[0].vector(lists.names), start_score)
+    start_score = rescore(starts[0])
+    final, outcome = starts[0], Outcome(starts[0].vector(names[0]), start_score)
     restarts: tuple[float, ...] = (start_score,)
     if problem.width:
+        sparse = [_sparse_vector(names, start) for start in starts]
         outcome = setup.optimizer.optimize(
             problem,
-            [
-                np.concatenate([numbers, lists.sparse_vector(start)])
-                for numbers, start in zip(allowed, starts, strict=True)
-            ],
-            bounds=variables.bounds.followed_by(len(lists.sparse_names)),
+            list(map(np.append, allowed, sparse)),
+            bounds=variables.bounds.followed_by(len(names[1])),
             seed=setup.seed,
             threads=setup.threads,
             team=setup.team,
             progress=progress,
         )
         restarts = tuple(metric.oriented(value) for value in outcome.restarts)
-        final = _found_weights(outcome.weights, starts[0], problem, variables, lists)
+        final = _found_weights(outcome.weights, starts[0], problem, variables, names)
     else:
         notice("no feature is left to search; the weights are the start weights")
     seconds["search"] = time.perf_counter() - begin
     begin = time.perf_counter()
-    final_score = lists.rescore(final)
+    final_score = rescore(final)
     is_worse = worth(metric, final_score) < worth(metric, start_score)
     if problem.width and is_worse and is_start_allowed and setup.prior == 0:
         final, final_score = starts[0], start_score  # scaling weights can turn ties over
@@ -380,8 +330,8 @@ def _optimize(
             f"{metric.name()} is {metric.shown(start_score)} under the start weights and no "
             f"weights were found under which it is better{where}"
         )
-    numbers = variables.reduce(final.vector(lists.names))
-    best = problem.winners(np.concatenate([numbers, lists.sparse_vector(final)]))
+    numbers = variables.reduce(final.vector(names[0]))
+    best = problem.winners(np.concatenate([numbers, _sparse_vector(names, final)]))
     oracle_score = _oracle_score(lists, best)
     seconds["oracle"] = time.perf_counter() - begin
     return Optimization(
@@ -390,7 +340,7 @@ def _optimize(
         final_score=final_score,
         oracle_score=oracle_score,
         restarts=restarts,
-        hypotheses=lists.features.shape[1],
+        hypotheses=lists.size,
         known=int(_known_hypotheses(lists).sum()),
         line_searches=outcome.line_searches,
         seconds=seconds,
@@ -405,7 +355,7 @@ def _found_weights(
     start: FeatureWeights,
     problem: TuningProblem,
     variables: Variables,
-    lists: Searched,
+    names: Names,
 ) -> FeatureWeights:
     """Return the weights of all features after a search.
 
@@ -420,14 +370,14 @@ def _found_weights(
         # Absolute weights add to what those of the start do. Model scores only rank, so that any
         # positive factor will do; this one keeps the searched weights as they were beside the
         # ones that the decoder has and nobody searches.
-        numbers = variables.bounds.clip(variables.reduce(start.vector(lists.names)))
-        size = float(np.abs(np.concatenate([numbers, lists.sparse_vector(start)])).sum())
+        numbers = variables.bounds.clip(variables.reduce(start.vector(names[0])))
+        size = float(np.abs(np.concatenate([numbers, _sparse_vector(names, start)])).sum())
         found = found * ((size or 1.0) / (float(np.abs(found).sum()) or 1.0))
     found = _without_zeros(found, problem, variables)
-    dense = FeatureWeights.from_vector(lists.names, variables.expand(found[: len(variables)]))
+    dense = FeatureWeights.from_vector(names[0], variables.expand(found[: len(variables)]))
     sparse = {  # a weight of 0 is kept only where it replaces another
         name: (float(number),)
-        for name, number in zip(lists.sparse_names, found[len(variables) :], strict=True)
+        for name, number in zip(names[1], found[len(variables) :], strict=True)
         if number != 0 or name in start.values or name in dense.values
     }
     return FeatureWeights({**start.values, **dense.values, **sparse})
@@ -451,45 +401,42 @@ def _without_zeros(found: FloatArray, problem: TuningProblem, variables: Variabl
 
 
 def _pose(
-    lists: Searched, start: FeatureWeights, setup: Setup, notice: Callable[[str], None]
+    lists: TuningProblem,
+    names: Names,
+    start: FeatureWeights,
+    setup: Setup,
+    notice: Callable[[str], None],
 ) -> tuple[Variables, TuningProblem]:
     """Return the variables, and the problem that the optimizer sees of them."""
     variables, moving = choose_variables(
         lists.features,
         lists.offsets,
-        lists.names,
-        start.vector(lists.names),
+        names[0],
+        start.vector(names[0]),
         setup.constraints,
         notice,
     )
     fixed = variables.fixed(lists.features, moving)
-    if lists.sparse_scores.size:
-        fixed = lists.sparse_scores if not fixed.size else fixed + lists.sparse_scores
-    problem = TuningProblem(
-        variables.features(lists.features),
-        lists.offsets,
-        lists.stats,
-        lists.metric,
-        fixed,
-        rows=lists.rows,
-        sparse=lists.sparse,
-    )
+    if lists.fixed.size:
+        fixed = lists.fixed if not fixed.size else fixed + lists.fixed
+    features = variables.features(lists.features)
+    problem = replace(lists, features=features, fixed=fixed, spread=NOTHING)
     if setup.prior > 0:
         toward = setup.toward or start
-        pulled_to = [variables.reduce(toward.vector(lists.names)), lists.sparse_vector(toward)]
-        spread = np.concatenate([problem.spread, np.ones(len(lists.sparse_names))])
+        pulled_to = [variables.reduce(toward.vector(names[0])), _sparse_vector(names, toward)]
+        spread = np.concatenate([problem.spread, np.ones(len(names[1]))])
         prior = Prior(setup.prior, np.concatenate(pulled_to), spread)
         problem = replace(problem, prior=prior)
     return variables, problem
 
 
-def _known_hypotheses(lists: Searched) -> NDArray[np.bool_]:
+def _known_hypotheses(lists: TuningProblem) -> NDArray[np.bool_]:
     """Return (H,) whether the statistics of each hypothesis are known."""
     known = lists.stats.is_known
     return known if lists.rows is None else known[lists.rows]
 
 
-def _oracle_score(lists: Searched, start: IntArray) -> float:
+def _oracle_score(lists: TuningProblem, start: IntArray) -> float:
     """Return the oracle's score among the hypotheses whose statistics are known."""
     if lists.rows is None and not lists.stats.is_lazy:
         return oracle(lists.stats.rows, lists.offsets, lists.metric, start)[0]

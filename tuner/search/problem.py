@@ -332,12 +332,11 @@ class TuningProblem:
         return self.take(kept, np.searchsorted(kept, self.offsets))
 
     def take(self, hypotheses: IntArray, offsets: IntArray) -> TuningProblem:
-        """Return the problem of some hypotheses, rising; `spread` stays as it is."""
+        """Return the problem of some hypotheses, once or repeatedly; `spread` stays as it is."""
         features = empty_beside(self.features, (len(self.features), len(hypotheses)))
-        for _, begin, end in self._parts():
-            first, last = np.searchsorted(hypotheses, (begin, end))
-            features[:, first:last] = self.features[:, hypotheses[first:last]]
-            release(features)
+        for column, taken in zip(self.features, features, strict=True):
+            np.take(column, hypotheses, out=taken)
+            release(column, taken)
         return replace(
             self,
             features=features,

@@ -417,8 +417,8 @@ def concatenate(texts: Sequence[Texts]) -> Texts:
     links = [text.links for text in texts if text.links is not None]
     return Texts(
         texts[0].vocabulary,
-        _concatenate_rows([text.tokens for text in texts]),
-        _concatenate_rows(links) if len(links) == len(texts) else None,
+        Ragged.joined([text.tokens for text in texts]),
+        Ragged.joined(links) if len(links) == len(texts) else None,
     )
 
 
@@ -426,12 +426,6 @@ def interleaved(texts: Texts, count: int) -> Texts:
     """Return `count` texts of S rows, one after the other, as `count` rows for each segment."""
     # Row n * S + s becomes row s * count + n.
     return texts.take(np.arange(len(texts)).reshape(count, -1).T.ravel())
-
-
-def _concatenate_rows(parts: Sequence[Ragged]) -> Ragged:
-    lengths = np.concatenate([part.lengths for part in parts])
-    values = [part.values[part.offsets[0] : part.offsets[-1]] for part in parts]
-    return Ragged(np.concatenate(values), offsets_of(lengths))
 
 
 class LinesById(Lines):

@@ -182,13 +182,12 @@ def _as_scored(scored: Texts, annotated: Texts) -> Texts:
 
 def _with_leaves(trees: Ragged, tokens: Ragged) -> Ragged:
     """Return trees with other words at their leaves; texts without a tree have none."""
-    first = trees.offsets[0]
-    values = trees.values[first : trees.offsets[-1]].reshape(-1, 2).copy()
-    starts = np.repeat(trees.offsets[:-1] - first, trees.lengths)
+    trees = trees.alone()
+    values = trees.values.reshape(-1, 2).copy()
+    starts = np.repeat(trees.offsets[:-1], trees.lengths)
     has_child = np.zeros(len(values), dtype=np.bool_)
     below = values[:, 1] >= 0
     has_child[(starts + values[:, 1])[below]] = True
     parsed = np.repeat(trees.lengths > 0, tokens.lengths)
-    words = tokens.values[tokens.offsets[0] : tokens.offsets[-1]]
-    values[~has_child, 0] = words[parsed]
-    return Ragged(values, trees.offsets - first)
+    values[~has_child, 0] = tokens.alone().values[parsed]
+    return Ragged(values, trees.offsets)

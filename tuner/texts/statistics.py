@@ -11,7 +11,7 @@ from portmert.metrics._m2 import has_gold
 from portmert.tuner.executors.team import each
 from portmert.tuner.ground.errors import InputError, counted
 from portmert.tuner.texts.corpus import first_outside
-from portmert.tuner.texts.text_pipeline import unknown_tokens, untokenised, used
+from portmert.tuner.texts.text_pipeline import unknown_tokens, untokenised
 
 HYPOTHESES_PER_CHUNK = 8192
 """Small enough for small arrays, and for an even share of the work among threads."""
@@ -152,7 +152,8 @@ class Seen:
 
     def add(self, batch: Batch) -> None:
         """Count the hypotheses of a batch."""
-        counts = np.bincount(used(batch.hypotheses.tokens), minlength=len(self._tokens))
+        tokens = batch.hypotheses.tokens.alone().values
+        counts = np.bincount(tokens, minlength=len(self._tokens))
         counts[: len(self._tokens)] += self._tokens
         self._tokens = counts
         self._hypotheses += len(batch.hypotheses)
@@ -219,7 +220,7 @@ def _check_links(batch: Batch, first_segment: int) -> None:
         links = texts.links
         assert links is not None  # noqa: S101
         outside = first_outside(
-            used(links).reshape(-1, 2),
+            links.alone().values.reshape(-1, 2),
             np.repeat(np.arange(len(links)), links.lengths),
             np.repeat(batch.source_lengths, np.diff(offsets)),
             texts.tokens.lengths,

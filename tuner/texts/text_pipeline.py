@@ -246,7 +246,7 @@ def unknown_tokens(counts: IntArray, references: Texts) -> str | None:
         Count of each token of the vocabulary in the hypotheses.
     """
     total = int(counts.sum())
-    known = used(references.tokens)
+    known = references.tokens.alone().values
     if total < UNKNOWN_LEAST or not len(known):
         return None
     unknown = counts.copy()
@@ -278,11 +278,6 @@ def untokenised(references: Texts) -> str | None:
         f"`{found[0]}`: the text is not tokenised, and tokens are compared; --text 13a (zh, "
         f"ja-mecab, ...) tokenises"
     )
-
-
-def used(ragged: Ragged) -> np.ndarray[Any, np.dtype[np.int32]]:
-    """Return the values of all rows, one after the other."""
-    return ragged.values[ragged.offsets[0] : ragged.offsets[-1]]
 
 
 def _changed(
@@ -363,7 +358,7 @@ def _carried(links: Ragged, lengths: IntArray, pairs: Sequence[Pairs | None]) ->
     counts = np.bincount(old, minlength=int(lengths.sum()))
     starts = np.cumsum(counts) - counts
     # Each link becomes as many links as its old token has new positions.
-    values = used(links).reshape(-1, 2)
+    values = links.alone().values.reshape(-1, 2)
     rows = np.repeat(np.arange(len(pairs)), links.lengths)
     token = begins[rows] + values[:, 1]
     times = counts[token]
@@ -388,7 +383,7 @@ def _without_joints(words: Words) -> Words:
 
 
 def _check_pieces(texts: Texts, side: str) -> None:
-    tokens = np.unique(used(texts.tokens)).tolist()
+    tokens = np.unique(texts.tokens.alone().values).tolist()
     words = texts.vocabulary.words
     if tokens and not any(MARK in words[token] for token in tokens):
         name = {"hyp": "hypotheses", "ref": "references"}[side]

@@ -560,8 +560,7 @@ def test_model_score_mismatch_is_reported_in_a_line(tmp_path):
         for k in range(1, 6)
     )
     report = model_score_mismatch(read(tmp_path, text), WEIGHTS)
-    assert (report.hypotheses, report.off, report.largest) == (5, 1, 1.0)
-    assert str(report) == (
+    assert report == (
         "1 of 5 model scores (20.0%) are not weights . features, by up to 1 (first: segment 0, "
         "hypothesis 2: the list says 8, the weights give 7); the decoder did not use these weights"
     )
@@ -574,9 +573,11 @@ def test_model_score_mismatch_allows_a_factor_and_a_constant_of_each_segment(tmp
         for k in range(1, 4)
         for s in range(3)
     )
-    nbest = read(tmp_path, text)
-    report = model_score_mismatch(nbest, WEIGHTS)
-    assert str(report) == "model scores equal weights . features times 0.25"
+    assert not model_score_mismatch(read(tmp_path, text), WEIGHTS)
+    wrong = text.replace("2 ||| w3 ||| LM0= 3", "2 ||| w3 ||| LM0= 5")
+    assert "not weights . features times 0.25" in model_score_mismatch(
+        read(tmp_path, wrong), WEIGHTS
+    )
 
 
 def test_model_score_mismatch_accepts_six_printed_digits(tmp_path):
@@ -588,7 +589,7 @@ def test_model_score_mismatch_accepts_six_printed_digits(tmp_path):
         score = sum(v * weights.values[f"F{k}"][0] for k, v in enumerate(values))
         text = " ".join(f"F{k}= {v:.6g}" for k, v in enumerate(values))
         lines.append(f"0 ||| a ||| {text} ||| {score:.6g}\n")
-    assert model_score_mismatch(read(tmp_path, "".join(lines)), weights).off == 0
+    assert not model_score_mismatch(read(tmp_path, "".join(lines)), weights)
 
 
 # What real Moses wrote
@@ -599,10 +600,9 @@ def test_moses_scores_are_the_weights_of_the_iteration_times_the_features():
     for number in (1, 2):
         nbest = read_nbest([MERT / f"run{number}.best100.out.gz"], Vocabulary(), segments=500)
         weights = read_weights(MERT / f"run{number}.dense")
-        report = model_score_mismatch(nbest, weights)
-        assert report.off == 0
+        assert not model_score_mismatch(nbest, weights)
         other = read_weights(MERT / "run5.dense")
-        assert model_score_mismatch(nbest, other).off > 10000
+        assert int(model_score_mismatch(nbest, other).partition(" ")[0]) > 10000
 
 
 @needs(MERT)

@@ -36,35 +36,27 @@ _PARSER = (
 )
 
 
-@dataclass(frozen=True)
-class Recipe:
-    """How a model of some size is trained: the number of sentences (None: all), and options."""
-
-    sentences: int | None
-    tagger: str
-    parser: str
-
-
-RECIPES: dict[Size, Recipe] = {
+RECIPES: dict[str, tuple[int | None, str, str]] = {
     # Seconds: for tests and tries.
-    "micro": Recipe(
+    "micro": (
         300,
         _TAGGER.format(iterations=3, rules=4, enrich=0),
         _PARSER.format(iterations=4, hidden=50, form=16, other=8, feats=0),
     ),
     # Minutes.
-    "tiny": Recipe(
+    "tiny": (
         1500,
         _TAGGER.format(iterations=5, rules=6, enrich=4),
         _PARSER.format(iterations=5, hidden=100, form=32, other=20, feats=20),
     ),
     # A quarter of an hour for 200,000 words.
-    "full": Recipe(
+    "full": (
         None,
         _TAGGER.format(iterations=4, rules=6, enrich=4),
         _PARSER.format(iterations=4, hidden=100, form=50, other=20, feats=20),
     ),
 }
+"""By `Size`: the number of sentences (None: all), and options of tagger and parser."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +106,7 @@ def train(
         The library refuses the treebank.
     """
     check_writable(out)
-    sentences = list(_sentences(treebank, RECIPES[size].sentences))
+    sentences = list(_sentences(treebank, RECIPES[size][0]))
     if not sentences:
         raise InputError(f"{treebank}: no sentence to train on")
     for block in sentences:
@@ -255,7 +247,7 @@ def main(arguments: list[str]) -> None:
     from ufal import udpipe  # noqa: PLC0415  start-up time
 
     text, model, size = arguments
-    recipe = next(recipe for name, recipe in RECIPES.items() if name == size)
+    _, tagger, parser = RECIPES[size]
     reader, error = udpipe.InputFormat.newConlluInputFormat(), udpipe.ProcessingError()
     reader.setText(Path(text).read_text(encoding="utf-8"))
     sentences, sentence = udpipe.Sentences(), udpipe.Sentence()
@@ -265,9 +257,8 @@ def main(arguments: list[str]) -> None:
     blob = b""
     if not error.occurred():
         blob = udpipe.Trainer.train(
-            "morphodita_parsito", sentences, udpipe.Sentences(), "none", recipe.tagger,
-            recipe.parser, error,
-        )  # fmt: skip
+            "morphodita_parsito", sentences, udpipe.Sentences(), "none", tagger, parser, error
+        )
     if error.occurred():
         sys.exit(" ".join(error.message.split()))
     Path(model).write_bytes(blob)

@@ -363,12 +363,15 @@ class BarsReader(Reader):
 
     absent_is_zero: ClassVar[bool] = True
     """Whether a feature that a line has not is 0 there, whatever its name."""
+    numbers_of_fields: ClassVar[range] = range(4, 1 << 30)
+    """How many fields a line may have."""
 
     @classmethod
     def recognises(cls, head: Sequence[str]) -> bool:
-        """Whether all lines have at least four fields, the first an id, as the format wants."""
+        """Whether all lines have as many fields as the format wants, the first an id."""
         rows = [[part.decode() for part in split_fields(line.encode())] for line in head]
-        return all(len(row) >= 4 and is_id(row[0]) for row in rows) and cls.fits(rows)
+        known = all(len(row) in cls.numbers_of_fields and _ID.fullmatch(row[0]) for row in rows)
+        return known and cls.fits(rows)
 
     @classmethod
     @abstractmethod
@@ -393,11 +396,6 @@ class BarsReader(Reader):
     def as_moses(self, file: ListFile) -> tuple[bytes, str]:
         """Return the list with its fields in Moses' order, and what to tell of it."""
         return file.data, ""
-
-
-def is_id(text: str) -> bool:
-    """Return whether a field is the number of a segment."""
-    return _ID.fullmatch(text) is not None
 
 
 def split_fields(line: bytes) -> list[bytes]:

@@ -196,8 +196,6 @@ class Reader(ABC):
     """The name of the format for users."""
     column: ClassVar[str] = "feature"
     """The name of one of its feature columns for users."""
-    keyed: ClassVar[bool] = False
-    """Whether each hypothesis has a key of its own, which stands once."""
     example: ClassVar[tuple[str, ...]] = ()
     """A small list: what comes before its hypotheses, then what each of them is: `a b` and `b` of
     segment 0, an empty one of segment 1, without links. Help shows it and tests read it."""
@@ -273,7 +271,7 @@ class Reader(ABC):
         return ", ".join(parts)
 
 
-def read_list(path: Path | str, names: SegmentNames | None = None) -> ListFile:
+def read_list(path: Path | str) -> ListFile:
     """Read the bytes of a list; of a folder, the names of the tables in it, one a line.
 
     Raises
@@ -290,11 +288,11 @@ def read_list(path: Path | str, names: SegmentNames | None = None) -> ListFile:
                 f"{where}: a folder; expected a file, or a folder of ESPnet 2 with tables like "
                 f"1best_recog/text"
             )
-        return ListFile(where, data, SegmentNames() if names is None else names)
+        return ListFile(where, data)
     data = read_bytes(path).removeprefix(BYTE_ORDER_MARK)
     if not data:
         raise empty_list(where)
-    return ListFile(where, data, SegmentNames() if names is None else names)
+    return ListFile(where, data)
 
 
 def empty_list(where: str) -> InputError:

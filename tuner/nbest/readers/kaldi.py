@@ -44,7 +44,6 @@ class Kaldi(CollectingReader):
     beside: ClassVar[tuple[str, ...]] = ("costs", "scores")
     named_files: ClassVar[str] = "costs"
     one_file: ClassVar[bool] = False  # their keys tell the lists apart
-    keyed: ClassVar[bool] = True
     example: ClassVar[tuple[str, ...]] = ("", "0-1 a b\n", "0-2 b\n", "1-1\n")
 
     @classmethod

@@ -32,7 +32,6 @@ class MlmScoring(JsonReader):
 
     title: ClassVar[str] = "mlm-scoring"
     beside: ClassVar[tuple[str, ...]] = ("scores",)
-    keyed: ClassVar[bool] = True
     example: ClassVar[tuple[str, ...]] = (
         '{"0": {\n',
         '"hyp_1": {"score": -1.5, "text": "a b"},\n',

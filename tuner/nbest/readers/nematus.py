@@ -1,13 +1,12 @@
 """Read lists of Nematus."""
 
-from collections.abc import Sequence
 from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
 from portmert.tuner.ground.errors import counted
 from portmert.tuner.ground.numbers import parse_number
-from portmert.tuner.nbest.readers._bars import BarsReader, is_id, split_fields
+from portmert.tuner.nbest.readers._bars import BarsReader, split_fields
 from portmert.tuner.nbest.readers._base import ListFile
 
 
@@ -21,18 +20,13 @@ class Nematus(BarsReader):
 
     title: ClassVar[str] = "Nematus"
     column: ClassVar[str] = "score"
+    numbers_of_fields: ClassVar[range] = range(3, 4)
     example: ClassVar[tuple[str, ...]] = (
         "",
         "0 ||| a b ||| -3\n",
         "0 ||| b ||| -4\n",
         "1 |||  ||| -5\n",
     )
-
-    @classmethod
-    def recognises(cls, head: Sequence[str]) -> bool:
-        """Whether all lines have an id, a hypothesis, and numbers alone."""
-        rows = [[part.decode() for part in split_fields(line.encode())] for line in head]
-        return all(len(row) == 3 and is_id(row[0]) for row in rows) and cls.fits(rows)
 
     @classmethod
     def fits(cls, rows: list[list[str]]) -> bool:

@@ -60,10 +60,12 @@ class Tsv(CollectingReader):
         twice = next((name for name in columns if columns.count(name) > 1), None)
         if twice is not None:
             file.fail(1, f"column '{twice}' stands twice")
-        id_at = _column(file, columns, "id", self.id, IDS)
-        text_at = _column(file, columns, "text", self.text, TEXTS)
-        score_at = _optional(file, columns, "score", self.score, SCORES)
-        links_at = _optional(file, columns, "links", self.links, LINKS)
+        id_at = _index(file, columns, "id", self.id or _usual(columns, IDS))
+        text_at = _index(file, columns, "text", self.text or _usual(columns, TEXTS))
+        score = self.score or _usual(columns, SCORES)
+        links = self.links or _usual(columns, LINKS)
+        score_at = _index(file, columns, "score", score) if score else None
+        links_at = _index(file, columns, "links", links) if links else None
         taken = {id_at, text_at, score_at, links_at}
         if self.features:
             feature_at = [_index(file, columns, "features", n) for n in self.features.split("+")]
@@ -95,28 +97,19 @@ class Tsv(CollectingReader):
         return collector
 
 
+def _usual(columns: list[str], names: tuple[str, ...]) -> str:
+    """Return the first of these names that a column has, or nothing."""
+    return next((name for name in names if name in columns), "")
+
+
 def _index(file: ListFile, columns: list[str], option: str, name: str) -> int:
-    if name not in columns:
-        file.fail(1, f"there is no column '{name}' for {option}={suggest(name, columns)}")
-    return columns.index(name)
-
-
-def _optional(
-    file: ListFile, columns: list[str], option: str, given: str, usual: tuple[str, ...]
-) -> int | None:
-    if given:
-        return _index(file, columns, option, given)
-    return next((columns.index(name) for name in usual if name in columns), None)
-
-
-def _column(
-    file: ListFile, columns: list[str], option: str, given: str, usual: tuple[str, ...]
-) -> int:
-    found = _optional(file, columns, option, given, usual)
-    if found is None:
+    if not name:
+        usual = {"id": IDS, "text": TEXTS}[option]
         file.fail(
             1,
             f"no column is named {' or '.join(usual)}; name the column in {option}= (columns: "
             f"{', '.join(columns)})",
         )
-    return found
+    if name not in columns:
+        file.fail(1, f"there is no column '{name}' for {option}={suggest(name, columns)}")
+    return columns.index(name)

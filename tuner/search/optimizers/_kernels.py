@@ -186,8 +186,7 @@ def expect(
     stats: FloatArray,
     shares: FloatArray,
     expected: FloatArray,
-    entropy: float,
-) -> float:
+) -> None:
     """Sum the statistics expected under a softmax of each segment's model scores.
 
     Hypotheses less likely than the best one by a factor of 1e-9 count as impossible.
@@ -204,13 +203,6 @@ def expect(
         Modified in place: the probabilities.
     expected : (K,) float64
         Modified in place: the sum is added.
-    entropy : float
-        The entropy of the segments before.
-
-    Returns
-    -------
-    float
-        The sum of the entropies of all segments so far.
     """
     columns, kinds = matrix.shape[1], stats.shape[1]
     for s in range(offsets.size - 1):
@@ -222,20 +214,16 @@ def expect(
                 score += matrix[h, d] * numbers[d]
             shares[h] = score
             top = max(top, score)
-        total, mean = 0.0, 0.0
+        total = 0.0
         for h in range(begin, end):
             below = shares[h] - top
-            share = np.exp(below) if below > -20.7 else 0.0
-            shares[h] = share
-            total += share
-            mean += share * below
-        entropy += np.log(total) - mean / total
+            shares[h] = np.exp(below) if below > -20.7 else 0.0
+            total += shares[h]
         for h in range(begin, end):
             if shares[h] > 0.0:
                 shares[h] /= total
                 for k in range(kinds):
                     expected[k] += shares[h] * stats[h, k]
-    return entropy
 
 
 @kernel
@@ -244,7 +232,6 @@ def expected_slopes(
     offsets: IntArray,
     stats: FloatArray,
     worth: FloatArray,
-    entropy: float,
     shares: FloatArray,
     slopes: FloatArray,
     gradient: FloatArray,
@@ -257,8 +244,6 @@ def expected_slopes(
         See `expect`.
     worth : (K,) float64
         The worth of one more of each statistic.
-    entropy : float
-        The worth of one more of entropy.
     slopes : (H,) float64
         Modified in place: the derivative by model score.
     gradient : (D,) float64
@@ -271,8 +256,6 @@ def expected_slopes(
         for h in range(begin, end):
             slope, share = 0.0, shares[h]
             if share > 0.0:
-                if entropy != 0.0:
-                    slope = -entropy * np.log(share)
                 for k in range(kinds):
                     slope += stats[h, k] * worth[k]
                 mean += share * slope

@@ -3,7 +3,7 @@
 from typing import Annotated, ClassVar
 
 import numpy as np
-from annotated_types import Ge, Gt, Le
+from annotated_types import Ge, Gt
 from pydantic.dataclasses import dataclass
 
 from portmert.metrics._base import FloatArray, IntArray
@@ -21,6 +21,12 @@ from portmert.tuner.search.optimizers._linear import (
     worths,
 )
 from portmert.tuner.search.problem import TuningProblem, within_segment_spread
+
+DECAY = 0.999
+"""The background is multiplied by this after each segment."""
+
+BLOCK = 10
+"""Number of segments that are scored with the same background."""
 
 START_SPREAD = 0.2
 """Spread of the model scores within segments at the start; the worth has spread 1. If the model
@@ -72,24 +78,14 @@ class Mira:
     lists : MiraLists
     segments : (n,) int64
         The segments to learn from.
-    c, decay, block
+    c
         See `Kbmira`.
     """
 
-    def __init__(
-        self,
-        lists: MiraLists,
-        segments: IntArray,
-        *,
-        c: float = 0.05,
-        decay: float = 0.999,
-        block: int = 10,
-    ) -> None:
+    def __init__(self, lists: MiraLists, segments: IntArray, *, c: float = 0.05) -> None:
         self.lists = lists
         self.segments = segments
         self.c = c
-        self.decay = decay
-        self.block = block
         self.weights = lists.begin.copy()
         self.background = lists.linear.problem.total(lists.winners[segments]) / len(segments)
         self.size = 1.0
@@ -105,8 +101,8 @@ class Mira:
     def epoch(self, rng: np.random.Generator) -> None:
         """Pass over all segments, in a random order."""
         order = rng.permutation(self.segments)
-        for begin in range(0, len(order), self.block):
-            self.learn(order[begin : begin + self.block])
+        for begin in range(0, len(order), BLOCK):
+            self.learn(order[begin : begin + BLOCK])
 
     def learn(self, segments: IntArray) -> None:
         """Learn from some segments with the same background."""
@@ -129,7 +125,7 @@ class Mira:
         if self._read > BLOCK_BYTES:
             release(stats, lists.linear.matrix)
             self._read = 0
-        self.size = _kernels.remember(stats, hopes, self.decay, self.background, self.size)
+        self.size = _kernels.remember(stats, hopes, DECAY, self.background, self.size)
 
 
 @dataclass(frozen=True)
@@ -146,7 +142,7 @@ class Kbmira(Optimizer):
 
     Three things differ from the paper. Features are divided by their spread, so that one `c` suits
     all. The worth is divided by its spread within segments, so that one `c` suits every metric.
-    The background stays the same for `block` segments, whose hypotheses are scored together.
+    The background stays the same for ten segments, whose hypotheses are scored together.
     (Moses: c 0.01, decay 0.999, 60 epochs, features as they are.)
 
     Parameters
@@ -159,17 +155,11 @@ class Kbmira(Optimizer):
         The largest step.
     epochs
         Passes over the lists.
-    decay
-        The background is multiplied by this after each segment.
-    block
-        Number of segments scored with the same background.
     """
 
     restarts: Annotated[int, Ge(1)] = 1
     c: Annotated[float, Gt(0)] = 0.05
     epochs: Annotated[int, Ge(1)] = 60
-    decay: Annotated[float, Gt(0), Le(1)] = 0.999
-    block: Annotated[int, Ge(1)] = 10
 
     sparse: ClassVar[bool] = True
     reads_all: ClassVar[bool] = True
@@ -180,20 +170,14 @@ class Kbmira(Optimizer):
         """Make `epochs` passes from one start."""
         linear = Linear(problem, start, bounds)
         segments = np.arange(len(problem.offsets) - 1)
-        mira = Mira(
-            MiraLists(linear, start), segments, c=self.c, decay=self.decay, block=self.block
-        )
+        mira = Mira(MiraLists(linear, start), segments, c=self.c)
         candidates = [start]
-        goals = [problem.goal(start)]
-        best = 0
         for _ in range(self.epochs):
             mira.epoch(rng)
-            average = linear.weights(mira.mean)
-            candidates.append(average)
-            goals.append(problem.goal(average))
-            if goals[-1] > goals[best]:
-                best = len(goals) - 1
-        ends = [candidates[best]]
-        if problem.prior is not None:  # MIRA's own loss knows nothing of it
-            ends.append(best_between(problem, start, candidates[best or -1]))
-        return best_of(problem, ends)
+            candidates.append(linear.weights(mira.mean))
+        found = best_of(problem, candidates)
+        if problem.prior is None:
+            return found
+        # MIRA's own loss knows nothing of the prior.
+        end = candidates[-1] if found.weights is start else found.weights
+        return best_of(problem, [found.weights, best_between(problem, start, end)])

@@ -58,9 +58,7 @@ def _one_thread() -> Iterator[None]:
 
 
 @_one_thread()
-def descend(
-    linear: Linear, loss: Loss, begin: FloatArray, *, iterations: int, l1: float = 0.0
-) -> FloatArray:
+def descend(linear: Linear, loss: Loss, begin: FloatArray, *, iterations: int) -> FloatArray:
     """Return the scaled weights (X,) where the way down from `begin` ends.
 
     Parameters
@@ -69,62 +67,41 @@ def descend(
         Returns the loss at (X,) scaled weights and its gradient.
     iterations : int
         Of L-BFGS, at most.
-    l1 : float
-        Weight of the absolute scaled weights.
     """
     from scipy.optimize import minimize  # noqa: PLC0415  start-up time
 
-    begin = np.clip(begin, linear.lower, linear.upper)
-    bounds = np.stack([linear.lower, linear.upper], axis=1)
-    size = len(begin)
-
-    def split(parts: FloatArray) -> tuple[float, FloatArray]:
-        value, gradient = loss(parts[:size] - parts[size:])
-        return value + l1 * float(parts.sum()), np.concatenate([gradient, -gradient]) + l1
-
-    if l1:  # |x| has no derivative at 0; two parts of one sign each, x = up - down, have one
-        begin = np.concatenate([np.maximum(begin, 0), np.maximum(-begin, 0)])
-        bounds = np.maximum(np.concatenate([bounds, -bounds[:, ::-1]]), 0)
     found: FloatArray = minimize(
-        split if l1 else loss,
-        begin,
+        loss,
+        np.clip(begin, linear.lower, linear.upper),
         jac=True,
         method="L-BFGS-B",
-        bounds=bounds,
+        bounds=np.stack([linear.lower, linear.upper], axis=1),
         options={"maxiter": iterations},
     ).x
-    return found[:size] - found[size:] if l1 else found
+    return found
 
 
 class Risk:
     """The smooth loss of minimum risk, and its gradient.
 
     The loss is minus the metric of the statistics expected under a softmax of the model scores,
-    plus the penalties.
+    plus the penalty.
 
     Parameters
     ----------
     linear : Linear
     l2 : float
         Weight of half the squared scaled weights.
-    entropy : float
-        Weight of the mean entropy of the segments, on top of the objective.
     stats : (H, K) float64, optional
         Statistics of every hypothesis in place of the problem's: 0 for segments that do not count.
     """
 
     def __init__(
-        self,
-        linear: Linear,
-        *,
-        l2: float = 0.0,
-        entropy: float = 0.0,
-        stats: FloatArray | None = None,
+        self, linear: Linear, *, l2: float = 0.0, stats: FloatArray | None = None
     ) -> None:
         self.problem = linear.problem
         self.linear = linear
         self.l2 = l2
-        self.entropy = entropy
         self.stats = all_stats(self.problem) if stats is None else stats
         self._largest = np.zeros(self.stats.shape[1])
         for first, last in segment_blocks(self.problem.offsets, self.stats):
@@ -134,7 +111,7 @@ class Risk:
         self._slopes = np.empty(len(self.stats))
 
     def anneal(
-        self, numbers: FloatArray, scales: Iterable[float], *, iterations: int, l1: float = 0.0
+        self, numbers: FloatArray, scales: Iterable[float], *, iterations: int
     ) -> Iterator[FloatArray]:
         """Yield the scaled weights (X,) at each stage's end, where the next stage begins.
 
@@ -142,12 +119,12 @@ class Risk:
         ----------
         scales
             Sharpness at the beginning of each stage: the spread of the model scores.
-        iterations, l1
+        iterations
             As for `descend`.
         """
         for scale in scales:
             begin = self.linear.scaled(numbers, scale)
-            numbers = descend(self.linear, self.loss, begin, iterations=iterations, l1=l1)
+            numbers = descend(self.linear, self.loss, begin, iterations=iterations)
             yield numbers
 
     def loss(self, numbers: FloatArray) -> tuple[float, FloatArray]:
@@ -156,35 +133,20 @@ class Risk:
         linear, offsets = self.linear, self.problem.offsets
         columns = linear.columns
         extra = NOTHING if linear.sparse is None else linear.sparse @ numbers[columns:]
-        expected, entropies = np.zeros(self.stats.shape[1]), 0.0
-        for first, last in segment_blocks(offsets, linear.matrix, self.stats):
-            entropies = _kernels.expect(
-                linear.matrix,
-                numbers[:columns].copy(),
-                extra,
-                offsets[first : last + 1],
-                self.stats,
-                self._shares,
-                expected,
-                entropies,
-            )
-        share, worth = self.entropy / (len(offsets) - 1), self._worth(expected)
-        gradient = np.zeros(columns)
-        for first, last in segment_blocks(offsets, linear.matrix, self.stats):
+        expected, own = np.zeros(self.stats.shape[1]), numbers[:columns].copy()
+        matrix, stats = linear.matrix, self.stats
+        for first, last in segment_blocks(offsets, matrix, stats):
+            part = offsets[first : last + 1]
+            _kernels.expect(matrix, own, extra, part, stats, self._shares, expected)
+        worth, gradient = self._worth(expected), np.zeros(columns)
+        for first, last in segment_blocks(offsets, matrix, stats):
+            part = offsets[first : last + 1]
             _kernels.expected_slopes(
-                linear.matrix,
-                offsets[first : last + 1],
-                self.stats,
-                worth,
-                share,
-                self._shares,
-                self._slopes,
-                gradient,
+                matrix, part, stats, worth, self._shares, self._slopes, gradient
             )
         if linear.sparse is not None:
             gradient = np.concatenate([gradient, linear.sparse.T @ self._slopes])
-        score = max(float(self.problem.objective(expected)), -LARGEST)  # -inf has no slope
-        value = score + share * entropies
+        value = max(float(self.problem.objective(expected)), -LARGEST)  # -inf has no slope
         prior = self.problem.prior
         if prior is not None:  # it does not depend on the scale of weights
             weights = linear.searched(numbers) / prior.spread
@@ -231,21 +193,15 @@ class MinRisk(Optimizer):
         within segments.
     iterations
         Number of L-BFGS iterations in each stage.
-    l1, l2
-        Strengths of two penalties that are subtracted from the objective: the sum of the absolute
-        weights (`l1`) and half the sum of their squares (`l2`). Each weight is first multiplied by
-        the spread of its feature.
-    entropy
-        Weight of the mean entropy of the segments' softmax. It is added to the objective, so the
-        softmax stays less sharp.
+    l2
+        Strength of a penalty that is subtracted from the objective: half the sum of the squared
+        weights. Each weight is first multiplied by the spread of its feature.
     """
 
     restarts: Annotated[int, Ge(1)] = 1
     scales: Annotated[tuple[Annotated[float, Gt(0)], ...], MinLen(1)] = (1.0, 2.0, 4.0, 8.0)
     iterations: Annotated[int, Ge(1)] = 50
-    l1: Annotated[float, Ge(0)] = 0.0
     l2: Annotated[float, Ge(0)] = 1e-5
-    entropy: Annotated[float, Ge(0)] = 0.0
 
     sparse: ClassVar[bool] = True
     reads_all: ClassVar[bool] = True
@@ -259,7 +215,7 @@ class MinRisk(Optimizer):
     ) -> Found:
         """Anneal from one start."""
         linear = Linear(problem, start, bounds)
-        risk = Risk(linear, l2=self.l2, entropy=self.entropy)
-        stages = risk.anneal(linear.start, self.scales, iterations=self.iterations, l1=self.l1)
+        risk = Risk(linear, l2=self.l2)
+        stages = risk.anneal(linear.start, self.scales, iterations=self.iterations)
         candidates = [start, *(linear.weights(numbers) for numbers in stages)]
         return best_of(problem, candidates)
