@@ -37,7 +37,8 @@ MAY_BE_NEGATIVE = ("wer", "cer", "cder", "per", "learned")
 """1 - an error rate (docs/metrics/edits.md), or a weighted sum."""
 FREE_TEXT = {
     "of": ("1g+3g+dlh+dh",),
-    "type": ("A0", "pred"),
+    "sr type": ("A0",),
+    "dr type": ("pred",),
     "language": ("german",),
     **dict.fromkeys(("model", "synonyms", "paraphrases", "function_words", "stop_words"), ()),
 }
@@ -54,8 +55,8 @@ def variants(name):
             values = get_args(hints[field.name])
         elif hints[field.name] is bool:
             values = (False, True)
-        elif field.name in FREE_TEXT:
-            values = FREE_TEXT[field.name]
+        elif field.name in FREE_TEXT or field.name == "type":
+            values = FREE_TEXT[f"{name[:2]} type" if field.name == "type" else field.name]
         else:
             values = limits(hints[field.name])
             assert len(values) == 2, f"{name}: {field.name} must have limits"
