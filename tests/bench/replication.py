@@ -350,6 +350,10 @@ def _tuning(test: Path) -> dict[str, Any]:
             "replica": number,
             "dev": [one["dev_score"] for one in result["iterations"]],
             "best_iteration": result["best_iteration"],
+            "estimates": [
+                json.loads(path.read_text())["unseen_score"]
+                for path in sorted(folder.glob("iteration-*/optimized.json"))
+            ],
             "dev_parts": [_dev_parts(folder, one) for one in (1, result["best_iteration"])],
             "stopped": result["stopped"],
         }
@@ -533,21 +537,6 @@ def weights_of(result: Row, system: str) -> list[list[float]]:
     return found
 
 
-def weights_table(result: Row) -> Table:
-    """Return means and deviations of some weights over tunings."""
-    rows = []
-    for system in result["systems"]:
-        if system["name"] != UNTUNED:
-            columns = np.array(weights_of(result, system["name"])).T
-            cells = [
-                f"{column.mean():.1f}"
-                + (f" ± {column.std(ddof=1):.1f}" if column[1:].size else "")
-                for column in columns
-            ]
-            rows.append([system["name"], *cells])
-    return ["tuned on", *WEIGHTS], rows
-
-
 def dev_table(results: Mapping[str, Row]) -> Table:
     """Return the parts of PORT on the dev set: of the start weights, and means over tunings."""
     rows = []
@@ -561,6 +550,23 @@ def dev_table(results: Mapping[str, Row]) -> Table:
             length = np.mean([part["hyp_len"] / part["ref_len"] for part in parts])
             rows.append([name, label, *cells, f"{length:.3f}"])
     return ["condition", "tuned on", *DEV_PARTS[:4], "length"], rows
+
+
+def estimates_table(results: Mapping[str, Row]) -> Table:
+    """Return the first search's gains over the start weights, a number for each seed.
+
+    All seeds search the same list. The gain is estimated for unseen text before anything is
+    decoded with the new weights, then measured on the dev set.
+    """
+    rows = []
+    for name, one in results.items():
+        for system in (FIRST, "port"):
+            own = [tuning for tuning in one["tunings"] if tuning["system"] == system]
+            guesses = [100 * (tuning["estimates"][0] - tuning["dev"][0]) for tuning in own]
+            gains = [100 * (tuning["dev"][1] - tuning["dev"][0]) for tuning in own]
+            listed = [", ".join(f"{gain:+.2f}" for gain in some) for some in (guesses, gains)]
+            rows.append([name, system, listed[0], f"{np.std(guesses, ddof=1):.2f}", listed[1]])
+    return ["condition", "tuned on", "estimated gain", "deviation", "dev set's gain"], rows
 
 
 JUDGED = ("bleu", "port", "ter", "meteor")
@@ -729,6 +735,7 @@ def tables() -> dict[str, str]:
         "mean": pooled_table({**older("mean"), **means}, SHOWN),
         "reordering": order_table(results),
         "dev": dev_table(results),
+        "estimates": estimates_table(results),
         "decodings": decodings_table(results),
     }
     if moses := changes(results, MOSES):
@@ -736,7 +743,6 @@ def tables() -> dict[str, str]:
     for name, one in results.items():
         found[f"{name}, scores"] = scores_table(one, SHOWN)
         found[f"{name}, parts"] = scores_table(one, ORDERS, parts=True)
-        found[f"{name}, weights"] = weights_table(one)
     return {name: markdown(table) for name, table in found.items() if table[1]}
 
 

@@ -243,6 +243,8 @@ def condition(tmp_path):
                 parts |= {"p1": 0.5, "matched_1": 3}
                 scored = json.dumps({"parts": parts})
                 (replica / f"iteration-0{number}" / "scores.json").write_text(scored)
+            estimate = json.dumps({"unseen_score": 0.25})
+            (replica / "iteration-01" / "optimized.json").write_text(estimate)
     return replication.Condition.read(tmp_path / "tiny.toml")
 
 
@@ -272,3 +274,6 @@ def test_results_are_collected(condition):
     _, (start, tuned) = replication.dev_table({"tiny": found})
     assert start == ["tiny", "untuned", "20.00", "90.00", "100.00", "100.00", "0.500"]
     assert tuned[-1] == "1.000"
+    twice = {"tiny": {"tunings": found["tunings"] * 2}}
+    _, (first, _) = replication.estimates_table(twice)
+    assert first == ["tiny", "bleu", "+5.00, +5.00", "0.00", "+10.00, +10.00"]
