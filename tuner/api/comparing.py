@@ -99,9 +99,10 @@ def compare(
     ('bleu: new is better than base (+100.00, p = 0.0099; tuning luck untested)',)
     """
     pipeline = None if text is None and text_model is None else pipeline_of(text or "", text_model)
+    given = [test] if isinstance(test, Path | str) else test
     request = CompareRequest(
         systems=_named(systems),
-        test=_test_set(test),
+        test=given if isinstance(given, TestSet) else TestSet(list(given)),
         untuned=tuple(untuned),
         metrics=(metric,) if isinstance(metric, str | Metric) else tuple(metric),
         pipeline=pipeline,
@@ -118,12 +119,6 @@ def compare(
     ):
         document = compare_request(replace(request, prepare=prepare, team=team), notice)
     return Compared(report.as_text(document), report.tables(document), document)
-
-
-def _test_set(test: TestSet | PathLike | Sequence[PathLike]) -> TestSet:
-    if isinstance(test, TestSet):
-        return test
-    return TestSet([test] if isinstance(test, Path | str) else list(test))
 
 
 def _named(systems: Any) -> tuple[str, ...]:

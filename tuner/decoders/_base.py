@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, NotRequired, TypedDict, Unpack
 
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
@@ -14,6 +14,31 @@ from portmert.tuner.weights.feature_weights import FeatureWeights
 
 Progress = Callable[[int, int], None]
 """Called as progress(segments done, segments in all)."""
+
+
+class Decoding(TypedDict):
+    """What a decoder is asked for.
+
+    Parameters
+    ----------
+    source, size
+        The text, a segment a line, and the number of hypotheses of each.
+    out
+        The file to write: a Moses n-best list.
+    workdir
+        The folder for logs and scratch files.
+    progress
+        Called while the decoder works.
+    team
+        If it is a cluster, a decoder that can divide its work uses it; any other is ignored.
+    """
+
+    source: Path
+    size: int
+    out: Path
+    workdir: Path
+    progress: Progress
+    team: NotRequired[Team | None]
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
@@ -47,23 +72,12 @@ class Decoder(ABC):
         """Return the start weights of every tunable feature, in the decoder's order."""
 
     @abstractmethod
-    def decode(
-        self,
-        weights: FeatureWeights,
-        *,
-        source: Path,
-        size: int,
-        out: Path,
-        workdir: Path,
-        progress: Progress,
-        team: Team | None = None,
-    ) -> None:
-        """Write the `size`-best list of every line of `source` to `out`, a Moses n-best list.
+    def decode(self, weights: FeatureWeights, **asked: Unpack[Decoding]) -> None:
+        """Write the `size`-best list of every line of `source` to `out`, see `Decoding`.
 
         `out` is written whole or not at all. Segments are numbered from 0. Each has at least one
-        hypothesis; the decoder's best one comes first. Logs and scratch files are in `workdir`.
-        The same weights give the same bytes, on the workers of a `team` too. A decoder that can
-        divide its work uses a team on a cluster and ignores any other.
+        hypothesis; the decoder's best one comes first. The same weights give the same bytes, on
+        the workers of a `team` too.
         """
 
     @abstractmethod

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from portmert.metrics._base import Vocabulary
 from portmert.tuner.decoders._any_lists import Fitting, answers_of
-from portmert.tuner.decoders._base import Decoder, Progress
-from portmert.tuner.decoders._shards import Shard, Work, decoded
-from portmert.tuner.executors.team import Team
+from portmert.tuner.decoders._base import Decoder, Decoding, Progress
+from portmert.tuner.decoders._shards import Shard, Work, decode_lines
 from portmert.tuner.ground.errors import (
     ConfigError,
     InputError,
@@ -19,7 +18,7 @@ from portmert.tuner.ground.errors import (
     ProgramError,
     counted,
 )
-from portmert.tuner.ground.files import read_lines, write_text, writing
+from portmert.tuner.ground.files import read_lines, write_text
 from portmert.tuner.nbest.model import NBest, best_rows, nbest_lines, taken
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.nbest.readers._json import records_file
@@ -60,17 +59,7 @@ class FunctionDecoder(Decoder):
         """Return the start weights."""
         return self.start
 
-    def decode(
-        self,
-        weights: FeatureWeights,
-        *,
-        source: Path,
-        size: int,
-        out: Path,
-        workdir: Path,
-        progress: Progress,
-        team: Team | None = None,
-    ) -> None:
+    def decode(self, weights: FeatureWeights, **asked: Unpack[Decoding]) -> None:
         """Call the function, here or for a part of the sources at each worker of a cluster.
 
         Raises
@@ -80,27 +69,19 @@ class FunctionDecoder(Decoder):
         InputError
             Its result is not a list for each source.
         """
+        source, size, team = asked["source"], asked["size"], asked.get("team")
         lines = [line.encode() for line in read_lines(source)]
-        workers = team if team is not None and team.is_remote else None
         batch = self.batch or len(lines)
         work = FunctionWork(self.function, tuple(self.texts[source]), weights, size, str(source))
-        if workers is not None:
+        if team is not None and team.is_remote:
             _check_travels(work)
-        with (
-            decoded(
-                work,
-                lines,
-                shards=lambda count: min(
-                    count, max(-(-count // batch), workers.size if workers else 1)
-                ),
-                models=(),
-                team=workers,
-                journal=workdir / "function.journal",
-                progress=progress,
-            ) as found,
-            writing(out) as file,
-        ):
-            file.writelines(found.answers())
+        decode_lines(
+            work,
+            lines,
+            asked,
+            name="function",
+            shards=lambda count, tasks: min(count, max(-(-count // batch), tasks)),
+        )
 
     def write_config(self, weights: FeatureWeights, path: Path, *, header: str) -> None:  # noqa: ARG002  JSON has no comments
         """Write our weights file."""

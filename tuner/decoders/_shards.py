@@ -10,16 +10,16 @@ import tempfile
 import threading
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import IO, NamedTuple, Self
 
-from portmert.tuner.decoders._base import Progress
+from portmert.tuner.decoders._base import Decoding, Progress
 from portmert.tuner.executors.team import Team
 from portmert.tuner.ground.errors import InputError, faults_at
-from portmert.tuner.ground.files import read_bytes
+from portmert.tuner.ground.files import read_bytes, writing
 
 READ = 1 << 16
 """Bytes at either end that identify a file: models are too large to be read for it."""
@@ -83,51 +83,58 @@ class Work(ABC):
         """End the processes that were kept from shard to shard."""
 
 
-@contextmanager
-def decoded(
+def decode_lines(
     work: Work,
     lines: Sequence[bytes],
+    asked: Decoding,
     *,
-    shards: Callable[[int], int],
-    models: Iterable[Path],
-    team: Team | None,
-    journal: Path,
-    progress: Progress,
-) -> Iterator[Journal]:
-    """Give the answers to all lines; after a kill, only missing lines are decoded.
+    name: str,
+    shards: Callable[[int, int], int],
+    models: Iterable[Path] = (),
+    here: Team | None = None,
+    outputs: Mapping[Path, Callable[[bytes], bytes]] | None = None,
+) -> None:
+    """Decode all lines and write the answers; after a kill, only missing lines are decoded.
 
     Parameters
     ----------
+    name
+        Name of the journal in `workdir`, which keeps answers until they are written.
     shards
-        Returns, for a number of lines to decode, the number of shards.
+        Returns, for a number of lines to decode and of tasks at once, the number of shards.
     models
         Files and folders that a worker elsewhere must have too.
-    team
-        None: the calling thread decodes.
-    journal
-        Keeps answers until the block ends well; logs lie beside it.
+    here
+        The team that decodes if there is no cluster; None: the calling thread.
+    outputs
+        File -> what it gets of an answer. Default: `out` gets all.
     """
-    with Journal(journal, [*work.depends, *lines]) as kept:
+    if asked["size"] < 1:
+        raise ValueError(f"size is {asked['size']}, must be at least 1")
+    team, logs = asked.get("team"), asked["workdir"]
+    elsewhere = team if team is not None and team.is_remote else None
+    workers = elsewhere or here
+    with Journal(logs / f"{name}.journal", [*work.depends, *lines]) as kept:
         missing = [(number, line) for number, line in enumerate(lines) if number not in kept.found]
-        done = _Done(progress, len(kept.found), len(lines))
-        elsewhere = team if team is not None and team.is_remote else None
+        done = _Done(asked["progress"], len(kept.found), len(lines))
         prints = prints_of(models) if elsewhere and missing else ()
-        cut = list(_cut(missing, shards(len(missing)) if missing else 0))
-        held = team.shared(work) if team and cut else work  # weights may be many
-        given_up = team.step if team else lambda _done, _total: None
+        size = workers.size if workers else 1
+        cut = list(_cut(missing, shards(len(missing), size) if missing else 0))
+        held = workers.shared(work) if workers and cut else work  # weights may be many
+        given_up = workers.step if workers else lambda _done, _total: None
         tasks = [
             (
                 held,
                 shard,
                 prints,
-                elsewhere.folder if elsewhere else journal.parent,
+                elsewhere.folder if elsewhere else logs,
                 given_up if elsewhere else partial(done.step, shard.number, given_up),
             )
             for shard in cut
         ]
         ended = (
-            team.run(_answers, tasks, named=lambda number: cut[number].named(work.source))
-            if team
+            workers.run(_answers, tasks, named=lambda number: cut[number].named(work.source))
+            if workers
             else ((number, _answers(*task)) for number, task in enumerate(tasks))
         )
         try:
@@ -138,7 +145,9 @@ def decoded(
         finally:
             ended.close()
             work.end()
-        yield kept
+        for path, part in (outputs or {asked["out"]: bytes}).items():
+            with writing(path) as file:
+                file.writelines(map(part, kept.answers()))
         kept.remove()
 
 

@@ -6,17 +6,17 @@ import re
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Unpack
 
 from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
 from portmert.tuner.components import registry
 from portmert.tuner.decoders._any_lists import Fitting
-from portmert.tuner.decoders._base import Decoder, Progress
+from portmert.tuner.decoders._base import Decoder, Decoding
 from portmert.tuner.decoders._line_work import LineWork, close_programs
 from portmert.tuner.decoders._program_work import ProgramWork, answer_parts, asks_for, with_places
-from portmert.tuner.decoders._shards import decoded, lines_of
+from portmert.tuner.decoders._shards import decode_lines, lines_of
 from portmert.tuner.executors.team import Team
 from portmert.tuner.ground.errors import ConfigError, InputError, faults_at, suggest
 from portmert.tuner.ground.files import read_bytes, writing
@@ -189,17 +189,7 @@ class CommandDecoder(Decoder):
 
     # Decoding.
 
-    def decode(
-        self,
-        weights: FeatureWeights,
-        *,
-        source: Path,
-        size: int,
-        out: Path,
-        workdir: Path,
-        progress: Progress,
-        team: Team | None = None,
-    ) -> None:
+    def decode(self, weights: FeatureWeights, **asked: Unpack[Decoding]) -> None:
         """Let the program make the `size`-best list of every line of `source`.
 
         In `jobs` processes here, or one for each task of a cluster.
@@ -211,31 +201,21 @@ class CommandDecoder(Decoder):
         ProgramError
             The program fails, is silent or endless, or its lists cannot be used.
         """
-        if size < 1:
-            raise ValueError(f"size is {size}, must be at least 1")
         weights.vector(self._start().weights.names)
-        lines = lines_of(source)
+        lines = lines_of(asked["source"])
         jobs = min(self.jobs, len(lines))
-        here = Team(jobs, waits=self.protocol == "files")  # lines are not waited for: `end`
-        workers = team if team is not None and team.is_remote else here
-        with (
-            decoded(
-                self._work(weights, source, size, workdir),
-                lines,
-                shards=lambda count: min(count, max(jobs, workers.size)),
-                models=(),
-                team=workers,
-                journal=workdir / "command.journal",
-                progress=progress,
-            ) as found,
-            writing(out) as file,
-        ):
-            file.writelines(answer_parts(answer)[1] for answer in found.answers())
+        decode_lines(
+            self._work(weights, asked),
+            lines,
+            asked,
+            name="command",
+            shards=lambda count, tasks: min(count, max(jobs, tasks)),
+            here=Team(jobs, waits=self.protocol == "files"),  # lines are not waited for: `end`
+            outputs={asked["out"]: lambda answer: answer_parts(answer)[1]},
+        )
 
-    def _work(
-        self, weights: FeatureWeights, source: Path, size: int, workdir: Path
-    ) -> ProgramWork | LineWork:
-        told = self.told(weights)
+    def _work(self, weights: FeatureWeights, asked: Decoding) -> ProgramWork | LineWork:
+        told, source, size = self.told(weights), asked["source"], asked["size"]
         words = [self._filled("[decoder] program", word, told) for word in self.program]
         words = [with_places(word, {"size": str(size)}) for word in words]
         if self.protocol == "lines":
@@ -255,7 +235,7 @@ class CommandDecoder(Decoder):
             source=str(source),
             folder=Path.cwd(),
             timeout_seconds=self.timeout_seconds,
-            weights=self._weights_text(told, workdir / "weights") if with_file else b"",
+            weights=self._weights_text(told, asked["workdir"] / "weights") if with_file else b"",
             fitting=Fitting(weights, self.format, self.scored),
         )
 

@@ -7,12 +7,12 @@ import shutil
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Unpack
 
 from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
-from portmert.tuner.decoders._base import Decoder, Progress
+from portmert.tuner.decoders._base import Decoder, Decoding
 from portmert.tuner.decoders._moses_command import (
     ShownFeatures,
     flag_sections,
@@ -21,15 +21,15 @@ from portmert.tuner.decoders._moses_command import (
     wrapped,
 )
 from portmert.tuner.decoders._program_work import MOST_PRINTED, ProgramWork, answer_parts
-from portmert.tuner.decoders._shards import decoded, lines_of, prints_of
+from portmert.tuner.decoders._shards import decode_lines, lines_of, prints_of
 from portmert.tuner.executors.team import Team
 from portmert.tuner.ground.errors import InputError, ProgramError, faults_at
-from portmert.tuner.ground.files import read_bytes, write_text, writing
+from portmert.tuner.ground.files import read_bytes, writing
 from portmert.tuner.ground.processes import available_processors
 from portmert.tuner.ground.programs import Bound, Command, run, scratch
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
 from portmert.tuner.weights.moses_ini import MosesIni, read_moses_ini
-from portmert.tuner.weights.weights_file import read_sparse, sparse_text
+from portmert.tuner.weights.weights_file import read_sparse, sparse_text, written_beside
 
 PATIENCE_SECONDS = 4 * 3600.0
 """A decoder that writes nothing for so long hangs: its models load in minutes, and a segment takes
@@ -179,15 +179,10 @@ class Moses(Decoder):
         self,
         weights: FeatureWeights | None,
         *,
-        source: Path,
-        size: int,
-        out: Path,
-        workdir: Path,
-        progress: Progress,
-        team: Team | None = None,
         best: Path | None = None,
         sampled: tuple[Path, int] | None = None,
         links: bool = True,
+        **asked: Unpack[Decoding],
     ) -> None:
         """Let Moses write the `size`-best list of every line of `source` to `out`.
 
@@ -211,22 +206,20 @@ class Moses(Decoder):
         ProgramError
             Moses fails, or writes a list that is empty, too short or of nothing but zeros.
         """
-        if size < 1:
-            raise ValueError(f"size is {size}, must be at least 1")
+        source, size, team = asked["source"], asked["size"], asked.get("team")
         lines = lines_of(source)
         jobs = min(self.jobs, len(lines))
-        workers = team if team is not None and team.is_remote else Team(jobs, waits=True)
         models = prints_of([self.config, *_named_files(self.config)])
         overwrite, sparse = ([], "") if weights is None else self._weight_arguments(weights)
-        asked = [word for name in LIST_SWITCHES if links for word in (f"-{name}", "true")]
+        listed = [word for name in LIST_SWITCHES if links for word in (f"-{name}", "true")]
         if sampled is not None:
-            asked += ["-lattice-samples", "{samples}", str(sampled[1])]
+            listed += ["-lattice-samples", "{samples}", str(sampled[1])]
         by_file = ("-weight-file", "{weights}") if sparse else ()
-        threads = self._threads(1 if workers.is_remote else available_processors() // jobs)
+        threads = self._threads(1 if team and team.is_remote else available_processors() // jobs)
         work = ProgramWork(
             name="moses",
             command=(
-                *(*self._words(), *overwrite, *asked, *by_file),
+                *(*self._words(), *overwrite, *listed, *by_file),
                 *("-n-best-list", "{nbest}", str(size), "distinct", "-input-file", "{source}"),
             ),
             size=size,
@@ -238,19 +231,19 @@ class Moses(Decoder):
             weights=sparse.encode(),
             models=models,
         )
-        with decoded(
+        files = enumerate((best, asked["out"], sampled and sampled[0]))
+        decode_lines(
             work,
             lines,
-            shards=lambda count: min(count, max(jobs, workers.size)),
+            asked,
+            name="moses",
+            shards=lambda count, tasks: min(count, max(jobs, tasks)),
             models=[*(path for path, _ in models), self.program],
-            team=workers,
-            journal=workdir / "moses.journal",
-            progress=progress,
-        ) as found:
-            for part, path in enumerate((best, out, sampled and sampled[0])):
-                if path is not None:
-                    with writing(path) as file:
-                        file.writelines(answer_parts(answer)[part] for answer in found.answers())
+            here=Team(jobs, waits=True),
+            outputs={
+                path: lambda answer, n=n: answer_parts(answer)[n] for n, path in files if path
+            },
+        )
 
     def _threads(self, others: int) -> int:
         """Return how many threads a process is told to have, `others` where nothing says more."""
@@ -284,12 +277,7 @@ class Moses(Decoder):
             out.write(self.tuned_ini(self.config, weights, path, header=header))
 
     def tuned_ini(
-        self,
-        config: Path,
-        weights: FeatureWeights,
-        path: Path,
-        *,
-        header: str,
+        self, config: Path, weights: FeatureWeights, path: Path, *, header: str
     ) -> bytes:
         """Return the content of `config` with these weights and `flags`, to be written to `path`.
 
@@ -303,11 +291,7 @@ class Moses(Decoder):
             (sparse if self._is_sparse(name, shown) and name not in own else values)[name] = (
                 numbers
             )
-        extra = flag_sections(self.flags)
-        if sparse:
-            beside = path.with_name(f"{path.name}.sparse")
-            write_text(beside, sparse_text(sparse))
-            extra["weight-file"] = [str(beside.resolve())]
+        extra = flag_sections(self.flags) | written_beside(path, sparse)
         return ini.with_weights(values, header=header, tuned=shown.tuned, extra=extra)
 
 

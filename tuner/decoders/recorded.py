@@ -2,15 +2,14 @@
 
 from functools import lru_cache
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Unpack
 
 from pydantic.dataclasses import dataclass
 
 from portmert.metrics._base import Vocabulary
 from portmert.tuner.components import registry
 from portmert.tuner.components.features import FeatureLike, with_features
-from portmert.tuner.decoders._base import Decoder, Progress
-from portmert.tuner.executors.team import Team
+from portmert.tuner.decoders._base import Decoder, Decoding
 from portmert.tuner.ground.errors import ConfigError, InputError, counted, faults_at
 from portmert.tuner.ground.files import read_lines, write_text, writing
 from portmert.tuner.nbest.model import NBest, best_rows, model_scores, taken, write_nbest
@@ -81,17 +80,7 @@ class Recorded(Decoder):
         rest = {name: given.values.get(name, (0.0,)) for name, _ in sparse}
         return FeatureWeights({**dense.values, **rest})
 
-    def decode(
-        self,
-        weights: FeatureWeights,
-        *,
-        source: Path,
-        size: int,
-        out: Path,
-        workdir: Path,  # noqa: ARG002  nothing to keep
-        progress: Progress,
-        team: Team | None = None,  # noqa: ARG002  nothing to share
-    ) -> None:
+    def decode(self, weights: FeatureWeights, **asked: Unpack[Decoding]) -> None:
         """Write the `size` best hypotheses of each segment under `weights`, best first.
 
         If model scores are equal, the hypothesis that comes first in the lists is first.
@@ -102,6 +91,7 @@ class Recorded(Decoder):
             A list cannot be read, has another number of segments than `source`, or a feature
             without a weight.
         """
+        source, size = asked["source"], asked["size"]
         if size < 1:
             raise ValueError(f"size is {size}, must be at least 1")
         nbest = self._load()
@@ -114,8 +104,8 @@ class Recorded(Decoder):
             )
         scores = model_scores(nbest, weights)
         rows, offsets = best_rows(scores, nbest.offsets, size=size)
-        write_nbest(taken(nbest, rows, offsets), out, weights)
-        progress(lines, lines)
+        write_nbest(taken(nbest, rows, offsets), asked["out"], weights)
+        asked["progress"](lines, lines)
 
     def write_config(self, weights: FeatureWeights, path: Path, *, header: str) -> None:
         """Write `config` with its [weight] section replaced, or our weights file."""

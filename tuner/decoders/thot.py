@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass as plain_dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Unpack
 
 from annotated_types import Ge, Gt
 from pydantic.dataclasses import dataclass
@@ -16,12 +16,12 @@ from pydantic.dataclasses import dataclass
 from portmert.aligners._base import tokens
 from portmert.aligners._training import digest, read_bitext
 from portmert.tuner.decoders import _crews, _thot_model, _thot_worker
-from portmert.tuner.decoders._base import Decoder, Progress
-from portmert.tuner.decoders._shards import Shard, Work, decoded
+from portmert.tuner.decoders._base import Decoder, Decoding, Progress
+from portmert.tuner.decoders._shards import Shard, Work, decode_lines
 from portmert.tuner.decoders._thot_worker import NAMES
 from portmert.tuner.executors.team import Team
 from portmert.tuner.ground.errors import InputError, ProgramError, counted
-from portmert.tuner.ground.files import read_lines, write_text, writing
+from portmert.tuner.ground.files import read_lines, write_text
 from portmert.tuner.ground.model_folders import RECORD, make_folder
 from portmert.tuner.ground.processes import Died, LineProcess, available_processors
 from portmert.tuner.ground.programs import PATIENCE_SECONDS
@@ -166,17 +166,7 @@ class Thot(Decoder):
         }
         make_folder(self.model, fingerprint, make)
 
-    def decode(
-        self,
-        weights: FeatureWeights,
-        *,
-        source: Path,
-        size: int,
-        out: Path,
-        workdir: Path,
-        progress: Progress,
-        team: Team | None = None,
-    ) -> None:
+    def decode(self, weights: FeatureWeights, **asked: Unpack[Decoding]) -> None:
         """Write the `size`-best list of every line of `source` to `out`.
 
         In processes here, or one for each task of a cluster.
@@ -193,8 +183,7 @@ class Thot(Decoder):
         ProgramError
             A decoding process died; the message names the line.
         """
-        if size < 1:
-            raise ValueError(f"size is {size}, must be at least 1")
+        source, size, team = asked["source"], asked["size"], asked.get("team")
         lines = read_lines(source)
         for number, line in enumerate(lines, 1):
             if (length := len(tokens(line))) > MAX_TOKENS:
@@ -203,27 +192,21 @@ class Thot(Decoder):
                     f"{MAX_TOKENS}; split the line"
                 )
         self.train()
-        here = Team(self.processes or available_processors())
-        workers = team if team is not None and team.is_remote else here
 
-        def shards(count: int) -> int:
-            if not workers.is_remote:
+        def shards(count: int, tasks: int) -> int:
+            if team is None or not team.is_remote:
                 return count
-            return max(-(-count // MOST_OF_A_SHARD), min(count, SHARDS_OF_A_WORKER * workers.size))
+            return max(-(-count // MOST_OF_A_SHARD), min(count, SHARDS_OF_A_WORKER * tasks))
 
-        with (
-            decoded(
-                self._work(weights, size, source),
-                [line.encode() for line in lines],
-                shards=shards,
-                models=[self.model],
-                team=workers,
-                journal=workdir / "thot.journal",
-                progress=progress,
-            ) as found,
-            writing(out) as file,
-        ):
-            file.writelines(found.answers())
+        decode_lines(
+            self._work(weights, size, source),
+            [line.encode() for line in lines],
+            asked,
+            name="thot",
+            shards=shards,
+            models=[self.model],
+            here=Team(self.processes or available_processors()),
+        )
 
     def _work(self, weights: FeatureWeights, size: int, source: Path) -> ThotWork:
         task = {

@@ -9,6 +9,7 @@ import io
 import os
 import re
 import secrets
+import shutil
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -263,16 +264,23 @@ def clear_parts(folder: Path, name: str | None = None) -> None:
     Parameters
     ----------
     name
-        The name of the file that was to be written; None: any.
+        The name of the file or folder that was to be written; None: any.
     """
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             match = _PART.fullmatch(entry.name)
-            if match is None or (name or match["name"]) != match["name"]:
+            if match is None or (name or match["name"]) != match["name"] or entry.is_symlink():
                 continue
-            with suppress(OSError), open(entry.path, "rb") as part:  # noqa: PTH123  of an entry
-                fcntl.flock(part, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                os.unlink(entry.path)  # noqa: PTH108
+            with suppress(OSError):
+                lock = os.open(entry.path, os.O_RDONLY)
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    if entry.is_dir():
+                        shutil.rmtree(entry.path, ignore_errors=True)
+                    else:
+                        os.unlink(entry.path)  # noqa: PTH108
+                finally:
+                    os.close(lock)
 
 
 def make_folder(path: Path) -> None:

@@ -5,16 +5,15 @@ import fcntl
 import hashlib
 import json
 import os
-import re
 import secrets
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from portmert.tuner.ground.errors import StateError
+from portmert.tuner.ground.files import clear_parts
 
 PROBED = 1 << 16
 """Bytes of room that must be left behind a model; libraries write in smaller pieces."""
@@ -85,23 +84,6 @@ def _digest(path: Path) -> str:
         return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
 
 
-def _clear(folder: Path) -> None:
-    """Remove unfinished folders of killed processes; living processes hold a lock."""
-    if not folder.parent.is_dir():
-        return
-    part = re.compile(rf"\.{re.escape(folder.name)}\.[0-9a-f]{{8}}\.part")
-    for path in folder.parent.iterdir():
-        if part.fullmatch(path.name) is None or path.is_symlink() or not path.is_dir():
-            continue
-        with suppress(OSError):
-            lock = os.open(path, os.O_RDONLY)
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(path, ignore_errors=True)
-            finally:
-                os.close(lock)
-
-
 def _check_room(folder: Path) -> None:
     """Raise `OSError` where the files just written may be cut off: libraries do not tell.
 
@@ -150,7 +132,7 @@ def make_folder(
             f"{folder}: was trained with another {', '.join(changed)}; remove it, or give "
             f"another folder"
         )
-    _clear(folder)
+    clear_parts(folder.parent, folder.name)
     aside = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}.part")
     lock = -1
     try:

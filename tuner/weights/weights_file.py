@@ -7,7 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from portmert.tuner.ground.errors import InputError
-from portmert.tuner.ground.files import Lines, TextFile, decode_line, read_lines, writing
+from portmert.tuner.ground.files import (
+    Lines,
+    TextFile,
+    decode_line,
+    read_lines,
+    write_text,
+    writing,
+)
 from portmert.tuner.ground.numbers import parse_number
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_penalised_weights
 from portmert.tuner.weights.moses_ini import MosesIni, read_moses_ini
@@ -51,13 +58,7 @@ class WeightsFile:
             own = self.ini.weighted
             sparse = {name: numbers for name, numbers in values.items() if name not in own}
             dense = {name: numbers for name, numbers in values.items() if name in own}
-            extra = {}
-            if sparse:
-                beside = path.with_name(f"{path.name}.sparse")
-                with writing(beside) as out:
-                    out.write(sparse_text(sparse).encode())
-                extra["weight-file"] = [str(beside.resolve())]
-            return self.ini.with_weights(dense, extra=extra)
+            return self.ini.with_weights(dense, extra=written_beside(path, sparse))
         if self.form == "dense":
             lines = (f"{name}= {number!r}\n" for name, row in values.items() for number in row)
             return "".join(lines).encode()
@@ -70,6 +71,15 @@ class WeightsFile:
         if self.length_penalty:
             content["length_penalty"] = self.length_penalty
         return (json.dumps(content, indent=1) + "\n").encode()
+
+
+def written_beside(path: Path, sparse: Mapping[str, Sequence[float]]) -> dict[str, list[str]]:
+    """Write sparse weights beside a moses.ini; return the section that names their file."""
+    if not sparse:
+        return {}
+    beside = path.with_name(f"{path.name}.sparse")
+    write_text(beside, sparse_text(sparse))
+    return {"weight-file": [str(beside.resolve())]}
 
 
 def read_weights_file(path: Path) -> WeightsFile:

@@ -8,7 +8,7 @@ import types
 import pytest
 
 from portmert.tuner.decoders import _crews, thot
-from portmert.tuner.decoders._shards import decoded
+from portmert.tuner.decoders._shards import decode_lines
 from portmert.tuner.decoders.thot import ThotWork
 from portmert.tuner.executors.team import Team
 from portmert.tuner.ground.errors import ProgramError
@@ -41,22 +41,22 @@ def worker(tmp_path, monkeypatch):
 
 def run(words, tmp_path, threads=2, progress=lambda _done, _total: None, task="re:"):
     work = ThotWork(task, "", (1.0,), 1, "text", timeout_seconds=8)
-    given = {"shards": lambda count: count, "models": [], "progress": progress}
-    with decoded(
+    decode_lines(
         work,
         [word.encode() for word in words],
-        team=Team(threads),
-        journal=tmp_path / "journal",
-        **given,
-    ) as found:
-        return [answer.decode() for answer in found.answers()]
+        {"workdir": tmp_path, "size": 1, "out": tmp_path / "out", "progress": progress},
+        name="thot",
+        shards=lambda count, _: count,
+        here=Team(threads),
+    )
+    return (tmp_path / "out").read_text().splitlines(keepends=True)
 
 
 @pytest.mark.parametrize("threads", [1, 3, 50])
 def test_answers_come_in_the_order_of_the_lines(tmp_path, threads):
     words = [str(number) for number in range(40)]
     assert run(words, tmp_path, threads) == [f"re:{number}\n" for number in range(40)]
-    assert not (tmp_path / "journal").exists()
+    assert not (tmp_path / "thot.journal").exists()
     assert not _crews._crews
 
 
@@ -89,7 +89,7 @@ def test_what_was_answered_before_a_death_is_not_asked_again(tmp_path):
     words = [*"abcdefgh", "kill", "i"]
     with pytest.raises(ProgramError):
         run(words, tmp_path, threads=1)
-    assert (tmp_path / "journal").read_bytes().count(b"\n") == 9
+    assert (tmp_path / "thot.journal").read_bytes().count(b"\n") == 9
     (tmp_path / "echo_worker_of_a_test.py").write_text(
         WORKER.replace('"kill"', '"never"').replace("{first}", "again:")
     )
