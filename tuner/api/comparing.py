@@ -99,10 +99,10 @@ def compare(
     ('bleu: new is better than base (+100.00, p = 0.0099; tuning luck untested)',)
     """
     pipeline = None if text is None and text_model is None else pipeline_of(text or "", text_model)
-    given = [test] if isinstance(test, Path | str) else test
+    test = [test] if isinstance(test, Path | str) else test
     request = CompareRequest(
         systems=_named(systems),
-        test=given if isinstance(given, TestSet) else TestSet(list(given)),
+        test=test if isinstance(test, TestSet) else TestSet(list(test)),
         untuned=tuple(untuned),
         metrics=(metric,) if isinstance(metric, str | Metric) else tuple(metric),
         pipeline=pipeline,
@@ -111,11 +111,10 @@ def compare(
         runs=runs,
         timing=timing,
     )
+    said: Any = {"notice": notice, "progress": progress}
     with (
         opened(executor, threads=1, notice=notice) as team,
-        preparing(
-            annotator, annotation_cache, notice=notice, progress=progress, team=team
-        ) as prepare,
+        preparing(annotator, annotation_cache, team=team, **said) as prepare,
     ):
         document = compare_request(replace(request, prepare=prepare, team=team), notice)
     return Compared(report.as_text(document), report.tables(document), document)

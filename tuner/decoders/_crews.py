@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import IO
 
 from portmert.tuner.ground.errors import ProgramError
 from portmert.tuner.ground.processes import Crew, Died, LineProcess, Silent
@@ -13,14 +15,33 @@ from portmert.tuner.ground.programs import described
 KEPT = 4
 """Models whose processes a worker keeps; a command has one, under changing weights."""
 
-Started = Callable[[Callable[[LineProcess], None]], LineProcess]
-
 _crews: dict[object, Crew] = {}
 _lock = threading.Lock()
 
 
-def crew_of(key: object, start: Started) -> Crew:
-    """Return the processes of a model; end those of models not used lately."""
+def crew_of(key: object, log: Path, made: Callable[[IO[bytes]], LineProcess]) -> Crew:
+    """Return the processes of a model; end those of models not used lately.
+
+    Parameters
+    ----------
+    log
+        Begins the names of their logs.
+    made
+        Starts a process with a log.
+    """
+    numbers = itertools.count()
+
+    def start(begun: Callable[[LineProcess], None]) -> LineProcess:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        file = log.with_name(f"{log.name}-{next(numbers)}.log").open("w+b")
+        try:
+            process = made(file)
+        except BaseException:
+            file.close()
+            raise
+        begun(process)
+        return process
+
     with _lock:
         crew = _crews.pop(key, None) or Crew(start)
         _crews[key] = crew  # the last one is the one used last

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
+from typing import IO
 
 from portmert.tuner.decoders import _crews
 from portmert.tuner.decoders._any_lists import Fitting, answers_of
@@ -55,8 +54,7 @@ class LineWork(Work):
             "sources": [line.decode("utf-8") for _, line in shard.lines],
         }
         count = len(shard.lines)
-        start = partial(self._started, logs, itertools.count())
-        call = _crews.crew_of(self.command, start).call()
+        call = _crews.crew_of(self.command, logs / "command", self._started).call()
         answers: list[str] = []
         try:
             for answer in call.answers(json.dumps(request), count):
@@ -104,24 +102,17 @@ class LineWork(Work):
         """End the processes that are still at work; the others wait for the next decoding."""
         _crews.cancel(self.command)
 
-    def _started(
-        self, logs: Path, numbers: Iterator[int], begun: Callable[[LineProcess], None]
-    ) -> LineProcess:
-        logs.mkdir(parents=True, exist_ok=True)
-        log = (logs / f"command-{next(numbers)}.log").open("w+b")
+    def _started(self, log: IO[bytes]) -> LineProcess:
         try:
-            process = LineProcess(
+            return LineProcess(
                 self.command,
                 log,
                 timeout_seconds=self.timeout_seconds,
                 most=MOST_PRINTED + self.size * MOST_OF_A_SEGMENT,
             )
         except (OSError, ValueError) as error:
-            log.close()
             reason = getattr(error, "strerror", None) or error
             raise ProgramError(f"{self.command[0]}: cannot be started: {reason}") from None
-        begun(process)
-        return process
 
 
 def close_programs(command: tuple[str, ...]) -> None:

@@ -88,7 +88,7 @@ class ProgramWork(Work):
         return [repr(asked).encode()]
 
     def decode(self, shard: Shard, scratch: Path, logs: Path, step: Progress) -> Iterator[bytes]:
-        """Yield the answer to each line; `answer_parts` takes it apart again."""
+        """Yield the answer to each line; `answer_part` takes it apart again."""
         for folder in (scratch, logs):
             make_folder(folder)
         name = self.name if shard.of == 1 else f"{self.name}-{shard.number}"
@@ -173,8 +173,8 @@ def joined(*parts: bytes) -> bytes:
     return b"%s\n%s" % (b" ".join(b"%d" % len(part) for part in parts), b"".join(parts))
 
 
-def answer_parts(answer: bytes) -> list[bytes]:
-    """Return the parts of an answer, see `joined`."""
+def answer_part(number: int, answer: bytes) -> bytes:
+    """Return a part of an answer, see `joined`."""
     lengths, _, rest = answer.partition(b"\n")
     file = io.BytesIO(rest)
-    return [file.read(int(length)) for length in lengths.split()]
+    return [file.read(int(length)) for length in lengths.split()][number]

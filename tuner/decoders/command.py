@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, Unpack
 
@@ -15,7 +15,7 @@ from portmert.tuner.components import registry
 from portmert.tuner.decoders._any_lists import Fitting
 from portmert.tuner.decoders._base import Decoder, Decoding
 from portmert.tuner.decoders._line_work import LineWork, close_programs
-from portmert.tuner.decoders._program_work import ProgramWork, answer_parts, asks_for, with_places
+from portmert.tuner.decoders._program_work import ProgramWork, answer_part, asks_for, with_places
 from portmert.tuner.decoders._shards import decode_lines, lines_of
 from portmert.tuner.executors.team import Team
 from portmert.tuner.ground.errors import ConfigError, InputError, faults_at, suggest
@@ -211,7 +211,7 @@ class CommandDecoder(Decoder):
             name="command",
             shards=lambda count, tasks: min(count, max(jobs, tasks)),
             here=Team(jobs, waits=self.protocol == "files"),  # lines are not waited for: `end`
-            outputs={asked["out"]: lambda answer: answer_parts(answer)[1]},
+            outputs={asked["out"]: partial(answer_part, 1)},
         )
 
     def _work(self, weights: FeatureWeights, asked: Decoding) -> ProgramWork | LineWork:

@@ -5,7 +5,7 @@ import os
 import shlex
 import shutil
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Annotated, ClassVar, Unpack
 
@@ -20,7 +20,7 @@ from portmert.tuner.decoders._moses_command import (
     parse_shown,
     wrapped,
 )
-from portmert.tuner.decoders._program_work import MOST_PRINTED, ProgramWork, answer_parts
+from portmert.tuner.decoders._program_work import MOST_PRINTED, ProgramWork, answer_part
 from portmert.tuner.decoders._shards import decode_lines, lines_of, prints_of
 from portmert.tuner.executors.team import Team
 from portmert.tuner.ground.errors import InputError, ProgramError, faults_at
@@ -240,9 +240,7 @@ class Moses(Decoder):
             shards=lambda count, tasks: min(count, max(jobs, tasks)),
             models=[*(path for path, _ in models), self.program],
             here=Team(jobs, waits=True),
-            outputs={
-                path: lambda answer, n=n: answer_parts(answer)[n] for n, path in files if path
-            },
+            outputs={path: partial(answer_part, n) for n, path in files if path},
         )
 
     def _threads(self, others: int) -> int:

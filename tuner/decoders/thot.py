@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass as plain_dataclass
-from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Unpack
+from typing import IO, Annotated, Any, ClassVar, Unpack
 
 from annotated_types import Ge, Gt
 from pydantic.dataclasses import dataclass
@@ -286,8 +284,7 @@ class ThotWork(Work):
         step: Progress,
     ) -> Iterator[bytes]:
         """Yield the n-best list of each line."""
-        start = partial(self._started, logs, itertools.count())
-        call = _crews.crew_of(self.task, start).call()
+        call = _crews.crew_of(self.task, logs / "thot_worker", self._started).call()
         try:
             for done, (segment, line) in enumerate(shard.lines):
                 step(done, len(shard.lines))
@@ -304,12 +301,8 @@ class ThotWork(Work):
         """End the processes here, also those at work."""
         _crews.end(self.task)
 
-    def _started(
-        self, logs: Path, numbers: Iterator[int], begun: Callable[[LineProcess], None]
-    ) -> LineProcess:
-        log = logs / f"thot_worker-{next(numbers)}.log"
+    def _started(self, log: IO[bytes]) -> LineProcess:
         seconds = self.timeout_seconds
-        process = LineProcess(_thot_worker.__name__, log.open("w+b"), timeout_seconds=seconds)
-        begun(process)
+        process = LineProcess(_thot_worker.__name__, log, timeout_seconds=seconds)
         process.tell(self.task)
         return process

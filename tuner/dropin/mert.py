@@ -234,12 +234,6 @@ class Starts:
     lowest: FloatArray
     highest: FloatArray
 
-    @property
-    def has_ranges(self) -> bool:
-        """Whether the ranges are others than 0..1."""
-        low, high = DEFAULT_RANGE
-        return bool((self.lowest != low).any() or (self.highest != high).any())
-
 
 def optimizer_of_type(kind: str, options: Mapping[str, str]) -> Optimizer:
     """Return the optimizer of a value of --type, which is Moses' name or ours.
@@ -308,9 +302,9 @@ def search(
     columns = column_names(names)
     check_columns((*active, *positive), names)
     points = list(starts.points[:1]) + _best(lists, metric, starts.points[1:], optimizer.restarts)
-    if starts.has_ranges and len(points) < optimizer.restarts:
+    (low, high), count = DEFAULT_RANGE, optimizer.restarts - len(points)
+    if count > 0 and ((starts.lowest != low) | (starts.highest != high)).any():
         rng = streams.whole(seed)
-        count = optimizer.restarts - len(points)
         points += list(rng.uniform(starts.lowest, starts.highest, size=(count, len(columns))))
     extra = {} if sparse is None else dict(sparse.values)
     found = optimize_dat(

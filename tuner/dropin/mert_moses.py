@@ -430,17 +430,13 @@ class _Run:
     def _finish(self, state: State) -> tuple[Path, str]:
         step, best = state.finished, state
         if self.request.return_best:
-            best, step = self._best_step(state)
+            scores = self._own_scores(state)  # nobody decoded what the last step found
+            step = max(scores, key=lambda step: scores[step])
+            best = State(self.files.weights(step), f"{scores[step]:.4f}")
             self.log(f"copying weights from best iteration ({step}, {best.score}) to moses.ini")
         self._write_config("moses.ini", best, step, config=self.request.config)
         self.files.write(FINISHED, f"{state.finished}\n")
         return self.folder / "moses.ini", best.score
-
-    def _best_step(self, state: State) -> tuple[State, int]:
-        """Return the step whose own output scored highest; nobody decoded what the last found."""
-        scores = self._own_scores(state)
-        best = max(scores, key=lambda step: scores[step])
-        return State(self.files.weights(best), f"{scores[best]:.4f}"), best
 
     def _own_scores(self, state: State) -> dict[int, float]:
         """Return step -> the printed score of the decoder's own best output."""

@@ -345,15 +345,15 @@ class _Running:
         return self._command.failure(problem)
 
 
+@dataclass
 class _File:
     """A file that a program writes, and how far it has been looked at."""
 
-    def __init__(self, path: Path, bound: Bound) -> None:
-        self._path = path
-        self._bound = bound
-        self._size = 0
-        self.lines = 0
-        self.fault = ""
+    _path: Path
+    _bound: Bound
+    _size: int = 0
+    lines: int = 0
+    fault: str = ""
 
     def grown(self) -> bool:
         """Return whether there is more than before; set `fault` if it is too much."""

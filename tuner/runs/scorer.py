@@ -5,7 +5,7 @@ gets the same values when it goes on.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -51,6 +51,7 @@ class Scored:
     parts: dict[str, float]
 
 
+@dataclass(eq=False, repr=False)
 class Evaluator:
     """Decodes and scores the sets of one experiment.
 
@@ -77,36 +78,29 @@ class Evaluator:
         The metric and all other settings that a score depends on; complete after a first score.
     """
 
-    def __init__(
-        self,
-        experiment: Experiment,
-        *,
-        annotations: Path,
-        scratch: Path,
-        split_seed: int,
-        note: Callable[[str], None],
-        progress: Progress,
-        annotated: Progress | None = None,
-        team: Team = LOCAL,
-    ) -> None:
-        self.experiment = experiment
-        self.team = team
-        self.scratch = scratch
-        self.split_seed = split_seed
-        self.note = note
-        self.progress = progress
+    experiment: Experiment
+    _: KW_ONLY
+    annotations: Path
+    scratch: Path
+    split_seed: int
+    note: Callable[[str], None]
+    progress: Progress
+    annotated: Progress | None = None
+    team: Team = LOCAL
+
+    def __post_init__(self) -> None:
+        experiment = self.experiment
         self.signature = experiment.metric.signature
         self.vocabulary = Vocabulary()
         # Separate, so that the dev set's grows in one order wherever a run was interrupted.
         self._held_out_vocabulary = Vocabulary()
         self._linked = "links" in experiment.metric.needs
-        self.annotated = annotated
         self.linker = Linker(
             experiment.aligner,
-            annotations,
+            self.annotations,
             source=experiment.data.source,
             references=experiment.data.references,
-            notice=note,
+            notice=self.note,
         )
 
     @cached_property
