@@ -47,6 +47,7 @@ from .tuner.api.tuning import TuneSettings as TuneSettings
 from .tuner.api.tuning import tune as tune
 from .tuner.components.registry import metric as metric
 from .tuner.decoders._base import Decoder as Decoder
+from .tuner.decoders._base import Decoding as Decoding
 from .tuner.evaluation.comparison.systems import TestSet as TestSet
 from .tuner.evaluation.human_scores import JudgedSet as JudgedSet
 from .tuner.evaluation.humaneval.evaluation import Filters as Filters

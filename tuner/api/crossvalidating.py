@@ -15,14 +15,7 @@ from portmert.tuner.api.optimizing import (
     check_options,
     list_problem,
 )
-from portmert.tuner.api.texts import (
-    Notice,
-    PathLike,
-    Phases,
-    log_notice,
-    once,
-    phase,
-)
+from portmert.tuner.api.texts import Notice, PathLike, Phases, log_notice, once, phase
 from portmert.tuner.components import registry
 from portmert.tuner.evaluation.crossval.cells import (
     Choice,

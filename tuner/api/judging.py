@@ -7,14 +7,7 @@ from typing import Any
 
 from portmert.metrics._base import Batch, Metric, Vocabulary
 from portmert.tuner.annotation.annotators._base import Annotator
-from portmert.tuner.api.texts import (
-    Notice,
-    PathLike,
-    Progress,
-    log_notice,
-    pipeline_of,
-    preparing,
-)
+from portmert.tuner.api.texts import Notice, PathLike, Progress, log_notice, pipeline_of, preparing
 from portmert.tuner.components import registry
 from portmert.tuner.evaluation.human_scores import (
     HumanScores,

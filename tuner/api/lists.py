@@ -35,13 +35,7 @@ from portmert.tuner.nbest.check import check_links
 from portmert.tuner.nbest.join import groups_of, joined
 from portmert.tuner.nbest.model import NBest, best_hypotheses, model_scores, without_texts
 from portmert.tuner.nbest.moses_dat import read_dat
-from portmert.tuner.nbest.readers._base import (
-    ListFile,
-    Reader,
-    SegmentNames,
-    positions,
-    read_list,
-)
+from portmert.tuner.nbest.readers._base import ListFile, Reader, SegmentNames, positions, read_list
 from portmert.tuner.nbest.readers._json import JsonReader, records_file
 from portmert.tuner.search.length_penalty import penalised
 from portmert.tuner.search.problem import StatTable
@@ -265,10 +259,7 @@ class Lists:
     @classmethod
     @checked
     def on_disk(
-        cls,
-        folder: PathLike,
-        paths: PathLike | Sequence[PathLike],
-        **options: Unpack[ReadOptions],
+        cls, folder: PathLike, paths: PathLike | Sequence[PathLike], **options: Unpack[ReadOptions]
     ) -> Lists:
         """Keep features and statistics in a folder, for lists larger than memory.
 

@@ -187,10 +187,7 @@ def _table(
 
 
 def _by_references(
-    batch: Batch,
-    examples_of: Callable[[Batch], training.Examples],
-    halves: _Halves,
-    groups: str,
+    batch: Batch, examples_of: Callable[[Batch], training.Examples], halves: _Halves, groups: str
 ) -> list[training.Condition]:
     """Return how well features do with one reference, with two, and so on: means of all choices.
 

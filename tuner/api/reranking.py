@@ -253,12 +253,7 @@ def _expected(
             )
     weights = by_model(nbest.offsets, scores, temperature=mbr.temperature, size=mbr.size)
     found = expected_scores(
-        metric,
-        lists.scored.texts,
-        nbest.offsets,
-        weights,
-        average=mbr.average,
-        progress=progress,
+        metric, lists.scored.texts, nbest.offsets, weights, average=mbr.average, progress=progress
     )
     return metric.oriented(found)
 

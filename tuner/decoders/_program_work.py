@@ -112,8 +112,7 @@ class ProgramWork(Work):
         values = {kind: str(path) for kind, path in files.items()}
         values["work"] = str(scratch.resolve())
         words = wrapped(
-            self.launcher,
-            [*(with_places(word, values) for word in self.command), *self.more],
+            self.launcher, [*(with_places(word, values) for word in self.command), *self.more]
         )
         out = scratch / f"{name}.out"
         bounds = {out: Bound(most), files["nbest"]: listed, files["samples"]: listed}

@@ -158,11 +158,7 @@ def _cut(missing: Sequence[tuple[int, bytes]], count: int) -> Iterator[Shard]:
 
 
 def _answers(
-    work: Work,
-    shard: Shard,
-    prints: Prints,
-    folder: Path | Callable[[], Path],
-    step: Progress,
+    work: Work, shard: Shard, prints: Prints, folder: Path | Callable[[], Path], step: Progress
 ) -> list[bytes]:
     """Decode a shard, in a folder here or in that of a worker."""
     if isinstance(folder, Path):

@@ -65,6 +65,8 @@ def train(
     InputError, ProgramError
         There is nothing to train on, or thot failed.
     """
+    import thot.translation  # noqa: PLC0415  loads a large library
+
     left, right = _thot.escape_all(source), _thot.escape_all(target)
     counts = _thot.train(
         folder,
@@ -80,31 +82,10 @@ def train(
     models = _thot.SymmetrizedModels(folder, aligner, "grow-diag-final-and")
     links = models.align(left, right)
     del models
-    _build_phrases(folder, left, right, links, max_phrase_length, translations)
-    write_language_model(folder / "lm", right, order=lm_order)
-    for way, prefix in PREFIXES.items():
-        for path in sorted(folder.glob(f"{way}.*")):
-            path.rename(folder / (prefix + path.name.removeprefix(way)))
-        prune_lexicon(folder / f"{prefix}.{LEXICONS[aligner]}")
-    for name, text in TABLES.items():
-        (folder / name).write_text(text, encoding="utf-8")
-    return counts
-
-
-def _build_phrases(
-    folder: Path,
-    source: Sequence[Sequence[str]],
-    target: Sequence[Sequence[str]],
-    links: Sequence[Links],
-    max_phrase_length: int,
-    translations: int,
-) -> None:
-    import thot.translation  # noqa: PLC0415  loads a large library
-
     alignments = folder / "tm.A3.final"
     with alignments.open("w", encoding="utf-8", newline="\n") as file:
-        for s, t, row in zip(source, target, links, strict=True):
-            file.write(giza_entry(s, t, row))
+        for entry in zip(left, right, links, strict=True):
+            file.write(giza_entry(*entry))
     parameters = thot.translation.PhraseExtractParameters()
     parameters.max_target_phrase_length = max_phrase_length
     model = thot.translation.PhraseModel()
@@ -113,6 +94,14 @@ def _build_phrases(
         raise ProgramError("thot: extracting phrases from the aligned bitext failed")
     model.clear()
     alignments.unlink()
+    write_language_model(folder / "lm", right, order=lm_order)
+    for way, prefix in PREFIXES.items():
+        for path in sorted(folder.glob(f"{way}.*")):
+            path.rename(folder / (prefix + path.name.removeprefix(way)))
+        prune_lexicon(folder / f"{prefix}.{LEXICONS[aligner]}")
+    for name, text in TABLES.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return counts
 
 
 def giza_entry(source: Sequence[str], target: Sequence[str], links: Links) -> str:

@@ -17,14 +17,8 @@ from portmert.tuner.decoders._thot_model import load
 from portmert.tuner.ground.processes import own_output
 
 NAMES = (
-    "WordPenalty0",
-    "LM0",
-    "PhrasePenalty0",
-    "Distortion0",
-    "SegLenDiff0",
-    "PhraseTS0",
-    "PhraseST0",
-    "SentenceLength0",
+    *("WordPenalty0", "LM0", "PhrasePenalty0", "Distortion0", "SegLenDiff0"),
+    *("PhraseTS0", "PhraseST0", "SentenceLength0"),
 )
 """thot's score components, in its order."""
 

@@ -139,12 +139,7 @@ class Moses(Decoder):
 
     def _words(self) -> list[str]:
         """Return the beginning of the decoder's own command line."""
-        return [
-            self._program(),
-            *shlex.split(self.flags),
-            "-config",
-            str(self.config.resolve()),
-        ]
+        return [self._program(), *shlex.split(self.flags), "-config", str(self.config.resolve())]
 
     def _program(self) -> str:
         if self.program.is_file():

@@ -182,6 +182,7 @@ def _request(given: Given, notice: Callable[[str], None]) -> MertRequest:
     more = _more_arguments(given, notice)
     filter_command, filter_input = _filter(given)
     optimized = more["mert"].last("optimize")
+    flags, kind = given.last("decoder-flags").strip(), given.last("inputtype")
     return MertRequest(
         source=_file(given.last("input")),
         references=_references(given.last("refs")),
@@ -190,7 +191,7 @@ def _request(given: Given, notice: Callable[[str], None]) -> MertRequest:
         folder=Path(given.last("working-dir", "mert-work")),
         scorer=_scorer(given, more["extractor"]),
         optimizer=_optimizer(given, more),
-        flags=_flags(given),
+        flags=f"{flags} -inputtype {kind}".strip() if kind else flags,
         jobs=max(1, given.integer("jobs", 1)),
         nbest=_at_least(1, given.integer("nbest", 100), "--nbest"),
         lattice_samples=_at_least(0, given.integer("lattice-samples", 0), "--lattice-samples"),
@@ -359,11 +360,6 @@ def _found_filter(given: Given) -> str:
         f"{' or '.join(map(str, places))}, nor in scripts/training there; give --filtercmd=PATH, "
         f"or --no-filter-phrase-table"
     )
-
-
-def _flags(given: Given) -> str:
-    flags, kind = given.last("decoder-flags").strip(), given.last("inputtype")
-    return f"{flags} -inputtype {kind}".strip() if kind else flags
 
 
 def _ranges(texts: Sequence[str]) -> dict[str, list[tuple[float, float]]]:

@@ -97,8 +97,7 @@ def main(given: Given) -> int:
         say(f"mert: error: {error}")
         return NO_STARTS
     lists = read_dat(
-        given.items_of("ffile", "features.data"),
-        given.items_of("scfile", "statscore.data"),
+        given.items_of("ffile", "features.data"), given.items_of("scfile", "statscore.data")
     )
     if merged:
         lists = merge_sparse(lists, Path(merged))

@@ -26,25 +26,14 @@ from portmert.tuner.dropin._mert_folder import FINISHED, NOT_ESTIMATED, StepFold
 from portmert.tuner.dropin._program import number, printed_score
 from portmert.tuner.dropin._request import MertRequest
 from portmert.tuner.dropin.extractor import extract
-from portmert.tuner.dropin.mert import (
-    DEFAULT_RANGE,
-    Starts,
-    check_columns,
-    column_names,
-    search,
-)
+from portmert.tuner.dropin.mert import DEFAULT_RANGE, Starts, check_columns, column_names, search
 from portmert.tuner.executors.opening import opened
 from portmert.tuner.executors.team import Team
 from portmert.tuner.ground.errors import InputError, StateError, suggest
 from portmert.tuner.ground.files import copy_file, make_folder, writing
 from portmert.tuner.ground.programs import Command
 from portmert.tuner.ground.programs import run as run_program
-from portmert.tuner.nbest.moses_dat import (
-    DatLists,
-    merge_dat,
-    write_features,
-    write_scores,
-)
+from portmert.tuner.nbest.moses_dat import DatLists, merge_dat, write_features, write_scores
 from portmert.tuner.weights.feature_weights import FeatureNames, FeatureWeights
 from portmert.tuner.weights.weights_file import sparse_text
 
@@ -462,10 +451,7 @@ class _Run:
         )
         path = self.folder / name
         content = self.decoder.tuned_ini(
-            config or self.decoder.config,
-            state.weights,
-            path,
-            header=header,
+            config or self.decoder.config, state.weights, path, header=header
         )
         with writing(path) as out:
             out.write(content)

@@ -205,11 +205,7 @@ def raise_if_cancelled() -> None:
 
 
 def each(
-    work: Callable[[int], Result],
-    count: int,
-    *,
-    threads: int,
-    progress: Progress | None = None,
+    work: Callable[[int], Result], count: int, *, threads: int, progress: Progress | None = None
 ) -> list[Result]:
     """Return `work(0)`, `work(1)` and so on, in order, computed in several threads."""
     numbers = [(number,) for number in range(count)]

@@ -99,9 +99,7 @@ def _check_room(folder: Path) -> None:
 
 
 def make_folder(
-    folder: Path,
-    fingerprint: Mapping[str, Any],
-    make: Callable[[Path], Mapping[str, Any]],
+    folder: Path, fingerprint: Mapping[str, Any], make: Callable[[Path], Mapping[str, Any]]
 ) -> dict[str, Any]:
     """Make a folder of this fingerprint unless it is there already; return its record.
 

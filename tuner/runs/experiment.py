@@ -235,10 +235,7 @@ class _Run:
             return
         self.note(f"iteration {number}: decoding the dev set")
         self.evaluator.decode(
-            weights,
-            out,
-            source=self.experiment.data.source,
-            size=self.experiment.tune.nbest,
+            weights, out, source=self.experiment.data.source, size=self.experiment.tune.nbest
         )
 
     def _shared_file(self, number: int, out: Path) -> bool:

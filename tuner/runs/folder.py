@@ -26,23 +26,17 @@ SEVERAL = "tune.replicas"
 """The key of a run's number of replicas. Each is a run of its own, so that it may change."""
 
 PRODUCTS = (
-    "iteration-[0-9]*",
-    "annotations",
-    "scratch",
-    "test",
-    "texts",
-    "bootstrap",
-    "replica-[0-9]*",
-    "average",
-    "history",
-    "pool",
-    STATE,
-    "inputs.json",
-    "weights.json",
-    "result.json",
-    "digests.json",
-    "decoder.*",
-    "log.txt",
+    *(
+        "iteration-[0-9]*",
+        "annotations",
+        "scratch",
+        "test",
+        "texts",
+        "bootstrap",
+        "replica-[0-9]*",
+    ),
+    *("average", "history", "pool", STATE, "inputs.json", "weights.json", "result.json"),
+    *("digests.json", "decoder.*", "log.txt"),
 )
 """Names of the files that a run makes in its folder; it never removes others."""
 

@@ -155,92 +155,66 @@ def planned(experiment: Experiment, sample: Sample, workers: Sequence[int]) -> P
     """Say what the whole of an experiment will need, from a sample that has been taken."""
     tune = experiment.tune
     limit = min(tune.iterations, tune.decodings or tune.iterations)
-    least = _Case(experiment, sample, min(tune.patience, limit), grows=False)
-    most = _Case(experiment, sample, limit, grows=True)
-
-    def spanned(figure: Callable[[_Case], float]) -> Range:
-        return Range(figure(least) / MARGIN, figure(most) * MARGIN)
-
-    def needed(count: int) -> Needs:
-        wall, cpu = (spanned(lambda case, n=n: case.seconds(count)[n]) for n in range(2))  # type: ignore[misc]
-        return Needs(count, wall, cpu)
-
+    least = _figures(experiment, sample, min(tune.patience, limit), workers, grows=False)
+    most = _figures(experiment, sample, limit, workers, grows=True)
+    spans = {key: Range(least[key] / MARGIN, most[key] * MARGIN) for key in least}
     return Planned(
         metric=experiment.metric.signature,
         experiment=experiment,
         sample=sample,
-        searches=Range(least.searches, most.searches),
-        hypotheses=Range(least.pool(least.searches), most.pool(most.searches)),
-        needs=tuple(map(needed, workers)),
-        command_bytes=spanned(_Case.command_bytes),
-        folder_bytes=spanned(_Case.folder_bytes),
+        searches=Range(min(tune.patience, limit), limit),
+        hypotheses=Range(least["pool"], most["pool"]),
+        needs=tuple(Needs(n, spans[f"wall {n}"], spans[f"cpu {n}"]) for n in workers),
+        command_bytes=spans["memory"],
+        folder_bytes=spans["disk"],
     )
 
 
-@dataclass(frozen=True)
-class _Case:
-    """One end of the ranges: how many searches, and whether lists bring new hypotheses."""
+def _figures(
+    experiment: Experiment, sample: Sample, searches: int, workers: Sequence[int], *, grows: bool
+) -> dict[str, float]:
+    """Return one end of the ranges: for a number of searches, whose lists grow the pool or not.
 
-    experiment: Experiment
-    sample: Sample
-    searches: int
-    grows: bool
-
-    def pool(self, search: int) -> float:
-        """Return the hypotheses of the pool of the n-th search."""
-        later = self._longest * (search - 1) if self.grows else 0.0
-        return self.sample.dev * (self.sample.hypotheses + later)
-
-    @property
-    def _longest(self) -> float:
-        """The most hypotheses of a segment's list."""
-        return max(self.experiment.tune.nbest, self.sample.hypotheses)
-
-    def seconds(self, workers: int) -> FloatArray:
-        """Return (2,) seconds of everything, on the clock and of processors."""
-        sample, costs, tune = self.sample, self.sample.costs, self.experiment.tune
-        shared = np.array([1 / workers, 1.0])
-
-        def decoding(segments: float, times: int) -> FloatArray:
-            busy = min(workers, max(segments, 1.0))
-            start = costs["start"] * [1.0, busy]
-            return times * (start + costs["segment"] * segments * [1 / busy, 1.0])
-
-        total = costs["loading"] + costs["training"] + costs["references"]
-        average = int(tune.replicas > 1)
+    Returns
+    -------
+    dict
+        `pool`, the hypotheses of the last search; bytes of `memory` and `disk`; for each number N
+        of workers seconds on the clock, `wall N`, and of processors, `cpu N`.
+    """
+    costs, tune, copies = sample.costs, experiment.tune, COPIES if grows else 1
+    longest = max(tune.nbest, sample.hypotheses)  # list of a segment
+    later = longest if grows else sample.hypotheses
+    new = longest if grows else 0.0
+    pools = [sample.dev * (sample.hypotheses + new * search) for search in range(searches)]
+    held = sample.dev * later if tune.pool else pools[-1]  # one list, or all
+    listed = sample.dev * (sample.hypotheses + later * searches)
+    lists = sample.list_bytes / sample.hypotheses * listed
+    if tune.pool:
+        lists += sample.hypothesis_bytes * pools[-1] * copies
+    found = {
+        "pool": pools[-1],
+        "memory": sample.command_bytes + sample.hypothesis_bytes * held * copies,
+        "disk": tune.replicas * (lists + sample.kept_bytes * pools[-1]),
+    }
+    average = int(tune.replicas > 1)
+    decodings = 1 + tune.replicas * searches + average  # all replicas share the first list
+    searched = (sum(pools) + tune.bootstrap * pools[-1]) * (1 - tune.held_out)
+    read = sample.dev * sample.hypotheses * (searches + 1)
+    for count in workers:
+        seconds = costs["loading"] + costs["training"] + costs["references"]
         for segments, times in (
-            # All replicas share the first list.
-            (sample.dev, 1 + tune.replicas * self.searches + average),
-            (sample.held_out, 1 + tune.replicas * self.searches + average),
+            (sample.dev, decodings),
+            (sample.held_out, decodings),
             (sample.test, tune.replicas + average),
         ):
             if segments:
-                total = total + decoding(segments, times)
-        pools = [self.pool(number) for number in range(1, self.searches + 1)]
-        searched = (sum(pools) + tune.bootstrap * pools[-1]) * (1 - tune.held_out)
-        read = sample.dev * sample.hypotheses * (self.searches + 1)
+                busy = min(count, max(segments, 1.0))
+                start = costs["start"] * [1.0, busy]
+                seconds = seconds + times * (start + costs["segment"] * segments * [1 / busy, 1.0])
         one = costs["search"] * searched + costs["reading"] * read
-        one = one + costs["annotation"] * pools[-1] * shared
-        return np.asarray(total + tune.replicas * one)
-
-    def command_bytes(self) -> float:
-        """Return the memory of the command: what the sample took, and a pool or one list."""
-        held = self.pool(self.searches)
-        if self.experiment.tune.pool:
-            held = self.sample.dev * (self._longest if self.grows else self.sample.hypotheses)
-        copies = COPIES if self.grows else 1
-        return self.sample.command_bytes + self.sample.hypothesis_bytes * held * copies
-
-    def folder_bytes(self) -> float:
-        """Return what lies on disk in the end."""
-        sample, tune = self.sample, self.experiment.tune
-        later = self._longest if self.grows else sample.hypotheses
-        listed = sample.dev * (sample.hypotheses + later * self.searches)
-        lists = sample.list_bytes / sample.hypotheses * listed
-        pool = self.pool(self.searches)
-        if tune.pool:
-            lists += sample.hypothesis_bytes * pool * (COPIES if self.grows else 1)
-        return tune.replicas * (lists + sample.kept_bytes * pool)
+        one = one + costs["annotation"] * pools[-1] * [1 / count, 1.0]
+        found[f"wall {count}"], found[f"cpu {count}"] = seconds + tune.replicas * one
+    return found
 
 
 # The sample.

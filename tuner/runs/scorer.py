@@ -217,8 +217,7 @@ class Evaluator:
             write_text(folder / "output.txt", "".join(lines))
             scored = self._scored(self._stats(nbest, self._references("test", vocabulary)))
             finish(
-                scores,
-                {"metric": self.signature, "score": scored.score, "parts": scored.parts},
+                scores, {"metric": self.signature, "score": scored.score, "parts": scored.parts}
             )
         held = read_json(scores, score=NUMBER, parts=dict)
         return Scored(held["score"], held["parts"])
