@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import portmert
-from portmert.tuner.api.outcomes import elected
+from portmert.tuner.api.rerank_tuning import elected
 from portmert.tuner.ground.errors import InputError
 from portmert.tuner.nbest.extra import answers_of, read_numbers
 from tests.bench import best_of_n

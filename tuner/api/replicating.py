@@ -27,7 +27,7 @@ from portmert.tuner.ground import streams
 from portmert.tuner.ground.arguments import checked
 from portmert.tuner.ground.errors import ConfigError, InputError
 from portmert.tuner.ground.files import text_digest, write_text
-from portmert.tuner.nbest.model import NBest, without_texts, write_nbest
+from portmert.tuner.nbest.model import NBest, taken, without_texts, write_nbest
 from portmert.tuner.runs.config import ListsData, content_of
 from portmert.tuner.runs.folder import RunFolder, open_run
 from portmert.tuner.runs.inputs import write_inputs
@@ -395,16 +395,8 @@ class ReplicaRun:
             folder.mkdir(exist_ok=True)
             write_text(folder / "output.txt", as_lines(Reranked.of(read.nbest.texts, rows).lines))
             if read.nbest.texts.links is not None:
-                chosen = replace(
-                    read.nbest,
-                    texts=read.nbest.texts.take(rows),
-                    offsets=np.arange(len(rows) + 1),
-                    features=read.nbest.features[rows],
-                    model_scores=read.nbest.model_scores[rows],
-                    sparse=None,
-                    lines=None,
-                )
-                write_nbest(chosen, folder / "nbest.gz", weights)
+                chosen = taken(read.nbest, rows, np.arange(len(rows) + 1))
+                write_nbest(replace(chosen, sparse=None), folder / "nbest.gz", weights)
             if scored is not None:
                 content = {"metric": self.problem.signature, **asdict(scored)}
                 write_json(folder / "scores.json", content)

@@ -1,26 +1,46 @@
-"""Any program that decodes."""
+"""Any program that decodes: started for each text, or kept and asked line by line."""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass as plain_dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal, Unpack
+from typing import IO, Annotated, ClassVar, Literal, Unpack
 
 from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
 from portmert.tuner.components import registry
-from portmert.tuner.decoders._any_lists import Fitting
-from portmert.tuner.decoders._base import Decoder, Decoding
-from portmert.tuner.decoders._line_work import LineWork, close_programs
-from portmert.tuner.decoders._program_work import ProgramWork, answer_part, asks_for, with_places
-from portmert.tuner.decoders._shards import decode_lines, lines_of
+from portmert.tuner.decoders import _crews
+from portmert.tuner.decoders._any_lists import Fitting, answers_of
+from portmert.tuner.decoders._base import Decoder, Decoding, Progress
+from portmert.tuner.decoders._program_work import (
+    MOST_OF_A_SEGMENT,
+    MOST_PRINTED,
+    ProgramWork,
+    answer_part,
+    asks_for,
+    joined,
+    with_places,
+)
+from portmert.tuner.decoders._shards import Shard, Work, decode_lines, lines_of
 from portmert.tuner.executors.team import Team
-from portmert.tuner.ground.errors import ConfigError, InputError, faults_at, suggest
+from portmert.tuner.ground.documents import parse_json
+from portmert.tuner.ground.errors import (
+    ConfigError,
+    InputError,
+    ProgramError,
+    faults_at,
+    shown,
+    suggest,
+)
 from portmert.tuner.ground.files import read_bytes, writing
+from portmert.tuner.ground.processes import Died, LineProcess
 from portmert.tuner.ground.programs import PATIENCE_SECONDS
+from portmert.tuner.nbest.readers._base import ListFile
 from portmert.tuner.weights.feature_weights import FeatureWeights
 from portmert.tuner.weights.formulas import WeightFormula
 from portmert.tuner.weights.weights_file import WeightsFile, read_weights_file
@@ -241,9 +261,104 @@ class CommandDecoder(Decoder):
 
     def close(self) -> None:
         """End the programs that were kept."""
-        close_programs(self.program)
+        _crews.end(self.program)
 
     def write_config(self, weights: FeatureWeights, path: Path, *, header: str) -> None:  # noqa: ARG002  its form may have no comments
         """Write the file of weights that the program gets."""
         with writing(path) as out:
             out.write(self._weights_text(self.told(weights), path))
+
+
+@plain_dataclass(frozen=True)
+class LineWork(Work):
+    """Decoding with some weights by a program that keeps running.
+
+    Parameters
+    ----------
+    command
+        Program and arguments.
+    told
+        The weights that it is told.
+    size, source, timeout_seconds, fitting
+        As of `ProgramWork`; the seconds are those of one answer.
+    """
+
+    command: tuple[str, ...]
+    told: FeatureWeights
+    size: int
+    source: str
+    timeout_seconds: float
+    fitting: Fitting
+
+    @property
+    def depends(self) -> list[bytes]:
+        """All that the answers depend on besides the lines."""
+        return [repr((self.command, self.told, self.size, self.fitting)).encode()]
+
+    def decode(self, shard: Shard, scratch: Path, logs: Path, step: Progress) -> Iterator[bytes]:  # noqa: ARG002  answers come by pipes
+        """Yield the n-best list of each line, as `ProgramWork` does."""
+        request = {
+            "weights": self.told.plain(),
+            "size": self.size,
+            "sources": [line.decode("utf-8") for _, line in shard.lines],
+        }
+        count = len(shard.lines)
+        call = _crews.crew_of(self.command, logs / "command", self._started).call()
+        answers: list[str] = []
+        try:
+            for answer in call.answers(json.dumps(request), count):
+                answers.append(self._checked(answer, len(answers)))
+                step(len(answers), count)
+        except Died as death:
+            segment = shard.lines[len(answers)][0]
+            raise _crews.fault(f"{self.source}:{segment + 1}", death) from None
+        finally:
+            call.cancel()
+        file = ListFile(self._name, "\n".join(answers).encode())
+        try:
+            data = self.fitting.moses_list(file, shard.lines)
+        except InputError as error:
+            raise ProgramError(f"the answer cannot be used: {error}") from None
+        for rows in answers_of(data, shard.lines):
+            yield joined(b"", rows)
+
+    @property
+    def _name(self) -> str:
+        return Path(self.command[0]).name
+
+    def _checked(self, answer: str, number: int) -> str:
+        """Return an answer if it is that to source `number` of the request."""
+        try:
+            answer.encode("utf-8")
+            content = parse_json(answer)
+        except UnicodeEncodeError:
+            raise ProgramError(f"{self._name}: answer {number + 1} is not UTF-8") from None
+        except ValueError as error:
+            raise ProgramError(
+                f"{self._name}: answer {number + 1} is not JSON ({error}): '{shown(answer)}'"
+            ) from None
+        found = content.get("id") if isinstance(content, dict) else None
+        if found != number or isinstance(found, bool):
+            raise ProgramError(
+                f"{self._name}: answer {number + 1} has id {json.dumps(found)}, expected "
+                f'{{"id": {number}, "hypotheses": [...]}}: a line for each source, in order'
+            )
+        if "hypotheses" not in content:
+            raise ProgramError(f"{self._name}: answer {number + 1} has no key hypotheses")
+        return answer.rstrip("\n")
+
+    def end(self) -> None:
+        """End the processes that are still at work; the others wait for the next decoding."""
+        _crews.cancel(self.command)
+
+    def _started(self, log: IO[bytes]) -> LineProcess:
+        try:
+            return LineProcess(
+                self.command,
+                log,
+                timeout_seconds=self.timeout_seconds,
+                most=MOST_PRINTED + self.size * MOST_OF_A_SEGMENT,
+            )
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise ProgramError(f"{self.command[0]}: cannot be started: {reason}") from None

@@ -295,26 +295,6 @@ def _filtered(texts: Texts, command: str) -> Texts:
     before it writes one.
     """
     lines = [" ".join(texts.words(row)) for row in range(len(texts))]
-    found = _piped(lines, command)
-    if len(found) != len(lines):
-        raise ProgramError(
-            f"--filter {command}: {counted(len(lines), 'line')} in, {counted(len(found), 'line')} "
-            f"out; it must write a line for each"
-        )
-    new = Texts.from_lines(found, texts.vocabulary)
-    if texts.links is None:
-        return new
-    changed = np.flatnonzero(new.tokens.lengths != texts.tokens.lengths)
-    if len(changed):
-        raise InputError(
-            f"--filter {command}: '{lines[changed[0]]}' becomes '{found[changed[0]]}', another "
-            f"number of tokens: links would point to other words"
-        )
-    return replace(new, links=texts.links)
-
-
-def _piped(lines: Sequence[str], command: str) -> list[str]:
-    """Return the output of a program that reads these lines."""
     text = "".join(f"{line}\n" for line in lines).encode()
     try:
         words = shlex.split(command)
@@ -338,7 +318,21 @@ def _piped(lines: Sequence[str], command: str) -> list[str]:
         found = out.read_bytes().decode("utf-8", "replace").split("\n")
     if found[-1] == "":
         found.pop()
-    return found
+    if len(found) != len(lines):
+        raise ProgramError(
+            f"--filter {command}: {counted(len(lines), 'line')} in, {counted(len(found), 'line')} "
+            f"out; it must write a line for each"
+        )
+    new = Texts.from_lines(found, texts.vocabulary)
+    if texts.links is None:
+        return new
+    changed = np.flatnonzero(new.tokens.lengths != texts.tokens.lengths)
+    if len(changed):
+        raise InputError(
+            f"--filter {command}: '{lines[changed[0]]}' becomes '{found[changed[0]]}', another "
+            f"number of tokens: links would point to other words"
+        )
+    return replace(new, links=texts.links)
 
 
 def read_plain(path: Path | str, scorer: Scorer, references: References) -> Texts:

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
-from portmert.metrics._base import Vocabulary, offsets_of, rows_taken
+from portmert.metrics._base import Vocabulary, offsets_of
 from portmert.tuner.dropin._program import Flag, Given, UsageError, program, say
 from portmert.tuner.dropin._scorer import Scorer, given_scorer
 from portmert.tuner.ground.errors import InputError, counted
 from portmert.tuner.ground.processes import available_processors
 from portmert.tuner.nbest.check import check_links
-from portmert.tuner.nbest.model import NBest
+from portmert.tuner.nbest.model import NBest, taken, without_texts
 from portmert.tuner.nbest.moses_dat import (
     DatLists,
     merge_dat,
@@ -162,18 +162,14 @@ def _key(lists: DatLists, row: int) -> tuple[object, ...]:
 def _taken(lists: DatLists, order: Sequence[Sequence[int]]) -> DatLists:
     """Return the lists with these rows of each segment."""
     rows = np.array([row for segment in order for row in segment], dtype=np.int64)
-    sparse = lists.sparse
-    if sparse is not None:
-        taken, offsets = rows_taken(sparse.offsets, rows)
-        sparse = replace(
-            sparse, offsets=offsets, columns=sparse.columns[taken], values=sparse.values[taken]
-        )
+    whole = without_texts(lists.features, lists.offsets, lists.feature_names, lists.sparse)
+    some = taken(whole, rows, offsets_of([len(segment) for segment in order]))
     return replace(
         lists,
-        features=np.asfortranarray(lists.features[rows]),
+        features=some.features,
         stats=lists.stats[rows],
-        offsets=offsets_of([len(segment) for segment in order]),
-        sparse=sparse,
+        offsets=some.offsets,
+        sparse=some.sparse,
     )
 
 

@@ -22,7 +22,7 @@ from portmert.metrics._base import (
 from portmert.metrics._m2 import gold_row
 from portmert.tuner.components import registry
 from portmert.tuner.nbest.model import write_nbest
-from portmert.tuner.nbest.moses_dat import read_dat
+from portmert.tuner.nbest.moses_dat import DatLists, read_dat, write_features, write_scores
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.search import DEFAULT_OPTIMIZER
 from portmert.tuner.search.optimization import Setup, optimize_dat, optimize_lists
@@ -36,27 +36,6 @@ LIST = """\
 1 ||| c d e f a ||| F0= -4 1e-3 G0= -4 ||| -3 ||| 0-1=0-1 2-3=2-4 ||| 0-0 1-1 2-2
 1 ||| d c e a f ||| F0= -3 -2 G0= -4.5 ||| -4 ||| 0-1=0-1 2-3=2-4 ||| 0-1 1-0 2-2
 """
-FEATURES = """\
-FEATURES_TXT_BEGIN_0 0 2 2 F0_0 G0_0
--1 -3.5
--2 -3
-FEATURES_TXT_END_0
-FEATURES_TXT_BEGIN_0 1 2 2 F0_0 G0_0
--1 -3.5
--2 -3
-FEATURES_TXT_END_0
-"""
-SCORES = """\
-SCORES_TXT_BEGIN_0 0 2 9 BLEU
-2 4 1 3 1 2 1 1 4
-4 4 3 3 2 2 1 1 4
-SCORES_TXT_END_0
-SCORES_TXT_BEGIN_0 1 2 9 BLEU
-4 4 1 3 1 2 1 1 4
-2 4 3 3 2 2 1 1 4
-SCORES_TXT_END_0
-"""
-
 
 SLOWEST = ("terp", "meteor")
 """Metrics whose kernels take longest to compile."""
@@ -77,8 +56,6 @@ def warm_up(share: int = 0, shares: int = 1) -> None:
             ("ref", "a b c d\nc d e f\n"),
             ("src", "p q r s\np q r s\n"),
             ("links", "0-0 1-1 2-2\n0-0 1-1 2-2\n"),
-            ("features", FEATURES),
-            ("scores", SCORES),
         ):
             (folder / file).write_text(content, encoding="utf-8")
         for step in _steps(folder)[share::shares]:
@@ -113,6 +90,10 @@ def _steps(folder: Path) -> list[Callable[[], object]]:
     def optimize() -> None:
         for setup in (quick, usual):
             optimize_lists(nbest, references, port, setup, notice=lambda _: None)
+        counted = compute_stats(bleu, batch)
+        dat = DatLists(nbest.features, counted, nbest.offsets, nbest.feature_names, "BLEU")
+        write_features(dat, folder / "features")
+        write_scores(dat, folder / "scores")
         lists = read_dat([folder / "features"], [folder / "scores"])
         optimize_dat(lists, bleu, quick, notice=lambda _: None)
 
