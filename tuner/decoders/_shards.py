@@ -118,7 +118,7 @@ def decode_lines(
         missing = [(number, line) for number, line in enumerate(lines) if number not in kept.found]
         done = _Done(asked["progress"], len(kept.found), len(lines))
         prints = prints_of(models) if elsewhere and missing else ()
-        size = workers.size if workers else 1
+        size = workers.size if workers and missing else 1
         cut = list(_cut(missing, shards(len(missing), size) if missing else 0))
         held = workers.shared(work) if workers and cut else work  # weights may be many
         given_up = workers.step if workers else lambda _done, _total: None

@@ -28,7 +28,7 @@ from portmert.tuner.ground.files import read_bytes, writing
 from portmert.tuner.ground.processes import available_processors
 from portmert.tuner.ground.programs import Bound, Command, run, scratch
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
-from portmert.tuner.weights.moses_ini import MosesIni, read_moses_ini
+from portmert.tuner.weights.moses_ini import read_moses_ini
 from portmert.tuner.weights.weights_file import read_sparse, sparse_text, written_beside
 
 PATIENCE_SECONDS = 4 * 3600.0
@@ -123,7 +123,9 @@ class Moses(Decoder):
             for name, values in shown.weights.values.items()
         }
         sparse = {name: values for name, values in given.items() if self._is_sparse(name, shown)}
-        return FeatureWeights({**dense, **_sparse_file(ini), **sparse})
+        files = ini.values("weight-file")
+        beside = read_sparse(Path(files[0])) if files else {}
+        return FeatureWeights({**dense, **beside, **sparse})
 
     def shown(self) -> ShownFeatures:
         """Return what `-show-weights` prints; Moses runs once for each state of moses.ini."""
@@ -303,11 +305,6 @@ def _named_files(config: Path) -> Iterator[Path]:
                 yield Path(name)
             elif "/" in name:
                 yield from map(Path, glob.glob(f"{glob.escape(name)}.*"))  # noqa: PTH207
-
-
-def _sparse_file(ini: MosesIni) -> dict[str, tuple[float, ...]]:
-    values = ini.values("weight-file")
-    return read_sparse(Path(values[0])) if values else {}
 
 
 def _more_digits(

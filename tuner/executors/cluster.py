@@ -343,13 +343,8 @@ def started(
 
 
 KINDS = {
-    "htcondor": "HTCondorCluster",
-    "lsf": "LSFCluster",
-    "moab": "MoabCluster",
-    "oar": "OARCluster",
-    "pbs": "PBSCluster",
-    "sge": "SGECluster",
-    "slurm": "SLURMCluster",
+    name.lower(): f"{name}Cluster"
+    for name in ("HTCondor", "LSF", "Moab", "OAR", "PBS", "SGE", "SLURM")
 }
 """Queueing system -> the class of dask-jobqueue."""
 

@@ -32,6 +32,8 @@ Ask = Callable[[str], str]
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
+CLOSING_SECONDS = 2.0
+"""A process that runs this long after it closed its output is ended."""
 _LIBRARIES = ("OMP", "OPENBLAS", "MKL", "BLIS", "NUMEXPR")
 
 
@@ -194,7 +196,13 @@ class LineProcess:
             last = f"an answer of more than {self._most} characters, without an end of line"
             raise Died(self._process.wait(), last, str(self._log.name))
         if not answer.endswith("\n"):
-            raise Died(self._process.wait(), self._last_line(), str(self._log.name))
+            last = ""
+            try:
+                self._process.wait(CLOSING_SECONDS)
+            except subprocess.TimeoutExpired:
+                last = "it closed its output and went on"
+                self.kill()
+            raise Died(self._process.wait(), last or self._last_line(), str(self._log.name))
         return answer
 
     def _last_line(self) -> str:

@@ -16,6 +16,9 @@ for line in sys.stdin:
     word = json.loads(line)
     if word == "sleep":
         time.sleep(600)
+    if word == "close":
+        os.close(1)
+        time.sleep(600)
     if word == "die":
         print("last words", file=sys.stderr, flush=True)
         os._exit(3)
@@ -37,6 +40,11 @@ def start(tmp_path, monkeypatch):
     yield new
     for process in made:
         process.close()
+
+
+def test_a_process_that_closes_its_output_is_not_waited_for(start):
+    with pytest.raises(Died, match="was killed by SIGKILL: it closed its output and went on"):
+        start().ask('"close"')
 
 
 def test_what_lies_in_the_current_folder_is_not_run(start, tmp_path, monkeypatch):
