@@ -7,24 +7,14 @@ from typing import Any
 import click
 
 import portmert
+from portmert.tuner.commands import _options
 from portmert.tuner.commands._options import (
     FILE,
     LIST,
     Decorator,
     FiniteRange,
     Whole,
-    all_of,
-    annotator_options,
-    defaulted,
-    key_values,
-    ref_links_option,
-    refs_option,
-    refuse,
-    seed_option,
-    set_option,
     several,
-    source_option,
-    threads_option,
 )
 from portmert.tuner.commands._outputs import notice
 from portmert.tuner.families import names
@@ -93,7 +83,7 @@ feature_option = click.option(
 
 def options_of_test(*, required: bool = False) -> Decorator:
     """Declare the files of a test set."""
-    return all_of(
+    return _options.all_of(
         several(
             "--test-nbest",
             "test_lists",
@@ -144,10 +134,12 @@ ids_option = click.option(
 
 def missing_features_option(help_text: str) -> Decorator:
     """Declare --missing-features."""
-    return defaulted("--missing-features", click.Choice(["refuse", "zero"]), "refuse", help_text)
+    return _options.defaulted(
+        "--missing-features", click.Choice(["refuse", "zero"]), "refuse", help_text
+    )
 
 
-text_options = all_of(
+text_options = _options.all_of(
     click.option(
         "--text",
         default="",
@@ -173,16 +165,16 @@ def list_options(
     *, refs: str = "Reference translations; repeat for several.", ids: Decorator = ids_option
 ) -> Decorator:
     """Declare what `take_lists` takes: the format of lists, references, and text steps."""
-    return all_of(
+    return _options.all_of(
         format_option,
         systems_option,
         feature_option,
-        refs_option(refs),
-        source_option,
-        ref_links_option,
+        _options.refs(refs),
+        _options.source,
+        _options.ref_links,
         lowercase_option,
         text_options,
-        annotator_options,
+        _options.annotator,
         ids,
     )
 
@@ -204,7 +196,7 @@ def take_test(given: dict[str, Any], lists: portmert.Lists) -> portmert.Lists | 
     """Take the options of a test set out of those given; formats are those of the other lists."""
     found = {name: given.pop(name) for name in TEST}
     if not found["test_lists"]:
-        refuse(TEST, "needs --test-nbest")
+        _options.refuse(TEST, "needs --test-nbest")
         return None
     return portmert.Lists.unread(
         found["test_lists"],
@@ -237,7 +229,7 @@ start_option = click.option(
 )
 
 
-constraint_options = all_of(
+constraint_options = _options.all_of(
     *(
         click.option(name, kept_as, multiple=True, metavar=form, help=text)
         for name, kept_as, form, text in (
@@ -272,7 +264,7 @@ bootstrap_option = click.option(
     help="Tune again on this many resampled sets of segments, and report how much the weights "
     "vary.",
 )
-search_options = all_of(
+search_options = _options.all_of(
     start_option,
     click.option(
         "--optimizer",
@@ -281,12 +273,12 @@ search_options = all_of(
         metavar="NAME[:OPTION=VALUE,...]",
         help="The search algorithm; `portmert components optimizer` lists all.",
     ),
-    set_option("An option of the optimizer, for example searches_per_feature=1600."),
+    _options.settings("An option of the optimizer, for example searches_per_feature=1600."),
     click.option(
         "--restarts", type=Whole(1), help="Number of independent searches; the best one wins."
     ),
-    seed_option,
-    threads_option,
+    _options.seed,
+    _options.threads,
     constraint_options,
     click.option(
         "--prior",
@@ -302,7 +294,7 @@ def take_search(given: dict[str, Any]) -> None:
     """Put optimizer and constraints into the options given, as `SearchOptions` has them."""
     from portmert.tuner.components import registry  # noqa: PLC0415  start-up time
 
-    options, restarts = key_values(given.pop("settings")), given.pop("restarts")
+    options, restarts = _options.key_values(given.pop("settings")), given.pop("restarts")
     if restarts is not None:
         options["restarts"] = restarts
     given["optimizer"] = registry.optimizer(given["optimizer"], options)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import portmert
 from portmert.tuner.ground.numbers import LARGEST, MOST, bounded
 
 if TYPE_CHECKING:
@@ -109,21 +110,26 @@ def defaulted(name: str, kind: Any, default: object, help_text: str) -> Decorato
     return click.option(name, type=kind, default=default, show_default=True, help=help_text)
 
 
-def refs_option(
+def refs(
     help_text: str = "Reference translations; repeat for several.", *, required: bool = False
 ) -> Decorator:
     """Declare --ref."""
     return several("--ref", "refs", required=required, help=help_text)
 
 
-def metrics_option(
+def metrics(
     help_text: str, *, name: str = "metric", option: str = "--metric", required: bool = False
 ) -> Decorator:
     """Declare --metric, which may be repeated."""
     return several(option, name, kind=str, required=required, metavar=METRIC, help=help_text)
 
 
-def human_options(help_text: str, *, required: bool = True) -> Decorator:
+def metric(help_text: str) -> Decorator:
+    """Declare --metric, which must be given once."""
+    return click.option("--metric", required=True, metavar=METRIC, help=help_text)
+
+
+def human(help_text: str, *, required: bool = True) -> Decorator:
     """Declare --human, --penalties, --outputs, --ref."""
     return all_of(
         click.option("--human", required=required, type=FILE, help=help_text),
@@ -138,30 +144,30 @@ def human_options(help_text: str, *, required: bool = True) -> Decorator:
             type=FOLDER,
             help="Folder of system outputs, files such as SYSTEM.en, one segment a line.",
         ),
-        refs_option(required=required),
+        refs(required=required),
     )
 
 
-systems_option = several(
+systems = several(
     "--system",
     "systems",
     kind=Name(),
     help="Use only this system; repeat for several. Default: all systems.",
 )
 
-source_option = click.option(
+source = click.option(
     "--source",
     type=FILE,
     help="Source text. Word alignments and some metrics and features need it.",
 )
 
-ref_links_option = several(
+ref_links = several(
     "--ref-links",
     help="Word alignment of source and reference; one file for each --ref, in the same order.",
 )
 
 
-def cache_option(name: str) -> Decorator:
+def cache(name: str) -> Decorator:
     """Declare --annotation-cache."""
     return click.option(
         "--annotation-cache",
@@ -173,19 +179,19 @@ def cache_option(name: str) -> Decorator:
     )
 
 
-run_annotator_options = all_of(
+run_annotator = all_of(
     click.option(
         "--annotator",
         metavar="NAME[:OPTION=VALUE,...]",
         help="Tagger or parser, for example udpipe:model=FILE. Metrics that compare syntax or "
         "meaning need one.",
     ),
-    cache_option("annotation_cache"),
+    cache("annotation_cache"),
 )
 """For commands whose CONFIG or run may name the annotator too."""
 
 
-def annotator_options(command: Callable[..., Any]) -> Callable[..., Any]:
+def annotator(command: Callable[..., Any]) -> Callable[..., Any]:
     """Declare --annotator, and --annotation-cache, which is refused without it."""
 
     @wraps(command)
@@ -197,18 +203,18 @@ def annotator_options(command: Callable[..., Any]) -> Callable[..., Any]:
             )
         return command(*words, **given)
 
-    return run_annotator_options(checked)
+    return run_annotator(checked)
 
 
-html_option = click.option(
+html = click.option(
     "--html", "html_out", type=FILE, help="Write an HTML page, one file that needs no network."
 )
 
-seed_option = defaulted(
+seed = defaulted(
     "--seed", Whole(0), 1, "Seed of all random choices. Equal seeds give equal results."
 )
 
-threads_option = click.option(
+threads = click.option(
     "--threads",
     type=Whole(0),
     default=0,
@@ -216,6 +222,17 @@ threads_option = click.option(
     "result.",
 )
 
+processes = click.option(
+    "--threads", type=Whole(0), help="Number of threads and processes; 0: one for each processor."
+)
+
+no_timing = click.option(
+    "--no-timing",
+    is_flag=True,
+    help="Leave out measured times, so that equal calls write equal bytes.",
+)
+
+config = click.argument("config", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 
 _PLACES = (
     "Where to run: local; a Dask cluster, dask:tcp://HOST:8786 or dask:FILE.json; a queueing "
@@ -223,17 +240,17 @@ _PLACES = (
     "place never changes a result."
 )
 
-executor_option = click.option(
+executor = click.option(
     "--executor", default="local", show_default=True, metavar="PLACE", help=_PLACES
 )
 
-run_executor_option = click.option(
+run_executor = click.option(
     "--executor",
     metavar="PLACE",
     help=f"{_PLACES} Default: the table [executor] of CONFIG, else local.",
 )
 
-confidence_option = click.option(
+confidence = click.option(
     "--confidence",
     "level",
     type=FiniteRange(0, 1, min_open=True, max_open=True),
@@ -243,12 +260,17 @@ confidence_option = click.option(
 )
 
 
-def set_option(help_text: str) -> Decorator:
+def take_resampling(given: dict[str, Any]) -> portmert.Resampling:
+    """Take --samples, --seed and --confidence out of the options given."""
+    return portmert.Resampling(*(given.pop(name) for name in ("samples", "seed", "level")))
+
+
+def settings(help_text: str) -> Decorator:
     """Declare --set KEY=VALUE."""
     return click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help=help_text)
 
 
-def overrides_option(help_text: str) -> Decorator:
+def overrides(help_text: str) -> Decorator:
     """Declare --set TABLE.KEY=VALUE."""
     return click.option(
         "--set", "overrides", multiple=True, metavar="TABLE.KEY=VALUE", help=help_text

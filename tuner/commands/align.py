@@ -1,11 +1,13 @@
 """`portmert align`: aligns the words of a bitext, or checks links."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 import portmert
-from portmert.tuner.commands._options import key_values, refuse_all_but, set_option
+from portmert.tuner.commands import _options
+from portmert.tuner.commands._options import key_values, refuse_all_but
 from portmert.tuner.ground.errors import ConfigError, counted
 from portmert.tuner.ground.files import write_text
 
@@ -35,7 +37,7 @@ EXISTING = click.Path(exists=True, dir_okay=False, path_type=Path)
     help="Folder of trained models. If it has none, models are trained on --train-... and kept "
     "there.",
 )
-@set_option("An option of the aligner, as model=ibm4; repeat for several.")
+@_options.settings("An option of the aligner, as model=ibm4; repeat for several.")
 @click.option(
     "--out",
     type=click.Path(dir_okay=False, path_type=Path, allow_dash=True),
@@ -50,15 +52,7 @@ EXISTING = click.Path(exists=True, dir_okay=False, path_type=Path)
     help="Links made by hand; 0-0 is a sure link, 0?0 or 0p0 a possible one.",
 )
 def command(
-    *,
-    aligner: str,
-    source: Path | None,
-    target: Path | None,
-    out: Path | None,
-    settings: tuple[str, ...],
-    check: Path | None,
-    gold: Path | None,
-    **named: Path | None,
+    *, aligner: str, settings: tuple[str, ...], check: Path | None, gold: Path | None, **named: Any
 ) -> None:
     """Align the words of SOURCE and TARGET, or measure links against links made by hand.
 
@@ -79,16 +73,16 @@ def command(
             raise click.UsageError("--check LINKS and --gold GOLD go together")
         _check(check, gold)
         return
-    if source is None or target is None or out is None:
-        given = {"--source": source, "--target": target, "--out": out}
-        missing = [option for option, value in given.items() if value is None]
+    needed = {f"--{name}": named.pop(name) for name in ("source", "target", "out")}
+    if missing := [option for option, value in needed.items() if value is None]:
         raise click.UsageError(f"{', '.join(missing)} missing (or --check and --gold)")
-    links = portmert.align(source, target, aligner=aligner, options=_options(named, settings))
+    source, target, out = needed.values()
+    links = portmert.align(source, target, aligner=aligner, options=_given(named, settings))
     write_text(out, "".join(f"{portmert.format_links(row)}\n" for row in links))
     click.echo(f"{counted(len(links), 'pair')}, {counted(sum(map(len, links)), 'link')}", err=True)
 
 
-def _options(named: dict[str, Path | None], settings: tuple[str, ...]) -> dict[str, object]:
+def _given(named: dict[str, Path | None], settings: tuple[str, ...]) -> dict[str, object]:
     options: dict[str, object] = {k: value for k, value in named.items() if value is not None}
     given = key_values(settings)
     for key in options.keys() & given.keys():

@@ -5,16 +5,15 @@ from typing import Any
 
 import click
 
+from portmert.tuner.commands import _options, _outputs
 from portmert.tuner.commands._options import (
     OUT_FILE,
     FiniteRange,
     Whole,
-    cache_option,
     defaulted,
-    executor_option,
     refuse_all_but,
 )
-from portmert.tuner.commands._outputs import decoding, notice
+from portmert.tuner.commands._outputs import notice
 from portmert.tuner.ground.errors import counted
 
 
@@ -50,21 +49,13 @@ from portmert.tuner.ground.errors import counted
     "drs (discourse representations) are written as JSON lines.",
 )
 @click.option("--processes", type=Whole(1), help="Worker processes. Default: one for each core.")
-@executor_option
+@_options.executor
 @defaulted(
     "--max-failed", FiniteRange(0, 1), 0.5, "Stop if a larger share of the segments has no parse."
 )
-@cache_option("annotation_cache")
+@_options.cache("annotation_cache")
 @click.pass_context
-def command(
-    ctx: click.Context,
-    /,
-    *,
-    annotator: str | None,
-    text: Path | None,
-    out: Path | None,
-    **given: Any,
-) -> None:
+def command(ctx: click.Context, /, **given: Any) -> None:
     """Tag and parse a text, and write CoNLL-U; or train a model for that.
 
     \b
@@ -77,22 +68,14 @@ def command(
     if ctx.invoked_subcommand is not None:
         refuse_all_but((), f"does not go with {ctx.invoked_subcommand}")
         return
-    if annotator is None or text is None or out is None:
-        needed = {"--annotator": annotator, "--in": text, "--out": out}
-        missing = [name for name, value in needed.items() if value is None]
+    needed = {"--annotator": "annotator", "--in": "text", "--out": "out"}
+    if missing := [option for option, name in needed.items() if given[name] is None]:
         raise click.UsageError(f"{', '.join(missing)} missing")
 
     import portmert  # noqa: PLC0415  start-up time
 
-    with decoding("annotating") as progress:
-        done = portmert.annotate(
-            text,
-            out,
-            annotator=annotator,
-            notice=notice,
-            progress=progress,
-            **given,
-        )
+    with _outputs.decoding("annotating") as progress:
+        done = portmert.annotate(notice=notice, progress=progress, **given)
     click.echo(
         f"{counted(done.lines, 'line')}, "
         f"{counted(done.cached + done.annotated, 'different sentence')}: "

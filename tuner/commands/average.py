@@ -6,9 +6,9 @@ from typing import Any
 import click
 
 import portmert
-from portmert.tuner.commands._lists import format_option, missing_features_option
+from portmert.tuner.commands import _lists, _outputs
 from portmert.tuner.commands._options import FILE, several
-from portmert.tuner.commands._outputs import check_outputs, notice, say_written
+from portmert.tuner.commands._outputs import notice
 
 
 @click.command()
@@ -20,18 +20,14 @@ from portmert.tuner.commands._outputs import check_outputs, notice, say_written
     "have the same spread. Without lists, the absolute weights of each W are scaled to the same "
     "sum.",
 )
-@format_option
-@missing_features_option(
+@_lists.format_option
+@_lists.missing_features_option(
     "What happens if some W lacks a feature of another: an error, or its weight there is 0, as "
     "for sparse features."
 )
 @click.option("--out", required=True, type=FILE, help="File for the average, in the format of W1.")
 def command(
-    *,
-    weights: tuple[Path, ...],
-    lists: tuple[Path, ...],
-    out: Path,
-    **given: Any,
+    *, weights: tuple[Path, ...], lists: tuple[Path, ...], out: Path, **given: Any
 ) -> None:
     """Scale weights to the same size, average them, and write them in the format of W1.
 
@@ -45,8 +41,8 @@ def command(
         raise click.UsageError("name at least two files of weights")
     if given["format"] != "auto" and not lists:
         raise click.UsageError(f"--nbest-format {given['format']}: it is of --nbest; give lists")
-    check_outputs(out)
+    _outputs.check_outputs(out)
     options = {"format": given.pop("format"), "notice": notice}
     read = portmert.Lists.unread(lists, **options) if lists else None
     portmert.average(weights, read, notice=notice, **given).write(out)
-    say_written(out)
+    _outputs.say_written(out)

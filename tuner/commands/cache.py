@@ -4,12 +4,12 @@ from pathlib import Path
 
 import click
 
-from portmert.tuner.commands._options import cache_option
+from portmert.tuner.commands import _options
 from portmert.tuner.ground.errors import InputError, counted
 
 MIB = 1 << 20
 
-_folder = cache_option("folder")
+_folder = _options.cache("folder")
 
 
 @click.group()

@@ -6,34 +6,9 @@ from typing import Any
 import click
 
 import portmert
-from portmert.tuner.commands._lists import (
-    constraint_options,
-    list_options,
-    start_option,
-    take_constraints,
-    take_lists,
-)
-from portmert.tuner.commands._options import (
-    FOLDER,
-    LIST,
-    FiniteRange,
-    Whole,
-    defaulted,
-    executor_option,
-    html_option,
-    metrics_option,
-    seed_option,
-    several,
-)
-from portmert.tuner.commands._outputs import (
-    announce_compiling,
-    check_outputs,
-    json_option,
-    notice,
-    say_written,
-    show,
-    validating,
-)
+from portmert.tuner.commands import _lists, _options, _outputs
+from portmert.tuner.commands._options import FOLDER, LIST, FiniteRange, Whole, defaulted, several
+from portmert.tuner.commands._outputs import notice
 from portmert.tuner.search import DEFAULT_OPTIMIZER
 
 
@@ -41,8 +16,8 @@ from portmert.tuner.search import DEFAULT_OPTIMIZER
 @several(
     "--nbest", "lists", kind=LIST, required=True, help="N-best list; repeat to merge several."
 )
-@list_options()
-@metrics_option(
+@_lists.list_options()
+@_options.metrics(
     "Metric to tune on; repeat for several. All of them score the result of each choice.",
     required=True,
 )
@@ -67,8 +42,8 @@ from portmert.tuner.search import DEFAULT_OPTIMIZER
     help="How strongly the weights are drawn towards the start weights; repeat to try several. 0, "
     "the default: not at all.",
 )
-@start_option
-@constraint_options
+@_lists.start_option
+@_lists.constraint_options
 @defaulted(
     "--splits",
     Whole(1),
@@ -80,7 +55,7 @@ from portmert.tuner.search import DEFAULT_OPTIMIZER
 @click.option(
     "--size", type=Whole(1), help="Tune on only this many segments of the half. Default: on all."
 )
-@seed_option
+@_options.seed
 @click.option(
     "--threads",
     type=Whole(0),
@@ -88,27 +63,18 @@ from portmert.tuner.search import DEFAULT_OPTIMIZER
     help="Number of searches at once. 0, the default: one for each processor. The number never "
     "changes a result.",
 )
-@executor_option
+@_options.executor
 @click.option(
     "--out-dir",
     type=FOLDER,
     help="Keep the result of each search in this folder. A killed command then continues, and one "
     "with more choices, splits or seeds runs only the searches that are missing.",
 )
-@click.option(
-    "--no-timing",
-    is_flag=True,
-    help="Leave out measured times, so that equal calls write equal bytes.",
-)
-@html_option
-@json_option
+@_options.no_timing
+@_options.html
+@_outputs.json_option
 def command(
-    *,
-    without: tuple[str, ...],
-    no_timing: bool,
-    html_out: Path | None,
-    json_out: Path | None,
-    **given: Any,
+    *, without: tuple[str, ...], html_out: Path | None, json_out: Path | None, **given: Any
 ) -> None:
     """Tune on half of the segments and score the other half, to see what tuning is worth.
 
@@ -120,18 +86,18 @@ def command(
     portmert crossval --nbest dev.nbest.gz --ref dev.ref --metric bleu --weights start.json \\
         --optimizer bagged --optimizer kbmira --without LM0 --html page.html
     """  # noqa: D301  \b is click's sign for lines to leave alone
-    check_outputs(html_out, json_out)
-    announce_compiling()
-    take_constraints(given)
-    lists = take_lists(given)
-    with validating() as progress:
+    _outputs.check_outputs(html_out, json_out)
+    _outputs.announce_compiling()
+    _lists.take_constraints(given)
+    lists = _lists.take_lists(given)
+    with _outputs.validating() as progress:
         found = portmert.crossval(
             lists,
             without=[names.split(",") for names in without],
-            timing=not no_timing,
+            timing=not given.pop("no_timing"),
             notice=notice,
             progress=progress,
             **given,
         )
-    show(found, json_out=json_out, html_out=html_out)
-    say_written(html_out, json_out)
+    _outputs.show(found, json_out=json_out, html_out=html_out)
+    _outputs.say_written(html_out, json_out)

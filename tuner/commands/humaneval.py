@@ -7,16 +7,9 @@ from typing import Any
 import click
 
 import portmert
-from portmert.tuner.commands._lists import text_options
-from portmert.tuner.commands._options import (
-    FILE,
-    FiniteRange,
-    Whole,
-    defaulted,
-    refs_option,
-    seed_option,
-)
-from portmert.tuner.commands._outputs import check_outputs, notice, output_options, show
+from portmert.tuner.commands import _lists, _options, _outputs
+from portmert.tuner.commands._options import FILE, FiniteRange, Whole, defaulted
+from portmert.tuner.commands._outputs import notice
 from portmert.tuner.ground.errors import counted
 
 
@@ -33,7 +26,7 @@ def command() -> None:
 @command.command()
 @click.argument("first", metavar="A")
 @click.argument("second", metavar="B")
-@refs_option("References. Judges see the first one; 1-TER uses all. Default: those of the runs.")
+@_options.refs("References. Judges see the first one; 1-TER uses all. Default: those of the runs.")
 @click.option("--source", type=FILE, help="Source text, shown to the judges too.")
 @click.option(
     "--out",
@@ -62,20 +55,10 @@ def command() -> None:
     "Share of these segments to keep: those with the highest 1-TER of either system. 1: all.",
 )
 @click.option("--condition", help="Name of this comparison in tables.  [default: A against B]")
-@text_options
-@seed_option
+@_lists.text_options
+@_options.seed
 def make(
-    *,
-    first: str,
-    second: str,
-    out: Path,
-    count: int | None,
-    names: tuple[str, ...],
-    min_length: int,
-    max_length: int,
-    equal_outputs: bool,
-    top_share: float,
-    **given: Any,
+    *, first: str, second: str, out: Path, count: int | None, names: tuple[str, ...], **given: Any
 ) -> None:
     """Make sheets on which judges compare the outputs of A and B.
 
@@ -90,9 +73,11 @@ def make(
     judges = _judges(count, names)
     if given["common"] > given["items"]:
         raise click.UsageError(f"--common {given['common']} is more than --items {given['items']}")
-    if min_length > max_length:
-        raise click.UsageError(f"--min-length {min_length} is more than --max-length {max_length}")
-    filters = portmert.Filters(min_length, max_length, not equal_outputs, top_share)
+    shortest, longest = given.pop("min_length"), given.pop("max_length")
+    if shortest > longest:
+        raise click.UsageError(f"--min-length {shortest} is more than --max-length {longest}")
+    differ, share = not given.pop("equal_outputs"), given.pop("top_share")
+    filters = portmert.Filters(shortest, longest, differ, share)
     portmert.make_sheets(
         first, second, out, judges=judges, filters=filters, notice=notice, **given
     )
@@ -149,7 +134,7 @@ def _judges(count: int | None, names: tuple[str, ...]) -> list[str]:
     help="With --drop: use the formula as the PORT paper prints it. Its sign is reversed, so it "
     "leaves out the judges who agree most.",
 )
-@output_options
+@_outputs.output_options
 def read(
     *, sheets: tuple[Path, ...], json_out: Path | None, latex_out: Path | None, **given: Any
 ) -> None:
@@ -160,5 +145,5 @@ def read(
     \b
     portmert humaneval read sheets/judges/*.csv
     """  # noqa: D301  \b is click's sign for lines to leave alone
-    check_outputs(json_out, latex_out)
-    show(portmert.read_sheets(sheets, **given), json_out=json_out, latex_out=latex_out)
+    _outputs.check_outputs(json_out, latex_out)
+    _outputs.show(portmert.read_sheets(sheets, **given), json_out=json_out, latex_out=latex_out)

@@ -2,7 +2,8 @@
 
 import click
 
-from portmert.tuner.commands._outputs import announce_compiling, decoding, log, notice
+from portmert.tuner.commands import _outputs
+from portmert.tuner.commands._outputs import log, notice
 
 USAGE = """Usage: portmert mert-moses SRC REF DECODER INI [options]
 
@@ -80,8 +81,8 @@ def command(context: click.Context) -> None:
     if request is None:
         click.echo(USAGE)
         return
-    announce_compiling()
-    with decoding() as progress:
+    _outputs.announce_compiling()
+    with _outputs.decoding() as progress:
         results = run(request, log=log, progress=progress)
     for path, score in results:
         click.echo(f"{request.scorer.metric.signature}: {score}")

@@ -8,36 +8,16 @@ from typing import Any
 import click
 
 import portmert
-from portmert.tuner.commands._lists import text_options
-from portmert.tuner.commands._options import (
-    FILE,
-    FOLDER,
-    Whole,
-    annotator_options,
-    confidence_option,
-    defaulted,
-    html_option,
-    human_options,
-    metrics_option,
-    ref_links_option,
-    seed_option,
-    source_option,
-    systems_option,
-)
-from portmert.tuner.commands._outputs import (
-    annotating,
-    announce_compiling,
-    check_outputs,
-    notice,
-    output_options,
-    show,
-)
+from portmert.tuner.commands import _lists, _options, _outputs
+from portmert.tuner.commands._options import FILE, FOLDER, Whole, defaulted
+from portmert.tuner.commands._outputs import notice
 
+_NEEDED = {"human": "human", "outputs": "outputs", "refs": "ref"}
 _OF_A_SET = ("penalties", "judgments", "systems", "source", "links", "ref_links")
 
 
 @click.command()
-@human_options(
+@_options.human(
     "Human scores: tab-separated columns system, segment (from 0), score, and optionally document "
     "and judge.",
     required=False,
@@ -49,8 +29,8 @@ _OF_A_SET = ("penalties", "judgments", "systems", "source", "links", "ref_links"
     "refs and optionally group, scenario, source, links, ref_links, penalties, judgments, "
     "systems.",
 )
-@metrics_option("Metric; repeat for several. `portmert metrics` lists all.", required=True)
-@systems_option
+@_options.metrics("Metric; repeat for several. `portmert metrics` lists all.", required=True)
+@_options.systems
 @click.option(
     "--judgments",
     type=click.Choice(["refuse", "mean", "each"]),
@@ -59,15 +39,15 @@ _OF_A_SET = ("penalties", "judgments", "systems", "source", "links", "ref_links"
     help="What to do with several judgments of one output: stop with an error, take their mean, "
     "or use each as a data point.",
 )
-@text_options
-@annotator_options
-@source_option
+@_lists.text_options
+@_options.annotator
+@_options.source
 @click.option(
     "--links",
     type=FOLDER,
     help="Folder of word alignments of source and outputs, SYSTEM.links, with lines as 0-0 1-2.",
 )
-@ref_links_option
+@_options.ref_links
 @click.option(
     "--likeness",
     is_flag=True,
@@ -80,26 +60,20 @@ _OF_A_SET = ("penalties", "judgments", "systems", "source", "links", "ref_links"
     1000,
     "Number of bootstrap samples for intervals and of permutations for tests.",
 )
-@confidence_option
+@_options.confidence
 @defaulted(
     "--resample",
     click.Choice(["both", "segments", "systems"]),
     "both",
     "Draw bootstrap samples of segments, of systems, or of both.",
 )
-@seed_option
+@_options.seed
 @click.option("--all", "show_all", is_flag=True, help="Print all tables, not only the summary.")
-@html_option
-@output_options
+@_options.html
+@_outputs.output_options
 def command(
     *,
-    human: Path | None,
-    outputs: Path | None,
-    refs: tuple[Path, ...],
     sets: Path | None,
-    samples: int,
-    level: float,
-    seed: int,
     show_all: bool,
     html_out: Path | None,
     json_out: Path | None,
@@ -113,38 +87,36 @@ def command(
     \b
     portmert metaeval --human scores.tsv --outputs folder --ref ref.en --metric bleu --metric ter
     """  # noqa: D301  \b is click's sign for lines to leave alone
-    one = {key: given.pop(key) for key in _OF_A_SET}
-    _check_usage(sets, {"human": human, "outputs": outputs, "ref": refs}, one)
+    one = {key: given.pop(key) for key in (*_NEEDED, *_OF_A_SET)}
+    _check_usage(sets, one)
     if len(set(given["metric"])) < len(given["metric"]):
         raise click.UsageError("--metric names one metric twice")
-    check_outputs(html_out, json_out, latex_out)
-    announce_compiling()
-    with annotating() as progress:
+    _outputs.check_outputs(html_out, json_out, latex_out)
+    _outputs.announce_compiling()
+    with _outputs.annotating() as progress:
         found = portmert.metaeval(
-            sets or portmert.JudgedSet(human=human, outputs=outputs, refs=refs, **one),  # type: ignore[arg-type]  # checked above
-            resampling=portmert.Resampling(samples, seed, level),
+            sets or portmert.JudgedSet(**one),
+            resampling=_options.take_resampling(given),
             notice=notice,
             progress=progress,
             **given,
         )
     shown = replace(found, text=found.whole) if show_all else found
-    show(shown, json_out=json_out, latex_out=latex_out, html_out=html_out)
+    _outputs.show(shown, json_out=json_out, latex_out=latex_out, html_out=html_out)
 
 
-def _check_usage(
-    sets: Path | None, needed: Mapping[str, object], also: Mapping[str, object]
-) -> None:
+def _check_usage(sets: Path | None, one: Mapping[str, object]) -> None:
     """Refuse options of one test set beside --sets, and a test set that lacks files."""
     if sets is None:
-        missing = [name for name, value in needed.items() if not value]
-        if missing:
-            raise click.UsageError(f"Missing option '--{missing[0]}', or '--sets'.")
+        for name, option in _NEEDED.items():
+            if not one[name]:
+                raise click.UsageError(f"Missing option '--{option}', or '--sets'.")
     else:
-        for name, value in {**needed, **also}.items():
+        for name, value in one.items():
             if value and value != "refuse":
-                option = name.replace("_", "-")
+                option = _NEEDED.get(name, name.replace("_", "-"))
                 raise click.UsageError(
                     f"--{option} goes into the file of --sets, for each test set"
                 )
-    if (also["links"] is not None or also["ref_links"]) and also["source"] is None:
+    if (one["links"] is not None or one["ref_links"]) and one["source"] is None:
         raise click.UsageError("--links and --ref-links need --source to be checked against")

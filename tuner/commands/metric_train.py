@@ -6,39 +6,22 @@ from typing import Any
 import click
 
 import portmert
-from portmert.tuner.commands._lists import text_options
-from portmert.tuner.commands._options import (
-    FILE,
-    FOLDER,
-    FiniteRange,
-    Whole,
-    annotator_options,
-    defaulted,
-    human_options,
-    seed_option,
-    systems_option,
-)
-from portmert.tuner.commands._outputs import (
-    annotating,
-    announce_compiling,
-    check_outputs,
-    notice,
-    output_options,
-    show,
-)
+from portmert.tuner.commands import _lists, _options, _outputs
+from portmert.tuner.commands._options import FILE, FOLDER, FiniteRange, Whole, defaulted
+from portmert.tuner.commands._outputs import notice
 from portmert.tuner.ground.files import write_text
 
 _RESOURCES = ("synonyms", "paraphrases", "stop_words")
 
 
 @click.command()
-@human_options(
+@_options.human(
     "Human scores: tab-separated columns system, segment (from 0), score, and optionally document "
     "and group. The data is split in halves of whole documents, balanced over groups."
 )
-@systems_option
-@text_options
-@annotator_options
+@_options.systems
+@_lists.text_options
+@_options.annotator
 @click.option(
     "--groups",
     metavar="LETTERS",
@@ -81,21 +64,11 @@ _RESOURCES = ("synonyms", "paraphrases", "stop_words")
     help="A paper's results, shown beside ours, as configs/paper-edpm/published.toml.",
 )
 @defaulted("--samples", Whole(1), 1000, "Number of bootstrap samples for the intervals.")
-@seed_option
+@_options.seed
 @click.option("--out", type=FILE, help="File for the metric learnt on all documents (JSON).")
-@output_options
+@_outputs.output_options
 def command(
-    *,
-    human: Path,
-    outputs: Path,
-    refs: tuple[Path, ...],
-    penalties: bool,
-    systems: tuple[str, ...],
-    groups: str | None,
-    out: Path | None,
-    json_out: Path | None,
-    latex_out: Path | None,
-    **given: Any,
+    *, out: Path | None, json_out: Path | None, latex_out: Path | None, **given: Any
 ) -> None:
     """Learn the weights of a metric's features from human scores.
 
@@ -107,14 +80,16 @@ def command(
     """  # noqa: D301  \b is click's sign for lines to leave alone
     resources = {name: path for name in _RESOURCES if (path := given.pop(name)) is not None}
     features = portmert.LearnedFeatures(
-        _checked(groups, given["annotator"], resources),
+        _checked(given.pop("groups"), given["annotator"], resources),
         *(given.pop(name) for name in ("parses", "gamma", "costs", "language")),
     )
-    check_outputs(out, json_out, latex_out)
-    announce_compiling()
-    with annotating() as progress:
+    of_set = ("human", "outputs", "refs", "penalties", "systems")
+    judged = portmert.JudgedSet(**{name: given.pop(name) for name in of_set})
+    _outputs.check_outputs(out, json_out, latex_out)
+    _outputs.announce_compiling()
+    with _outputs.annotating() as progress:
         found = portmert.train_metric(
-            portmert.JudgedSet(human, outputs, refs, penalties=penalties, systems=systems),
+            judged,
             features=features,
             resources=resources,
             notice=notice,
@@ -123,7 +98,7 @@ def command(
         )
     if out is not None:
         write_text(out, found.model)
-    show(found.report, json_out=json_out, latex_out=latex_out)
+    _outputs.show(found.report, json_out=json_out, latex_out=latex_out)
     if out is not None:
         notice(f"the metric, learnt on all documents, is learned:model={out}")
         if found.says_nothing:

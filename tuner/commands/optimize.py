@@ -6,45 +6,15 @@ from typing import Any
 import click
 
 import portmert
-from portmert.tuner.commands._lists import (
-    TEST,
-    bootstrap_option,
-    length_penalty_option,
-    list_options,
-    options_of_test,
-    search_options,
-    take_lists,
-    take_search,
-    take_test,
-)
-from portmert.tuner.commands._options import (
-    FILE,
-    FOLDER,
-    LIST,
-    Whole,
-    executor_option,
-    metrics_option,
-    refuse,
-    several,
-)
-from portmert.tuner.commands._outputs import (
-    announce_compiling,
-    check_outputs,
-    json_option,
-    notice,
-    print_json,
-    show_weights,
-    tuning,
-)
+from portmert.tuner.commands import _lists, _options, _outputs
+from portmert.tuner.commands._options import FILE, FOLDER, LIST, Whole, refuse, several
+from portmert.tuner.commands._outputs import notice
 
 
 @click.command()
-@click.option(
-    "--metric",
-    required=True,
-    metavar="NAME[:OPTION=VALUE,...]",
-    help="Metric to tune on, for example port or bleu:smooth=add1 (`portmert metrics` lists all); "
-    'or scores:FILE, or command:"PROGRAM ...".',
+@_options.metric(
+    "Metric to tune on, for example port or bleu:smooth=add1 (`portmert metrics` lists all); "
+    'or scores:FILE, or command:"PROGRAM ...".'
 )
 @several(
     "--nbest",
@@ -54,8 +24,8 @@ from portmert.tuner.commands._outputs import (
     help="N-best list; repeat to merge several. If two lists have the same hypothesis, the one in "
     "the earlier list is kept.",
 )
-@list_options()
-@metrics_option(
+@_lists.list_options()
+@_options.metrics(
     "Another metric by which the tuned weights are scored; repeat for several.",
     name="also",
     option="--also",
@@ -67,9 +37,9 @@ from portmert.tuner.commands._outputs import (
     "memory. The result is the same. The files are used again for the same lists, references and "
     "metric.",
 )
-@search_options
-@length_penalty_option
-@bootstrap_option
+@_lists.search_options
+@_lists.length_penalty_option
+@_lists.bootstrap_option
 @click.option("--out", type=FILE, help="File for the tuned weights (JSON).")
 @click.option(
     "--replicas",
@@ -83,10 +53,10 @@ from portmert.tuner.commands._outputs import (
     help="Folder for the results of --replicas, which `portmert compare` reads. An interrupted "
     "command continues.",
 )
-@options_of_test()
-@executor_option
+@_lists.options_of_test()
+@_options.executor
 @click.option("--fresh", is_flag=True, help="Empty --out-dir and start over.")
-@json_option
+@_outputs.json_option
 def command(
     *,
     out: Path | None,
@@ -104,18 +74,18 @@ def command(
     portmert optimize --metric bleu --nbest dev.nbest.gz --ref dev.ref --replicas 3 \\
         --test-nbest test.nbest.gz --test-ref test.ref --out-dir runs/bleu
     """  # noqa: D301  \b is click's sign for lines to leave alone
-    announce_compiling()
-    check_outputs(out, json_out)
+    _outputs.announce_compiling()
+    _outputs.check_outputs(out, json_out)
     if replicas is None:
-        refuse(("out_dir", "fresh", *TEST), "needs --replicas")
+        refuse(("out_dir", "fresh", *_lists.TEST), "needs --replicas")
     else:
         refuse(("out", "samples", "also", "pool"), "does not go with --replicas")
-    take_search(given)
-    lists = take_lists(given)
-    test = take_test(given, lists)
+    _lists.take_search(given)
+    lists = _lists.take_lists(given)
+    test = _lists.take_test(given, lists)
     if replicas is not None and out_dir is not None:
         del given["samples"], given["also"]
-        with tuning(lists.annotator, replicas_on=given["executor"]) as shown:
+        with _outputs.tuning(lists.annotator, replicas_on=given["executor"]) as shown:
             several_found = portmert.replicate(
                 lists,
                 replicas=replicas,
@@ -126,12 +96,12 @@ def command(
                 progress=shown,
                 **given,
             )
-        if not print_json(json_out, several_found.as_json()):
+        if not _outputs.print_json(json_out, several_found.as_json()):
             click.echo(str(several_found))
             click.echo(f"weights: {out_dir / 'weights.json'}")
         return
     if out is None:
         raise click.UsageError("give --out, or --replicas and --out-dir")
-    with tuning(lists.annotator) as shown:
+    with _outputs.tuning(lists.annotator) as shown:
         found = portmert.optimize(lists, notice=notice, progress=shown, **given)
-    show_weights(found, out, json_out)
+    _outputs.show_weights(found, out, json_out)

@@ -6,39 +6,22 @@ from typing import Any
 import click
 
 import portmert
-from portmert.tuner.commands._lists import bootstrap_option, search_options, take_search
-from portmert.tuner.commands._options import FILE, executor_option, several
-from portmert.tuner.commands._outputs import (
-    announce_compiling,
-    check_outputs,
-    json_option,
-    notice,
-    searching,
-    show_weights,
-)
+from portmert.tuner.commands import _lists, _options, _outputs
+from portmert.tuner.commands._options import FILE, several
+from portmert.tuner.commands._outputs import notice
 
 
 @click.command()
-@click.option(
-    "--metric",
-    required=True,
-    metavar="NAME[:OPTION=VALUE,...]",
-    help="The metric of scores.dat, as bleu.",
-)
+@_options.metric("The metric of scores.dat, as bleu.")
 @several("--features-dat", required=True, help="Moses' features.dat; repeat to merge several.")
 @several("--scores-dat", required=True, help="Moses' scores.dat, one for each --features-dat.")
-@search_options
-@bootstrap_option
+@_lists.search_options
+@_lists.bootstrap_option
 @click.option("--out", type=FILE, required=True, help="The file for the weights (JSON).")
-@executor_option
-@json_option
+@_options.executor
+@_outputs.json_option
 def command(
-    *,
-    features_dat: tuple[Path, ...],
-    scores_dat: tuple[Path, ...],
-    out: Path,
-    json_out: Path | None,
-    **given: Any,
+    *, features_dat: Any, scores_dat: Any, out: Path, json_out: Path | None, **given: Any
 ) -> None:
     """Find weights from the features.dat and scores.dat that Moses' extractor writes.
 
@@ -46,10 +29,10 @@ def command(
     portmert optimize-dat --metric bleu --features-dat run1.features.dat \\
         --scores-dat run1.scores.dat --out weights.json
     """  # noqa: D301  \b is click's sign for lines to leave alone
-    announce_compiling()
-    check_outputs(out, json_out)
-    take_search(given)
-    with searching() as shown:
+    _outputs.announce_compiling()
+    _outputs.check_outputs(out, json_out)
+    _lists.take_search(given)
+    with _outputs.searching() as shown:
         lists = portmert.Lists.read_dat(features_dat, scores_dat)
         found = portmert.optimize(lists, notice=notice, progress=shown, **given)
-    show_weights(found, out, json_out)
+    _outputs.show_weights(found, out, json_out)

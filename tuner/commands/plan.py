@@ -9,21 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import portmert
-from portmert.tuner.commands._options import (
-    Whole,
-    defaulted,
-    overrides_option,
-    run_annotator_options,
-    run_executor_option,
-    several,
-)
-from portmert.tuner.commands._outputs import (
-    announce_compiling,
-    check_outputs,
-    json_option,
-    log,
-    print_json,
-)
+from portmert.tuner.commands import _options, _outputs
+from portmert.tuner.commands._options import Whole, defaulted, several
+from portmert.tuner.commands._outputs import log
 from portmert.tuner.ground.errors import counted
 from portmert.tuner.ground.tables import Table, fold
 
@@ -36,7 +24,7 @@ SIZES = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
 
 
 @click.command()
-@click.argument("config", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@_options.config
 @several(
     "--workers",
     kind=Whole(1, 10**6),
@@ -53,10 +41,10 @@ SIZES = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
     metavar="NAME",
     help="Plan `portmert reproduce` on this metric, not `portmert tune`; repeat for several.",
 )
-@overrides_option("Replace a value of CONFIG, as tune.replicas=5; repeat for several.")
-@run_annotator_options
-@run_executor_option
-@json_option
+@_options.overrides("Replace a value of CONFIG, as tune.replicas=5; repeat for several.")
+@_options.run_annotator
+@_options.run_executor
+@_outputs.json_option
 def command(*, config: Path, json_out: Path | None, **given: Any) -> None:
     """Estimate the time, memory and disk that CONFIG will take.
 
@@ -66,11 +54,11 @@ def command(*, config: Path, json_out: Path | None, **given: Any) -> None:
     \b
     portmert plan my.toml --workers 1 --workers 16
     """  # noqa: D301  \b is click's sign for lines to leave alone
-    check_outputs(json_out)
-    announce_compiling()
+    _outputs.check_outputs(json_out)
+    _outputs.announce_compiling()
     given.pop("annotation_cache")
     found = portmert.plan(config, log=log, **given)
-    if not print_json(json_out, found.as_json()):
+    if not _outputs.print_json(json_out, found.as_json()):
         click.echo(_text(found))
 
 

@@ -6,33 +6,20 @@ from typing import Any
 import click
 
 import portmert
-from portmert.tuner.commands._options import (
-    html_option,
-    metrics_option,
-    run_annotator_options,
-    threads_option,
-)
-from portmert.tuner.commands._outputs import (
-    annotating,
-    announce_compiling,
-    check_outputs,
-    json_option,
-    notice,
-    say_written,
-    show,
-)
+from portmert.tuner.commands import _options, _outputs
+from portmert.tuner.commands._outputs import notice
 
 
 @click.command()
 @click.argument("run", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@metrics_option(
+@_options.metrics(
     "Metric that scores the dev output of every iteration; repeat for several. "
     "Default: bleu, port, qmean, ter."
 )
-@run_annotator_options
-@threads_option
-@html_option
-@json_option
+@_options.run_annotator
+@_options.threads
+@_options.html
+@_outputs.json_option
 def command(*, run: Path, html_out: Path | None, json_out: Path | None, **given: Any) -> None:
     """Report on the folder RUN of tune, also while it is still running.
 
@@ -44,10 +31,10 @@ def command(*, run: Path, html_out: Path | None, json_out: Path | None, **given:
     \b
     portmert report runs/port --html page.html
     """  # noqa: D301  \b is click's sign for lines to leave alone
-    check_outputs(html_out, json_out)
-    announce_compiling()
+    _outputs.check_outputs(html_out, json_out)
+    _outputs.announce_compiling()
     wanted = html_out is not None or json_out is not None
-    with annotating() as progress:
+    with _outputs.annotating() as progress:
         found = portmert.report(run, document=wanted, notice=notice, progress=progress, **given)
-    show(found, json_out=json_out, html_out=html_out)
-    say_written(html_out, json_out)
+    _outputs.show(found, json_out=json_out, html_out=html_out)
+    _outputs.say_written(html_out, json_out)

@@ -6,21 +6,14 @@ from typing import Any
 import click
 
 import portmert
-from portmert.tuner.commands._options import (
-    FILE,
-    Whole,
-    metrics_option,
-    overrides_option,
-    run_annotator_options,
-    run_executor_option,
-    several,
-)
-from portmert.tuner.commands._outputs import annotating, announce_compiling, decoding, log, notice
+from portmert.tuner.commands import _options, _outputs
+from portmert.tuner.commands._options import FILE, several
+from portmert.tuner.commands._outputs import log, notice
 from portmert.tuner.ground.files import write_text
 
 
 @click.command()
-@click.argument("config", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@_options.config
 @click.option(
     "--tune-on",
     "tuned_on",
@@ -28,7 +21,7 @@ from portmert.tuner.ground.files import write_text
     metavar="NAME",
     help="Metric to tune on; repeat for several. Default: bleu, port, qmean, port-rho, port-tau.",
 )
-@metrics_option(
+@_options.metrics(
     "Metric that scores the results; repeat for several. Default: bleu, nist, ter, meteor, port, "
     "qmean.",
     name="scored_with",
@@ -50,12 +43,10 @@ from portmert.tuner.ground.files import write_text
     type=FILE,
     help="File for the tables. Default: paper.md in the output folder of CONFIG.",
 )
-@overrides_option("Replace a value of CONFIG, as tune.replicas=5; repeat for several.")
-@run_annotator_options
-@click.option(
-    "--threads", type=Whole(0), help="Number of threads and processes; 0: one for each processor."
-)
-@run_executor_option
+@_options.overrides("Replace a value of CONFIG, as tune.replicas=5; repeat for several.")
+@_options.run_annotator
+@_options.processes
+@_options.run_executor
 def command(*, config: Path, **given: Any) -> None:
     """Tune CONFIG on each of several metrics, and fill the PORT paper's tables.
 
@@ -67,8 +58,8 @@ def command(*, config: Path, **given: Any) -> None:
     """  # noqa: D301  \b is click's sign for lines to leave alone
     if len(given["tuned_on"]) == 1:
         raise click.UsageError("name at least two metrics to tune on, or none for the default")
-    announce_compiling()
-    with decoding() as progress, annotating() as annotated:
+    _outputs.announce_compiling()
+    with _outputs.decoding() as progress, _outputs.annotating() as annotated:
         found = portmert.reproduce(
             config, log=log, notice=notice, progress=progress, annotating=annotated, **given
         )

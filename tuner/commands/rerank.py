@@ -8,7 +8,7 @@ from typing import Any, Literal
 import click
 
 import portmert
-from portmert.tuner.commands._lists import list_options, missing_features_option, take_lists
+from portmert.tuner.commands import _lists, _outputs
 from portmert.tuner.commands._options import (
     FILE,
     OUT_FILE,
@@ -17,14 +17,7 @@ from portmert.tuner.commands._options import (
     refuse,
     several,
 )
-from portmert.tuner.commands._outputs import (
-    annotating,
-    announce_compiling,
-    check_outputs,
-    json_option,
-    notice,
-    print_json,
-)
+from portmert.tuner.commands._outputs import notice
 from portmert.tuner.ground.documents import to_json
 from portmert.tuner.ground.errors import InputError
 from portmert.tuner.ground.files import write_text
@@ -45,7 +38,7 @@ from portmert.tuner.ground.files import write_text
     help="File of weights: our JSON (its length penalty is applied), a moses.ini, or a "
     "runN.dense of mert-moses.pl.",
 )
-@missing_features_option(
+@_lists.missing_features_option(
     "What happens if the lists lack a feature that has a weight: an error, or its value is 0."
 )
 @click.option(
@@ -81,7 +74,7 @@ from portmert.tuner.ground.files import write_text
     metavar="METRIC",
     help="Choose for a high score by this metric against --ref, not by the weights.",
 )
-@list_options(
+@_lists.list_options(
     refs="References, for --oracle.",
     ids=click.option(
         "--ids",
@@ -98,7 +91,7 @@ from portmert.tuner.ground.files import write_text
     "(from 0), its score, its text as it was given and, if the list is JSON, its own record. "
     "Default: stdout.",
 )
-@json_option
+@_outputs.json_option
 @click.option(
     "--links-out", type=OUT_FILE, help="File for their word alignments, a line as 0-0 1-2 each."
 )
@@ -136,11 +129,11 @@ def command(
             refuse(("source",), "goes with --oracle or --feature")
     elif mbr is not None:
         raise click.UsageError("--mbr and --oracle choose by different things; give one of them")
-    announce_compiling()
+    _outputs.announce_compiling()
     given["ids"] = with_ids and bool(given["refs"] or given["source"])
-    with annotating() as progress:
+    with _outputs.annotating() as progress:
         found = portmert.rerank(
-            take_lists(given),
+            _lists.take_lists(given),
             weights,
             mbr=mbr,
             oracle_metric=oracle_metric,
@@ -161,7 +154,7 @@ def _check_outputs(inputs: list[Any], outputs: tuple[Path | None, ...]) -> None:
     for option, path in zip(("--out", "--json", "--links-out"), outputs, strict=True):
         if path is not None and str(path) != "-" and path.resolve() in read:
             raise click.UsageError(f"{option} names an input, {path}, which it would overwrite")
-    check_outputs(*outputs)
+    _outputs.check_outputs(*outputs)
 
 
 def _mbr(given: dict[str, Any]) -> portmert.Mbr | None:
@@ -185,7 +178,7 @@ def _write(
     """Write what was chosen; each line of text begins with its own of `begins`."""
     in_json = out is not None and out.suffix == ".jsonl"
     objects = found.as_json() if in_json or json_out is not None else []
-    print_json(json_out, objects)
+    _outputs.print_json(json_out, objects)
     if out is not None and in_json:
         lines = (to_json(one, indent=None, ensure_ascii=False) for one in objects)
         write_text(out, "".join(f"{line}\n" for line in lines))

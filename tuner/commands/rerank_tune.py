@@ -6,41 +6,13 @@ from typing import Any
 import click
 
 import portmert
-from portmert.tuner.commands._lists import (
-    length_penalty_option,
-    list_options,
-    options_of_test,
-    search_options,
-    take_lists,
-    take_search,
-    take_test,
-)
-from portmert.tuner.commands._options import (
-    FOLDER,
-    LIST,
-    Whole,
-    defaulted,
-    metrics_option,
-    several,
-)
-from portmert.tuner.commands._outputs import (
-    announce_compiling,
-    check_outputs,
-    json_option,
-    notice,
-    print_json,
-    say_written,
-    tuning,
-)
+from portmert.tuner.commands import _lists, _options, _outputs
+from portmert.tuner.commands._options import FOLDER, LIST, Whole, defaulted, several
+from portmert.tuner.commands._outputs import notice
 
 
 @click.command()
-@click.option(
-    "--metric",
-    required=True,
-    metavar="NAME[:OPTION=VALUE,...]",
-    help="Metric to tune on: one of `portmert metrics`, scores:FILE, or a formula.",
-)
+@_options.metric("Metric to tune on: one of `portmert metrics`, scores:FILE, or a formula.")
 @several(
     "--nbest",
     "lists",
@@ -48,9 +20,11 @@ from portmert.tuner.commands._outputs import (
     required=True,
     help="N-best list to tune on; repeat to merge several.",
 )
-@list_options()
-@options_of_test(required=True)
-@metrics_option("Another metric to compare by; repeat for several.", name="also", option="--also")
+@_lists.list_options()
+@_lists.options_of_test(required=True)
+@_options.metrics(
+    "Another metric to compare by; repeat for several.", name="also", option="--also"
+)
 @several(
     "--test-scores",
     kind=str,
@@ -65,8 +39,8 @@ from portmert.tuner.commands._outputs import (
     help="The final answer of each hypothesis of the test lists. With --test-scores, votes on "
     "answers are compared too.",
 )
-@search_options
-@length_penalty_option
+@_lists.search_options
+@_lists.length_penalty_option
 @defaulted(
     "--replicas",
     Whole(1),
@@ -80,7 +54,7 @@ from portmert.tuner.commands._outputs import (
     help="Folder for all results. An interrupted command continues.",
 )
 @click.option("--fresh", is_flag=True, help="Empty --out-dir and start over.")
-@json_option
+@_outputs.json_option
 def command(*, json_out: Path | None, **given: Any) -> None:
     """Tune weights on n-best lists, rerank a test set with them, and compare the result.
 
@@ -97,19 +71,19 @@ def command(*, json_out: Path | None, **given: Any) -> None:
     """  # noqa: D301  \b is click's sign for lines to leave alone
     from portmert.tuner.components import registry  # noqa: PLC0415  start-up time
 
-    check_outputs(json_out)
-    announce_compiling()
-    take_search(given)
-    lists = take_lists(given)
-    test = take_test(given, lists)
+    _outputs.check_outputs(json_out)
+    _outputs.announce_compiling()
+    _lists.take_search(given)
+    lists = _lists.take_lists(given)
+    test = _lists.take_test(given, lists)
     scores = given["test_scores"]
     given["test_scores"] = registry.key_values(scores, where="--test-scores", form="NAME=FILE")
     given["test_answers"] = given["test_answers"] or ()
     assert test is not None  # noqa: S101  --test-nbest is required
-    with tuning(lists.annotator) as shown:
+    with _outputs.tuning(lists.annotator) as shown:
         found = portmert.rerank_tune(lists, test=test, notice=notice, progress=shown, **given)
-    if not print_json(json_out, found.as_json()):
+    if not _outputs.print_json(json_out, found.as_json()):
         click.echo(str(found))
     out = given["out_dir"]
     pages = (out / "comparison.html",) if found.compared is not None else ()
-    say_written(out / "weights.json", out / "output.txt", *pages, json_out)
+    _outputs.say_written(out / "weights.json", out / "output.txt", *pages, json_out)

@@ -6,51 +6,31 @@ from typing import Any
 import click
 
 import portmert
-from portmert.tuner.commands._lists import ids_option, lowercase_option, steps, text_options
-from portmert.tuner.commands._options import (
-    FILE,
-    annotator_options,
-    metrics_option,
-    ref_links_option,
-    refs_option,
-    source_option,
-)
-from portmert.tuner.commands._outputs import (
-    annotating,
-    announce_compiling,
-    check_outputs,
-    json_option,
-    notice,
-    print_json,
-)
+from portmert.tuner.commands import _lists, _options, _outputs
+from portmert.tuner.commands._options import FILE
+from portmert.tuner.commands._outputs import notice
 
 
 @click.command()
-@metrics_option(
+@_options.metrics(
     "Metric, as bleu or port:alpha=0.5; repeat for several. `portmert metrics` lists all.",
     required=True,
 )
 @click.option("--hyp", required=True, type=FILE, help="Hypotheses, one segment a line.")
-@refs_option()
-@source_option
+@_options.refs()
+@_options.source
 @click.option(
     "--hyp-links", type=FILE, help="Word alignment of source and hypothesis, lines as 0-0 1-2."
 )
-@ref_links_option
-@ids_option
-@lowercase_option
-@text_options
-@annotator_options
+@_options.ref_links
+@_lists.ids_option
+@_lists.lowercase_option
+@_lists.text_options
+@_options.annotator
 @click.option("--segments", "by_segment", is_flag=True, help="Show the score of each segment too.")
-@json_option
+@_outputs.json_option
 def command(
-    *,
-    hyp: Path,
-    refs: tuple[Path, ...],
-    lowercase: bool,
-    by_segment: bool,
-    json_out: Path | None,
-    **given: Any,
+    *, hyp: Path, refs: tuple[Path, ...], by_segment: bool, json_out: Path | None, **given: Any
 ) -> None:
     """Score tokenised text, one segment a line, against one or more references.
 
@@ -59,14 +39,14 @@ def command(
     """  # noqa: D301  \b is click's sign for lines to leave alone
     if not refs and not any(one.lower().startswith("m2:") for one in given["metric"]):
         raise click.UsageError("Missing option '--ref'.")
-    given["text"] = steps(given["text"], lowercase=lowercase)
+    given["text"] = _lists.steps(given["text"], lowercase=given.pop("lowercase"))
     if given["source"] is None and (given["hyp_links"] or given["ref_links"]):
         raise click.UsageError("--hyp-links and --ref-links need --source to be checked against")
     from portmert.tuner.texts.scoring import as_json, as_text  # noqa: PLC0415  start-up time
 
-    check_outputs(json_out)
-    announce_compiling()
-    with annotating() as progress:
+    _outputs.check_outputs(json_out)
+    _outputs.announce_compiling()
+    with _outputs.annotating() as progress:
         scores = portmert.score(hyp, refs, notice=notice, progress=progress, **given)
-    if not print_json(json_out, as_json(scores, by_segment=by_segment), indent=2):
+    if not _outputs.print_json(json_out, as_json(scores, by_segment=by_segment), indent=2):
         click.echo(as_text(scores, by_segment=by_segment))

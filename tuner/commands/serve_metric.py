@@ -6,7 +6,7 @@ import sys
 import click
 
 import portmert
-from portmert.tuner.commands._outputs import announce_compiling
+from portmert.tuner.commands import _outputs
 from portmert.tuner.ground.errors import InputError
 
 
@@ -34,7 +34,7 @@ def command(*, metric_text: str) -> None:
         MetricServer,
     )
 
-    announce_compiling()
+    _outputs.announce_compiling()
     server = MetricServer(portmert.metric(metric_text))
     descriptor = sys.stdin.fileno()
     rest = b""

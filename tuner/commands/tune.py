@@ -1,37 +1,29 @@
 """`portmert tune`: the outer loop."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
 import click
 
 import portmert
-from portmert.tuner.commands._options import (
-    Whole,
-    overrides_option,
-    run_annotator_options,
-    run_executor_option,
-)
-from portmert.tuner.commands._outputs import annotating, decoding, log
+from portmert.tuner.commands import _options, _outputs
+from portmert.tuner.commands._options import Whole
+from portmert.tuner.commands._outputs import log
 
 
 @click.command()
-@click.argument("config", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@_options.config
 @click.option("--seed", type=Whole(0), help="Seed to use in place of that in CONFIG.")
-@overrides_option("Replace a value of CONFIG, as metric.alpha=0.5; repeat for several.")
+@_options.overrides("Replace a value of CONFIG, as metric.alpha=0.5; repeat for several.")
 @click.option("--fresh", is_flag=True, help="Remove the files of an earlier run and start over.")
-@click.option(
-    "--threads", type=Whole(0), help="Number of threads and processes; 0: one for each processor."
-)
+@_options.processes
 @click.option(
     "--decodings",
     type=Whole(1),
     help="Decode the dev set at most N times, where decoding is dear; as [tune] decodings.",
 )
-@run_annotator_options
-@run_executor_option
+@_options.run_annotator
+@_options.run_executor
 def command(*, config: Path, fresh: bool, decodings: int | None, **given: Any) -> None:
     """Tune a decoder: decode, merge, optimize, and repeat until nothing is gained.
 
@@ -45,7 +37,7 @@ def command(*, config: Path, fresh: bool, decodings: int | None, **given: Any) -
     if decodings is not None:
         given["overrides"] = (*given["overrides"], f"tune.decodings={decodings}")
     experiment = portmert.load_config(config, **given)
-    with decoding() as progress, annotating() as annotated:
+    with _outputs.decoding() as progress, _outputs.annotating() as annotated:
         tuned = portmert.tune(
             experiment, log=log, progress=progress, annotating=annotated, fresh=fresh
         )
