@@ -63,15 +63,15 @@ def family_page(family: str, docs: Path) -> str:
         )
     for name in own_names(family):
         described = describe(family, name)
-        parts.append(f"## `{name}` {{: #{name} }}\n\n{described.summary}\n")
-        if described.description:
-            parts.append(f"{described.description}\n")
+        parts.append(f"## `{name}` {{: #{name} }}\n\n{described['summary']}\n")
+        if described["description"]:
+            parts.append(f"{described['description']}\n")
         if family == "metric":
             parts.append(_about_metric(name, docs))
-        if described.options:
+        if described["options"]:
             rows = [
-                (f"`{option.name}`", option.values, _default(option.default), option.meaning)
-                for option in described.options
+                (f"`{name}`", values, _default(default), meaning)
+                for name, values, default, meaning in map(dict.values, described["options"])
             ]
             parts.append(_table(("option", "values", "default", "meaning"), rows))
     return "\n".join(parts)

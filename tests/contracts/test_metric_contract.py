@@ -133,26 +133,28 @@ def test_docstring_documents_every_option():
     for name in NAMES:
         described = describe("metric", name)
         fields = dataclasses.fields(registry.component("metric", name))
-        assert described.summary.endswith((".", ":")), name
-        assert [option.name for option in described.options] == [field.name for field in fields]
-        for option in described.options:
-            assert option.meaning, (name, option.name)
-            assert option.default is not None, (name, option.name)
+        assert described["summary"].endswith((".", ":")), name
+        assert [option["name"] for option in described["options"]] == [
+            field.name for field in fields
+        ]
+        for option in described["options"]:
+            assert option["meaning"], (name, option["name"])
+            assert option["default"] is not None, (name, option["name"])
 
 
 def test_every_choice_is_explained():
     for name in NAMES:
-        for option in describe("metric", name).options:
-            if " | " in option.values and option.values != "true | false":
-                for value in option.values.split(" | "):
-                    assert f"`{value}`" in option.meaning, (name, option.name, value)
+        for option in describe("metric", name)["options"]:
+            if " | " in option["values"] and option["values"] != "true | false":
+                for value in option["values"].split(" | "):
+                    assert f"`{value}`" in option["meaning"], (name, option["name"], value)
 
 
 def test_only_lists_of_choices_are_broken_into_lines():
     """A line of a docstring that happens to begin with a value would be shown as a new item."""
     for name in NAMES:
-        for option in describe("metric", name).options:
-            before = option.meaning.splitlines()[:-1]
+        for option in describe("metric", name)["options"]:
+            before = option["meaning"].splitlines()[:-1]
             assert all(line.endswith((".", ":", ";")) for line in before), (name, option)
 
 

@@ -57,19 +57,19 @@ def test_class_is_a_frozen_dataclass_of_the_base(name):
 def test_docstring_documents_every_option(name):
     described = describe("reader", name)
     fields = dataclasses.fields(registry.component("reader", name))
-    assert [option.name for option in described.options] == [field.name for field in fields]
-    assert described.summary
-    for option in described.options:
-        assert option.meaning, option.name
+    assert [option["name"] for option in described["options"]] == [field.name for field in fields]
+    assert described["summary"]
+    for option in described["options"]:
+        assert option["meaning"], option["name"]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_choice_is_explained(name):
     hints = get_type_hints(registry.component("reader", name))
-    for option in describe("reader", name).options:
-        if get_origin(hints[option.name]) is Literal:
-            for value in get_args(hints[option.name]):
-                assert f"`{value}`" in option.meaning
+    for option in describe("reader", name)["options"]:
+        if get_origin(hints[option["name"]]) is Literal:
+            for value in get_args(hints[option["name"]]):
+                assert f"`{value}`" in option["meaning"]
 
 
 @pytest.mark.parametrize("name", FORMATS)

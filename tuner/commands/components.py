@@ -1,9 +1,7 @@
 """`portmert components`: lists and describes metrics, optimizers, readers and so on."""
 
-from __future__ import annotations
-
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import click
 
@@ -11,8 +9,8 @@ from portmert.tuner.families import FAMILIES, names
 from portmert.tuner.ground.documents import to_json
 from portmert.tuner.ground.errors import ConfigError, suggest
 
-if TYPE_CHECKING:
-    from portmert.tuner.components.catalogue import Component, ComponentOption
+Described = Mapping[str, Any]
+"""A component or an option, see `catalogue.describe`."""
 
 _WIDTH = 88
 
@@ -55,8 +53,7 @@ def command(*, family: str | None, name: str | None, as_json: bool) -> None:
 
     found = {each: list(catalogue(each)) for each in FAMILIES}
     if as_json:
-        plain = {each: [one.as_json() for one in parts] for each, parts in found.items()}
-        click.echo(to_json(plain, indent=2))
+        click.echo(to_json(found, indent=2))
     else:
         click.echo("\n\n".join(_table(each, parts) for each, parts in found.items()))
 
@@ -81,14 +78,13 @@ def show(family: str, name: str | None, *, as_json: bool) -> None:
 
     if name is None:
         found = list(catalogue(family))
-        listed = to_json([one.as_json() for one in found], indent=2) if as_json else ""
-        click.echo(listed or _table(family, found))
+        click.echo(to_json(found, indent=2) if as_json else _table(family, found))
         return
     one = describe(family, name)
-    click.echo(to_json(one.as_json(), indent=2) if as_json else _details(family, one))
+    click.echo(to_json(one, indent=2) if as_json else _details(family, one))
 
 
-def _table(family: str, found: Iterable[Component]) -> str:
+def _table(family: str, found: Iterable[Described]) -> str:
     from portmert.tuner.ground.tables import aligned  # noqa: PLC0415  start-up time
 
     last = "source" if family == "metric" else "what it does"
@@ -96,13 +92,13 @@ def _table(family: str, found: Iterable[Component]) -> str:
         [family, "needs", "options", last],
         [
             [
-                one.name,
-                ", ".join(one.needs) or "-",
+                one["name"],
+                ", ".join(one.get("needs", ())) or "-",
                 # An option without a default is among the needs, except for metrics.
                 ", ".join(
                     _pair(option)
-                    for option in one.options
-                    if family == "metric" or option.default is not None
+                    for option in one.get("options", ())
+                    if family == "metric" or option["default"] is not None
                 )
                 or "-",
                 _last_cell(family, one),
@@ -114,76 +110,77 @@ def _table(family: str, found: Iterable[Component]) -> str:
     )
 
 
-def _pair(option: ComponentOption) -> str:
-    return f"{option.name}={option.default}"
+def _pair(option: Described) -> str:
+    return f"{option['name']}={option['default']}"
 
 
-def _last_cell(family: str, one: Component) -> str:
-    if one.fault:
-        return f"broken: {one.fault}"
-    text = one.source if family == "metric" else " ".join(one.summary.split())
-    return f"{text} (package {one.package})" if one.package else text
+def _last_cell(family: str, one: Described) -> str:
+    if one.get("fault"):
+        return f"broken: {one['fault']}"
+    text = one["source"] if family == "metric" else " ".join(one["summary"].split())
+    return f"{text} (package {one['package']})" if one["package"] else text
 
 
-def _details(family: str, one: Component) -> str:
-    lines = [one.name, "", *_wrapped(one.summary, "")]
-    if one.description:
-        for paragraph in one.description.split("\n\n"):
+def _details(family: str, one: Described) -> str:
+    lines = [one["name"], "", *_wrapped(one["summary"], "")]
+    if one["description"]:
+        for paragraph in one["description"].split("\n\n"):
             lines += ["", *_wrapped(paragraph, "")]
     lines.append("")
     for label, text in _facts(family, one):
         line = f"{label + ':':11} {text}"
         lines += [line] if label == "signature" else _wrapped(line, " " * 12)
-    if one.facts.get("example"):
-        lines += ["example:", *(f"  {line}" for line in one.facts["example"].splitlines())]
+    if one.get("example"):
+        lines += ["example:", *(f"  {line}" for line in one["example"].splitlines())]
     lines.append("")
-    if not one.options:
+    if not one["options"]:
         return "\n".join([*lines, "It has no options."])
-    lines.append(f"Options, as in {one.name}:{_example(one)}")
-    for option in one.options:
+    lines.append(f"Options, as in {one['name']}:{_example(one)}")
+    for option in one["options"]:
         default = (
-            "must be given" if option.default is None else f"default: {option.default or 'empty'}"
+            "must be given"
+            if option["default"] is None
+            else f"default: {option['default'] or 'empty'}"
         )
-        given = "" if option.given is None else f"; here: {option.given}"
+        given = "" if "given" not in option else f"; here: {option['given']}"
         lines += [
             "",
-            f"  {option.name}: {option.values} ({default}{given})",
+            f"  {option['name']}: {option['values']} ({default}{given})",
             *(
                 wrapped
-                for line in option.meaning.splitlines()
+                for line in option["meaning"].splitlines()
                 for wrapped in _wrapped(f"      {line}", "        ")
             ),
         ]
     return "\n".join(lines)
 
 
-def _facts(family: str, one: Component) -> Iterable[tuple[str, str]]:
+def _facts(family: str, one: Described) -> Iterable[tuple[str, str]]:
     """Yield label and text of each line between the description and the options."""
-    if one.source:
-        yield "source", one.source
-    if one.package:
-        yield "package", one.package
-    facts = one.facts
+    if one["source"]:
+        yield "source", one["source"]
+    if one["package"]:
+        yield "package", one["package"]
     if family == "metric":
-        needs = ", ".join(_NEEDS[need] for need in one.needs)
+        needs = ", ".join(_NEEDS[need] for need in one["needs"])
         yield "needs", needs or "nothing besides the tokens"
-        yield "better", "higher" if facts["higher_is_better"] else "lower"
-        if facts["signature"] is not None:
-            yield "signature", facts["signature"]
-            yield "statistics", ", ".join(facts["statistics"])
+        yield "better", "higher" if one["higher_is_better"] else "lower"
+        if one["signature"] is not None:
+            yield "signature", one["signature"]
+            yield "statistics", ", ".join(one["statistics"])
         return
-    yield "needs", ", ".join(f"{need}=..." for need in one.needs) or "no option"
+    yield "needs", ", ".join(f"{need}=..." for need in one["needs"]) or "no option"
     if family == "annotator":
-        yield "gives", ", ".join(facts["gives"])
+        yield "gives", ", ".join(one["gives"])
     if family == "optimizer":
-        yield "sparse", "searched too" if facts["sparse"] else "features keep their weights"
+        yield "sparse", "searched too" if one["sparse"] else "features keep their weights"
 
 
-def _example(one: Component) -> str:
-    wanted = [f"{option.name}=..." for option in one.options if option.default is None]
-    known = [_pair(o) for o in one.options if o.default not in (None, "unset", "", "none")]
+def _example(one: Described) -> str:
+    wanted = [f"{option['name']}=..." for option in one["options"] if option["default"] is None]
+    known = [_pair(o) for o in one["options"] if o["default"] not in (None, "unset", "", "none")]
     if not wanted and not known:
-        return f"{one.options[0].name}=FILE"  # all others have a default
+        return f"{one['options'][0]['name']}=FILE"  # all others have a default
     return ",".join(wanted or known[:2])
 
 

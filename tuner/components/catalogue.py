@@ -4,18 +4,9 @@ import dataclasses
 import inspect
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import UnionType
-from typing import (
-    Annotated,
-    Any,
-    Literal,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from portmert.tuner.components import registry
 from portmert.tuner.families import package_of
@@ -27,91 +18,35 @@ _LIMITS = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
 _KINDS = {float: "number", int: "integer", str: "text", Path: "path", Mapping: "table"}
 
 
-@dataclass(frozen=True)
-class ComponentOption:
-    """One option of a component.
+def catalogue(family: str) -> Iterator[dict[str, Any]]:
+    """Yield the components of a family in order of name, each as `describe` returns it.
 
-    Parameters
-    ----------
-    name
-        Its key in a configuration and on the command line.
-    values
-        Its possible values, as a user writes them.
-    default
-        Its default, as a user writes it; None if it must be given.
-    meaning
-        Its explanation in the docstring of its class, or of a base class.
-    given
-        Its value, if the component was named with this option.
+    Of a broken one of another package only `name` and `package` are known, and `fault`, the
+    reason why it cannot be used.
     """
-
-    name: str
-    values: str
-    default: str | None
-    meaning: str
-    given: str | None = None
-
-
-@dataclass(frozen=True)
-class Component:
-    """One component.
-
-    Parameters
-    ----------
-    name
-        Its name in a configuration.
-    summary
-        The first sentence of its docstring.
-    description
-        The rest of its docstring, up to the options.
-    options
-        In the order of the fields.
-    needs
-        The inputs of a metric besides tokens; of other components, the options that must be given.
-    source
-        The paper or program.
-    package
-        Name and version of the package it comes from; empty if it is ours.
-    facts
-        More facts of its family: names and values.
-    fault
-        Why it cannot be used. Only name and package are known then.
-    """
-
-    name: str
-    summary: str = ""
-    description: str = ""
-    options: tuple[ComponentOption, ...] = ()
-    needs: tuple[str, ...] = ()
-    source: str = ""
-    package: str = ""
-    facts: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    fault: str = ""
-
-    def as_json(self) -> dict[str, Any]:
-        """Return its description as plain data."""
-        if self.fault:
-            return {"name": self.name, "package": self.package, "fault": self.fault}
-        found = dataclasses.asdict(self)
-        del found["fault"]
-        for option in found["options"]:
-            if option["given"] is None:
-                del option["given"]
-        facts = found.pop("facts")
-        return {**found, **facts}
-
-
-def catalogue(family: str) -> Iterator[Component]:
-    """Yield the components of a family in order of name, also broken ones of other packages."""
     for name in registry.names(family):
         try:
             yield describe(family, name)
         except ConfigError as error:
-            yield Component(name, package=package_of(family, name), fault=str(error))
+            yield {"name": name, "package": package_of(family, name), "fault": str(error)}
 
 
-def describe(family: str, text: str) -> Component:
+def describe(family: str, text: str) -> dict[str, Any]:
     """Describe the component written `name` or `name:option=value,option=value`.
+
+    Returns
+    -------
+    dict
+        Its `name` in a configuration; `summary`, the first sentence of its docstring;
+        `description`, the rest, up to the options; `options`; `needs`, the inputs of a metric
+        besides tokens, or the options of another component that must be given; `source`, the
+        paper or program; `package`, name and version of the package it comes from, empty if it is
+        ours; and more facts of its family.
+
+        An option has its `name` in a configuration and on the command line; its possible `values`
+        and its `default` as a user writes them (None if it must be given); its `meaning`, from the
+        docstring of its class or of a base class; and `given`, its value, if the component was
+        named with this option.
 
     Raises
     ------
@@ -131,27 +66,24 @@ def describe(family: str, text: str) -> Component:
         meanings |= _read_docstring(inspect.cleandoc(base.__doc__ or ""))[1]
     summary, _, description = head.partition("\n\n")
     hints = get_type_hints(cls, include_extras=True)
-    found = tuple(
-        ComponentOption(
-            name=field.name,
-            values=_values(hints[field.name]),
-            default=_default(field),
-            meaning=meanings.get(field.name, ""),
-            given=_shown(getattr(made, field.name)) if field.name in options else None,
-        )
-        for field in fields
-    )
-    needs = tuple(option.name for option in found if option.default is None)
-    return Component(
-        name=name,
-        summary=summary,
-        description=description.strip(),
-        options=found,
-        needs=tuple(sorted(map(str, made.needs))) if made and family == "metric" else needs,
-        source=getattr(cls, "source", _references(docstring)),
-        package=package_of(family, name),
-        facts=_facts(family, cls, made),
-    )
+    found = []
+    for field in fields:
+        option: dict[str, Any] = {"name": field.name, "values": _values(hints[field.name])}
+        option |= {"default": _default(field), "meaning": meanings.get(field.name, "")}
+        if field.name in options:
+            option["given"] = _shown(getattr(made, field.name))
+        found.append(option)
+    needs = [option["name"] for option in found if option["default"] is None]
+    return {
+        "name": name,
+        "summary": summary,
+        "description": description.strip(),
+        "options": found,
+        "needs": sorted(map(str, made.needs)) if made and family == "metric" else needs,
+        "source": getattr(cls, "source", _references(docstring)),
+        "package": package_of(family, name),
+        **_facts(family, cls, made),
+    }
 
 
 def _facts(family: str, cls: type[Any], made: Any) -> dict[str, Any]:

@@ -5,7 +5,7 @@ import pytest
 from annotated_types import Ge, Gt, Le, Lt
 
 from portmert.tuner.components import catalogue, registry
-from portmert.tuner.components.catalogue import ComponentOption, describe
+from portmert.tuner.components.catalogue import describe
 from portmert.tuner.ground.errors import ConfigError
 
 
@@ -46,24 +46,23 @@ class Example:
 def test_options_come_from_fields_and_docstring(monkeypatch):
     monkeypatch.setattr(registry, "component", lambda family, name: Example)  # noqa: ARG005
     found = describe("aligner", "example")
-    assert found.summary == "Does something\nover two lines."
-    assert found.description == "More about it."
-    assert found.options == (
-        ComponentOption("low", "number, at least 0", None, "Limits."),
-        ComponentOption(
-            "choice", "a | b", "a", "One of these:\n`a`: the first, and best.\n`b`: the second."
-        ),
-        ComponentOption("high", "number, above 0, below 2", "unset", "Limits."),
-        ComponentOption("many", "list of text", "none", "Others."),
-        ComponentOption("both", "list of integer, 1 to 9", "1, 2", "More."),
-    )
-    assert found.needs == ("low",)
-    assert found.source == 'Somebody, "Something", somewhere.'
+    assert found["summary"] == "Does something\nover two lines."
+    assert found["description"] == "More about it."
+    assert [tuple(option.values()) for option in found["options"]] == [
+        ("low", "number, at least 0", None, "Limits."),
+        ("choice", "a | b", "a", "One of these:\n`a`: the first, and best.\n`b`: the second."),
+        ("high", "number, above 0, below 2", "unset", "Limits."),
+        ("many", "list of text", "none", "Others."),
+        ("both", "list of integer, 1 to 9", "1, 2", "More."),
+    ]
+    assert list(found["options"][0]) == ["name", "values", "default", "meaning"]
+    assert found["needs"] == ["low"]
+    assert found["source"] == 'Somebody, "Something", somewhere.'
 
 
 def test_bounds_are_part_of_the_values():
-    order = next(o for o in describe("metric", "bleu").options if o.name == "max_order")
-    assert order.values == "integer, 1 to 16"
+    order = next(o for o in describe("metric", "bleu")["options"] if o["name"] == "max_order")
+    assert order["values"] == "integer, 1 to 16"
 
 
 def test_an_unknown_name_is_an_error_that_suggests():
