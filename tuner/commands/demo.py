@@ -5,8 +5,9 @@ from typing import Any
 
 import click
 
-from portmert.tuner.commands._options import FOLDER, Whole, overrides_option
-from portmert.tuner.commands._outputs import decoding, log
+from portmert.tuner.commands import _options, _outputs
+from portmert.tuner.commands._options import FOLDER, Whole
+from portmert.tuner.commands._outputs import log
 from portmert.tuner.ground.tables import aligned
 
 TITLES = {
@@ -24,7 +25,7 @@ TITLES = {
     show_default=True,
     help="Folder for all results.",
 )
-@overrides_option(
+@_options.overrides(
     "Replace a value of both configurations, as tune.iterations=2; repeat for several."
 )
 @click.option(
@@ -33,9 +34,7 @@ TITLES = {
     type=click.Choice(["posf", "hwcm", "edpm"]),
     help="Also tune on this metric of syntax; repeat for several.",
 )
-@click.option(
-    "--threads", type=Whole(0), help="Number of threads and processes; 0: one for each processor."
-)
+@_options.processes
 @click.option("--fresh", is_flag=True, help="Remove an earlier demo in the folder and start over.")
 @click.option("--train", type=Whole(10), help="Number of sentence pairs to train the models on.")
 @click.option("--dev", type=Whole(1), help="Number of sentence pairs to tune on.")
@@ -51,7 +50,7 @@ def command(folder: Path, **given: Any) -> None:
     """  # noqa: D301  \b is click's sign for lines to leave alone
     from portmert.tuner.demo.run import SETS, run_demo  # noqa: PLC0415
 
-    with decoding() as progress:
+    with _outputs.decoding() as progress:
         demo = run_demo(
             folder,
             log=log,
@@ -63,13 +62,11 @@ def command(folder: Path, **given: Any) -> None:
         headers += [f"{part}\n{TITLES.get(metric, metric)}" for metric in demo.metrics]
         headers += [f"{part}\nlength"]
     rows = []
-    for system in demo.systems:
-        tuned = TITLES.get(system.name, system.name)
-        row = ["untuned" if system.name == "untuned" else f"tuned on {tuned}"]
+    for name, scored in demo.scores.items():
+        row = [name if name == "untuned" else f"tuned on {TITLES[name]}"]
         for part in SETS:
-            scores = system.scores[part]
-            row += [f"{100 * scores[metric]:.2f}" for metric in demo.metrics]
-            row.append(f"{scores['length']:.3f}")
+            *scores, length = scored[part]
+            row += [*(f"{100 * score:.2f}" for score in scores), f"{length:.3f}"]
         rows.append(row)
     click.echo(aligned(headers, rows, sides="r" * len(headers)))
     for verdict in demo.verdicts:

@@ -2,9 +2,9 @@
 
 import contextlib
 import functools
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -38,37 +38,21 @@ SYNTAX_METRICS = ("bleu", "port", "ter", "posf", "hwcm-f", "edpm")
 """The metrics that score the systems if one is tuned on a metric of syntax."""
 
 SETS = ("test", "dev")
+Scores = dict[str, dict[str, list[float]]]
 PAGE = "comparison.html"
 ANNOTATOR_MODEL = "treebank.udpipe"
 
 
-@dataclass(frozen=True)
-class ScoredSystem:
-    """The scores of one system.
-
-    Parameters
-    ----------
-    name
-        `untuned`, or the metric it was tuned on.
-    scores
-        Set (`test`, `dev`) -> metric, or `length` (output length / reference length) -> value:
-        the mean over all tunings.
-    """
-
-    name: str
-    scores: Mapping[str, Mapping[str, float]]
-
-
-@dataclass(frozen=True)
-class Demo:
+class Demo(NamedTuple):
     """The result of the demo.
 
     Parameters
     ----------
-    systems
-        The untuned one, those tuned on BLEU and on PORT, and others that were asked for.
     metrics
-        The names of the metrics in `scores`.
+        The names of the metrics that score the systems.
+    scores
+        System (`untuned`, or the metric it was tuned on) -> set (`test`, `dev`) -> its score by
+        each metric, then output length / reference length: means over all tunings.
     identical, segments
         Number of test outputs that are equal in the first tunings on BLEU and on PORT, and of all.
     verdicts
@@ -77,8 +61,8 @@ class Demo:
         The HTML file of the comparison.
     """
 
-    systems: tuple[ScoredSystem, ...]
     metrics: tuple[str, ...]
+    scores: Scores
     identical: int
     segments: int
     verdicts: tuple[str, ...]
@@ -149,22 +133,38 @@ def run_demo(
     start = {"dev": results["bleu"]["start"], "test": (untuned,)}
     lists = {"untuned": start, **results}
     annotated = next((one for one in experiments.values() if one.annotator is not None), None)
-    systems, metrics, outputs = _score(experiments["port"], annotated, lists, log)
-    log("comparing the systems")
-    page = folder / PAGE
-    with contextlib.ExitStack() as opened:
-
-        @functools.cache  # of several it would say the same several times
-        def annotator() -> TextAnnotator | None:
-            if annotated is None:
-                return None
-            return opened.enter_context(contextlib.closing(_annotator(annotated, log)))
-
+    metrics = METRICS if annotated is None else SYNTAX_METRICS
+    with _annotator_of(annotated, log) as annotator:
+        ready = Preparation.of(list(map(registry.metric, metrics)), TextPipeline(), annotator)
+        scores, outputs = _score(experiments["port"], metrics, ready, lists, log)
+        log("comparing the systems")
         runs = [experiments[name].tune.output for name in names]
         verdicts, html = _comparison(runs, annotator, log)
-    write_text(page, html)
+    write_text(folder / PAGE, html)
     identical = sum(a == b for a, b in zip(outputs["bleu"], outputs["port"], strict=True))
-    return Demo(systems, metrics, identical, len(outputs["bleu"]), verdicts, page)
+    return Demo(metrics, scores, identical, len(outputs["bleu"]), verdicts, folder / PAGE)
+
+
+@contextlib.contextmanager
+def _annotator_of(
+    experiment: Experiment | None, log: Callable[[str], None]
+) -> Iterator[Callable[[], TextAnnotator | None]]:
+    """Give a function that returns the annotator of an experiment, if there is one."""
+    with contextlib.ExitStack() as opened:
+
+        @functools.cache  # several would each give the same notes
+        def annotator() -> TextAnnotator | None:
+            if experiment is None or experiment.annotator is None:
+                return None
+            one = TextAnnotator(
+                experiment.annotator,
+                cache=experiment.tune.annotation_cache or default_folder(),
+                processes=experiment.threads,
+                notice=log,
+            )
+            return opened.enter_context(contextlib.closing(one))
+
+        yield annotator
 
 
 def _tuned(
@@ -234,20 +234,21 @@ def _make_corpus(
 
 def _score(
     measured: Experiment,
-    annotated: Experiment | None,
+    names: Sequence[str],
+    ready: Preparation,
     lists: Mapping[str, Mapping[str, Sequence[Path]]],
     log: Callable[[str], None],
-) -> tuple[tuple[ScoredSystem, ...], tuple[str, ...], dict[str, list[str]]]:
+) -> tuple[Scores, dict[str, list[str]]]:
     """Score the output of every system with every metric, with the same links of references.
 
-    Returns the systems, the names of the metrics, and the test output of each first tuning.
+    Returns the scores, see `Demo`, and the test output of each first tuning.
 
     Parameters
     ----------
     measured
         The experiment that gives data and aligner.
-    annotated
-        An experiment with an annotator, for metrics of syntax; None: these are left out.
+    names, ready
+        The metrics, and what makes texts ready for them.
     lists
         System -> set -> the n-best list of each tuning.
     """
@@ -259,7 +260,6 @@ def _score(
         references=data.references,
         notice=log,
     )
-    names = METRICS if annotated is None else SYNTAX_METRICS
     metrics = [registry.metric(name) for name in names]
     sources = {"dev": data.source, "test": data.test_source or data.source}
     references = {"dev": data.references, "test": data.test_references}
@@ -267,48 +267,27 @@ def _score(
         "dev": linker.dev_links(),
         "test": linker.reference_links("test", sources["test"], references["test"]),
     }
-    scores: dict[str, dict[str, dict[str, float]]] = {name: {} for name in lists}
+    scores: Scores = {name: {} for name in lists}
     outputs: dict[str, list[str]] = {}
-    with contextlib.ExitStack() as opened:
-
-        def annotator() -> TextAnnotator | None:
-            if annotated is None:
-                return None
-            return opened.enter_context(contextlib.closing(_annotator(annotated, log)))
-
-        ready = Preparation.of(metrics, TextPipeline(), annotator)
-        for part in SETS:
-            vocabulary = Vocabulary()
-            gold = read_references(
-                references[part], vocabulary=vocabulary, source=sources[part], links=links[part]
-            )
-            gold = ready.references(gold)
-            lines = read_lines(sources[part])
-            for name, files in lists.items():
-                rows = []
-                for file in files[part]:
-                    nbest = read_nbest([file], vocabulary, segments=len(lines))
-                    texts = nbest.texts.take(nbest.offsets[:-1])
-                    offsets = np.arange(len(texts) + 1)
-                    texts = linker.hypothesis_links(texts, offsets=offsets, sources=lines)
-                    batch = ready.batch(texts, gold)
-                    found = score_texts(metrics, batch, ready, threads=measured.threads)
-                    length = texts.tokens.lengths.sum() / gold.texts.tokens.lengths.sum()
-                    rows.append([*(score.score for score in found), length])
-                    if part == "test" and len(rows) == 1:
-                        output = [" ".join(texts.words(row)) for row in range(len(texts))]
-                        outputs[name] = output
-                means = np.mean(rows, axis=0).tolist()
-                scores[name][part] = dict(zip((*names, "length"), means, strict=True))
-    systems = tuple(ScoredSystem(name, found) for name, found in scores.items())
-    return systems, names, outputs
-
-
-def _annotator(experiment: Experiment, log: Callable[[str], None]) -> TextAnnotator:
-    assert experiment.annotator is not None  # noqa: S101  the caller has seen to it
-    return TextAnnotator(
-        experiment.annotator,
-        cache=experiment.tune.annotation_cache or default_folder(),
-        processes=experiment.threads,
-        notice=log,
-    )
+    for part in SETS:
+        vocabulary = Vocabulary()
+        gold = read_references(
+            references[part], vocabulary=vocabulary, source=sources[part], links=links[part]
+        )
+        gold = ready.references(gold)
+        lines = read_lines(sources[part])
+        for name, files in lists.items():
+            rows = []
+            for file in files[part]:
+                nbest = read_nbest([file], vocabulary, segments=len(lines))
+                texts = nbest.texts.take(nbest.offsets[:-1])
+                offsets = np.arange(len(texts) + 1)
+                texts = linker.hypothesis_links(texts, offsets=offsets, sources=lines)
+                batch = ready.batch(texts, gold)
+                found = score_texts(metrics, batch, ready, threads=measured.threads)
+                length = texts.tokens.lengths.sum() / gold.texts.tokens.lengths.sum()
+                rows.append([*(score.score for score in found), length])
+                if part == "test" and len(rows) == 1:
+                    outputs[name] = [" ".join(texts.words(row)) for row in range(len(texts))]
+            scores[name][part] = np.mean(rows, axis=0).tolist()
+    return scores, outputs
