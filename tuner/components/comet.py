@@ -109,11 +109,6 @@ class Comet(MeanOfScores):
                 f"the model has changed"
             )
 
-    @classmethod
-    def name(cls) -> str:
-        """Return the name used on the command line."""
-        return "comet"
-
     @property
     def signature(self) -> str:
         """The name or the folder of the model, and the hash of its content."""

@@ -127,11 +127,6 @@ class Scores(MeanOfScores):
     def _values(self) -> list[FloatArray]:
         return [read_numbers(path) for path in self.paths]
 
-    @classmethod
-    def name(cls) -> str:
-        """Return the name used on the command line."""
-        return "scores"
-
     @property
     def signature(self) -> str:
         """The name and the files."""
@@ -218,11 +213,6 @@ class CommandMetric(Metric):
     def process(self) -> _Process:
         """The program."""
         return _Process(shlex.split(self.command), self.timeout_seconds)
-
-    @classmethod
-    def name(cls) -> str:
-        """Return the name used on the command line."""
-        return "command"
 
     @property
     def signature(self) -> str:

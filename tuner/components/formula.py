@@ -32,7 +32,7 @@ import numpy as np
 from pydantic import ValidationError
 from pydantic.dataclasses import dataclass
 
-from portmert.metrics._base import Batch, FloatArray, IntArray, Metric, Need
+from portmert.metrics._base import Batch, FloatArray, IntArray, Metric
 from portmert.metrics._m2 import M2
 from portmert.tuner.components import external
 from portmert.tuner.families import reason
@@ -153,6 +153,16 @@ class Formula(Metric):
             It gets better with one metric and worse with another.
         """
         _ = self.higher_is_better
+        # Other metrics have these as class variables.
+        limits = [one.most_tokens for one in self.metrics if one.most_tokens]
+        self.__dict__.update(
+            needs=frozenset(need for one in self.metrics for need in one.needs),
+            most_tokens=min(limits, default=None),
+            in_percent=all(one.in_percent for one in self.metrics),
+            reads_references=any(one.reads_references for one in self.metrics),
+            compares_words=any(one.compares_words for one in self.metrics),
+            of_lists=any(one.of_lists for one in self.metrics),
+        )
 
     @cached_property
     def _tree(self) -> ast.expr:
@@ -161,13 +171,6 @@ class Formula(Metric):
     def value(self, scores: Sequence[FloatArray]) -> FloatArray:
         """Return (...): the value of the formula if metric i scores `scores[i]` (...)."""
         return _value(self._tree, scores)
-
-    # Other metrics have the following as class variables.
-
-    @cached_property
-    def needs(self) -> frozenset[Need]:  # type: ignore[override]
-        """All that its metrics need."""
-        return frozenset(need for metric in self.metrics for need in metric.needs)
 
     @cached_property
     def higher_is_better(self) -> bool:  # type: ignore[override]
@@ -196,31 +199,6 @@ class Formula(Metric):
                 f"one of them round, as (1 - {worse[0]})"
             )
         return not worse
-
-    @cached_property
-    def most_tokens(self) -> int | None:  # type: ignore[override]
-        """The smallest limit of its metrics."""
-        return min((one.most_tokens for one in self.metrics if one.most_tokens), default=None)
-
-    @cached_property
-    def in_percent(self) -> bool:  # type: ignore[override]
-        """Whether all its metrics are in percent."""
-        return all(metric.in_percent for metric in self.metrics)
-
-    @cached_property
-    def reads_references(self) -> bool:  # type: ignore[override]
-        """Whether any of its metrics reads references."""
-        return any(metric.reads_references for metric in self.metrics)
-
-    @cached_property
-    def compares_words(self) -> bool:  # type: ignore[override]
-        """Whether any of its metrics compares words."""
-        return any(metric.compares_words for metric in self.metrics)
-
-    @cached_property
-    def of_lists(self) -> bool:  # type: ignore[override]
-        """Whether any of its metrics is of scores that belong to a list."""
-        return any(metric.of_lists for metric in self.metrics)
 
     def check_lists(self, lists: Sequence[Path | str], sizes: Sequence[int]) -> None:
         """Let each of its metrics check."""

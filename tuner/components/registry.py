@@ -1,41 +1,23 @@
 """Components from names and options, as users write them; both are checked."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
+from typing import Any, get_args, get_origin, get_type_hints
 
 from portmert.aligners._base import Aligner
 from portmert.metrics._base import Metric
+from portmert.tuner import families
 from portmert.tuner.annotation.annotators._base import Annotator
-from portmert.tuner.families import check_name, component, names, own_names, reason
+from portmert.tuner.families import check_name, reason
 from portmert.tuner.ground.errors import ConfigError, suggest
 from portmert.tuner.ground.numbers import MOST
 from portmert.tuner.nbest.readers._base import Reader
 from portmert.tuner.search.optimizers._base import Optimizer
 
-if TYPE_CHECKING:
-    from portmert.tuner.decoders._base import Decoder  # which imports this module
-
-__all__ = [
-    "aligner",
-    "annotator",
-    "build",
-    "component",
-    "decoder",
-    "key_values",
-    "label",
-    "labelled",
-    "metric",
-    "names",
-    "optimizer",
-    "own_names",
-    "reader",
-    "written",
-]
+names, own_names, component = families.names, families.own_names, families.component
 
 ALIASES = {"chrf++": ("chrf", "word_order=2")} | {
     f"{name}_{letter}": (name, f"form={form}")
@@ -79,6 +61,10 @@ def build(family: str, name: str, options: Mapping[str, Any], *, where: str = ""
                 f"{prefix}{family} {name}: {key} is {value}, expected at most {MOST}"
             )
     return built
+
+
+aligner: Callable[..., Aligner] = partial(build, "aligner")
+decoder = partial(build, "decoder")
 
 
 def metric(text: str | Metric) -> Metric:
@@ -260,18 +246,6 @@ def key_values(
         else:
             options[key] = value
     return options
-
-
-def aligner(name: str, options: Mapping[str, Any], *, where: str = "") -> Aligner:
-    """Return an aligner."""
-    built: Aligner = build("aligner", name, options, where=where)
-    return built
-
-
-def decoder(name: str, options: Mapping[str, Any], *, where: str = "") -> Decoder:
-    """Return a decoder."""
-    built: Decoder = build("decoder", name, options, where=where)
-    return built
 
 
 def optimizer(

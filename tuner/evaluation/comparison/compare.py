@@ -51,30 +51,15 @@ METRICS = ("bleu", "port", "qmean", "ter")
 
 @dataclass(frozen=True)
 class CompareRequest:
-    """Systems, metrics and options. Those left out come from the runs, or have a default.
+    """Systems, metrics and options, as of `portmert.compare`; systems as on the command line.
 
     Parameters
     ----------
-    systems
-        Each `FOLDER`, `name=FOLDER` or `name=FILE[,FILE...]`. The others are compared with the
-        first.
-    untuned
-        Names of systems that were never tuned, so that luck of tuning is no question for them.
-    test
-        The test set; what it leaves out comes from the runs.
-    metrics
-        As `registry.metric` reads them, or objects.
     pipeline
-        The steps that texts take before they are scored.
+        The steps that texts take before they are scored. Default: those of the runs.
     prepare
         Makes texts ready for metrics, with the annotator of a run if the user names none. Without
         it, metrics of syntax cannot be computed.
-    threads
-        Changes no result.
-    runs
-        Whether to read the histories of runs: that takes reading all their lists.
-    timing
-        Whether to measure times, the only values that differ from call to call.
     team
         Shares the resampled test sets; None: they are drawn here.
     """

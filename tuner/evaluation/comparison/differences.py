@@ -74,8 +74,7 @@ def reference_reordering(material: Material) -> FloatArray | None:
     if references.texts.links is None or references.source_lengths is None:
         return None
     texts = references.texts.take(references.offsets[:-1])
-    segments, lengths = len(texts), references.source_lengths.astype(np.int64)
-    offsets = np.arange(segments + 1, dtype=np.int64)
+    lengths = references.source_lengths.astype(np.int64)
     # A text in source order: one word for each source word, linked to it.
     starts = offsets_of(lengths)
     within = (np.arange(starts[-1]) - np.repeat(starts[:-1], lengths)).astype(np.int32)
@@ -84,11 +83,17 @@ def reference_reordering(material: Material) -> FloatArray | None:
         Ragged(np.zeros(starts[-1], dtype=np.int32), starts),
         Ragged(np.column_stack([within, within]), starts),
     )
-    batch = make_batch(texts, offsets, References(monotone, offsets, references.source_lengths))
-    metric = registry.metric("v")
-    amount = 1.0 - metric.score(compute_stats(metric, batch))
+    amount = 1.0 - _v(texts, monotone, references.source_lengths)
     amount[(lengths == 0) | (texts.tokens.lengths == 0)] = np.nan
     return amount
+
+
+def _v(texts: Texts, others: Texts, source_lengths: IntegerArray) -> FloatArray:
+    """Return (S,): v of each text against the other text of its segment."""
+    offsets = np.arange(len(texts) + 1, dtype=np.int64)
+    batch = make_batch(texts, offsets, References(others, offsets, source_lengths))
+    metric = registry.metric("v")
+    return metric.score(compute_stats(metric, batch))
 
 
 def segments_of(
@@ -127,11 +132,8 @@ def _with_v(texts: Texts, references: References) -> list[dict[str, Any]]:
     found = _linked_texts(texts, references.source_lengths)
     if texts.links is None or references.texts.links is None or references.source_lengths is None:
         return found
-    offsets = np.arange(len(texts) + 1, dtype=np.int64)
     first = references.texts.take(references.offsets[:-1])
-    metric = registry.metric("v")
-    batch = make_batch(texts, offsets, References(first, offsets, references.source_lengths))
-    scores = metric.score(compute_stats(metric, batch)).tolist()
+    scores = _v(texts, first, references.source_lengths).tolist()
     return [{**text, "v": v} for text, v in zip(found, scores, strict=True)]
 
 

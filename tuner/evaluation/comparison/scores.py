@@ -4,7 +4,7 @@ Results are parts of the document that `compare_request` returns.
 """
 
 import itertools
-import time
+import timeit
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
@@ -187,13 +187,8 @@ def time_metrics(material: Material, metrics: Mapping[str, Metric]) -> list[dict
 
 
 def _seconds(material: Material, metric: Metric) -> float:
-    fastest = float("inf")
-    for _ in range(ROUNDS):
-        batch = material.batch(0)  # a new one: a batch caches results
-        begin = time.perf_counter()
-        compute_stats(metric, batch)
-        fastest = min(fastest, time.perf_counter() - begin)
-    return fastest
+    new = [material.batch(0) for _ in range(ROUNDS)]  # a batch caches results
+    return min(timeit.repeat(lambda: compute_stats(metric, new.pop()), repeat=ROUNDS, number=1))
 
 
 def alignments(

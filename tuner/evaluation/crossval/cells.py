@@ -91,22 +91,19 @@ def leave_out(nbest: NBest, names: Sequence[str]) -> NBest:
     features, sparse = nbest.features.copy(order="F"), nbest.sparse
     known = () if sparse is None else sparse.names
     for name in names:
-        if name not in known:
-            features[:, _columns(name, nbest, known)] = 0.0
+        if name in known:
+            continue
+        try:
+            features[:, columns_of(name, nbest.feature_names)] = 0.0
+        except ConfigError:
+            every = (*(dense for dense, _ in nbest.feature_names), *known)
+            raise ConfigError(
+                f"--without {name}: the lists have no such feature{suggest(name, every)}"
+            ) from None
     if sparse is not None:
         is_kept = np.array([name not in names for name in sparse.names])
         sparse = replace(sparse, values=sparse.values * is_kept[sparse.columns])
     return replace(nbest, features=features, sparse=sparse)
-
-
-def _columns(name: str, nbest: NBest, sparse: Sequence[str]) -> list[int]:
-    try:
-        return columns_of(name, nbest.feature_names)
-    except ConfigError:
-        known = (*(dense for dense, _ in nbest.feature_names), *sparse)
-        raise ConfigError(
-            f"--without {name}: the lists have no such feature{suggest(name, known)}"
-        ) from None
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,7 +239,11 @@ def measure(
     for names in {choice.without for choice in choices}:
         leave_out(plan.nbest, names)  # an unknown name is found before the work
     if team.is_remote:
-        plan = _travelling(plan, notice)
+        for judged in plan.judges.values():
+            judged.stats.complete(notice)
+        nbest = plan.nbest  # its texts stay here
+        bare = without_texts(nbest.features, nbest.offsets, nbest.feature_names, nbest.sparse)
+        plan = replace(plan, nbest=bare)
     cells = folder and folder / "cells"
     if cells is not None:
         make_folder(cells)
@@ -302,15 +303,6 @@ def _plain(plan: CrossPlan, metric: str) -> Iterator[MeasuredChoice]:
         yield replace(_measured(plan, None, row), name=name)
 
 
-def _travelling(plan: CrossPlan, notice: Callable[[str], None]) -> CrossPlan:
-    """Return the plan for remote workers: without texts, with all statistics computed."""
-    for judged in plan.judges.values():
-        judged.stats.complete(notice)
-    nbest = plan.nbest
-    bare = without_texts(nbest.features, nbest.offsets, nbest.feature_names, nbest.sparse)
-    return replace(plan, nbest=bare)
-
-
 class _Done(NamedTuple):
     """Result of a search, its scores by metric (seen, unseen), and its messages."""
 
@@ -351,15 +343,9 @@ def _search(
         seconds = found.cpu_seconds if plan.timing else None
         cell = Cell(found.weights, found.unseen_score, seconds)
     said = split == repeat == 0 and not choice.without
-    scores = _judged(plan, nbest, cell.weights, split)
+    best = best_hypotheses(nbest, model_scores(nbest, cell.weights))
+    scores = _scores(plan, best, split)
     return _Done(cell, scores, tuple(lines) if said else ())
-
-
-def _judged(
-    plan: CrossPlan, nbest: NBest, weights: FeatureWeights, split: int
-) -> dict[str, tuple[float, float]]:
-    """Return the score by each metric on the segments learnt from and on the others."""
-    return _scores(plan, best_hypotheses(nbest, model_scores(nbest, weights)), split)
 
 
 def _scores(plan: CrossPlan, best: IntArray, split: int) -> dict[str, tuple[float, float]]:

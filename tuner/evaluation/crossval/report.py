@@ -263,53 +263,41 @@ def charts(document: Mapping[str, Any]) -> Iterator[Chart]:
     found = document.get("crossval")
     if not found or len(found["choices"]) < 2:
         return
-    choices = found["choices"]
+    names, gains, halves = [choice["name"] for choice in found["choices"]], [], []
+    for metric in found["metrics"]:
+        label, in_percent = metric["label"], metric["in_percent"]
+        rows = [choice["judged"][label] for choice in found["choices"]]
+        ends = {
+            key: [row["gain"] + sign * (row["error"] or 0) for row in rows[1:]]
+            for key, sign in (("values", 0), ("low", -1), ("high", 1))
+        }
+        series = [{"name": label, "system": 0, **ends}]
+        gains.append(option(label, series, in_percent=in_percent, categories=names[1:], marker=0))
+        series = [
+            {"name": half, "system": number, "values": [row[half] for row in rows]}
+            for number, half in enumerate(("seen", "unseen"))
+        ]
+        halves.append(option(label, series, in_percent=in_percent, categories=names))
     yield chart(
         "gains",
         "crossval",
         "intervals",
-        f"Better on unseen segments than {choices[0]['name']}",
-        [_gains(choices[1:], metric) for metric in found["metrics"]],
+        f"Better on unseen segments than {names[0]}",
+        gains,
         caption="In points, with one standard error over splits; right of the dashed line is "
         "better, for any metric.",
         x="gain (points)",
         wide=True,
-        tall=80 + 34 * len(choices),
+        tall=80 + 34 * len(names),
     )
     yield chart(
         "halves",
         "crossval",
         "bars",
         "Seen and unseen",
-        [_halves(choices, metric) for metric in found["metrics"]],
+        halves,
         caption="Scores on the segments learnt from (seen), and on the others (unseen).",
         x="score",
         wide=True,
-        tall=80 + 34 * len(choices),
+        tall=80 + 34 * len(names),
     )
-
-
-def _gains(choices: list[Mapping[str, Any]], metric: Mapping[str, Any]) -> dict[str, Any]:
-    rows = [choice["judged"][metric["label"]] for choice in choices]
-    ends = {
-        key: [row["gain"] + sign * (row["error"] or 0) for row in rows]
-        for key, sign in (("values", 0), ("low", -1), ("high", 1))
-    }
-    return _choice(metric, choices, [{"name": metric["label"], "system": 0, **ends}], marker=0)
-
-
-def _halves(choices: list[Mapping[str, Any]], metric: Mapping[str, Any]) -> dict[str, Any]:
-    rows = [choice["judged"][metric["label"]] for choice in choices]
-    series = [
-        {"name": half, "system": number, "values": [row[half] for row in rows]}
-        for number, half in enumerate(("seen", "unseen"))
-    ]
-    return _choice(metric, choices, series)
-
-
-def _choice(
-    metric: Mapping[str, Any], choices: list[Mapping[str, Any]], series: list[Any], **rest: Any
-) -> dict[str, Any]:
-    names = [one["name"] for one in choices]
-    in_percent = metric["in_percent"]
-    return option(metric["label"], series, in_percent=in_percent, categories=names, **rest)

@@ -157,13 +157,6 @@ class DevSet:
             data.references, vocabulary=self.vocabulary, source=data.source, links=links
         )
 
-    def references_for(self, metric: Metric) -> References:
-        """Return the references as a metric sees them."""
-        needs = needs_of([metric])
-        if needs not in self._references:
-            self._references[needs] = self.ready(metric).references(self.references)
-        return self._references[needs]
-
     def ready(self, metric: Metric) -> Preparation:
         """Return what makes texts ready for a metric."""
         pipeline = self.inputs.data.pipeline
@@ -197,10 +190,13 @@ class DevSet:
             texts = self.linker.hypothesis_links(
                 texts, offsets=nbest.offsets, sources=self.sources
             )
+        needs = needs_of([metric])
+        if needs not in self._references:
+            self._references[needs] = self.ready(metric).references(self.references)
         scored, annotate = self.ready(metric).lazily(texts)
         return statistics_table(
             replace(nbest, texts=scored),
-            self.references_for(metric),
+            self._references[needs],
             metric,
             threads=self.tools.threads,
             notice=lambda _: None,  # the run itself has printed it

@@ -7,18 +7,8 @@ from functools import partial
 import numpy as np
 
 from portmert.metrics._base import FloatArray
+from portmert.tuner.evaluation.metaeval import evaluation
 from portmert.tuner.evaluation.metaeval.differences import Permuted, permute_all
-from portmert.tuner.evaluation.metaeval.evaluation import (
-    Differences,
-    Estimate,
-    MetaEvaluation,
-    Settings,
-    differences_of,
-    estimates,
-    named,
-    pearsons_named,
-    shares,
-)
 from portmert.tuner.evaluation.metaeval.intervals import PearsonSums, pair_correlations
 from portmert.tuner.ground import streams
 
@@ -45,8 +35,8 @@ class Column:
     name: str
     kind: str
     sets: tuple[str, ...]
-    correlations: tuple[dict[str, Estimate], ...]
-    differences: Differences
+    correlations: tuple[dict[str, evaluation.Estimate], ...]
+    differences: evaluation.Differences
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,8 +53,8 @@ class Scenario:
 
     name: str
     sets: tuple[str, ...]
-    correlations: tuple[dict[str, Estimate], ...]
-    drops: tuple[dict[str, Estimate], ...]
+    correlations: tuple[dict[str, evaluation.Estimate], ...]
+    drops: tuple[dict[str, evaluation.Estimate], ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +77,7 @@ class Combined:
         documents.
     """
 
-    parts: tuple[MetaEvaluation, ...]
+    parts: tuple[evaluation.MetaEvaluation, ...]
     columns: tuple[Column, ...]
     scenarios: tuple[Scenario, ...]
     better: dict[str, FloatArray]
@@ -97,11 +87,11 @@ class Combined:
 
 
 def combine(
-    measured: Sequence[MetaEvaluation],
+    measured: Sequence[evaluation.MetaEvaluation],
     *,
     groups: Sequence[str],
     scenarios: Sequence[str],
-    settings: Settings,
+    settings: evaluation.Settings,
 ) -> Combined:
     """Combine test sets.
 
@@ -110,7 +100,7 @@ def combine(
     groups, scenarios
         For each set the name of its group and of its scenario; may be empty.
     """
-    members: dict[str, list[MetaEvaluation]] = {}
+    members: dict[str, list[evaluation.MetaEvaluation]] = {}
     for one, group in zip(measured, groups, strict=True):
         if group:
             members.setdefault(group, []).append(one)
@@ -126,8 +116,8 @@ def combine(
                     name,
                     kind,
                     sets,
-                    tuple(estimates(one, settings.level) for one in samples),
-                    differences_of(samples, found),
+                    tuple(evaluation.estimates(one, settings.level) for one in samples),
+                    evaluation.differences_of(samples, found),
                 )
                 for kind, (samples, found) in (("mean", mean), ("pooled", pooled))
             ]
@@ -137,11 +127,11 @@ def combine(
     for name in names:
         values = np.array([[one.samples[name][0] for one in part.agreements] for part in measured])
         if not np.isnan(values).any():
-            better[name], at_least[name] = shares(values)
+            better[name], at_least[name] = evaluation.shares(values)
     documents = np.concatenate(
         [np.array([one.documents for one in part.agreements]).T for part in measured]
     )
-    of_documents = shares(documents) if len(documents) else (None, None)
+    of_documents = evaluation.shares(documents) if len(documents) else (None, None)
     return Combined(
         tuple(measured),
         tuple(columns),
@@ -152,7 +142,7 @@ def combine(
     )
 
 
-def _means(parts: Sequence[MetaEvaluation]) -> list[dict[str, FloatArray]]:
+def _means(parts: Sequence[evaluation.MetaEvaluation]) -> list[dict[str, FloatArray]]:
     """Return for each metric samples of means over test sets, for measures that all sets have."""
     return [
         {
@@ -165,7 +155,7 @@ def _means(parts: Sequence[MetaEvaluation]) -> list[dict[str, FloatArray]]:
 
 
 def _pooled(
-    parts: Sequence[MetaEvaluation], settings: Settings, number: int
+    parts: Sequence[evaluation.MetaEvaluation], settings: evaluation.Settings, number: int
 ) -> tuple[list[dict[str, FloatArray]], Permuted | None]:
     """Return samples of the data points of all sets for each metric, and their permutations."""
     levels = [level for level in parts[0].blocks if all(level in part.blocks for part in parts)]
@@ -175,10 +165,10 @@ def _pooled(
         found: dict[str, FloatArray] = {}
         for level in levels:
             sums = PearsonSums.pooled([one.pearsons[level] for one in of_metric])
-            found |= pearsons_named(level, sums, systems=systems)
+            found |= evaluation.pearsons_named(level, sums, systems=systems)
         pairs = [one.pairs for one in of_metric if one.pairs is not None]
         if len(pairs) == len(parts):
-            found |= named("segment", pair_correlations(np.sum(pairs, axis=0)))
+            found |= evaluation.named("segment", pair_correlations(np.sum(pairs, axis=0)))
         samples.append(found)
     permuted = None
     if parts[0].permuted is not None:
@@ -190,7 +180,9 @@ def _pooled(
 
 
 def _scenarios(
-    measured: Sequence[MetaEvaluation], names: Sequence[str], settings: Settings
+    measured: Sequence[evaluation.MetaEvaluation],
+    names: Sequence[str],
+    settings: evaluation.Settings,
 ) -> tuple[Scenario, ...]:
     found: list[Scenario] = []
     before: list[dict[str, FloatArray]] | None = None
@@ -205,8 +197,10 @@ def _scenarios(
             Scenario(
                 name,
                 tuple(part.name for part in parts),
-                tuple(estimates(one, settings.level) for one in samples),
-                tuple(estimates(one, settings.level) if before else {} for one in drops),
+                tuple(evaluation.estimates(one, settings.level) for one in samples),
+                tuple(
+                    evaluation.estimates(one, settings.level) if before else {} for one in drops
+                ),
             )
         )
         before = samples

@@ -17,30 +17,14 @@ import numpy as np
 
 from portmert.metrics._base import FloatArray
 from portmert.tuner.components import registry
-from portmert.tuner.evaluation.correlation import (
-    VARIANTS,
-    Pairs,
-    pearson,
-    rounded,
-    spearman,
-    williams,
-)
+from portmert.tuner.evaluation import correlation
+from portmert.tuner.evaluation.metaeval import intervals
 from portmert.tuner.evaluation.metaeval.data import Draws, Judged, MetricScores, Resampled
 from portmert.tuner.evaluation.metaeval.differences import (
     Permuted,
     ScoredPoints,
     metric_pairs,
     permute_all,
-)
-from portmert.tuner.evaluation.metaeval.intervals import (
-    PearsonSums,
-    correct_pairs,
-    interval,
-    pair_correlations,
-    pair_sums,
-    pearson_sums,
-    row_correlations,
-    system_samples,
 )
 from portmert.tuner.evaluation.significance import Resampling
 from portmert.tuner.ground import streams
@@ -55,7 +39,7 @@ SYSTEMS = tuple(
     f"system.{name}"
     for name in ("spearman", "pearson", "pairwise", "soft_pairwise", "soft_pairwise_segments")
 )
-KENDALLS = tuple(f"segment.{name}" for name in (*VARIANTS, "acc_eq"))
+KENDALLS = tuple(f"segment.{name}" for name in (*correlation.VARIANTS, "acc_eq"))
 SEGMENTS = tuple(f"segment.{name}" for name in (*PEARSONS, "pearson_by_item"))
 DOCUMENTS = tuple(f"document.{name}" for name in PEARSONS)
 LIKENESS = ("likeness.king", "likeness.orange")
@@ -115,7 +99,7 @@ class MetricAgreement:
     documents: tuple[float, ...]
     epsilon: float | None
     samples: dict[str, FloatArray] = field(repr=False)
-    pearsons: dict[str, PearsonSums] = field(repr=False)
+    pearsons: dict[str, intervals.PearsonSums] = field(repr=False)
     pairs: FloatArray | None = field(repr=False)
 
 
@@ -251,15 +235,15 @@ def _agreement(
     pearsons = {}
     pairs = epsilon = None
     if soft is not None:
-        found |= named("system", system_samples(data, scores, draws["segment"]))
+        found |= named("system", intervals.system_samples(data, scores, draws["segment"]))
         found["system.soft_pairwise"] = soft.samples(scores.stats, scores.oriented)
         of_segments = scores.unrounded_scores[..., None]
         found["system.soft_pairwise_segments"] = soft.samples(of_segments, lambda x: x[..., 0])
         epsilon = calibrated(data.pairs, scores.unrounded_scores)
-        pairs = pair_sums(data, scores, draws["segment"], epsilon=epsilon)
-        found |= named("segment", pair_correlations(pairs))
+        pairs = intervals.pair_sums(data, scores, draws["segment"], epsilon=epsilon)
+        found |= named("segment", intervals.pair_correlations(pairs))
     for level, block in levels.items():
-        pearsons[level] = pearson_sums(block.points, block.scores[place], draws[level])
+        pearsons[level] = intervals.pearson_sums(block.points, block.scores[place], draws[level])
         found |= pearsons_named(level, pearsons[level], systems=len(data.systems))
     if scores.likeness is not None:
         found |= named("likeness", scores.likeness.samples(draws["segment"]))
@@ -284,7 +268,9 @@ def named(level: str, found: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
     return {f"{level}.{name}": values for name, values in found.items()}
 
 
-def pearsons_named(level: str, sums: PearsonSums, *, systems: int) -> dict[str, FloatArray]:
+def pearsons_named(
+    level: str, sums: intervals.PearsonSums, *, systems: int
+) -> dict[str, FloatArray]:
     """Return the samples of Pearson's correlations of a level."""
     found = named(level, sums.correlations(systems=systems))
     found.pop("document.pearson_by_item", None)
@@ -318,12 +304,14 @@ def _rows(
     """Return (n, S) values and (S,) weights of rows, for measures that are means over rows."""
     found = {}
     if len(data.systems) > 1:
-        values = np.stack([row_correlations(data.points, one.segment_scores) for one in scores])
+        values = np.stack(
+            [intervals.row_correlations(data.points, one.segment_scores) for one in scores]
+        )
         found["segment.pearson_by_item"] = values, data.points.varies.astype(np.float64)
         pairs = data.pairs
         total = (pairs.better + pairs.worse + pairs.tied).sum(axis=1)
         right = [
-            correct_pairs(pairs, one.unrounded_scores, epsilon or 0.0).sum(axis=1)
+            intervals.correct_pairs(pairs, one.unrounded_scores, epsilon or 0.0).sum(axis=1)
             for one, epsilon in zip(scores, epsilons, strict=True)
         ]
         found["segment.acc_eq"] = (
@@ -351,12 +339,12 @@ def _document_correlations(data: Judged, scores: Sequence[MetricScores]) -> Floa
     for one in scores:
         totals = np.zeros((count, *one.stats.shape[1:]))
         np.add.at(totals, data.documents, one.stats)
-        of_metrics.append(rounded(one.oriented(totals)))
+        of_metrics.append(correlation.rounded(one.oriented(totals)))
     stacked = np.stack(of_metrics)  # (n, D, M)
-    human = rounded(human / np.maximum(judged, 1.0))
+    human = correlation.rounded(human / np.maximum(judged, 1.0))
     found = np.zeros((count, len(scores)))
     for number, known in enumerate(judged > 0):
-        found[number] = spearman(stacked[:, number, known], human[number, known])
+        found[number] = correlation.spearman(stacked[:, number, known], human[number, known])
     return found
 
 
@@ -379,7 +367,7 @@ def estimates(samples: Mapping[str, FloatArray], level: float) -> dict[str, Esti
         if name not in samples:
             continue
         value = float(samples[name][0])
-        low, high = interval(samples[name][1:], level) or (None, None)
+        low, high = intervals.interval(samples[name][1:], level) or (None, None)
         found[name] = Estimate(None if np.isnan(value) else value, low, high)
     return found
 
@@ -427,12 +415,12 @@ def _add_williams(
         of_systems = np.stack([one.system_scores for one in scores])
         vectors["system.pearson"] = of_systems, np.ones(len(data.systems))
     for name, (rows, weights) in vectors.items():
-        between = np.stack([pearson(one, rows, weights=weights) for one in rows])
+        between = np.stack([correlation.pearson(one, rows, weights=weights) for one in rows])
         for (i, j), row in differences.items():
             first, second = (agreements[k].correlations[name].value for k in (i, j))
             if name not in row or first is None or second is None:
                 continue
-            p = williams(first, second, float(between[i, j]), count=int(weights.sum()))
+            p = correlation.williams(first, second, float(between[i, j]), count=int(weights.sum()))
             if not np.isnan(p):
                 row[name] = replace(row[name], p_williams=p)
 
@@ -443,7 +431,7 @@ _ROUNDING = 1e-12
 """Differences nearer than this are equal."""
 
 
-def calibrated(pairs: Pairs, scores: FloatArray) -> float:
+def calibrated(pairs: correlation.Pairs, scores: FloatArray) -> float:
     """Return epsilon: the metric is right most often if smaller differences count as ties.
 
     It is 0 or one of the observed differences; of equally good ones the smallest. Differences that
@@ -488,7 +476,7 @@ def better_than(
     total = stats.sum(axis=0)
     middle = (total[first] + total[second]) / 2
     observed = score(total)
-    observed = rounded(observed[first] - observed[second])
+    observed = correlation.rounded(observed[first] - observed[second])
     as_large = np.zeros(len(first))
     step = max(1, _CHUNK // (max(len(first), systems) * size))
     for start in range(0, len(swaps), step):

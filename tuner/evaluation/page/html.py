@@ -18,18 +18,9 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
+from portmert.tuner.evaluation import documents
 from portmert.tuner.evaluation.comparison import report as comparison
 from portmert.tuner.evaluation.crossval import report as crossval
-from portmert.tuner.evaluation.documents import (
-    Chart,
-    fixed,
-    p_value,
-    percent,
-    shown,
-    signed,
-    signed_count,
-    whole,
-)
 from portmert.tuner.evaluation.history import report as history
 from portmert.tuner.evaluation.metaeval import page as metaeval
 from portmert.tuner.ground.tables import Table, as_latex
@@ -297,18 +288,18 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {
-        "shown": shown,
-        "signed": signed,
-        "signed_count": signed_count,
-        "fixed": fixed,
-        "p": p_value,
-        "whole": whole,
-        "percent": percent,
+        "shown": documents.shown,
+        "signed": documents.signed,
+        "signed_count": documents.signed_count,
+        "fixed": documents.fixed,
+        "p": documents.p_value,
+        "whole": documents.whole,
+        "percent": documents.percent,
     }
     return environment
 
 
-def charts_of(document: Mapping[str, Any]) -> list[Chart]:
+def charts_of(document: Mapping[str, Any]) -> list[documents.Chart]:
     """Return all charts that a document has the numbers for."""
     made = (
         *metaeval.charts(document),
