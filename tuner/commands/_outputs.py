@@ -6,7 +6,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -284,9 +285,7 @@ def _lines(label: str, least: int) -> Callable[[int, int], None]:
     return progress
 
 
-def annotating() -> AbstractContextManager[Callable[[int, int], None]]:
-    """Give a function progress(done, total) of sentences annotated, as `decoding` does."""
-    return decoding("annotating", least=ANNOTATIONS_SHOWN)
+annotating = partial(decoding, "annotating", least=ANNOTATIONS_SHOWN)
 
 
 @contextmanager

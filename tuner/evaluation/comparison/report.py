@@ -574,34 +574,24 @@ def charts(document: Document) -> Iterator[Chart]:
     if len(systems) > 1:
         yield _difference_chart(document, systems)
     for name, title, axis in (
-        ("by_length", "By length of the reference", "tokens of the reference"),
-        ("by_reordering", "By reordering of the reference", "reordering (1 - v)"),
+        ("by-length", "By length of the reference", "tokens of the reference"),
+        ("by-reordering", "By reordering of the reference", "reordering (1 - v)"),
     ):
-        buckets = (document.get("differences") or {}).get(name) or []
-        choices = [
-            option(
-                metric["label"] + ("" if metric["higher_is_better"] else " (lower is better)"),
-                [
-                    {
-                        "name": system,
-                        "system": number,
-                        "values": [
-                            (bucket["scores"].get(metric["label"]) or [None] * len(systems))[
-                                number
-                            ]
-                            for bucket in buckets
-                        ],
-                    }
-                    for number, system in enumerate(systems)
-                ],
-                in_percent=metric["in_percent"],
-                categories=[f"{one['label']} ({one['segments']})" for one in buckets],
-            )
-            for metric in document.get("metrics", ())
-        ]
+        buckets = (document.get("differences") or {}).get(name.replace("-", "_")) or []
+        categories = [f"{one['label']} ({one['segments']})" for one in buckets]
+        choices = []
+        for metric in document.get("metrics", ()) if buckets else ():
+            label, nothing = metric["label"], [None] * len(systems)
+            scores = zip(*(one["scores"].get(label) or nothing for one in buckets), strict=True)
+            series = [
+                {"name": system, "system": number, "values": list(values)}
+                for number, (system, values) in enumerate(zip(systems, scores, strict=True))
+            ]
+            label += "" if metric["higher_is_better"] else " (lower is better)"
+            percents = metric["in_percent"]
+            choices.append(option(label, series, in_percent=percents, categories=categories))
         caption = "Score of the segments of each group by itself; in brackets, how many."
-        yield chart(name.replace("_", "-"), "where", "columns", title, choices if buckets else [],
-                    caption=caption, x=axis, y="score")  # fmt: skip
+        yield chart(name, "where", "columns", title, choices, caption=caption, x=axis, y="score")
 
 
 def _difference_chart(document: Document, systems: Sequence[str]) -> Chart:

@@ -104,17 +104,7 @@ def _replica(run: Run, replica: Mapping[str, Any]) -> str:
     state = replica["stopped"] or replica["doing"]
     title = f"{replica['name']}: {replica['state']}" + (f" ({state})" if state else "")
     columns = ["iteration", "hypotheses", "new", *scores, "change"]
-    text = Table(title, [*columns, *(f"dev {x}" for x in labels)], rows, left=0).text()
-    counts = [one["annotations"] for one in replica["passes"] if one["annotations"]]
-    if not counts:
-        return text
-    hits, misses, failed = (
-        sum(one[key] for one in counts) for key in ("hits", "misses", "failed")
-    )
-    return (
-        f"{text}\n\nsentences annotated: {hits} from the cache, {misses} new, {failed} without a "
-        f"parse"
-    )
+    return Table(title, [*columns, *(f"dev {x}" for x in labels)], rows, left=0).text()
 
 
 def _known(score: float | None, *, in_percent: bool) -> str:
@@ -161,22 +151,8 @@ def charts(document: Mapping[str, Any]) -> Iterator[Chart]:
         "Distance from each iteration to the next. Absolute values of a vector add to 1, so the "
         "largest distance is 2.",
     )  # fmt: skip
-    yield _lines(
-        "annotations", "Annotation", "sentences",
-        [
-            {**found, "label": label}
-            for key, label in (("hits", "from the cache"), ("misses", "annotated"),
-                               ("failed", "without a parse"))
-            for found in _one_choice(runs, _counter(key))
-        ],
-        "Number of distinct sentences that were annotated for the metric in each iteration.",
-    )  # fmt: skip
     for number, run in runs:
         yield _surface(number, run)
-
-
-def _counter(key: str) -> Callable[[Mapping[str, Any]], Any]:
-    return lambda one: (one["annotations"] or {}).get(key)
 
 
 def _lines(name: str, title: str, y: str, choices: Any, caption: str) -> Chart:

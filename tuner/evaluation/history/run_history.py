@@ -51,7 +51,7 @@ from portmert.tuner.ground.errors import StateError, counted
 from portmert.tuner.ground.files import file_digest
 from portmert.tuner.nbest.model import NBest, model_scores
 from portmert.tuner.nbest.read import merge, read_nbest
-from portmert.tuner.runs.folder import ANNOTATION_NAME, STATE, is_at_work
+from portmert.tuner.runs.folder import STATE, is_at_work
 from portmert.tuner.runs.scorer import read_json, read_scored, refuse_changed
 from portmert.tuner.search.averaging import stacked
 from portmert.tuner.search.line_search import LineSearch
@@ -71,8 +71,6 @@ PASS = (
     "optimized_score",  # of the best ones under the next iteration's weights: projected score
     "oracle_score",  # of hypotheses chosen by score alone
     "change",  # distance of the next weights from these, 0..2
-    "annotations",  # if the metric reads syntax: numbers of distinct sentences found in the cache
-    # (`hits`), annotated (`misses`), and without a parse (`failed`)
 )
 """Keys of a pass."""
 
@@ -111,6 +109,9 @@ def read_history(
     tuned_on = None
     if signature is not None:
         tuned_on = _known(lambda: metric_of(signature), "no error surface", notes)
+    metric_name = fingerprint.get("metric.name", "?")
+    if metric_name == "formula" and signature:
+        metric_name = signature.partition("|")[0]
     higher = True if tuned_on is None else tuned_on.higher_is_better
     usable = {
         label: metric
@@ -129,7 +130,7 @@ def read_history(
     run: dict[str, Any] = plain(
         {
             "name": name,
-            "metric": _metric_name(fingerprint, signature),
+            "metric": metric_name,
             "signature": signature or "",
             "higher_is_better": higher,
             "in_percent": True if tuned_on is None else tuned_on.in_percent,
@@ -204,12 +205,6 @@ def _signature(folder: Path) -> str | None:
     return None
 
 
-def _metric_name(fingerprint: Mapping[str, str], signature: str | None) -> str:
-    """Return the name of the metric tuned on; of a formula, the formula."""
-    name = fingerprint.get("metric.name", "?")
-    return signature.partition("|")[0] if name == "formula" and signature else name
-
-
 def _parts(folder: Path, fingerprint: Mapping[str, str], name: str) -> list[tuple[Path, str]]:
     """Return the folders of the tunings that have begun, and their names."""
     count = int(fingerprint.get("tune.replicas", "1"))
@@ -280,9 +275,7 @@ def _replica(
 def _pass(folder: Path, number: int) -> dict[str, Any]:
     """Read one iteration as far as it has come."""
     known: dict[str, Any] = {**dict.fromkeys(PASS), "number": number}
-    scores, optimized, annotation = (
-        folder / name for name in ("scores.json", "optimized.json", ANNOTATION_NAME)
-    )
+    scores, optimized = folder / "scores.json", folder / "optimized.json"
     if scores.is_file():
         held = read_json(scores)
         known |= _numbers(scores, held, ("hypotheses", "new", "dev_score"))
@@ -293,10 +286,6 @@ def _pass(folder: Path, number: int) -> dict[str, Any]:
     if optimized.is_file():
         of_search = ("start_score", "optimized_score", "oracle_score", "change")
         known |= _numbers(optimized, read_json(optimized), of_search)
-    if annotation.is_file():
-        keys = ("hits", "misses", "failed")
-        phases = [_numbers(annotation, one, keys) for one in read_json(annotation).values()]
-        known["annotations"] = {key: sum(phase[key] for phase in phases) for key in keys}
     return known
 
 

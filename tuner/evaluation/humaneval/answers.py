@@ -5,14 +5,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from portmert.tuner.evaluation.humaneval import sheets
 from portmert.tuner.evaluation.humaneval.evaluation import FORM, Evaluation, Placed
-from portmert.tuner.evaluation.humaneval.sheets import (
-    ANSWERS,
-    columns,
-    harmless,
-    read_csv,
-    read_xlsx,
-)
 from portmert.tuner.ground.documents import parse_json
 from portmert.tuner.ground.errors import InputError, counted, suggest
 from portmert.tuner.ground.files import read_bytes
@@ -56,12 +50,12 @@ def read_answers(path: Path, evaluations: Sequence[Evaluation]) -> Answers:
     rows = _rows(path, content)
     number, first = rows[0]
     evaluation = _evaluation(f"{path}:{number}", first["evaluation"].strip(), evaluations)
-    for name in columns(evaluation):
+    for name in sheets.columns(evaluation):
         _check_column(path, name, first)
     judge = _judge(f"{path}:{number}", first["judge"].strip(), evaluation)
     for number, row in rows:
         for name, expected in (("evaluation", evaluation.id), ("judge", judge)):
-            if row[name].strip() not in (expected, harmless(expected)):
+            if row[name].strip() not in (expected, sheets.harmless(expected)):
                 raise InputError(
                     f"{path}:{number}: {name} is '{row[name].strip()}', that of the first row is "
                     f"'{expected}'; a sheet is of one judge and one evaluation"
@@ -88,7 +82,7 @@ def _rows(path: Path, content: bytes) -> list[tuple[int, dict[str, str]]]:
     """Return the rows of a table: number, and cells by column. There is at least one."""
     suffix = path.suffix.lower()
     if suffix == ".xlsx":
-        rows = list(read_xlsx(path, content))
+        rows = list(sheets.read_xlsx(path, content))
     elif suffix in (".csv", ".tsv"):
         try:
             text = content.decode("utf-8-sig")
@@ -98,7 +92,7 @@ def _rows(path: Path, content: bytes) -> list[tuple[int, dict[str, str]]]:
                 f"{path}:{line}: byte {content[error.start]:#04x} is not UTF-8; save the sheet as "
                 f"CSV UTF-8, or as .xlsx"
             ) from None
-        rows = list(read_csv(path, text))
+        rows = list(sheets.read_csv(path, text))
     else:
         raise InputError(
             f"{path}: a sheet is a file .csv or .xlsx, or the .json that the HTML form exports"
@@ -142,7 +136,7 @@ def _evaluation(where: str, found: str, evaluations: Sequence[Evaluation]) -> Ev
 
 
 def _judge(where: str, found: str, evaluation: Evaluation) -> str:
-    for written in (str, harmless):
+    for written in (str, sheets.harmless):
         for judge in evaluation.sheets:
             if found == written(judge):
                 return judge
@@ -177,7 +171,7 @@ def _check_judge(
 def _change(row: Mapping[str, str], expected: Mapping[str, str]) -> str | None:
     """Return the first column whose text was changed, if there is one."""
     for name, text in expected.items():
-        if _spaced(row[name]) not in (_spaced(text), _spaced(harmless(text))):
+        if _spaced(row[name]) not in (_spaced(text), _spaced(sheets.harmless(text))):
             return name
     return None
 
@@ -198,9 +192,9 @@ def _votes(
             )
         where[placed.item] = row
         choice = _SHORT.get(answer.lower(), answer.lower())
-        if choice not in ANSWERS:
+        if choice not in sheets.ANSWERS:
             given = f": answer is '{_start(answer)}'" if choice else " has no answer"
-            expected = f"{', '.join(ANSWERS[:-1])} or {ANSWERS[-1]}"
+            expected = f"{', '.join(sheets.ANSWERS[:-1])} or {sheets.ANSWERS[-1]}"
             raise InputError(f"{row}: item {placed.item}{given}; expected {expected}")
         first = (choice == "left") == placed.first_is_left
         votes[placed.item] = 2 if choice == "equal" else 0 if first else 1

@@ -7,15 +7,9 @@ import numpy as np
 
 import portmert
 from portmert.tuner.evaluation.documents import Chart, chart, option
+from portmert.tuner.evaluation.metaeval import report
 from portmert.tuner.evaluation.metaeval.combined import Combined
 from portmert.tuner.evaluation.metaeval.evaluation import MetaEvaluation
-from portmert.tuner.evaluation.metaeval.report import (
-    by_agreement,
-    main_measure,
-    named,
-    of_metrics,
-    winners,
-)
 
 MOST_POINTS = 1000
 """Points of a scatter plot. If there are more segments, evenly spaced ones are drawn."""
@@ -44,12 +38,12 @@ def page_data(
         ]
         columns = whole[-2:-1] + whole[:-2] + whole[-1:] + columns
         scenarios = [
-            {"name": one.name, "metrics": of_metrics(labels, one.correlations)}
+            {"name": one.name, "metrics": report.of_metrics(labels, one.correlations)}
             for one in together.scenarios
         ]
     name, rows, differences = columns[0]
-    order, measure = by_agreement(rows), main_measure(rows)
-    beaten = winners(differences, measure)
+    order, measure = report.by_agreement(rows), report.main_measure(rows)
+    beaten = report.winners(differences, measure)
     measures = dict.fromkeys(key for _, rows, _ in columns for key in rows[0])
     settings = parts[0].settings
     return {
@@ -69,7 +63,7 @@ def page_data(
             ],
             "sizes": [{"name": part.name, "text": part.judged.sizes} for part in parts],
             "columns": [
-                {"name": title, "metrics": of_metrics(labels, found)}
+                {"name": title, "metrics": report.of_metrics(labels, found)}
                 for title, found, _ in columns
             ],
             "scenarios": scenarios,
@@ -85,7 +79,7 @@ def page_data(
                 for place in order
                 if place in beaten
             ],
-            "measure": named(measure),
+            "measure": report.named(measure),
             "signatures": list(signatures),
         },
     }
@@ -93,7 +87,7 @@ def page_data(
 
 def _title(measure: str) -> str:
     level = {"system": "Systems", "segment": "Segments", "document": "Documents"}
-    return f"{level.get(measure.partition('.')[0], 'Likeness')}, {named(measure)}"
+    return f"{level.get(measure.partition('.')[0], 'Likeness')}, {report.named(measure)}"
 
 
 def _points(part: MetaEvaluation, place: int) -> dict[str, Any]:
@@ -118,9 +112,11 @@ def _rising(sides: Any) -> list[list[float]]:
 def _headline(labels: Sequence[str], best: int, worse: Sequence[int], measure: str) -> str:
     line, others = f"{labels[best]} agrees best with people", len(labels) - 1
     if worse:
-        line += f"; beyond chance it beats {len(worse)} of {others} others on {named(measure)}"
+        line += (
+            f"; beyond chance it beats {len(worse)} of {others} others on {report.named(measure)}"
+        )
     elif others:
-        line += f", which may be luck: on {named(measure)} it beats no other beyond chance"
+        line += f", which may be luck: on {report.named(measure)} it beats no other beyond chance"
     return f"{line}."
 
 

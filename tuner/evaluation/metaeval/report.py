@@ -9,18 +9,8 @@ import numpy as np
 
 from portmert.metrics._base import FloatArray
 from portmert.tuner.evaluation.documents import LIKELY
+from portmert.tuner.evaluation.metaeval import evaluation
 from portmert.tuner.evaluation.metaeval.combined import Combined
-from portmert.tuner.evaluation.metaeval.evaluation import (
-    DOCUMENTS,
-    KENDALLS,
-    LIKENESS,
-    MEASURES,
-    SEGMENTS,
-    SYSTEMS,
-    Differences,
-    Estimate,
-    MetaEvaluation,
-)
 from portmert.tuner.ground.errors import counted
 from portmert.tuner.ground.numbers import shown_p
 from portmert.tuner.ground.tables import Table, fold
@@ -55,7 +45,7 @@ def named(measure: str) -> str:
     return NAMES.get(measure) or NAMES[measure.partition(".")[2]]
 
 
-def tables(found: MetaEvaluation) -> list[Table]:
+def tables(found: evaluation.MetaEvaluation) -> list[Table]:
     """Return all tables of one test set, that of the PORT paper first."""
     level = f"with {100 * found.settings.level:g} % intervals"
     judged, each = found.judged, found.agreements
@@ -71,8 +61,8 @@ def tables(found: MetaEvaluation) -> list[Table]:
     if len(judged.systems) > 1:
         human = judged.system_scores
         scores = [one.system_scores for one in each]
-        of_paper = (MEASURES[0], "segment.wmt10")
-        with_ties = of_level("Segments, accuracy with ties calibrated,", KENDALLS[-1:])
+        of_paper = (evaluation.MEASURES[0], "segment.wmt10")
+        with_ties = of_level("Segments, accuracy with ties calibrated,", evaluation.KENDALLS[-1:])
         epsilons = [f"{one.epsilon or 0:.4g}" for one in each]
         listed += [
             Table(
@@ -92,26 +82,26 @@ def tables(found: MetaEvaluation) -> list[Table]:
                     for m in np.argsort(-human, kind="stable").tolist()
                 ],
             ),
-            of_level("Systems,", SYSTEMS),
-            of_level("Segments, Kendall,", KENDALLS[:-1]),
+            of_level("Systems,", evaluation.SYSTEMS),
+            of_level("Segments, Kendall,", evaluation.KENDALLS[:-1]),
             Table(
                 with_ties.title,
                 [*with_ties.headers, "epsilon"],
                 [[*row, x] for row, x in zip(with_ties.rows, epsilons, strict=True)],
             ),
         ]
-    for unit, names in (("segment", SEGMENTS), ("document", DOCUMENTS)):
+    for unit, names in (("segment", evaluation.SEGMENTS), ("document", evaluation.DOCUMENTS)):
         kept = [name for name in names if name in there]
         if kept:
-            own = ", mean of each segment's own" if SEGMENTS[-1] in kept else ""
+            own = ", mean of each segment's own" if evaluation.SEGMENTS[-1] in kept else ""
             title = (
                 f"{unit.capitalize()}s, Pearson: plain, weighted by length, the mean of each "
                 f"{unit} removed, both{own};"
             )
             listed.append(of_level(title, kept))
-    if LIKENESS[0] in there:
+    if evaluation.LIKENESS[0] in there:
         title = "Human likeness: references held out, among the systems;"
-        listed.append(of_level(title, LIKENESS))
+        listed.append(of_level(title, evaluation.LIKENESS))
     if found.better is not None and found.at_least is not None:
         means = [float(np.mean(one.documents)) for one in each]
         listed.append(share_table("documents", labels, means, found.better, found.at_least))
@@ -156,7 +146,7 @@ def share_table(
     )
 
 
-def difference_table(labels: Sequence[str], differences: Differences) -> Table:
+def difference_table(labels: Sequence[str], differences: evaluation.Differences) -> Table:
     """Return the differences of all pairs of metrics with their p."""
     return Table(
         "Is one metric's correlation better than another's? Two-sided p; PERM-BOTH takes means of "
@@ -183,7 +173,7 @@ def difference_table(labels: Sequence[str], differences: Differences) -> Table:
     )  # fmt: skip
 
 
-def as_json(found: MetaEvaluation) -> dict[str, Any]:
+def as_json(found: evaluation.MetaEvaluation) -> dict[str, Any]:
     """Return all results on one test set as the JSON object of `portmert metaeval --json`."""
     judged, settings = found.judged, found.settings
     document: dict[str, Any] = {
@@ -216,7 +206,7 @@ def as_json(found: MetaEvaluation) -> dict[str, Any]:
     return {key: _rounded(item) for key, item in document.items()}
 
 
-def _listed(labels: Sequence[str], differences: Differences) -> list[dict[str, Any]]:
+def _listed(labels: Sequence[str], differences: evaluation.Differences) -> list[dict[str, Any]]:
     return [
         {
             "metric": labels[i],
@@ -228,7 +218,7 @@ def _listed(labels: Sequence[str], differences: Differences) -> list[dict[str, A
 
 
 def of_metrics(
-    labels: Sequence[str], rows: Sequence[Mapping[str, Estimate]]
+    labels: Sequence[str], rows: Sequence[Mapping[str, evaluation.Estimate]]
 ) -> list[dict[str, Any]]:
     """Return the correlations of each metric as plain data."""
     return [
@@ -273,7 +263,13 @@ def combined_tables(found: Combined) -> list[Table]:
     labels = [one.label for one in found.parts[0].agreements]
     level = f"{100 * found.parts[0].settings.level:g} %"
     listed = []
-    for names in (SYSTEMS, KENDALLS, SEGMENTS, DOCUMENTS, LIKENESS):
+    for names in (
+        evaluation.SYSTEMS,
+        evaluation.KENDALLS,
+        evaluation.SEGMENTS,
+        evaluation.DOCUMENTS,
+        evaluation.LIKENESS,
+    ):
         for name in names:
             table = _across(found, labels, name, level)
             if table is not None:
@@ -281,7 +277,7 @@ def combined_tables(found: Combined) -> list[Table]:
     listed += [
         table for name in SCENARIO if (table := scenario_table(found, labels, name)) is not None
     ]
-    for name in (MEASURES[0], "segment.wmt10"):
+    for name in (evaluation.MEASURES[0], "segment.wmt10"):
         if name in found.better and len(found.parts) > 1:
             means = [
                 float(
@@ -369,7 +365,7 @@ def shown(value: float | None) -> str:
     return "-" if value is None else f"{round(value, 3) + 0.0:.3f}"
 
 
-def with_interval(one: Estimate) -> str:
+def with_interval(one: evaluation.Estimate) -> str:
     """Return a correlation and its interval as they are printed."""
     if one.low is None or one.high is None:
         return shown(one.value)
@@ -407,7 +403,7 @@ _LEGEND = {
 }
 
 
-def summary(found: MetaEvaluation) -> str:
+def summary(found: evaluation.MetaEvaluation) -> str:
     """Return the metrics sorted by agreement on one test set, and which beat which."""
     labels = [one.label for one in found.agreements]
     rows = [one.correlations for one in found.agreements]
@@ -447,7 +443,7 @@ def combined_summary(found: Combined) -> str:
     return "\n\n".join(parts)
 
 
-def agreement(row: Mapping[str, Estimate]) -> float | None:
+def agreement(row: Mapping[str, evaluation.Estimate]) -> float | None:
     """Return the value to sort metrics by; with one system the correlation of segments."""
     if any(name in row for name in BOTH):
         values = [row[name].value for name in BOTH if name in row]
@@ -456,12 +452,12 @@ def agreement(row: Mapping[str, Estimate]) -> float | None:
     return row["segment.pearson"].value
 
 
-def main_measure(rows: Sequence[Mapping[str, Estimate]]) -> str:
+def main_measure(rows: Sequence[Mapping[str, evaluation.Estimate]]) -> str:
     """Return the measure by which metrics are compared."""
     return BOTH[1] if BOTH[1] in rows[0] else "segment.pearson"
 
 
-def by_agreement(rows: Sequence[Mapping[str, Estimate]]) -> list[int]:
+def by_agreement(rows: Sequence[Mapping[str, evaluation.Estimate]]) -> list[int]:
     """Return the indices of metrics, the best agreement first. Equal ones keep their order."""
     values = [agreement(row) for row in rows]
     return sorted(
@@ -470,7 +466,7 @@ def by_agreement(rows: Sequence[Mapping[str, Estimate]]) -> list[int]:
     )
 
 
-def winners(differences: Differences, measure: str) -> dict[int, list[int]]:
+def winners(differences: evaluation.Differences, measure: str) -> dict[int, list[int]]:
     """Return for each metric those it beats beyond chance."""
     found: dict[int, list[int]] = defaultdict(list)
     for (i, j), row in differences.items():
@@ -484,8 +480,8 @@ def winners(differences: Differences, measure: str) -> dict[int, list[int]]:
 def _best(
     title: str,
     labels: Sequence[str],
-    rows: Sequence[Mapping[str, Estimate]],
-    differences: Differences,
+    rows: Sequence[Mapping[str, evaluation.Estimate]],
+    differences: evaluation.Differences,
 ) -> str:
     """Return the table of metrics, and a sentence for each measure: which metrics beat which."""
     several = BOTH[1] in rows[0]

@@ -15,7 +15,6 @@ from portmert.tuner.evaluation.history.dev_set import (
     UnknownDevSet,
     metric_of,
 )
-from portmert.tuner.evaluation.history.report import as_text
 from portmert.tuner.evaluation.history.run_history import read_history
 from portmert.tuner.ground.errors import PortmertError, StateError
 from portmert.tuner.nbest.model import best_hypotheses, model_scores
@@ -201,19 +200,6 @@ def test_a_run_is_read_as_far_as_it_has_come(copies):
         assert history(folder)["replicas"][0]["state"] == "running"
     finally:
         os.close(lock)
-
-
-def test_what_an_iteration_had_annotated_is_read_over_its_phases(copies):
-    counts = {
-        "scoring": {"hits": 1, "misses": 20, "failed": 2},
-        "search": {"hits": 300, "misses": 4000, "failed": 0, "annotated": 9, "hypotheses": 10},
-    }
-    (copies / "alone" / "iteration-01" / "annotation.json").write_text(json.dumps(counts))
-    run = history(copies / "alone")
-    passes = run["replicas"][0]["passes"]
-    assert passes[0]["annotations"] == {"hits": 301, "misses": 4020, "failed": 2}
-    assert passes[1]["annotations"] is None
-    assert "sentences annotated: 301 from the cache, 4020 new, 2 without a parse" in as_text(run)
 
 
 def test_a_run_that_has_scored_nothing_is_read(copies):
