@@ -10,7 +10,7 @@ from sacrebleu.metrics import BLEU
 from sacrebleu.significance import PairedTest
 
 from portmert.tuner.components import registry
-from portmert.tuner.evaluation.comparison.material import Linking, read_material
+from portmert.tuner.evaluation.comparison.material import read_material
 from portmert.tuner.evaluation.comparison.scores import count
 from portmert.tuner.evaluation.comparison.systems import TestFiles, find_systems
 from portmert.tuner.evaluation.significance import Resampling, systems_tested
@@ -44,7 +44,7 @@ def significance(folder: Path) -> list[list[str]]:
     reference, outputs = _corpus(folder)
     systems = find_systems([f"{path.stem}={path}" for path in outputs])
     test = TestFiles(None, (reference,))
-    (material,) = read_material(systems, test, Linking((), None), Preparation())
+    (material,) = read_material(systems, test, (), None, Preparation())
     counted = count(material, {name: registry.metric(name) for name in METRICS}, threads=1)
     stats = [[one.of_system(material, system) for one in counted] for system in range(SYSTEMS)]
     metrics = [one.metric for one in counted]

@@ -15,7 +15,7 @@ from portmert.tuner.annotation.annotating import TextAnnotator
 from portmert.tuner.annotation.annotators._base import Annotator
 from portmert.tuner.annotation.cache import default_folder
 from portmert.tuner.components import registry
-from portmert.tuner.components.comet import CometSetup, neural
+from portmert.tuner.components.comet import neural
 from portmert.tuner.executors.team import Team
 from portmert.tuner.ground.errors import InputError
 from portmert.tuner.ground.files import Lines, TextFile
@@ -158,7 +158,7 @@ def preparing(
     ) -> Preparation:
         for metric in metrics:
             for network in neural(metric):
-                network.use(CometSetup(folder, notice, progress))
+                network.use(folder, notice, progress or (lambda _done, _all: None))
             if needs_of([metric]) and annotator is None and recorded is None:
                 raise InputError(
                     f"metric {metric.name()} compares syntax and needs an annotator; give "

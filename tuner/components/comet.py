@@ -40,25 +40,6 @@ Sample = tuple[str, ...]
 """Source, hypothesis and, where the model reads one, reference."""
 
 
-@dataclasses.dataclass(frozen=True)
-class CometSetup:
-    """Where scores are kept, and functions that are told about the progress.
-
-    Parameters
-    ----------
-    cache
-        Folder of the cache.
-    notice
-        Called with a line for the user.
-    progress
-        Called as progress(done, all) with the texts that are not in the cache.
-    """
-
-    cache: Path = dataclasses.field(default_factory=default_folder)
-    notice: Callable[[str], None] = lambda _: None
-    progress: Callable[[int, int], None] | None = None
-
-
 @dataclass(frozen=True)
 class Comet(MeanOfScores):
     """Averages the scores that a COMET model gives each segment.
@@ -169,11 +150,26 @@ class Comet(MeanOfScores):
         """Travel to other processes without the cache and the lock that are in use here."""
         return Comet, (self.model, self.batch, self.device, self.of)
 
-    def use(self, setup: CometSetup) -> None:
-        """Keep scores elsewhere from now on."""
+    def use(
+        self,
+        cache: Path | None = None,
+        notice: Callable[[str], None] = lambda _: None,
+        progress: Callable[[int, int], None] = lambda _done, _all: None,
+    ) -> None:
+        """Keep scores elsewhere from now on.
+
+        Parameters
+        ----------
+        cache
+            Folder of the cache. Default: the user's.
+        notice
+            Called with a line for the user.
+        progress
+            Called as progress(done, all) with the texts that are not in the cache.
+        """
         with self._lock:
-            self._state["setup"] = setup
-            self._state.pop("store", None)
+            self._state.clear()
+            self._state.update(cache=cache or default_folder(), notice=notice, progress=progress)
 
     def stats(self, batch: Batch) -> FloatArray:
         """Return (H, 2): the score of each hypothesis, and 1."""
@@ -196,8 +192,9 @@ class Comet(MeanOfScores):
 
     @property
     def _store(self) -> AnnotationCache:
+        if not self._state:
+            self.use()
         if "store" not in self._state:
-            setup = self._state.setdefault("setup", CometSetup())
             print_of = _models.fingerprint(
                 "comet",
                 _require(),
@@ -205,7 +202,8 @@ class Comet(MeanOfScores):
                 self.checkpoint,
                 _settings_file(self.checkpoint),
             )
-            self._state["store"] = AnnotationCache(setup.cache, print_of, notice=setup.notice)
+            cache, notice = self._state["cache"], self._state["notice"]
+            self._state["store"] = AnnotationCache(cache, print_of, notice=notice)
         store: AnnotationCache = self._state["store"]
         return store
 
@@ -222,7 +220,6 @@ class Comet(MeanOfScores):
         missing = [sample for sample in distinct if sample not in known]
         # Texts of similar length go through the network together.
         missing.sort(key=lambda sample: (sum(map(len, sample)), sample))
-        setup = self._state["setup"]
         rows: list[Row] = []
         for begin in range(0, len(missing), self.batch):
             part = missing[begin : begin + self.batch]
@@ -233,8 +230,7 @@ class Comet(MeanOfScores):
                 known[sample] = score
                 rows.append((line_key("\n".join(sample)), {LAYER: struct.pack("<d", score)}))
             done = begin + len(part)
-            if setup.progress is not None:
-                setup.progress(done, len(missing))
+            self._state["progress"](done, len(missing))
             if len(rows) >= KEPT_TOGETHER or done == len(missing):
                 self._store.put(rows)
                 rows = []

@@ -178,7 +178,7 @@ def test_the_source_is_needed(model):
 
 def test_it_travels_to_other_processes():
     metric = comet_of.Comet("model", batch=2)
-    metric.use(comet_of.CometSetup())
+    metric.use()
     again = pickle.loads(pickle.dumps(metric))  # noqa: S301  our own
     assert again == metric
     assert not again._state

@@ -108,16 +108,18 @@ def compare_request(request: CompareRequest, notice: Notice) -> dict[str, Any]:
     recorded = next(filter(None, annotators), None)  # that of the first run with one
     metrics, ready = _metrics_and_preparation(request, given, systems, recorded, notice)
     aligner, outputs = request.test.named_aligner, sum(len(one.outputs) for one in systems)
-    sets = [
+    given_sets = [
         parse_link_set(text, references=len(test.references), outputs=outputs)
         for text in request.test.links
     ]
-    if test.source is None and (sets or aligner is not None):
+    if test.source is None and (given_sets or aligner is not None):
         raise InputError("word alignments need the source text; give --source")
     with tempfile.TemporaryDirectory() as folder:
         annotations = Path(folder) / "annotations"
-        linking = find_links(systems, test, sets, aligner, folder=annotations, notice=notice)
-        materials = read_material(systems, test, linking, ready)
+        sets, linker = find_links(
+            systems, test, given_sets, aligner, folder=annotations, notice=notice
+        )
+        materials = read_material(systems, test, sets, linker, ready)
     if materials[0].links is None:
         if not request.metrics:
             metrics = {label: one for label, one in metrics.items() if "links" not in one.needs}
@@ -190,7 +192,15 @@ def _compared(
             for system, table in zip(systems, ngrams, strict=True)
         ],
         "metrics": [
-            tables.described(one, ready.signature(one.metric, offsets)) for one in counted
+            {
+                "label": one.label,
+                "name": one.metric.name(),
+                "signature": ready.signature(one.metric, offsets),
+                "source": one.metric.source,
+                "higher_is_better": one.metric.higher_is_better,
+                "in_percent": one.metric.in_percent,
+            }
+            for one in counted
         ],
         "scores": tables.score_systems(names, material, counted, resampling, request.team),
         "similarity": similarities(names, material, threads=threads),

@@ -48,22 +48,6 @@ class LinkSet:
     required: bool = False
 
 
-@dataclass(frozen=True, eq=False)
-class Linking:
-    """The sources of links.
-
-    Parameters
-    ----------
-    sets
-        Scores are shown with the first one. If empty, links are not known.
-    linker
-        Aligns outputs without links; None if there is no aligner.
-    """
-
-    sets: tuple[LinkSet, ...]
-    linker: Linker | None
-
-
 def parse_link_set(text: str, *, references: int, outputs: int = 0) -> LinkSet:
     """Parse `name=FILE[,FILE...]`: links of references, then maybe of outputs.
 
@@ -93,11 +77,12 @@ def find_links(
     *,
     folder: Path,
     notice: Callable[[str], None],
-) -> Linking:
-    """Return all sets of links.
+) -> tuple[list[LinkSet], Linker | None]:
+    """Return all sets of links, and what aligns outputs without links, if there is an aligner.
 
     The order is: the given sets; that of `aligner`. If there is none yet, that of the first run
-    that has links of the test set or an aligner to make them.
+    that has links of the test set or an aligner to make them. Scores are shown with the first set.
+    If there is none, links are not known.
 
     Parameters
     ----------
@@ -107,7 +92,7 @@ def find_links(
     sets, linker = list(given), None
     names = [one.name for one in sets]
     if test.source is None:
-        return Linking((), None)
+        return [], None
     if aligner is not None:
         name, component = aligner
         linker = Linker(component, folder, test.source, test.references, notice, "test")
@@ -130,7 +115,7 @@ def find_links(
         elif own is not None:
             name = own.name()
             sets.append(LinkSet(name, run.reference_links("test", test.source, test.references)))
-    return Linking(tuple(sets), linker)
+    return sets, linker
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,10 +184,13 @@ class Material:
 def read_material(
     systems: Sequence[NamedSystem],
     test: TestFiles,
-    linking: Linking,
+    sets: Sequence[LinkSet],
+    linker: Linker | None,
     ready: Preparation,
 ) -> list[Material]:
     """Read everything: one material for each set of links, or one without links.
+
+    `sets` and `linker` are those of `find_links`.
 
     Raises
     ------
@@ -216,11 +204,12 @@ def read_material(
         for output in system.outputs:
             texts.append(_read_output(output, references, test.references[0]))
             owners.append(number)
-    _note_mixed_links([systems[owner].name for owner in owners], texts, linking)
+    if linker is not None and any(not links.hypotheses for links in sets):
+        _note_mixed_links([systems[owner].name for owner in owners], texts, linker)
     sources = tuple(read_lines(test.source)) if test.source is not None else None
     found: list[tuple[list[Texts], References, str | None]] = []
-    for links in linking.sets:
-        with_links = _with_links(texts, links, linking, test, sources or ())
+    for links in sets:
+        with_links = _with_links(texts, links, linker, test, sources or ())
         if with_links is None:
             continue
         of_set = read_references(
@@ -241,13 +230,10 @@ def read_material(
     ]
 
 
-def _note_mixed_links(names: Sequence[str], texts: Sequence[Texts], linking: Linking) -> None:
+def _note_mixed_links(names: Sequence[str], texts: Sequence[Texts], linker: Linker) -> None:
     """Warn if the links of some outputs are an aligner's and those of others their decoder's."""
-    linker = linking.linker
     without = [name for name, text in zip(names, texts, strict=True) if text.links is None]
-    if linker is None or len(without) in (0, len(texts)):
-        return
-    if any(not links.hypotheses for links in linking.sets):
+    if len(without) not in (0, len(texts)):
         linker.notice(
             f"links of {', '.join(dict.fromkeys(without))} are an aligner's, those of the others "
             f"their decoder's: scores of word order compare these too"
@@ -257,7 +243,7 @@ def _note_mixed_links(names: Sequence[str], texts: Sequence[Texts], linking: Lin
 def _with_links(
     texts: Sequence[Texts],
     links: LinkSet,
-    linking: Linking,
+    linker: Linker | None,
     test: TestFiles,
     sources: Sequence[str],
 ) -> list[Texts] | None:
@@ -272,7 +258,7 @@ def _with_links(
             )
             for text, path in zip(texts, links.hypotheses, strict=True)
         ]
-    linker, unlinked = linking.linker, sum(text.links is None for text in texts)
+    unlinked = sum(text.links is None for text in texts)
     if unlinked and linker is None:
         if links.required:
             raise InputError(
