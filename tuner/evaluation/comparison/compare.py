@@ -192,15 +192,7 @@ def _compared(
             for system, table in zip(systems, ngrams, strict=True)
         ],
         "metrics": [
-            {
-                "label": one.label,
-                "name": one.metric.name(),
-                "signature": ready.signature(one.metric, offsets),
-                "source": one.metric.source,
-                "higher_is_better": one.metric.higher_is_better,
-                "in_percent": one.metric.in_percent,
-            }
-            for one in counted
+            tables.described(one, ready.signature(one.metric, offsets)) for one in counted
         ],
         "scores": tables.score_systems(names, material, counted, resampling, request.team),
         "similarity": similarities(names, material, threads=threads),

@@ -71,6 +71,19 @@ def count(material: Material, metrics: Mapping[str, Metric], *, threads: int) ->
     ]
 
 
+def described(counted: Counted, signature: str) -> dict[str, Any]:
+    """Return what a comparison says of a metric."""
+    metric = counted.metric
+    return {
+        "label": counted.label,
+        "name": metric.name(),
+        "signature": signature,
+        "source": metric.source,
+        "higher_is_better": metric.higher_is_better,
+        "in_percent": metric.in_percent,
+    }
+
+
 def score_systems(
     names: Sequence[str],
     material: Material,
