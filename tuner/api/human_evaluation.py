@@ -1,7 +1,7 @@
 """Makes sheets for human judges, and reads their answers."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 
 from portmert.tuner.api.texts import Notice, log_notice, pipeline_of
@@ -113,10 +113,8 @@ def read_sheets(
         if judge not in known:
             raise InputError(f"--without {judge}: there is no such judge{suggest(judge, known)}")
     given = [answers.read_answers(path, evaluations) for path in sheets]
-    answers.check_left_out(given, without)
-    asked = {one.id: answers.without(one, without) for one in evaluations}
-    given = [replace(one, evaluation=asked[one.evaluation.id]) for one in given]
-    answers.check_complete(given, list(asked.values()))
-    found = results.evaluate(given, drop=drop, literal=literal)
+    found = results.evaluate(
+        answers.complete(given, evaluations, without), drop=drop, literal=literal
+    )
     listed = results.tables(found)
     return Report(as_text(listed), listed, found)

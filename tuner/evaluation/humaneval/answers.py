@@ -1,6 +1,6 @@
 """Reads what judges answered and checks it against the key."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -234,8 +234,23 @@ def _start(text: str) -> str:
     return text if len(text) <= 40 else f"{text[:40]}..."
 
 
-def check_complete(answers: Sequence[Answers], evaluations: Sequence[Evaluation]) -> None:
-    """Raise InputError if a judge has two sheets or none."""
+def complete(
+    answers: Sequence[Answers], evaluations: Sequence[Evaluation], absent: Collection[str] = ()
+) -> list[Answers]:
+    """Return the answers, with evaluations as if the judges in `absent` had not been asked.
+
+    Raises
+    ------
+    InputError
+        There is a sheet of an absent judge, of another judge two sheets or none, or no judge is
+        left.
+    """
+    for one in answers:
+        if one.judge in absent:
+            raise InputError(
+                f"{one.path}: a sheet of judge {one.judge}, but --without {one.judge} says that "
+                f"there is none; leave out one of the two"
+            )
     seen: dict[tuple[str, str], Path] = {}
     for one in answers:
         key = one.evaluation.id, one.judge
@@ -245,37 +260,17 @@ def check_complete(answers: Sequence[Answers], evaluations: Sequence[Evaluation]
                 f"the two"
             )
         seen[key] = one.path
-    for evaluation in evaluations:
-        missing = [judge for judge in evaluation.sheets if (evaluation.id, judge) not in seen]
+    asked = {}
+    for each in evaluations:
+        sheets = {judge: sheet for judge, sheet in each.sheets.items() if judge not in absent}
+        missing = [judge for judge in sheets if (each.id, judge) not in seen]
+        if not sheets:
+            raise InputError(f"evaluation {each.id} ({each.condition}): no judge is left")
         if missing:
             raise InputError(
-                f"evaluation {evaluation.id} ({evaluation.condition}): no sheet of "
+                f"evaluation {each.id} ({each.condition}): no sheet of "
                 f"{', '.join(f'judge {judge}' for judge in missing)}; give it, or leave the judge "
                 f"out (--without)"
             )
-
-
-def check_left_out(answers: Iterable[Answers], judges: Iterable[str]) -> None:
-    """Raise InputError if there is a sheet of a judge who is to be left out."""
-    absent = set(judges)
-    for one in answers:
-        if one.judge in absent:
-            raise InputError(
-                f"{one.path}: a sheet of judge {one.judge}, but --without {one.judge} says that "
-                f"there is none; leave out one of the two"
-            )
-
-
-def without(evaluation: Evaluation, judges: Iterable[str]) -> Evaluation:
-    """Return an evaluation as if some judges had not been asked.
-
-    Raises
-    ------
-    InputError
-        No judge is left.
-    """
-    absent = set(judges)
-    sheets = {judge: sheet for judge, sheet in evaluation.sheets.items() if judge not in absent}
-    if not sheets:
-        raise InputError(f"evaluation {evaluation.id} ({evaluation.condition}): no judge is left")
-    return replace(evaluation, sheets=sheets)
+        asked[each.id] = replace(each, sheets=sheets)
+    return [replace(one, evaluation=asked[one.evaluation.id]) for one in answers]

@@ -8,10 +8,8 @@ import pytest
 from openpyxl import load_workbook
 
 from portmert.tuner.evaluation.humaneval.answers import (
-    check_complete,
-    check_left_out,
+    complete,
     read_answers,
-    without,
 )
 from portmert.tuner.evaluation.humaneval.sheets import as_csv, as_xlsx
 from portmert.tuner.ground.errors import InputError
@@ -194,18 +192,16 @@ def test_other_files_are_no_sheets(tmp_path):
 def test_every_judge_needs_one_sheet(sheet):
     answers = read_answers(sheet, [ONE])
     with pytest.raises(InputError, match=r"judge ada's answers are in .*ada\.csv already"):
-        check_complete([answers, answers], [ONE])
+        complete([answers, answers], [ONE])
     with pytest.raises(InputError, match="no sheet of judge bob; give it, or leave"):
-        check_complete([answers], [ONE])
-    left = without(ONE, ["bob"])
-    check_complete([answers], [left])
-    assert list(left.sheets) == ["ada"]
+        complete([answers], [ONE])
+    (kept,) = complete([answers], [ONE], ["bob"])
+    assert list(kept.evaluation.sheets) == ["ada"]
     with pytest.raises(InputError, match="no judge is left"):
-        without(ONE, ["ada", "bob"])
+        complete([], [ONE], ["ada", "bob"])
 
 
 def test_a_sheet_of_a_judge_to_do_without_is_told(sheet):
     answers = read_answers(sheet, [ONE])
     with pytest.raises(InputError, match=r"ada\.csv: a sheet of judge ada, but --without ada"):
-        check_left_out([answers], ["bob", "ada"])
-    check_left_out([answers], ["bob"])
+        complete([answers], [ONE], ["bob", "ada"])
