@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import click
 
@@ -96,14 +96,7 @@ from portmert.tuner.ground.files import write_text
     "--links-out", type=OUT_FILE, help="File for their word alignments, a line as 0-0 1-2 each."
 )
 def command(
-    *,
-    weights: Path | None,
-    oracle_metric: str | None,
-    missing_features: Literal["refuse", "zero"],
-    out: Path | None,
-    json_out: Path | None,
-    links_out: Path | None,
-    **given: Any,
+    *, out: Path | None, json_out: Path | None, links_out: Path | None, **given: Any
 ) -> None:
     """Write the best hypothesis of each segment under the weights.
 
@@ -119,11 +112,11 @@ def command(
     portmert rerank --nbest answers.jsonl --weights weights.json --out chosen.jsonl
     """  # noqa: D301  \b is click's sign for lines to leave alone
     paths = (Path("-") if out is None and json_out is None else out, json_out, links_out)
-    _check_outputs([*given["lists"], *given["refs"], weights], paths)
+    _check_outputs([*given["lists"], *given["refs"], given["weights"]], paths)
     mbr, with_ids, first = _mbr(given), given["ids"], given["lists"][0]
-    if weights is None and oracle_metric is None and mbr is None:
+    if given["weights"] is None and given["oracle_metric"] is None and mbr is None:
         raise click.UsageError("give --weights, or --mbr or --oracle with a metric")
-    if oracle_metric is None:
+    if given["oracle_metric"] is None:
         refuse(("refs", "ref_links", "annotator"), "goes with --oracle")
         if not given["features"]:
             refuse(("source",), "goes with --oracle or --feature")
@@ -132,15 +125,8 @@ def command(
     _outputs.announce_compiling()
     given["ids"] = with_ids and bool(given["refs"] or given["source"])
     with _outputs.annotating() as progress:
-        found = portmert.rerank(
-            _lists.take_lists(given),
-            weights,
-            mbr=mbr,
-            oracle_metric=oracle_metric,
-            missing_features=missing_features,
-            notice=notice,
-            progress=progress,
-        )
+        lists = _lists.take_lists(given)
+        found = portmert.rerank(lists, mbr=mbr, notice=notice, progress=progress, **given)
     if links_out is not None and found.links is None:
         raise InputError(
             f"{first}: the list has no word alignment for --links-out; let the decoder print it"

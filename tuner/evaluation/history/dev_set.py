@@ -12,7 +12,7 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -206,20 +206,21 @@ class DevSet:
     def score_first(self, path: Path, metrics: Mapping[str, Metric]) -> dict[str, float]:
         """Return the score of a list's first hypotheses under each metric, by label."""
         kept = Kept(self, f"scores-{_digest(str(path.relative_to(self.folder)))[:16]}.json")
-        content = file_digest(path)
-        keys = {label: self.key(metric) for label, metric in metrics.items()}
-        keys = {label: key and f"{key}|{content}" for label, key in keys.items()}
-        found = {label: kept.get(key) for label, key in keys.items()}
-        missing = [label for label, score in found.items() if score is None]
-        if missing:
+        content, found = file_digest(path), {}
+
+        @cache
+        def nbest() -> NBest:
             _ = self.references  # their words come first in the vocabulary
-            nbest = read_first_hypotheses(path, self.vocabulary, segments=len(self.sources))
-            for label in missing:
-                total = self.stats(metrics[label], nbest).total(all_segments(self))
-                found[label] = float(metrics[label].score(total))
-                kept.put(keys[label], found[label])
-            kept.write()
-        return {label: float(score) for label, score in found.items() if score is not None}
+            return read_first_hypotheses(path, self.vocabulary, segments=len(self.sources))
+
+        for label, metric in metrics.items():
+            key = self.key(metric)
+
+            def score(metric: Metric = metric) -> float:
+                return float(metric.score(self.stats(metric, nbest()).total(all_segments(self))))
+
+            found[label] = float(kept.get(key and f"{key}|{content}", score))
+        return found
 
     def key(self, metric: Metric) -> str | None:
         """Return all that a score depends on besides the list; None if a file is part of it."""
@@ -249,25 +250,22 @@ class Kept:
         if held.get("data") == self._data and held.get("digest") == self._digest(held):
             self._found = held["found"]
 
-    def get(self, key: str | None) -> Any:
-        """Return a stored value, or None."""
-        return None if key is None else self._found.get(key)
+    def get(self, key: str | None, make: Callable[[], Any], *, alone: bool = False) -> Any:
+        """Return the value of a key; one that is not known is made, of JSON's types, and stored.
 
-    def put(self, key: str | None, value: Any) -> None:
-        """Store a value of JSON's types."""
+        Without a key, or in a folder that cannot be written to, it is not stored. A value that
+        stands `alone` replaces all others.
+        """
+        if key is not None and key in self._found:
+            return self._found[key]
+        value = make()
         if key is not None:
-            self._found[key] = value
-
-    def clear(self) -> None:
-        """Forget all stored values."""
-        self._found = {}
-
-    def write(self) -> None:
-        """Write the values, if the folder can be written to."""
-        if self._found and os.access(self._path.parent.parent, os.W_OK):
-            self._path.parent.mkdir(exist_ok=True)
-            content = {"data": self._data, "found": self._found}
-            write_json(self._path, {**content, "digest": self._digest(content)})
+            self._found = {**({} if alone else self._found), key: value}
+            if os.access(self._path.parent.parent, os.W_OK):
+                self._path.parent.mkdir(exist_ok=True)
+                content = {"data": self._data, "found": self._found}
+                write_json(self._path, {**content, "digest": self._digest(content)})
+        return value
 
     @staticmethod
     def _digest(held: Mapping[str, Any]) -> str:

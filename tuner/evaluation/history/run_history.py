@@ -410,17 +410,12 @@ def slices(
     origin
         The file of the weights.
     """
-    kept = Kept(dev, "surface.json")
     key = dev.key(metric)
     if key is not None:
         key += f"|{[file_digest(path) for path in lists]}|{weights.to_json()}"
-    found = kept.get(key)
-    if found is None:
-        found = _found(dev, metric, lists, weights, origin)
-        if key is not None:
-            kept.clear()  # surfaces of fewer lists are of no more use
-        kept.put(key, found)
-        kept.write()
+    make = partial(_found, dev, metric, lists, weights, origin)
+    # Surfaces of fewer lists are of no more use.
+    found = Kept(dev, "surface.json").get(key, make, alone=True)
     keys = ("feature", "weight", "ends", "scores")
     return [dict(zip(keys, one, strict=True)) for one in found]
 
