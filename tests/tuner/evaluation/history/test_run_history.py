@@ -273,7 +273,6 @@ def test_a_folder_of_something_else_is_refused(tmp_path):
         (STATE, '{"fingerprint": []}', "is not what portmert writes"),
         ("iteration-01/scores.json", '{"dev_score": 1}', "(no number 'hypotheses')"),
         ("iteration-01/optimized.json", '{"start_score": "x"}', "(no number 'start_score')"),
-        ("iteration-01/annotation.json", '{"score": []}', "(no number 'hits')"),
         ("iteration-01/weights.json", "{}", "no weights"),
     ],
 )
