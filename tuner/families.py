@@ -281,7 +281,7 @@ def _entry_points(group: str, path: tuple[str, ...]) -> dict[str, list[EntryPoin
 
 @contextmanager
 def readable_packages() -> Iterator[None]:
-    """Name the package whose entry_points.txt is not UTF-8, where the block stumbles over it.
+    """Name the package whose entry_points.txt is damaged, where the block stumbles over it.
 
     pydantic reads the entry points of all packages too, when it makes its first class.
 
@@ -292,15 +292,16 @@ def readable_packages() -> Iterator[None]:
     """
     try:
         yield
-    except UnicodeDecodeError:
+    except (UnicodeDecodeError, TypeError):  # Python's own reader unpacks lines without `=`
         import importlib.metadata  # noqa: PLC0415  start-up time
 
         for package in importlib.metadata.distributions():
             try:
                 _ = package.entry_points
-            except UnicodeDecodeError as error:
+            except (UnicodeDecodeError, TypeError) as error:
+                reason = "a line has no =" if isinstance(error, TypeError) else error
                 raise ConfigError(
-                    f"entry_points.txt of package {_titled(package)} cannot be read: {error}; "
+                    f"entry_points.txt of package {_titled(package)} cannot be read: {reason}; "
                     f"reinstall or uninstall the package"
                 ) from None
         raise

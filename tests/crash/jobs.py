@@ -72,9 +72,11 @@ def make_jobs(folder: Path, only=None) -> list[Job]:
     only
         Names of jobs; None: all.
     """
-    makers = (_tune, _moses, _lists, _annotation, _alignment, _comparison)
-    if only is not None and not any(name.startswith(("annotate", "align")) for name in only):
-        makers = (_tune, _moses, _lists, _comparison)
+    makers = (_tune, _moses, _lists, _comparison)
+    if only is None or any(name.startswith(("annotate", "align")) for name in only):
+        makers += (_annotation, _alignment)
+    if only is None or "cluster" in only:
+        makers += (_cluster,)
     found = [job for maker in makers for job in maker(folder)]
     return [job for job in found if only is None or job.name in only]
 
@@ -131,6 +133,15 @@ def _moses(folder):
     yield Job("tune-moses", ("tune", "tune.toml", "--threads", "1"),
               faults=programs.DECODER_FAULTS[:-1])  # fmt: skip
 
+    place = listed_place(folder, "tune-lines")
+    (place / "decoder").write_text(programs.ANSWERER)
+    (place / "decoder").chmod(0o755)
+    ours = '[decoder]\nname = "command"\nprogram = ["./decoder"]\nprotocol = "lines"\n'
+    ours += "timeout_seconds = 15\n[weights]\nlm = 0.5\nam = 1\n"
+    (place / "tune.toml").write_text(CONFIG.replace('"port"', '"bleu"') + ours)
+    yield Job("tune-lines", ("tune", "tune.toml", "--threads", "1"),
+              faults=programs.ANSWERER_FAULTS)  # fmt: skip
+
 
 def _decoder(place):
     (place / "decoder").write_text(programs.DECODER)
@@ -154,6 +165,18 @@ def _lists(folder):
     )
     test = ("--test-nbest", "other.nbest", "--test-ref", "test.ref")
     yield Job("replicas", ("optimize", *given, *few, *test))
+    write_lines(listed_place(folder, "rerank-tune") / "numbers", [str(n % 3) for n in range(32)])
+    scores = ("--test-scores", "right=numbers", "--json", "out.json")
+    yield Job("rerank-tune", ("rerank-tune", *given, *few, *test, *scores),
+              out=("run", "out.json"))  # fmt: skip
+    listed_place(folder, "systems")
+    both = ("--nbest", "dev.nbest", "--nbest", "other.nbest", "--systems", "one,two")
+    call = ("optimize", *both, *given[2:], *few[:4], "--also", "ter", "--out", "out.json")
+    yield Job("systems", call, out=("out.json",))
+    place = listed_place(folder, "rerank")
+    (place / "weights.json").write_text('{"weights": {"F0": [1], "F1": [-0.5]}}')
+    call = ("rerank", "--nbest", "dev.nbest", "--weights", "weights.json", "--out", "out.jsonl")
+    yield Job("rerank", call, out=("out.jsonl",))
     listed_place(folder, "crossval")
     few = (
         "--optimizer",
@@ -175,6 +198,17 @@ def _lists(folder):
     metric = ("--metric", f"command:{sys.executable} metric.py")
     yield Job("metric", ("optimize", *given[:4], *metric, *few), out=("out.json",),
               faults=programs.METRIC_FAULTS)  # fmt: skip
+
+
+def _cluster(folder):
+    programs.start_cluster(folder / "scheduler.json")
+    (listed_place(folder, "cluster") / "here.toml").write_text(
+        f'[executor]\nname = "dask:{folder}/scheduler.json"\n'
+    )
+    call = ("crossval", "--nbest", "dev.nbest", "--ref", "test.ref", "--metric", "bleu",
+            "--optimizer", "mert:searches_per_feature=1", "--splits", "2", "--no-timing",
+            "--executor", "here.toml", "--out-dir", "run", "--json", "out.json")  # fmt: skip
+    yield Job("cluster", call, runs_here=False, out=("run", "out.json"))
 
 
 def _annotation(folder):

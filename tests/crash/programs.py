@@ -1,6 +1,10 @@
-"""Programs that do what FAULT tells them: a decoder, a metric and the library of a parser."""
+"""Programs that do what FAULT tells them: decoders, a metric and the library of a parser."""
 
+import atexit
+import subprocess
 import sys
+import time
+from pathlib import Path
 
 DECODER = f"""#!{sys.executable} -SE
 import os, sys, time
@@ -41,6 +45,36 @@ DECODER_FAULTS = (
     "die", "killed", "hang", "stuck", "flood", "lines", "list-flood", "width", "short", "silent",
     "shown-flood", "shown-width",
 )  # fmt: skip
+
+ANSWERER = f"""#!{sys.executable} -SE
+import json, os, sys, time
+fault = os.environ.get("FAULT")
+for request in sys.stdin:
+    asked = json.loads(request)
+    while fault == "flood":
+        os.write(1, b"a" * 65536)
+    for n, line in enumerate(asked["sources"]):
+        if n == 2 and fault == "die":
+            sys.exit("the table is\\r\\ngone")
+        if n == 2 and fault == "killed":
+            os.kill(os.getpid(), 9)
+        if n == 2 and fault in ("hang", "stuck"):
+            time.sleep(1000)
+        if n == 2 and fault == "order":
+            n = 3
+        if n == 2 and fault == "short":
+            break
+        found = []
+        for at in range(4):
+            words = line.split()[at // 2:] + ["a"] * (at % 2)
+            features = {{"lm": -1.0 * at, "am": len(words) / 4}}
+            if n == 2 and fault == "width":
+                del features["am"]
+            found.append({{"text": " ".join(words), "features": features}})
+        print(json.dumps({{"id": n, "hypotheses": found}}))
+    sys.stdout.flush()
+"""
+ANSWERER_FAULTS = ("die", "killed", "hang", "stuck", "flood", "width", "short", "order")
 
 METRIC = """\
 import os, sys, time
@@ -102,3 +136,20 @@ if os.environ.get("FAULT") and "portmert.tuner.annotation.annotators._workers" i
 """
 """Python runs it at the start of a process that finds it as `sitecustomize`."""
 PARSER_FAULTS = ("die", "hang", "raise", "width", "load-die", "load-hang")
+
+
+def start_cluster(file: Path):
+    """Start a scheduler, whose address is then in `file`, and a worker, for as long as we run."""
+    given = ("--scheduler-file", file, "--no-dashboard", "--host", "127.0.0.1")
+    more = ("--nthreads", "1", "--no-nanny", "--local-directory", file.with_suffix(".work"))
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    for words in (("scheduler", "--port", "0", *given), ("worker", *given, *more)):
+        dask = Path(sys.executable).parent / "dask"
+        atexit.register(_end, subprocess.Popen((dask, *words), **quiet))
+        while not file.exists():
+            time.sleep(0.1)
+
+
+def _end(process):
+    process.terminate()
+    process.wait()

@@ -278,8 +278,9 @@ def test_a_cache_with_a_damaged_schema_is_named_and_made_anew(tmp_path, statemen
     empty = f"{tmp_path / FILE}: 0.0 of 4096 MiB\n"
     assert run("cache", "info", "--annotation-cache", tmp_path).stdout == empty
     (tmp_path / FILE).write_bytes(damaged)
-    run("cache", "clear", "--annotation-cache", tmp_path)
-    assert list(tmp_path.iterdir()) == []  # deleted, as said
+    shown = run("cache", "clear", "--annotation-cache", tmp_path).stdout
+    assert shown == f"{tmp_path / FILE}: a file that cannot be read is deleted\n"
+    assert list(tmp_path.iterdir()) == []  # as said
     said = fault("cache", "info", "--annotation-cache", tmp_path)
     assert f"{tmp_path}: no cache (no {FILE})" in said
     AnnotationCache(tmp_path, "x 1", notice=notices.append).close()

@@ -224,13 +224,15 @@ def test_a_list_of_no_known_format_names_the_reader_that_is_broken(broken, tmp_p
     assert "reader 'raises' of package broken 1.0 cannot be used" in said
 
 
-def test_entry_points_that_are_no_text_are_one_line(tmp_path):
+@pytest.mark.parametrize(
+    "content",
+    ["[portmert.metrics]\ngröße = latin:X\n".encode("latin-1"), b"[portmert.metrics]\nshare\n"],
+)
+def test_entry_points_that_cannot_be_read_are_one_line(tmp_path, content):
     info = tmp_path / "installed" / "latin-1.0.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: latin\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_bytes(
-        "[portmert.metrics]\ngröße = latin:X\n".encode("latin-1")
-    )
+    (info / "entry_points.txt").write_bytes(content)
     said = subprocess.run(
         [sys.executable, "-m", "portmert", "metrics"], cwd=tmp_path, capture_output=True,
         env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{info.parent}"}, text=True,

@@ -200,11 +200,11 @@ main({["optimize", "--metric", "bleu", *LISTS, "--pool", "pool", "--out", "x.jso
     ("options", "message"),
     [
         (("--also", "chrf"), "other metrics need n-best lists with texts, not a pool on disk"),
-        (("--bootstrap", 2), "neither resampled (--bootstrap)"),
+        (("--bootstrap", 2), "neither resampled nor sent to a cluster; leave out the pool"),
         (("--length-penalty", "0:2"), "a length penalty needs n-best lists with texts, not a po"),
-        (("--feature", "length"), "have no features (--feature)"),
-        (("--executor", "dask:x.json"), "nor sent to a cluster (--executor)"),
-        (("--ids",), "have no ids (--ids)"),
+        (("--feature", "length"), "in a pool on disk have no features; leave out"),
+        (("--executor", "dask:x.json"), "nor sent to a cluster"),
+        (("--ids",), "have no ids"),
     ],
 )
 def test_what_needs_the_texts_is_refused(options, message):

@@ -1,6 +1,8 @@
 """Options, configurations, folders and stdin of the commands."""
 
+import json
 import shutil
+import sys
 from contextlib import chdir
 from pathlib import Path
 from unittest.mock import patch
@@ -155,6 +157,7 @@ def targets(folder):
     """Return all targets of this kind."""
     yield from _options(folder)
     yield from _configurations(folder)
+    yield from _decoders(folder)
     yield from _folders(folder)
     yield from _models(folder)
     yield from _requests(folder)
@@ -198,6 +201,57 @@ def _configurations(folder):
             "mert:searches_per_feature=1", "--no-timing", "--executor", "{}", "--json",
             "out.json")  # fmt: skip
     yield Target("executor", call, ("here.toml",), out=("out.json",))
+    (place / "scheduler.json").write_text('{"address": "tcp://127.0.0.1:9", "type": "Scheduler"}')
+    call = tuple({"{}": "dask:{}"}.get(word, word) for word in call)
+    yield Target("executor", call, ("scheduler.json",), out=("out.json",), program=_impatient,
+                 statuses=(1, 2))  # fmt: skip
+
+
+def _impatient(words):
+    """Wait a second for a scheduler: none listens there."""
+    with patch("portmert.tuner.executors.cluster._CONNECT", "1s"):
+        return Target("", (), ()).call(words)
+
+
+ANSWERER = f"""\
+#!{sys.executable} -SE
+import sys
+for request in sys.stdin:
+    with open("answers", "rb") as answers:
+        sys.stdout.buffer.write(answers.read())
+    sys.stdout.flush()
+"""
+"""Keeps running, and answers each request with what lies in its folder."""
+
+
+def _decoders(folder):
+    """Programs that decode: one that is asked in lines, one that writes files."""
+    words = '"sh", "-c", "cat list > \\"$1\\"", "sh", "{nbest}", "{weights}"'
+    for name, program, more in (("lines", '"./answerer"', 'protocol = "lines"\n'),
+                                ("files", words, "")):  # fmt: skip
+        place = _place(folder, f"decoder-{name}")
+        (place / "answerer").write_text(ANSWERER)
+        (place / "answerer").chmod(0o755)
+        rows = [
+            {"id": n, "hypotheses": [
+                {"text": line[2 * at :], "features": {"lm": -at, "am": at / (n + 1)}}
+                for at in range(2)
+            ]}
+            for n, line in enumerate(REFERENCE)
+        ]  # fmt: skip
+        write_lines(place / "answers", map(json.dumps, rows))
+        write_lines(place / "list", [
+            f"{row['id']} ||| {one['text']} ||| lm= {one['features']['lm']} am= "
+            f"{one['features']['am']} ||| 0"
+            for row in rows for one in row["hypotheses"]
+        ])  # fmt: skip
+        decoder = f'[decoder]\nname = "command"\nprogram = [{program}]\n{more}'
+        decoder += "timeout_seconds = 5\nscored = false\n[weights]\nlm = 0.5\nam = 1\n"
+        (place / "tune.toml").write_text(CONFIG.replace(RECORDED, decoder))
+        settings = [word for setting in QUICK_RUN for word in ("--set", setting)]
+        yield Target(place.name, ("tune", "tune.toml", *settings, "--threads", "1"),
+                     ("answers" if more else "list",), changed=("run",),
+                     names=("answerer",))  # fmt: skip
 
 
 def _folders(folder):

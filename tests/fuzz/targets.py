@@ -53,7 +53,8 @@ LISTS = {
 def make_targets(folder: Path) -> list[Target]:
     """Write the good files of every target to a folder of its name, and return all targets."""
     makers = (
-        _lists, _beside_lists, _texts, _features, _statistics, judges.targets, moses.targets,
+        _lists, _beside_lists, _joined_lists, _speech_folders, _scores, _gold_edits, _texts,
+        _features, _statistics, judges.targets, moses.targets,
         commands.targets, _configs, _runs, _caches, _pools, _records, _plugins,
     )  # fmt: skip
     targets = [target for maker in makers for target in maker(folder)]
@@ -63,7 +64,7 @@ def make_targets(folder: Path) -> list[Target]:
             damaged = next(Path().glob(target.damaged[0]))
             words = target.command(str(damaged))
             with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()) as said:
-                assert target.call(words) == 0, (words, said.getvalue())
+                assert target.call(words) == target.statuses[0], (words, said.getvalue())
             if target.then is not None:
                 target.then(damaged)
     return targets
@@ -137,6 +138,89 @@ def _beside_lists(folder):
     write_lines(place / "ref", REFERENCE[:2])
     call = ("optimize", "--metric", "wer", "--nbest", "{}", "--ref", "ref", "--out", "w.json")
     yield Target("arrays", (*call, "--threads", "1"), ("list.npz",), out=("w.json",))
+
+
+def _joined_lists(folder):
+    """Lists of two systems, read together, and records of what is chosen."""
+    place = new_place(folder, "systems")
+    for name, listed in (("a", LISTED[:6]), ("b", LISTED[4:])):
+        (place / name).write_text(made.moses(listed, linked=False), encoding="utf-8")
+    (place / "answers.jsonl").write_text(made.jsonl(LISTED, as_pairs=True), encoding="utf-8")
+    write_lines(place / "ref", REFERENCE[:SEGMENTS])
+    both = ("--nbest", "a", "--nbest", "{}", "--systems", "one,two")
+    given = ("optimize", *both, "--ref", "ref", "--metric", "bleu", "--threads", "1")
+    yield Target("systems", (*given, "--out", "w.json"), ("b",), out=("w.json",), packs=True)
+    with chdir(place):
+        run(*(word.replace("{}", "b") for word in given), "--out", "weights.json")
+        run("optimize", "--nbest", "answers.jsonl", "--ref", "ref", "--metric", "bleu", "--out",
+            "other.json")  # fmt: skip
+    call = ("rerank", *both, "--weights", "weights.json", "--out", "out.jsonl")
+    yield Target("systems", call, ("b",), out=("out.jsonl",), packs=True)
+    call = ("rerank", "--nbest", "{}", "--weights", "other.json", "--out", "out.jsonl", "--json",
+            "out.json")  # fmt: skip
+    yield Target("systems", call, ("answers.jsonl",), out=("out.jsonl", "out.json"), packs=True)
+
+
+def _speech_folders(folder):
+    """The tables of ESPnet 2, and those that Kaldi writes beside its lists."""
+    place = new_place(folder, "espnet2")
+    tables = {"text": ("u a b\nv c\n", "u b\n"), "score": ("u tensor(-1.5)\nv -2\n", "u -3\n")}
+    for name, texts in tables.items():
+        for rank, text in enumerate(texts, 1):
+            (place / "exp" / f"{rank}best_recog").mkdir(parents=True, exist_ok=True)
+            (place / "exp" / f"{rank}best_recog" / name).write_text(text)
+    write_lines(place / "ref", ["u a b", "v c"])
+    call = ("optimize", "--nbest", "exp", "--ref", "ref", "--ids", "--metric", "wer", "--out",
+            "w.json", "--threads", "1")  # fmt: skip
+    damaged = ("exp/*/*",)
+    yield Target("espnet2", call, damaged, out=("w.json",), names=("_recog",))
+    place = new_place(folder, "kaldi")
+    write_lines(place / "words", ["u-1 a b", "u-2 b", "v-1 c"])
+    write_lines(place / "ac", ["u-1 1.5", "u-2 2", "v-1 0.5"])
+    write_lines(place / "lm", ["u-1 -1.5", "u-2 -2", "v-1 -0.5"])
+    write_lines(place / "ref", ["u a b", "v c"])
+    lists = ("--nbest", "words", "--nbest-format", "kaldi:costs=ac,scores=lm", "--ids")
+    call = ("crossval", *lists, "--ref", "ref", "--metric", "cer", "--splits", "1", "--optimizer",
+            "mert:searches_per_feature=1", "--no-timing", "--json", "out.json")  # fmt: skip
+    yield Target("kaldi", call, ("words", "ac", "lm", "ref"), out=("out.json",))
+
+
+def _scores(folder):
+    """Scores in hand of a test set, and answers that are counted."""
+    place = new_place(folder, "scores")
+    for name in ("dev.jsonl", "test.jsonl"):
+        rows = [
+            {"id": n // 3, "text": f"t {n}", "right": n % 2, "answer": str(n % 4),
+             "features": {"a": n % 5, "b": -n % 3}}
+            for n in range(12)
+        ]  # fmt: skip
+        write_lines(place / name, map(json.dumps, rows))
+    call = ("rerank-tune", "--nbest", "dev.jsonl", "--metric", "scores:dev.jsonl#right",
+            "--test-nbest", "test.jsonl", "--test-scores", "right={}#right", "--test-answers",
+            "{}#answer", "--replicas", "1", "--optimizer", "mert:searches_per_feature=1",
+            "--threads", "1", "--out-dir", "run")  # fmt: skip
+    yield Target("scores", call, ("test.jsonl",), changed=("run",))
+    write_lines(place / "numbers", [str(n % 2) for n in range(12)])
+    call = tuple({"right={}#right": "right={}", "{}#answer": "test.jsonl#answer"}.get(w, w)
+                 for w in call)  # fmt: skip
+    yield Target("scores", call, ("numbers",), changed=("run",))
+
+
+def _gold_edits(folder):
+    """Gold edits of a corrector, in the metric and as a reference."""
+    place = new_place(folder, "m2")
+    (place / "gold.m2").write_text(
+        "S The cat sat at mat .\nA 3 4|||Prep|||on|||REQUIRED|||-NONE-|||0\n"
+        "A 4 4|||ArtOrDet|||the||a|||REQUIRED|||-NONE-|||0\n\n"
+        "S The dog .\nA 1 2|||NN|||dogs|||REQUIRED|||-NONE-|||1\n\n"
+    )
+    write_lines(place / "hyp", ["The cat sat on the mat .", "The dog ."])
+    for gold in (("--metric", "m2", "--ref", "{}"), ("--metric", "m2:{}")):
+        call = ("score", *gold, "--hyp", "hyp", "--json", "out.json")
+        yield Target("m2", call, ("gold.m2",), out=("out.json",))
+    call = ("compare", "a=hyp", "b={}", "--metric", "m2", "--ref", "gold.m2", "--samples", "10",
+            "--threads", "1", "--json", "out.json", "--html", "out.html")  # fmt: skip
+    yield Target("m2", call, ("hyp",), out=("out.json", "out.html"))
 
 
 def _example(name):
@@ -396,7 +480,8 @@ def _plugins(folder):
     for name, text in files.items():
         (place / name).write_text(text, encoding="utf-8")
     for words in (("metrics",), ("components", "metric", "share"), ("components",)):
-        yield Target("plugins", words, ("*.dist-info/*",), program=_with_plugins)
+        yield Target("plugins", words, ("*.dist-info/*",), program=_with_plugins,
+                     names=("package",))  # fmt: skip
 
 
 def _with_plugins(words):

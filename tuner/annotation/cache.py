@@ -339,8 +339,10 @@ def info(folder: Path) -> tuple[int, list[KindInfo]]:
     return sum(file.stat().st_size for file in files if file.exists()), kinds
 
 
-def clear(folder: Path, annotator: str = "") -> int:
+def clear(folder: Path, annotator: str = "") -> int | None:
     """Delete all, or the records of annotators whose fingerprint begins so; return how many.
+
+    The result is None if the file is deleted and its records cannot be counted.
 
     Raises
     ------
@@ -374,7 +376,7 @@ def clear(folder: Path, annotator: str = "") -> int:
         ) from None
     except OSError as error:
         raise StateError(f"{path}: {_reason(error)}") from None
-    return 0  # nobody can say how many sentences were in it
+    return None
 
 
 def _delete(path: Path, annotator: str) -> int:

@@ -16,7 +16,7 @@ from portmert.metrics._base import Batch, FloatArray, IntArray, Metric, Vocabula
 from portmert.tuner.api.texts import Notice
 from portmert.tuner.components import registry
 from portmert.tuner.components.external import MeanOfScores
-from portmert.tuner.ground.errors import InputError, counted
+from portmert.tuner.ground.errors import ConfigError, InputError, counted
 from portmert.tuner.ground.files import Lines, TextFile, file_digest
 from portmert.tuner.nbest.check import check_links
 from portmert.tuner.nbest.model import NBest, without_texts
@@ -203,6 +203,11 @@ class DatFiles:
         table = StatTable(moses_stats(self.dat, metric))
         described = signature(metric, "stats:moses")
         return CountedLists(self.nbest, table, metric, described, {"reading": self.seconds})
+
+
+def pool_cannot(what: str) -> ConfigError:
+    """Return the error for something that lists in a pool on disk do not have, or do."""
+    return ConfigError(f"lists in a pool on disk {what}; leave out the pool to read them anew")
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from portmert.metrics._base import IntArray, Metric, Vocabulary
 from portmert.tuner.annotation.annotators._base import Annotator
-from portmert.tuner.api.counts import Arrays, Counts, DatFiles, Pooled
+from portmert.tuner.api.counts import Arrays, Counts, DatFiles, Pooled, pool_cannot
 from portmert.tuner.api.texts import (
     ById,
     Notice,
@@ -278,11 +278,7 @@ class Lists:
         lists = cls.unread(paths, **options)
         for name in ("ids", "systems", "features", "annotator"):
             if getattr(lists, name):
-                option = {"features": "feature"}.get(name, name)
-                raise ConfigError(
-                    f"lists in a pool on disk have no {name} (--{option}); read them into memory "
-                    f"(no --pool)"
-                )
+                raise pool_cannot(f"have no {name}")
         pool = Pooled(
             Path(folder),
             tuple(map(Path, lists.paths)),

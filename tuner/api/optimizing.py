@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypedDict, Unpack
 import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray, Metric, rows_taken
-from portmert.tuner.api.counts import Counts, Pooled
+from portmert.tuner.api.counts import Counts, Pooled, pool_cannot
 from portmert.tuner.api.lists import Lists, ListsLike, PreparedLists, as_lists
 from portmert.tuner.api.texts import (
     Notice,
@@ -540,10 +540,7 @@ def _check_samples(samples: int, lists: Lists, executor: str) -> None:
     if samples < 0:
         raise ValueError(f"samples is {samples}; it must be 0 or more")
     if isinstance(lists.counts, Pooled) and (samples or executor != "local"):
-        raise ConfigError(
-            "lists in a pool on disk are neither resampled (--bootstrap) nor sent to a cluster "
-            "(--executor); read them into memory (no --pool)"
-        )
+        raise pool_cannot("are neither resampled nor sent to a cluster")
 
 
 def _confidence(

@@ -23,14 +23,12 @@ from portmert.tuner.ground.errors import ConfigError, InputError, counted, sugge
 from portmert.tuner.ground.files import make_folder, read_lines, write_text
 from portmert.tuner.runs import config as configs
 from portmert.tuner.runs.config import Experiment, Tune
+from portmert.tuner.runs.inputs import CALLED
 from portmert.tuner.runs.replicas import Replicas, run
 from portmert.tuner.runs.result import Result
 from portmert.tuner.runs.scorer import read_json
 from portmert.tuner.search.optimizers._base import Optimizer
 from portmert.tuner.weights.feature_weights import FeatureWeights
-
-CALLED = Path("portmert.tune")
-"""The name of the settings of a call in messages."""
 
 
 class TuneSettings(TypedDict, total=False):

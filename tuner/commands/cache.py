@@ -78,4 +78,5 @@ def clear(folder: Path | None, annotator: str) -> None:
             f"{folder / FILE}: nothing of an annotator '{annotator}'; `portmert cache info` lists "
             f"those that are in it"
         )
-    click.echo(f"{folder / FILE}: {counted(deleted, 'sentence')} deleted")
+    what = "a file that cannot be read is" if deleted is None else counted(deleted, "sentence")
+    click.echo(f"{folder / FILE}: {what} deleted")

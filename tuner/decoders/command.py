@@ -307,7 +307,7 @@ class LineWork(Work):
         answers: list[str] = []
         try:
             for answer in call.answers(json.dumps(request), count):
-                answers.append(self._checked(answer, len(answers)))
+                answers.append(self._checked(answer.rstrip("\n"), len(answers)))
                 step(len(answers), count)
         except Died as death:
             segment = shard.lines[len(answers)][0]
@@ -345,7 +345,7 @@ class LineWork(Work):
             )
         if "hypotheses" not in content:
             raise ProgramError(f"{self._name}: answer {number + 1} has no key hypotheses")
-        return answer.rstrip("\n")
+        return answer
 
     def end(self) -> None:
         """End the processes that are still at work; the others wait for the next decoding."""

@@ -20,6 +20,8 @@ from portmert.tuner.ground.files import write_text
 from portmert.tuner.runs.config import Data, Experiment, ListsData
 
 NAME = "inputs.json"
+CALLED = Path("portmert.tune")
+"""Stands for the configuration of a run that was called in Python."""
 FAMILIES = ("aligner", "annotator")
 """The components that a comparison needs too."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -317,22 +317,19 @@ def _optimize(
     if problem.width and is_worse and is_start_allowed and setup.prior == 0:
         final, final_score = starts[0], start_score  # scaling weights can turn ties over
     unseen = outcome.unseen
+    numbers = variables.reduce(final.vector(names[0]))
+    best = problem.winners(np.concatenate([numbers, _sparse_vector(names, final)]))
+    oracle_score = _oracle_score(lists, best)
     if lists.stats.no_score is not None:
-        pairs = zip(metric.stat_names, lists.stats.no_score, strict=True)
-        sums = ", ".join(f"{name} {value:g}" for name, value in pairs)
-        notice(
-            f"{metric.name()} of some weights is no finite number, as of the sums {sums} (is it 0 "
-            f"divided by 0?); they count as the worst"
-        )
+        notice(_no_score(metric, lists.stats.no_score))
     if problem.width and final_score == start_score and len(set(restarts)) == 1:
         where = "" if unseen is None else " on segments that were held out"
+        if oracle_score == final_score:
+            where = ": the lists hold nothing better; let the decoder list more (size, beam)"
         notice(
             f"{metric.name()} is {metric.shown(start_score)} under the start weights and no "
             f"weights were found under which it is better{where}"
         )
-    numbers = variables.reduce(final.vector(names[0]))
-    best = problem.winners(np.concatenate([numbers, _sparse_vector(names, final)]))
-    oracle_score = _oracle_score(lists, best)
     seconds["oracle"] = time.perf_counter() - begin
     return Optimization(
         weights=final,
@@ -347,6 +344,15 @@ def _optimize(
         unseen_score=None if unseen is None else metric.oriented(unseen.value),
         unseen=unseen,
         cpu_seconds=outcome.cpu_seconds,
+    )
+
+
+def _no_score(metric: Metric, sums: Sequence[float]) -> str:
+    pairs = zip(metric.stat_names, sums, strict=True)
+    shown = ", ".join(f"{name} {value:g}" for name, value in pairs)
+    return (
+        f"{metric.name()} of some weights is no finite number, as of the sums {shown} (is it 0 "
+        f"divided by 0?); they count as the worst"
     )
 
 

@@ -1,5 +1,6 @@
 """Sufficient statistics of many hypotheses, in threads, with checks of the input."""
 
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -8,13 +9,16 @@ import numpy as np
 
 from portmert.metrics._base import SYNTAX, Batch, FloatArray, IntArray, Metric, Need, Texts
 from portmert.metrics._m2 import has_gold
-from portmert.tuner.executors.team import each
+from portmert.tuner.executors.team import each, raise_if_cancelled
 from portmert.tuner.ground.errors import InputError, counted
 from portmert.tuner.texts.corpus import first_outside
 from portmert.tuner.texts.text_pipeline import unknown_tokens, untokenised
 
 HYPOTHESES_PER_CHUNK = 8192
 """Small enough for small arrays, and for an even share of the work among threads."""
+
+_FIRST, _SECONDS = 256, 0.2
+"""Hypotheses of the first call of a metric; with calls that are faster their number doubles."""
 
 NEED_NAMES = {
     "tags": "part-of-speech tags",
@@ -44,16 +48,20 @@ def compute_stats(metric: Metric, batch: Batch, *, threads: int = 1) -> FloatArr
     stats = np.empty((len(batch.hypotheses), len(metric.stat_names)))
     chunks = _chunks(batch.offsets)
 
+    pace = _FIRST  # hypotheses at a time: slow metrics must look now and then whether to end
+
     def work(number: int) -> None:
-        first, last = chunks[number]
-        part = batch.segments(first, last)
-        try:
-            stats[batch.offsets[first] : batch.offsets[last]] = metric.stats(part)
-        except ValueError:  # metrics notice a wrong link at no cost; here it gets a place
-            if "links" in metric.needs:
-                _check_links(part, first)
-            raise
-        _check_finite(metric, part, stats[batch.offsets[first] : batch.offsets[last]], first)
+        nonlocal pace
+        first, end = chunks[number]
+        while first < end:
+            raise_if_cancelled()
+            begin = time.monotonic()
+            last = int(np.searchsorted(batch.offsets, batch.offsets[first] + pace))
+            last = min(max(last, first + 1), end)
+            _fill(stats, metric, batch, first, last)
+            is_fast = time.monotonic() - begin < _SECONDS
+            pace = min(2 * pace, HYPOTHESES_PER_CHUNK) if is_fast else max(pace // 2, 1)
+            first = last
 
     if threads == 1 or len(chunks) < 2:
         for number in range(len(chunks)):
@@ -61,6 +69,18 @@ def compute_stats(metric: Metric, batch: Batch, *, threads: int = 1) -> FloatArr
     else:
         each(work, len(chunks), threads=threads)
     return stats
+
+
+def _fill(stats: FloatArray, metric: Metric, batch: Batch, first: int, last: int) -> None:
+    """Compute the statistics of some segments, and put them into their place."""
+    part, rows = batch.segments(first, last), slice(batch.offsets[first], batch.offsets[last])
+    try:
+        stats[rows] = metric.stats(part)
+    except ValueError:  # metrics notice a wrong link at no cost; here it gets a place
+        if "links" in metric.needs:
+            _check_links(part, first)
+        raise
+    _check_finite(metric, part, stats[rows], first)
 
 
 def needs_of(metrics: Iterable[Metric]) -> frozenset[Need]:

@@ -1,3 +1,7 @@
+import signal
+import subprocess
+import sys
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -128,3 +132,63 @@ def test_a_view_of_links_is_checked_by_its_own_offsets():
     assert compute_stats(Port(), replace(batch, hypotheses=replace(batch.hypotheses, links=view)))[
         :, 15
     ].tolist() == [2.0, 2.0]
+
+
+def test_slow_metrics_are_asked_for_less_at_a_time(monkeypatch):
+    batch = make([*["a b", "b", "", "a a"] * 300], [[]] * 1200)
+    batch = replace(batch, offsets=np.arange(0, 1201, 600))
+    whole, asked = Bleu().stats(batch), []
+    own = Bleu.stats
+
+    def stats(self, part):
+        asked.append(len(part.hypotheses))
+        return own(self, part)
+
+    monkeypatch.setattr(Bleu, "stats", stats)
+    monkeypatch.setattr(statistics, "_SECONDS", -1.0)  # all are slow
+    assert np.array_equal(compute_stats(Bleu(), batch), whole)
+    assert asked == [600, 600]  # a segment at least
+    fine = replace(batch, offsets=np.arange(1201), reference_offsets=np.arange(1201))
+    fine = replace(fine, references=batch.hypotheses, source_lengths=None)
+    del asked[:]
+    compute_stats(Bleu(), fine)
+    assert asked[:4] == [256, 128, 64, 32]
+    monkeypatch.setattr(statistics, "_SECONDS", 100.0)
+    del asked[:]
+    compute_stats(Bleu(), fine)
+    assert asked == [256, 512, 432]
+
+
+SLOW = """
+import signal, time
+import numpy as np
+import portmert
+from portmert.metrics.bleu import Bleu
+
+def stats(self, batch):
+    print("computing", flush=True)
+    time.sleep(0.002 * len(batch.hypotheses))
+    return np.ones((len(batch.hypotheses), len(self.stat_names)))
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+Bleu.stats = stats
+lines = ["a b"] * 40_000
+try:
+    portmert.score(lines, [lines], metric="bleu", threads=2)
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+
+
+def test_statistics_in_python_end_soon_after_an_interrupt():
+    with subprocess.Popen(
+        [sys.executable, "-c", SLOW], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout.readline() == "computing\n"
+        time.sleep(0.5)
+        begin = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        said = process.stdout.read()
+        assert process.wait(60) == 0
+    assert "interrupted" in said
+    assert time.monotonic() - begin < 6  # 2 s; the rest is for a busy machine

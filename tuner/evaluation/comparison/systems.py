@@ -13,7 +13,7 @@ from portmert.tuner.ground.documents import parse_json
 from portmert.tuner.ground.errors import InputError, StateError
 from portmert.tuner.ground.files import file_digest, read_bytes
 from portmert.tuner.runs.folder import STATE
-from portmert.tuner.runs.inputs import Inputs, read_inputs
+from portmert.tuner.runs.inputs import CALLED, Inputs, read_inputs
 from portmert.tuner.runs.scorer import read_json, refuse_changed
 
 if TYPE_CHECKING:
@@ -192,9 +192,12 @@ def _run(name: str, folder: Path) -> NamedSystem:
         raise StateError(f"{folder}: not the folder of a run (no {STATE}); expected one of tune")
     inputs = read_inputs(folder)
     if not (folder / "result.json").is_file():
-        again = f"`portmert tune {inputs.config}`" if inputs else "`portmert tune`"
-        if inputs and inputs.config is None:
+        config = inputs.config if inputs else None
+        again = f"`portmert tune {config}`" if config else "`portmert tune`"
+        if inputs and config is None:
             again = "the same `portmert optimize --replicas`"
+        elif config and config.name == CALLED.name:
+            again = "the same call in Python"
         raise StateError(
             f"{folder}: the run is not finished (no result.json); {again} goes on with it"
         )

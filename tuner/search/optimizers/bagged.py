@@ -74,7 +74,7 @@ class Bagged(Optimizer):
 
     The estimate for unseen text is the score of the held-out segments when each fold uses the
     mixture that the other folds choose. On few segments it is a little too high: the weights by
-    which the other folds choose were learnt from that fold too.
+    which the other folds choose were learnt from that fold too. See `judged` for its error.
 
     The result is also the start weights if the averaged weights score lower on the given lists.
     Weights of sparse features are searched too.
@@ -131,11 +131,11 @@ class Bagged(Optimizer):
         counts = samples(len(fold_of), sample_seed)
 
         def unseen(chosen: IntArray) -> Unseen:
-            rows = problem.rows_of(chosen)
+            rows = problem.rows_of(chosen.ravel()).reshape(chosen.shape)
             return judged(problem.stats, problem.metric, rows, fold_of, sample_seed)
 
         at_start, seconds = problem.goal(start), 0.0
-        held_out = problem.winners(start)
+        held_out = problem.winners(start)[np.newaxis]
         if len(fold_of) > 1:
             from_start, start_scores = _scaled(problem, start)
             by_likelihood = self._by_likelihood(problem)
@@ -186,10 +186,7 @@ class Bagged(Optimizer):
             mean: FloatArray = np.mean(learnt, axis=0)
             weights = bounds.clip(_unscaled(_mixture(parts, from_start, mean)))
             value = problem.goal(weights)
-            for out, others, found in zip(is_out, by_others, learnt, strict=True):
-                held_out[out] = problem.winners(_unscaled(_mixture(others, from_start, found)))[
-                    out
-                ]
+            held_out = _held_out(problem, is_out, by_others, from_start, np.stack(learnt))
             if parts.any() and value > at_start:
                 return Found(weights, value, unseen=unseen(held_out), seconds=seconds)
         return Found(start, at_start, unseen=unseen(held_out), seconds=seconds)
@@ -260,6 +257,30 @@ class Bagged(Optimizer):
                 last = numbers
             found.append(linear.weights(last))
         return found
+
+
+def _held_out(
+    problem: TuningProblem,
+    is_out: Sequence[NDArray[np.bool_]],
+    by_others: Sequence[FloatArray],
+    start: FloatArray,
+    learnt: FloatArray,
+) -> IntArray:
+    """Return (1 + K, S) the hypotheses of held-out segments with K folds.
+
+    Row 0 is by the weights learnt without the segment's fold. Row 1 + k is by weights learnt
+    without fold k as well. They are not learnt anew: leaving out fold k is taken to change all
+    weights as it changes their mean.
+    """
+    changes = learnt - learnt.mean(axis=0)
+    chosen = np.empty((1 + len(is_out), len(problem.offsets) - 1), dtype=np.int64)
+    for fold, (out, parts) in enumerate(zip(is_out, by_others, strict=True)):
+        at, offsets = rows_taken(problem.offsets, np.flatnonzero(out))
+        own = problem.take(at, offsets)
+        for row in range(len(chosen)):
+            found = learnt[fold] + (0.0 if row in (0, 1 + fold) else changes[row - 1])
+            chosen[row, out] = at[own.winners(_unscaled(_mixture(parts, start, found)))]
+    return chosen
 
 
 def thinned(problem: TuningProblem, longest: int, *, part: int, parts: int) -> TuningProblem:
