@@ -1,13 +1,17 @@
-"""Score on unseen text against the number of decodings: portmert, Optuna, random search, a grid.
+"""Score on unseen text against the number of decodings: portmert and what others do.
 
-python -m tests.bench.decodings ctc|moses [--seeds N] [--trials N] [--dev N] [--test N]
-                                          [--methods NAME,...] [--moses-ini FILE]
+python -m tests.bench.decodings ctc|moses [--seeds N] [--trials N] [--methods NAME,...]
+                                          [--moses-ini FILE] [--work DIR] [--results FILE]
 python -m tests.bench.decodings page
+python -m tests.bench.decodings stops
 
 The first form decodes and writes what it finds into docs/explanation/decodings.json, a method and
-a seed at a time; those that are there already are not decoded again. `ctc` needs pyctcdecode,
+a seed at a time; those that are there already are not decoded again. Methods are portmert, tpe
+and random (Optuna's), grid (`ctc` only) and mert-moses (`moses` only). `ctc` needs pyctcdecode,
 kenlm, Optuna and the programs and texts of ../shared; `moses` needs Optuna, ../shared and a model
-of data/moses-ja-en. `page` makes the plot of that file and prints its tables.
+of data/moses-ja-en. `--work` keeps the tunings of portmert and mert-moses.pl. `page` makes the
+plot of the results and prints their tables. `stops` prints what `min_gain` makes of the tunings of
+docs/explanation/stops.json, all of Moses on BLEU by the default optimizer.
 """
 
 from __future__ import annotations
@@ -20,6 +24,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,16 +34,21 @@ from scipy.stats import t as student
 
 import portmert
 from portmert.tuner.ground.tables import aligned
+from portmert.tuner.runs.result import FEWEST
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
 from tests.support.places import MOSES, PROGRAMS, ROOT
 
 RESULTS = ROOT / "docs" / "explanation" / "decodings.json"
 PLOT = RESULTS.with_suffix(".svg")
+STOPS = RESULTS.with_name("stops.json")
 SHOWN = (1, 2, 3, 4, 6, 8, 16, 32, 64, 100)
+GOAL = 4
+"""So many decodings by portmert are compared with all that the others did."""
+GRID = 7
+"""Points of a grid in each direction."""
 LETTERS = " 'abcdefghijklmnopqrstuvwxyz"
 BLANK = len(LETTERS)
-PASSES = 5
-"""Decodings of a tuning by portmert."""
+SCRIPTS = PROGRAMS.parent / "scripts" / "training"
 
 
 class Ctc:
@@ -53,12 +63,15 @@ class Ctc:
     """
 
     name, metric, unit = "ctc", "wer", "WER, pyctcdecode"
+    dev, test = 30, 100
+    passes = 5
+    methods = ("portmert", "tpe", "grid", "random")
     ranges: Mapping[str, tuple[float, float]] = {"lm": (0.0, 2.0), "words": (0.0, 4.0)}
     start: Mapping[str, Any] = {"am": 1.0, "lm": 0.5, "words": 1.5}
     narrow: Mapping[str, Any] = {"beam_width": 16}
     wide: Mapping[str, Any] = {"beam_width": 40, "beam_prune_logp": -20.0}
 
-    def __init__(self, dev: int, test: int, folder: Path) -> None:
+    def __init__(self, folder: Path) -> None:
         from pyctcdecode import build_ctcdecoder
 
         lines = [line for line in spoken(MOSES / "train.en.gz") if line]
@@ -81,18 +94,17 @@ class Ctc:
             rng.choice(np.delete(np.arange(BLANK), letter), 3, replace=False)
             for letter in range(BLANK)
         ]
-        self.texts = texts[-test:]
+        self.texts = texts[-self.test :]
         self.sounds = [posteriors(line, look, rng) for line in self.texts]
-        self.dev = [
+        self.rest = [
             (line, posteriors(line, look, rng))
-            for line in np.random.default_rng(2).permutation(texts[:-test]).tolist()
+            for line in np.random.default_rng(2).permutation(texts[: -self.test]).tolist()
         ]
-        self.size = dev
 
     def tuned_on(self, seed: int) -> tuple[list[Any], list[str]]:
         """Return sounds and references of a seed's dev set."""
-        some = self.dev[(seed - 1) * self.size : seed * self.size]
-        assert len(some) == self.size, "too few texts for so many dev sets"
+        some = self.rest[(seed - 1) * self.dev : seed * self.dev]
+        assert len(some) == self.dev, "too few texts for so many dev sets"
         return [sound for _, sound in some], [line for line, _ in some]
 
     def decode(self, weights: Mapping[str, float], sounds: Sequence[Any], size: int) -> Any:
@@ -128,49 +140,68 @@ class Ctc:
         sounds, texts = self.tuned_on(seed)
         portmert.tune(
             self.decode, sounds, texts, start=dict(self.start), metric=self.metric, folder=folder,
-            seed=seed, nbest=40, iterations=PASSES, patience=99, min_weight_change=0.0,
+            seed=seed, nbest=40, iterations=self.passes, patience=99, min_weight_change=0.0,
             min_gain=0.0, constraints={"signs": {"am": "+"}}, log=lambda _: None,
         )  # fmt: skip
 
 
 class Moses:
-    """Moses from Japanese; fourteen weights."""
+    """Moses from Japanese; fourteen weights.
+
+    Each seed has its own dev set; the test set is the same for all. Trials choose each weight
+    between 0 and twice the decoder's own.
+    """
 
     name, metric, unit = "moses", "bleu", "BLEU, Moses"
+    dev, test = 100, 300
+    passes = 8
+    nbest = 100
+    methods = ("tpe", "portmert", "mert-moses", "random")
+    flags = (
+        "-distortion-limit 12 -search-algorithm 1 -cube-pruning-pop-limit 30 -s 30 "
+        "-cube-pruning-deterministic-search true"
+    )
 
-    def __init__(self, dev: int, test: int, folder: Path, ini: Path) -> None:
-        self.folder, self.size, self.ini = folder, dev, ini
-        self.test = self._part("test", 0, test)
+    def __init__(self, folder: Path, ini: Path) -> None:
+        self.folder, self.ini = folder, ini.resolve()
+        self.tests = self._part("test", 0, self.test)
         self.experiment = self._experiment(1, folder / "none")
-        self.start = self.experiment.decoder.read_weights().values
-        self.ranges = {
-            f"{name} {n}": (value - 0.5, value + 0.5)
-            for name, values in self.start.items()
-            for n, value in enumerate(values)
+        own = self.experiment.decoder.read_weights().values
+        self.sizes = {name: len(values) for name, values in own.items()}
+        self.start = {
+            f"{name} {n}": v for name, values in own.items() for n, v in enumerate(values)
         }
+        self.ranges = {name: tuple(sorted((0.0, 2 * v))) for name, v in self.start.items()}
 
-    def _part(self, name: str, begin: int, size: int) -> tuple[Path, Path]:
-        paths = []
-        for language in ("ja", "en"):
-            lines = (MOSES / f"{name}.{language}").read_text().splitlines(keepends=True)
-            paths.append(self.folder / f"{name}{begin}.{language}")
-            paths[-1].write_text("".join(lines[begin : begin + size]))
-        return paths[0], paths[1]
+    def _part(self, name: str, begin: int, size: int) -> tuple[Path, Path, Path]:
+        """Return source, reference and moses.ini of a part of the texts; tables are filtered."""
+        folder = self.folder / f"{name}-{begin}"
+        files = folder / "text.ja", folder / "text.en"
+        if not folder.exists():
+            folder.mkdir()
+            for file in files:
+                lines = (MOSES / f"{name}{file.suffix}").read_bytes().splitlines(keepends=True)
+                file.write_bytes(b"".join(lines[begin : begin + size]))
+            subprocess.run(
+                [SCRIPTS / "filter-model-given-input.pl", folder / "model", self.ini, files[0]],
+                check=True, capture_output=True,
+            )  # fmt: skip
+        return *files, folder / "model" / "moses.ini"
+
+    def _dev(self, seed: int) -> tuple[Path, Path, Path]:
+        return self._part("dev", (seed - 1) * self.dev, self.dev)
 
     def _experiment(self, seed: int, output: Path) -> Any:
-        source, reference = self._part("dev", (seed - 1) * self.size, self.size)
+        source, reference, ini = self._dev(seed)
         config = self.folder / f"{seed}.toml"
-        flags = (
-            "-distortion-limit 12 -search-algorithm 1 -cube-pruning-pop-limit 100 -s 100 "
-            "-cube-pruning-deterministic-search true"
-        )
         tables = {
-            "tune": {"output": str(output), "seed": seed, "iterations": PASSES, "patience": 99,
-                     "min_weight_change": 0.0, "min_gain": 0.0, "threads": 1},
+            "tune": {"output": str(output), "seed": seed, "iterations": self.passes,
+                     "nbest": self.nbest, "patience": 99, "min_weight_change": 0.0,
+                     "min_gain": 0.0, "threads": 1},
             "data": {"source": str(source), "references": [str(reference)]},
             "metric": {"name": self.metric},
             "decoder": {"name": "moses", "program": str(PROGRAMS / "moses"),
-                        "config": str(self.ini), "flags": flags},
+                        "config": str(ini), "flags": self.flags, "threads": 1},
         }  # fmt: skip
         config.write_text(
             "\n".join(
@@ -180,25 +211,27 @@ class Moses:
         )
         return portmert.load_config(config)
 
-    def trial_score(self, weights: Mapping[str, Any], seed: int) -> float:
+    def trial_score(self, weights: Mapping[str, float], seed: int) -> float:
         """Return the score of a seed's dev set."""
-        return self._score(weights, self._part("dev", (seed - 1) * self.size, self.size))
+        values = {
+            name: tuple(weights[f"{name} {n}"] for n in range(size))
+            for name, size in self.sizes.items()
+        }
+        return self._score(values, self._dev(seed))
 
     def test_score(self, weights: Mapping[str, Any]) -> float:
-        """Return the score of the test set."""
-        return self._score(weights, self.test)
+        """Return the score of the test set; weights as trials or as moses.ini has them."""
+        values = {
+            name: weights.get(name) or tuple(weights[f"{name} {n}"] for n in range(size))
+            for name, size in self.sizes.items()
+        }
+        return self._score(values, self.tests)
 
-    def _score(self, weights: Mapping[str, Any], part: tuple[Path, Path]) -> float:
-        values = dict(weights)
-        if any(" " in name for name in values):
-            values = {
-                name: tuple(weights[f"{name} {n}"] for n in range(len(old)))
-                for name, old in self.start.items()
-            }
+    def _score(self, values: Mapping[str, tuple[float, ...]], part: tuple[Path, ...]) -> float:
         out = self.folder / "out.gz"
-        self.experiment.decoder.decode(
-            FeatureWeights(values), source=part[0], size=1, out=out, workdir=self.folder,
-            progress=lambda *_: None,
+        replace(self.experiment.decoder, config=part[2]).decode(
+            FeatureWeights(dict(values)), source=part[0], size=1, out=out, workdir=self.folder,
+            progress=lambda *_: None, links=False,
         )  # fmt: skip
         with gzip.open(out, "rt") as lines:
             found = [line.split(" ||| ")[1] for line in lines]
@@ -207,6 +240,26 @@ class Moses:
     def tune(self, folder: Path, seed: int) -> None:
         """Tune by portmert to the last decoding."""
         portmert.tune(self._experiment(seed, folder), log=lambda _: None)
+
+    def mert(self, folder: Path, seed: int) -> list[float]:
+        """Tune by mert-moses.pl; return the test score of the weights after each decoding."""
+        source, reference, ini = self._dev(seed)
+        work = folder / "work"
+        work.mkdir(parents=True, exist_ok=True)
+        words: list[str | Path] = [
+            SCRIPTS / "mert-moses.pl", source, reference, PROGRAMS / "moses", ini,
+            f"--working-dir={work}", f"--mertdir={PROGRAMS}",
+            f"--nbest={self.nbest}", f"--maximum-iterations={self.passes}",
+            "--no-filter-phrase-table", f"--decoder-flags={self.flags}",
+            f"--mertmertargs=-r {seed} ",
+        ]  # fmt: skip
+        if (work / "finished_step.txt").exists():
+            words.append("--continue")
+        with (folder / "tuning.log").open("a") as log:
+            subprocess.run(words, check=True, cwd=folder, stdout=log, stderr=log)
+        count = len(list(work.glob("run*.moses.ini")))
+        inis = [work / f"run{n}.moses.ini" for n in range(2, count + 1)] + [work / "moses.ini"]
+        return [self.test_score(read_weights(ini).values) for ini in inis]
 
 
 def spoken(path: Path) -> list[str]:
@@ -256,111 +309,129 @@ def proposals(setting: Any, method: str, seed: int, trials: int) -> Iterator[tup
         "tpe": lambda: optuna.samplers.TPESampler(seed=seed),
         "random": lambda: optuna.samplers.RandomSampler(seed=seed),
         "grid": lambda: optuna.samplers.GridSampler(
-            {name: np.linspace(*ends, 7).tolist() for name, ends in setting.ranges.items()},
+            {name: np.linspace(*ends, GRID).tolist() for name, ends in setting.ranges.items()},
             seed=seed,
         ),
     }
     study = optuna.create_study(direction="maximize", sampler=samplers[method]())
-    for _ in range(trials if method != "grid" else min(trials, 7 ** len(setting.ranges))):
+    if method == "tpe":
+        study.enqueue_trial({name: setting.start[name] for name in setting.ranges})
+    for _ in range(trials):
         trial = study.ask()
         weights = {name: trial.suggest_float(name, *ends) for name, ends in setting.ranges.items()}
         yield weights, lambda value, trial=trial: study.tell(trial, value)
 
 
 def searched(setting: Any, method: str, seed: int, trials: int) -> list[float]:
-    """Return the test score of the weights of the best dev score after each trial."""
-    fixed = {name: value for name, value in setting.start.items() if name == "am"}
-    start = {name: setting.start[name] for name in setting.ranges if name in setting.start}
-    best, curve = -np.inf, []
-    for number, (proposed, tell) in enumerate(proposals(setting, method, seed, trials)):
+    """Return test scores of the weights of the best dev score, after as many trials as SHOWN."""
+    fixed = {name: value for name, value in setting.start.items() if name not in setting.ranges}
+    own = {name: setting.start[name] for name in setting.ranges}
+    if method == "grid":
+        trials = min(trials, GRID ** len(setting.ranges))
+    best, kept, curve, scored = -np.inf, own, [], None
+    for number, (proposed, tell) in enumerate(proposals(setting, method, seed, trials), 1):
         # The decoder's own weights are what everybody tries first.
-        weights = start if number == 0 and start else proposed
+        weights = own if number == 1 else proposed
         value = setting.trial_score({**fixed, **weights}, seed)
-        if number or not start:
+        if number > 1 or method == "tpe":
             tell(value)
         if value > best:
-            best = value
-            curve.append(setting.test_score({**fixed, **weights}))
-        else:
-            curve.append(curve[-1])
+            best, kept = value, weights
+        if number in SHOWN or number == trials:
+            if kept is not scored:
+                scored, worth = kept, setting.test_score({**fixed, **kept})
+            curve.append(worth)
     return curve
 
 
-def tuned(setting: Any, seed: int) -> dict[str, list[float]]:
-    """Return test scores after each decoding: of the best iteration, of the last weights found."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name) / "run"
-        setting.tune(folder, seed)
-        tests: list[float] = []
-        judged: list[float] = []
-        for number in range(1, PASSES + 2):
-            iteration = folder / f"iteration-{number:02d}"
-            if not (iteration / "scores.json").exists():  # it had come to rest
-                tests.append(tests[-1])
-                judged.append(judged[-1])
-                continue
-            plain = read_weights(iteration / "weights.json").values
-            if setting.name == "ctc":
-                plain = {name: values[0] for name, values in plain.items()}
-            tests.append(setting.test_score(plain))
-            judged.append(json.loads((iteration / "scores.json").read_text())["unseen_score"])
-    best = [tests[int(np.argmax(judged[: n + 1]))] for n in range(PASSES)]
-    return {"portmert": best, "portmert, last weights": tests[1:], "judged": judged}
+def tuned(setting: Any, folder: Path, seed: int) -> dict[str, list[float | None]]:
+    """Return what a tuning by portmert found under the weights of each iteration.
+
+    `test`: scores of the test set. `judged`: their estimate for unseen text, and `listed` the same
+    before they were decoded. `gain` and `gain_error`: as in `portmert.tuner.runs.result`.
+    """
+    setting.tune(folder, seed)
+    rows: dict[str, list[float | None]] = {
+        name: [] for name in ("test", "judged", "listed", "gain", "gain_error")
+    }
+    for number in range(1, setting.passes + 2):
+        iteration = folder / f"iteration-{number:02d}"
+        if not (iteration / "scores.json").exists():  # it had come to rest
+            break
+        plain: Any = read_weights(iteration / "weights.json").values
+        if setting.name == "ctc":
+            plain = {name: values[0] for name, values in plain.items()}
+        rows["test"].append(setting.test_score(plain))
+        rows["judged"].append(json.loads((iteration / "scores.json").read_text())["unseen_score"])
+        if (iteration / "optimized.json").exists():
+            found = json.loads((iteration / "optimized.json").read_text())
+            known = found["excess"] is not None
+            rows["listed"].append(found["next_score"] - found["excess"] if known else None)
+            rows["gain"].append(found["gain"])
+            rows["gain_error"].append(found["gain_error"])
+    return rows
 
 
-def measure(setting: Any, methods: Sequence[str], seeds: int, trials: int) -> None:
+def measure(setting: Any, arguments: argparse.Namespace, work: Path) -> None:
     """Decode and write down what was found."""
-    held = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    curves = held.setdefault(setting.name, {"unit": setting.unit, "dev": setting.size})
-    for seed in range(1, seeds + 1):
-        for method in methods:
+    methods = arguments.methods.split(",") if arguments.methods else setting.methods
+    for method in methods:
+        for seed in range(1, arguments.seeds + 1):
+            file = arguments.results
+            held = json.loads(file.read_text()) if file.exists() else {}
+            curves = held.setdefault(setting.name, {})
+            curves |= {"unit": setting.unit, "passes": setting.passes}
             if str(seed) in curves.setdefault(method, {}):
                 continue
+            folder = work / f"{setting.name}-{method}-{seed}"
             if method == "portmert":
-                for name, curve in tuned(setting, seed).items():
-                    curves.setdefault(name, {})[str(seed)] = curve
+                found: Any = tuned(setting, folder, seed)
+            elif method == "mert-moses":
+                found = setting.mert(folder, seed)
             else:
-                curves[method][str(seed)] = searched(setting, method, seed, trials)
-            RESULTS.write_text(json.dumps(held, indent=1) + "\n")
-            click.echo(f"{setting.name} seed {seed} {method}: {curves[method][str(seed)][-1]:.4f}")
+                found = searched(setting, method, seed, arguments.trials)
+            curves[method][str(seed)] = found
+            file.write_text(json.dumps(held, indent=1) + "\n")
+            click.echo(f"{setting.name} seed {seed} {method}: {found}")
 
 
 def main() -> None:
     """Measure, or show."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("ctc", "moses", "page"))
+    parser.add_argument("what", choices=("ctc", "moses", "page", "stops"))
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--trials", type=int, default=100)
-    parser.add_argument("--dev", type=int, default=30)
-    parser.add_argument("--test", type=int, default=100)
-    parser.add_argument("--methods", default="portmert,tpe,random,grid")
+    parser.add_argument("--methods")
     parser.add_argument("--moses-ini", type=Path)
+    parser.add_argument("--work", type=Path)
+    parser.add_argument("--results", type=Path, default=RESULTS)
     arguments = parser.parse_args()
     if arguments.what == "page":
-        page()
+        page(json.loads(arguments.results.read_text()))
+        return
+    if arguments.what == "stops":
+        stops(json.loads(STOPS.read_text()))
         return
     with tempfile.TemporaryDirectory() as name:
+        work = (arguments.work or Path(name)).resolve()
+        work.mkdir(exist_ok=True)
         try:
             setting: Any = (
-                Ctc(arguments.dev, arguments.test, Path(name))
-                if arguments.what == "ctc"
-                else Moses(arguments.dev, arguments.test, Path(name), arguments.moses_ini)
+                Ctc(work) if arguments.what == "ctc" else Moses(work, arguments.moses_ini)
             )
-            measure(setting, arguments.methods.split(","), arguments.seeds, arguments.trials)
+            measure(setting, arguments, work)
         except ModuleNotFoundError as error:
             sys.exit(f"this bench needs {error.name}: pip install pyctcdecode kenlm optuna")
 
 
 COLOURS = {
-    "portmert": "#06c", "portmert, last weights": "#093", "tpe": "#c30", "random": "#888",
-    "grid": "#a6a",
+    "portmert": "#06c", "mert-moses": "#093", "tpe": "#c30", "random": "#888", "grid": "#a6a",
 }  # fmt: skip
-NAMES = {"tpe": "Optuna, TPE", "random": "random search", "grid": "grid"}
+NAMES = {"mert-moses": "mert-moses.pl", "tpe": "Optuna, TPE", "random": "random search"}
 
 
-def page() -> None:
+def page(held: Mapping[str, Any]) -> None:
     """Write the plot and print the tables."""
-    held = json.loads(RESULTS.read_text())
     parts = []
     for number, one in enumerate(held.values()):
         parts.append(plot(one, 60 + 430 * number))
@@ -373,51 +444,100 @@ def page() -> None:
     )
 
 
-def means(one: Mapping[str, Any], method: str) -> Any:
-    """Return (seeds, decodings) test scores in percent, WER as an error.
+def taken(rows: Mapping[str, Sequence[float]]) -> list[float]:
+    """Return test scores of what `portmert tune --decodings N` takes, for N from 1.
 
-    Of the seeds that all methods have which were measured.
+    The iteration of the best estimate; the last one is not decoded, see docs/how-to/tune.md. The
+    first tunings of pyctcdecode have no estimate of it and take those before.
     """
-    measured = [curves for name, curves in one.items() if name in COLOURS and curves]
-    shared = set.intersection(*map(set, measured))
-    curves = {seed: curve for seed, curve in one.get(method, {}).items() if seed in shared}
-    length = max((len(curve) for curve in curves.values()), default=0)
-    rows = [curve + curve[-1:] * (length - len(curve)) for curve in curves.values()]
-    values = 100 * np.array(rows, dtype=np.float64).reshape(len(rows), length)
-    return 100 - values if one["unit"].startswith("WER") else values
+    scores = []
+    for number in range(1, len(rows["judged"])):
+        judged = [*rows["judged"][:number], *rows.get("listed", [])[number - 1 : number]]
+        scores.append(rows["test"][int(np.argmax(judged))])
+    return scores
+
+
+def values(one: Mapping[str, Any], method: str) -> dict[str, Any]:
+    """Return seed -> (SHOWN,) test scores in percent, WER as an error; NaN: not so many."""
+    found = {}
+    for seed, curve in one.get(method, {}).items():
+        known = taken(curve) if method == "portmert" else curve
+        if method in ("portmert", "mert-moses"):  # one that came to rest keeps its weights
+            numbers = [number for number in SHOWN if number <= one["passes"]]
+            known = [known[min(number, len(known)) - 1] for number in numbers]
+        row = np.full(len(SHOWN), np.nan)
+        row[: len(known)] = known
+        found[seed] = 100 * (1 - row if one["unit"].startswith("WER") else row)
+    return found
+
+
+def ended(rows: Mapping[str, Any], least: float | None) -> tuple[int, float]:
+    """Return decodings and test score of a tuning that ends as `min_gain = least` says."""
+    count = len(rows["judged"])
+    if least is not None:
+        steps = enumerate(zip(rows["gain"], rows["gain_error"], strict=True), 1)
+        enough = (number for number, (gain, error) in steps if gain <= least * error)
+        count = next((number for number in enough if number >= FEWEST), count)
+    return count, 100 * rows["test"][int(np.argmax(rows["judged"][:count]))]
+
+
+def stops(tunings: Mapping[str, Any]) -> None:
+    """Print decodings and test scores by `min_gain`, as differences to runs without it."""
+    rows = []
+    for condition in ("ja-en", "zh-en", "es-en", ""):
+        some = [rows for name, rows in tunings.items() if name.startswith(condition)]
+        whole = np.array([ended(one, None) for one in some])
+        cells = [condition or "all", str(len(some)), *(f"{v:.2f}" for v in whole.mean(axis=0))]
+        for least in (0.0, 0.5, 1.0):
+            found = np.array([ended(one, least) for one in some])
+            differences = found[:, 1] - whole[:, 1]
+            error = differences.std(ddof=1) / len(some) ** 0.5
+            cells.append(f"{found[:, 0].mean():.2f}: {differences.mean():+.2f} ± {error:.2f}")
+        rows.append(cells)
+    header = ["condition", "tunings", "decodings", "test BLEU", "0", "0.5", "1"]
+    click.echo(aligned(header, rows, style="pipe"))
 
 
 def table(one: Mapping[str, Any]) -> str:
-    """Return the means by number of decodings, and the paired difference of the goal."""
-    methods = [method for method in COLOURS if means(one, method).size]
-    rows = [["tuned by", "seeds", *map(str, SHOWN)]]
+    """Return means and standard errors by number of decodings, and paired differences."""
+    methods = [method for method in COLOURS if one.get(method)]
+    rows = []
     for method in methods:
-        values = means(one, method)
-        cells = [f"{values[:, n - 1].mean():.2f}" if n <= values.shape[1] else "" for n in SHOWN]
-        rows.append([NAMES.get(method, method), str(len(values)), *cells])
-    lines = [one["unit"], "", aligned(rows[0], rows[1:], style="pipe")]
-    best = means(one, "tpe")
-    for method in methods[:2]:
-        ours = means(one, method)
-        count = min(len(ours), len(best))
-        if not method.startswith("portmert") or count < 2:
+        found = np.array(list(values(one, method).values()))
+        cells = []
+        for column in found.T:
+            spread = column.std(ddof=1) / len(column) ** 0.5 if len(column) > 1 else 0.0
+            cells.append("" if np.isnan(column[0]) else f"{column.mean():.2f} ± {spread:.2f}")
+        rows.append([NAMES.get(method, method), str(len(found)), *cells])
+    header = ["tuned by", "seeds", *map(str, SHOWN)]
+    lines = [one["unit"], "", aligned(header, rows, style="pipe"), ""]
+    ours = values(one, "portmert")
+    for method in methods[1:]:
+        other = values(one, method)
+        last = int(np.flatnonzero(~np.isnan(next(iter(other.values()))))[-1])
+        pairs = [
+            ours[seed][SHOWN.index(GOAL)] - other[seed][last] for seed in ours if seed in other
+        ]
+        if len(pairs) < 2:
             continue
-        differences = ours[:count, 3] - best[:count, -1]
-        half = student.ppf(0.975, count - 1) * differences.std(ddof=1) / count**0.5
+        half = student.ppf(0.975, len(pairs) - 1) * np.std(pairs, ddof=1) / len(pairs) ** 0.5
         lines.append(
-            f"{method}, 4 decodings, less Optuna's {best.shape[1]}: "
-            f"{differences.mean():+.2f} ± {half:.2f} (95 %, {count} seeds)"
+            f"portmert after {GOAL} decodings less {NAMES.get(method, method)} at its end: "
+            f"{np.mean(pairs):+.2f} ± {half:.2f} (95 %, {len(pairs)} seeds)"
         )
     return "\n".join(lines)
 
 
 def plot(one: Mapping[str, Any], left: int) -> str:
     """Return the curves of a setting, means over seeds, over a logarithmic axis."""
-    curves = {method: means(one, method) for method in COLOURS}
-    curves = {method: values.mean(axis=0) for method, values in curves.items() if values.size}
-    low = min(values.min() for values in curves.values())
-    high = max(values.max() for values in curves.values())
-    longest = max(map(len, curves.values()))
+    curves = {}
+    for method in COLOURS:
+        if found := values(one, method):
+            mean = np.mean(list(found.values()), axis=0)
+            curves[method] = [(n, v) for n, v in zip(SHOWN, mean, strict=True) if not np.isnan(v)]
+    points = [point for curve in curves.values() for point in curve]
+    low, high = (limit(value for _, value in points) for limit in (min, max))
+    longest = max(number for number, _ in points)
 
     def x(number: float) -> float:
         return left + 340 * float(np.log(number) / np.log(max(longest, 2)))
@@ -437,12 +557,12 @@ def plot(one: Mapping[str, Any], left: int) -> str:
         if n <= longest
     ]
     parts.append(f'<text x="{left + 170}" y="297" text-anchor="middle">decodings</text>')
-    for number, (method, values) in enumerate(curves.items()):
-        points = " ".join(f"{x(n):.1f},{y(value):.1f}" for n, value in enumerate(values, 1))
+    for number, (method, curve) in enumerate(curves.items()):
+        line = " ".join(f"{x(n):.1f},{y(value):.1f}" for n, value in curve)
         colour, name = COLOURS[method], NAMES.get(method, method)
         at = f'x="{left + 118 * (number % 3)}" y="{312 + 14 * (number // 3)}"'
         parts.append(
-            f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"/>'
+            f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="2"/>'
             f'<text {at} fill="{colour}">{name}</text>'
         )
     return "".join(parts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import wave
 from pathlib import Path
 from typing import Any
 
@@ -53,3 +54,37 @@ def test_an_ensemble_of_transformers(tmp_path, monkeypatch):
     tuned = run("fusion.md", given)
     # The scores of the beams are weights . features, or tune would have refused them.
     assert tuned.result.score >= tuned.result.start_score
+
+
+def test_pocketsphinx_shows_the_same_acoustics_under_all_weights(tmp_path, monkeypatch):
+    pytest.importorskip("pocketsphinx")
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(1)
+    time = np.arange(16000) / 16000
+    for name in ("a", "b"):  # noise whose pitch and loudness change, as no recordings are at hand
+        pitch = np.cumsum(100 + 40 * np.sin(2 * np.pi * rng.uniform(1, 4) * time)) / 16000
+        sound = sum(np.sin(2 * np.pi * k * pitch) / k for k in range(1, 20))
+        sound *= np.abs(np.sin(2 * np.pi * 3 * time)) + 0.1 * rng.normal(size=16000)
+        with wave.open(f"{name}.wav", "wb") as out:
+            out.setparams((1, 2, 16000, 0, "NONE", ""))
+            out.writeframes((4000 * sound).astype("<i2").tobytes())
+    given: dict[str, Any] = {"dev": ["a.wav", "b.wav"], "dev_texts": ["oh well", "no more"]}
+    run("pocketsphinx.md", given)
+    first, second = (
+        [
+            {one["text"]: one["features"] for one in found}
+            for found in given["decode"](weights, given["dev"], 50)
+        ]
+        for weights in (
+            {"am": 1.0, "lm": 6.5, "words": -0.4},
+            {"am": 1.0, "lm": 6.7, "words": -0.6},
+        )
+    )
+    differences = [
+        one[text]["am"] - other[text]["am"]
+        for one, other in zip(first, second, strict=True)
+        for text in one.keys() & other.keys()
+    ]
+    assert len(differences) > 5
+    # pocketsphinx rounds every score to 0.1.
+    assert np.abs(differences).max() < 2

@@ -81,9 +81,8 @@ class Tune:
         Largest number of decodings of the dev set; 0 for one more than `iterations`. The weights
         found after the last one are not decoded; they are the result if their score is the best.
     min_gain
-        Stop if the estimated gain of the step to the next weights, from the second on, is at most
-        this many standard errors; these weights are not decoded any more. 0 is never. It needs an
-        optimizer that holds segments out, and no held-out set beside it.
+        Stop, after three decodings or later, if the next weights score higher on all lists by at
+        most this many standard errors. 0 is never. It needs an optimizer that holds segments out.
     weights
         File of start weights: our JSON or a moses.ini. Default: the decoder's own.
     held_out
@@ -113,7 +112,7 @@ class Tune:
     patience: Annotated[int, Field(ge=1)] = 3
     min_weight_change: Annotated[float, Field(ge=0, le=2)] = 0.01
     decodings: Annotated[int, Field(ge=0)] = 0
-    min_gain: Annotated[float, Field(ge=0, le=LARGEST)] = 0.0
+    min_gain: Annotated[float, Field(ge=0, le=LARGEST)] = 0.5
     weights: Path | None = None
     held_out: Annotated[float, Field(ge=0, lt=1)] = 0.0
     prior: Annotated[float, Field(ge=0, le=LARGEST)] = 0.0

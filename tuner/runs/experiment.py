@@ -195,7 +195,7 @@ class _Run:
                 iterations[-1] = self._optimize(iterations)
                 stopped = stop_reason(iterations, tune, metric)
             self.note(iterations[-1].as_line(metric))
-            if stopped is None and (stopped := enough(iterations[-1], tune, metric)):
+            if stopped is None and (stopped := enough(iterations[-1], tune)):
                 iterations.append(self._undecoded(iterations[-1]))
                 self.note(iterations[-1].as_line(metric))
         self.note(f"stopped: {stopped}")
@@ -381,8 +381,8 @@ class _Run:
     ) -> dict[str, float | None]:
         """Return what the lists say of the next iteration's weights.
 
-        The excess is what to take off their dev score, see `_unseen`. The gain is their estimate
-        for unseen text less that of the weights before.
+        The excess is what to take off their dev score, see `_unseen`. The gain is how much higher
+        the best hypotheses in all lists score under them than under the weights before.
         """
         metric, tuned = self.experiment.metric, self.evaluator.tuned
         before = self._weights_of(last.number)
@@ -399,12 +399,12 @@ class _Run:
         share = step_share(last.number, before, found.weights)
         excess = (1 - share) * (last.dev_score - last.unseen_score)
         excess += share * (found.final_score - found.unseen_score)
-        gain = metric.oriented(listed - excess) - metric.oriented(last.unseen_score)
         counts = samples(len(tables[0]), found.unseen.seed)
         worths = [
             finite(objective(metric, np.einsum("ns,sk->nk", counts, table))) for table in tables
         ]
-        error = float(np.std((worths[1] - worths[0])[1:], ddof=1))
+        gain, *others = (worths[1] - worths[0]).tolist()
+        error = float(np.std(others, ddof=1))
         return {"next_score": listed, "excess": excess, "gain": gain, "gain_error": error}
 
     def _report_annotation(

@@ -11,6 +11,9 @@ from portmert.tuner.runs.scorer import Scored
 from portmert.tuner.search.weight_bootstrap import Confidence
 from portmert.tuner.weights.feature_weights import FeatureWeights
 
+FEWEST = 3
+"""Decodings before a step may gain too little; the first lists show only what is near the start."""
+
 
 @dataclass(frozen=True)
 class Iteration:
@@ -38,8 +41,8 @@ class Iteration:
         the advantage of segments that were tuned on over held-out segments in these searches. None
         if the optimizer holds no segments out.
     gain, gain_error
-        Estimate of how much higher the next iteration's weights score on unseen text, and its
-        standard error over bootstrap samples of the segments; as an objective, higher is better.
+        How much higher the next iteration's weights score than these, by the best hypotheses in
+        all lists so far, and its standard error over bootstrap samples; as an objective.
     is_decoded
         False for weights that were found at the end of the run and not decoded: `dev_score` is
         then that of the best hypotheses in all lists.
@@ -108,21 +111,19 @@ def stop_reason(iterations: Sequence[Iteration], tune: Tune, metric: Metric) -> 
         return f"the limit of {counted(tune.iterations, 'search')} is reached"
     if last.change is not None and last.change < tune.min_weight_change:
         return f"the weights stand still (change {last.change:.2g})"
+    if last.number < FEWEST or last.gain is None or last.gain_error is None or not tune.min_gain:
+        return None
+    if last.gain <= tune.min_gain * last.gain_error:
+        gain, error = metric.shown(last.gain), metric.shown(last.gain_error)
+        return f"the next weights gain {gain} ± {error} on all lists"
     return None
 
 
-def enough(last: Iteration, tune: Tune, metric: Metric) -> str | None:
-    """Return the reason to take the weights found last without decoding them, or None."""
-    if last.held_out_score is not None:
-        return None
-    if last.number == tune.decodings:
+def enough(last: Iteration, tune: Tune) -> str | None:
+    """Return the reason to judge the weights found last without decoding them, or None."""
+    if last.held_out_score is None and last.number == tune.decodings:
         return f"the limit of {counted(tune.decodings, 'decoding')} is reached"
-    if last.number == 1 or last.gain is None or last.gain_error is None:
-        return None
-    if last.gain > tune.min_gain * last.gain_error or tune.min_gain == 0:
-        return None
-    gain, error = metric.shown(last.gain), metric.shown(last.gain_error)
-    return f"the estimated gain of the last step is {gain} ± {error}"
+    return None
 
 
 def best_iteration(iterations: Sequence[Iteration], metric: Metric) -> Iteration:

@@ -62,24 +62,24 @@ def stepped(number, gain, error, **more):
 
 
 def test_a_gain_within_its_error_is_not_worth_a_decoding():
-    assert enough(stepped(2, 0.011, 0.01), **RULES) is None
-    said = enough(stepped(2, 0.01, 0.01), **RULES)
-    assert said == "the estimated gain of the last step is 1.00 ± 1.00"
-    assert enough(stepped(3, -0.2, 0.01), **RULES)
-    assert enough(stepped(1, -0.2, 0.01), **RULES) is None  # the first list shows one place only
-    assert enough(stepped(2, None, None), **RULES) is None  # nothing is held out
-    assert enough(stepped(2, 0.0, 0.1, held_out_score=0.1), **RULES) is None
+    assert stop_reason([stepped(3, 0.011, 0.01)], **RULES) is None
+    said = stop_reason([stepped(3, 0.01, 0.01)], **RULES)
+    assert said == "the next weights gain 1.00 ± 1.00 on all lists"
+    assert stop_reason([stepped(4, -0.2, 0.01, held_out_score=0.1)], **RULES)
+    # The first lists show too little.
+    assert stop_reason([stepped(2, -0.2, 0.01)], **RULES) is None
+    assert stop_reason([stepped(3, None, None)], **RULES) is None  # nothing is held out
     never = RULES | {"tune": replace(TUNE, min_gain=0.0)}
-    assert enough(stepped(2, -1.0, 0.1), **never) is None
+    assert stop_reason([stepped(3, -1.0, 0.1)], **never) is None
 
 
 def test_the_limit_of_decodings_leaves_the_last_weights_undecoded():
     rules = RULES | {"tune": replace(TUNE, decodings=2, min_gain=0.0)}
-    assert enough(stepped(1, None, None), **rules) is None
-    assert enough(stepped(2, None, None), **rules) == "the limit of 2 decodings is reached"
+    assert enough(stepped(1, None, None), rules["tune"]) is None
+    assert enough(stepped(2, None, None), rules["tune"]) == "the limit of 2 decodings is reached"
     # A held-out set judges every result, so it must be decoded.
     held = stepped(2, None, None, held_out_score=0.3)
-    assert enough(held, **rules) is None
+    assert enough(held, rules["tune"]) is None
     assert stop_reason([stepped(1, 0, 0), held], **rules) == "the limit of 2 decodings is reached"
 
 
