@@ -354,22 +354,10 @@ class _Run:
                     "weights": found.weights.values,
                 },
             )
-        held = read_json(
-            path,
-            start_score=NUMBER,
-            optimized_score=NUMBER,
-            change=NUMBER,
-            gain=NUMBER | None,
-            gain_error=NUMBER | None,
-        )
-        return replace(
-            last,
-            gain=held["gain"],
-            gain_error=held["gain_error"],
-            start_score=held["start_score"],
-            optimized_score=held["optimized_score"],
-            change=held["change"],
-        )
+        kinds = dict.fromkeys(("start_score", "optimized_score", "change"), NUMBER)
+        kinds |= dict.fromkeys(("gain", "gain_error"), NUMBER | None)
+        held = read_json(path, **kinds)
+        return replace(last, **{name: held[name] for name in kinds})
 
     def _next(
         self,

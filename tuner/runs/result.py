@@ -12,7 +12,7 @@ from portmert.tuner.search.weight_bootstrap import Confidence
 from portmert.tuner.weights.feature_weights import FeatureWeights
 
 FEWEST = 3
-"""Decodings before a step may gain too little; the first lists show only what is near the start."""
+"""Decodings before a run may end by its gain: the first lists show only what is near the start."""
 
 
 @dataclass(frozen=True)
@@ -111,12 +111,16 @@ def stop_reason(iterations: Sequence[Iteration], tune: Tune, metric: Metric) -> 
         return f"the limit of {counted(tune.iterations, 'search')} is reached"
     if last.change is not None and last.change < tune.min_weight_change:
         return f"the weights stand still (change {last.change:.2g})"
+    return _gains_too_little(last, tune, metric)
+
+
+def _gains_too_little(last: Iteration, tune: Tune, metric: Metric) -> str | None:
     if last.number < FEWEST or last.gain is None or last.gain_error is None or not tune.min_gain:
         return None
-    if last.gain <= tune.min_gain * last.gain_error:
-        gain, error = metric.shown(last.gain), metric.shown(last.gain_error)
-        return f"the next weights gain {gain} ± {error} on all lists"
-    return None
+    if last.gain > tune.min_gain * last.gain_error:
+        return None
+    gain, error = metric.shown(last.gain), metric.shown(last.gain_error)
+    return f"the next weights gain {gain} ± {error} on all lists"
 
 
 def enough(last: Iteration, tune: Tune) -> str | None:
