@@ -356,7 +356,7 @@ class _Run:
             )
         kinds = dict.fromkeys(("start_score", "optimized_score", "change"), NUMBER)
         kinds |= dict.fromkeys(("gain", "gain_error"), NUMBER | None)
-        held = read_json(path, **kinds)
+        held = read_json(path, (), **kinds)
         return replace(last, **{name: held[name] for name in kinds})
 
     def _next(
