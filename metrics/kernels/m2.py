@@ -4,17 +4,20 @@ After Dahlmeier and Ng (2012): docs/metrics/m2.md.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from portmert.metrics._base import FloatArray, IntArray, TokenArray
 from portmert.metrics.kernels.compiled import Segments, helper, kernel, longest_row
 
 DIAGONAL, DELETED, INSERTED = 1, 2, 4
 """The last step of a cheapest path to a place of the lattice, as bits."""
+BOTH = 8
+"""A bit's factor: the step is in both lattices."""
 UNCHANGED = 2
 """Words that are not changed in an edit, at most."""
-MOST = 1 << 20
-"""More than the steps of any path."""
+MOST, TURN = 1 << 20, 1 << 52
+"""More than the steps of any path, and than the entries of any list."""
+EDIT = 0.001
+"""What an edit that is not gold costs beside its steps."""
 
 
 @kernel
@@ -37,15 +40,14 @@ def matched_edits(
     tokens, token_offsets, hypothesis_offsets, golds, gold_offsets, _ = segments
     counts = np.zeros((token_offsets.size - 1, 3))
     longest = longest_row(token_offsets) + 1
-    reach = np.empty((2, longest, UNCHANGED + 1), dtype=np.int64)
-    inserted = np.zeros((longest, longest), dtype=np.bool_)
+    inserted = np.zeros((longest, longest))
     for s in range(hypothesis_offsets.size - 1):
         row = golds[gold_offsets[s] : gold_offsets[s + 1]]
         source, gold = row[2 : 2 + lengths[s]], edits[offsets[s] : offsets[s + 1]]
         for h in range(hypothesis_offsets[s], hypothesis_offsets[s + 1]):
             hypothesis = tokens[token_offsets[h] : token_offsets[h + 1]]
             steps = _lattice(source, hypothesis)
-            back = _best_path(source, hypothesis, steps, row, gold, reach, inserted)
+            back = _best_path(source, hypothesis, steps, row, gold, inserted)
             counts[h, 0], counts[h, 1] = _counted(hypothesis, back, row, gold, source.size)
             if gold.shape[0]:
                 counts[h, 2] = gold[-1, 2] + 1
@@ -53,10 +55,16 @@ def matched_edits(
 
 
 @helper
+def _add(steps: IntArray, i: int, j: int, bit: int) -> None:
+    steps[i, j] |= bit * BOTH if steps[i, j] & bit else bit
+
+
+@helper
 def _lattice(source: TokenArray, hypothesis: TokenArray) -> IntArray:
     """Return (n + 1, m + 1) int64: the last steps of the cheapest paths through each place.
 
-    A substitution costs 1 or 2; the lattices of both are united.
+    A substitution costs 1 or 2; the lattices of both are united. `BOTH` times its bit tells that a
+    step is in both.
     """
     n, m = source.size, hypothesis.size
     steps = np.zeros((n + 1, m + 1), dtype=np.int64)
@@ -81,13 +89,13 @@ def _lattice(source: TokenArray, hypothesis: TokenArray) -> IntArray:
                 if i > 0 and j > 0:
                     same = source[i - 1] == hypothesis[j - 1]
                     if least[i, j] == least[i - 1, j - 1] + (0 if same else cost):
-                        steps[i, j] |= DIAGONAL
+                        _add(steps, i, j, DIAGONAL)
                         passed[i - 1, j - 1] = True
                 if i > 0 and least[i, j] == least[i - 1, j] + 1:
-                    steps[i, j] |= DELETED
+                    _add(steps, i, j, DELETED)
                     passed[i - 1, j] = True
                 if j > 0 and least[i, j] == least[i, j - 1] + 1:
-                    steps[i, j] |= INSERTED
+                    _add(steps, i, j, INSERTED)
                     passed[i, j - 1] = True
     return steps
 
@@ -99,91 +107,108 @@ def _best_path(
     steps: IntArray,
     row: TokenArray,
     gold: TokenArray,
-    reach: IntArray,
-    inserted: NDArray[np.bool_],
+    inserted: FloatArray,
 ) -> IntArray:
-    """Return (n + 1, m + 1, 3) int64: the place before each place, and whether words change.
+    """Return (P, 2) int64: the place before each place, and whether words change between them.
 
-    The path has as many gold edits as possible, then as few steps outside of them, then as few
-    other edits. An edit is any way through the lattice with few unchanged words.
+    Place i * (m + 1) + j is before source word i and hypothesis word j. The path has as many gold
+    edits as possible, then as few steps outside of them, then as few other edits. Of equal paths
+    the scorer's is taken, as it depends on the order of its list of edits. The list begins with
+    the single steps; one that is in both lattices is in the list twice. Then each place in turn
+    is taken as the last but one of an edit. An edit for which fewer steps are found is listed
+    again. Each entry of an edit that is not gold costs `EDIT`, in floating point. The scorer goes
+    through the list in turns until nothing is better, and the path that is found first stays.
     """
-    n, m = source.size, hypothesis.size
-    value = np.full((n + 1, m + 1), -(1 << 62), dtype=np.int64)
-    back = np.full((n + 1, m + 1, 3), -1, dtype=np.int64)
-    value[0, 0] = 0
-    for i in range(n + 1):
-        _mark_insertions(hypothesis, i, steps, row, gold, inserted)
-        for j in range(m + 1):
-            if value[i, j] == -(1 << 62):
-                continue
-            # (m + 1, UNCHANGED + 1) steps from here to the places of a row, by unchanged words.
-            for last in range(i, n + 1):
-                now, above = reach[last % 2], reach[(last + 1) % 2]
-                some = False
-                for k in range(j, m + 1):
-                    step = steps[last, k]
-                    for kept in range(UNCHANGED + 1):
-                        least = 0 if last == i and k == j and kept == 0 else MOST
-                        if k > j and step & INSERTED:
-                            least = min(least, now[k - 1, kept] + 1)
-                        if last > i and step & DELETED:
-                            least = min(least, above[k, kept] + 1)
-                        if last > i and k > j and step & DIAGONAL:
-                            same = source[last - 1] == hypothesis[k - 1]
-                            if kept >= same:
-                                least = min(least, above[k - 1, kept - same] + 1)
-                        now[k, kept] = least
-                        some |= least < MOST
-                    fewest = now[k].min()
-                    if fewest == 0 or fewest >= MOST:
-                        continue
-                    changed = True
-                    for kept in range(1, UNCHANGED + 1):
-                        if now[k, kept] == kept == fewest and last - i == kept == k - j:
-                            changed = False  # nothing but unchanged words
-                    if not changed and fewest > 1:
-                        continue
-                    gain = -(fewest << 20) - changed
+    width = hypothesis.size + 1
+    size = (source.size + 1) * width
+    cost, entries = np.full(size, np.inf), 0.0
+    back = np.full((size, 2), -1, dtype=np.int64)
+    found = np.full(size, -1, dtype=np.int64)  # when the best way to a place is found
+    # Of the edits that begin at one place: steps, unchanged words, and where they are in the list.
+    least, kept = np.full(size, MOST, dtype=np.int64), np.zeros(size, dtype=np.int64)
+    times, listed = np.zeros(size, dtype=np.int64), np.zeros((size, 3), dtype=np.int64)
+    cost[0] = 0.0
+    for visit in range(2 * size):
+        counting, begin = visit < size, visit % size
+        i, j = begin // width, begin % width
+        if j == 0 and not counting:
+            _weigh_insertions(hypothesis, i, steps, row, gold, inserted, entries)
+        if begin > 0 and steps[i, j] == 0:
+            continue
+        least[begin], kept[begin], far, place = 0, 0, begin, begin
+        while place <= far:
+            last, k = place // width, place % width
+            if least[place] < MOST and place > begin:
+                # An edit needs more than unchanged words; of these, single steps are enough.
+                changed = least[place] > kept[place] or last - i != kept[place] != k - j
+                if counting:
+                    entries += times[place] if changed or least[place] == 1 else 0
+                elif changed or least[place] == 1:
+                    loss = float(least[place])
                     if changed and last == i:
-                        if inserted[j, k]:
-                            gain = 1 << 40
+                        loss = inserted[j, k]
                     elif changed and _gold(hypothesis[j:k], i, last, row, gold, 0, 1) >= 0:
-                        gain = 1 << 40
-                    if value[i, j] + gain > value[last, k]:
-                        value[last, k] = value[i, j] + gain
-                        back[last, k, 0], back[last, k, 1], back[last, k, 2] = i, j, changed
-                if not some:
-                    break
+                        loss = -entries
+                    elif changed:
+                        for _ in range(times[place]):
+                            loss += EDIT
+                    loss += cost[begin]
+                    earliest = 1 << 62
+                    for at in listed[place, : times[place]]:
+                        now = max(found[begin], 0) // TURN * TURN + at
+                        earliest = min(earliest, now if now > found[begin] else now + TURN)
+                    if loss < cost[place] or (loss == cost[place] and earliest < found[place]):
+                        cost[place], found[place] = loss, earliest
+                        back[place, 0], back[place, 1] = begin, changed
+            for bit, down, right in ((INSERTED, 0, 1), (DELETED, 1, 0), (DIAGONAL, 1, 1)):
+                if least[place] == MOST or last + down > source.size or k + right >= width:
+                    continue
+                after = place + down * width + right
+                step = steps[last + down, k + right]
+                if not step & bit or least[place] + 1 >= least[after]:
+                    continue
+                same = bit == DIAGONAL and source[last] == hypothesis[k]
+                if kept[place] + same > UNCHANGED:
+                    continue
+                least[after], kept[after] = least[place] + 1, kept[place] + same
+                if place == begin:
+                    times[after] = 2 if step & (bit * BOTH) else 1
+                    listed[after, :] = begin * size + after
+                else:
+                    listed[after, times[after]] = ((place + 1) * size + begin) * size + after
+                    times[after] += 1
+                far = max(far, after)
+            least[place], times[place] = MOST, 0
+            place += 1
     return back
 
 
 @helper
-def _mark_insertions(
+def _weigh_insertions(
     hypothesis: TokenArray,
     i: int,
     steps: IntArray,
     row: TokenArray,
     gold: TokenArray,
-    inserted: NDArray[np.bool_],
+    inserted: FloatArray,
+    entries: float,
 ) -> None:
-    """Find the insertions before source position i that count as gold edits.
+    """Set what each insertion before source position i costs; a gold edit costs -`entries`.
 
     Each gold edit is used once. As in the scorer, insertions are looked at from the left and from
-    the right in turns, and after a match only those that join it.
+    the right in turns, and after a match only those that join it. Those in both lattices are in
+    the list twice.
     """
-    m, some = hypothesis.size, False
-    inserted[: m + 1, : m + 1] = False
-    for e in range(gold.shape[0]):
-        some |= gold[e, 0] == i and gold[e, 1] == i
-    if not some:
-        return
-    arcs = np.empty(((m + 1) * m // 2, 2), dtype=np.int64)
+    m = hypothesis.size
+    arcs = np.empty(((m + 3) * m // 2, 2), dtype=np.int64)
     size = 0
     for j in range(m):
         k = j + 1
         while k <= m and steps[i, k] & INSERTED:
-            arcs[size, 0], arcs[size, 1] = j, k
-            size += 1
+            inserted[j, k] = k - j
+            for _ in range(2 if k == j + 1 and steps[i, k] & (INSERTED * BOTH) else 1):
+                arcs[size, 0], arcs[size, 1] = j, k
+                size += 1
             k += 1
     low, high, left, right = 0, MOST, 0, size - 1
     at = left
@@ -192,20 +217,23 @@ def _mark_insertions(
         j, k = arcs[at]
         found = _gold(hypothesis[j:k], i, i, row, gold, low, 1 if from_left else -1, high)
         if found < 0:
+            inserted[j, k] += EDIT
             if from_left:
                 left, at = left + 1, right
             else:
                 right, at = right - 1, left
             continue
-        inserted[j, k] = True
+        inserted[j, k] = -entries
         if from_left:
             low, left = found + 1, left + 1
             while left < size and arcs[left, 0] != k:
+                inserted[arcs[left, 0], arcs[left, 1]] += EDIT
                 left += 1
             at = left
         else:
             high, right = found - 1, right - 1
             while right >= 0 and arcs[right, 1] != j:
+                inserted[arcs[right, 0], arcs[right, 1]] += EDIT
                 right -= 1
             at = right
 
@@ -243,13 +271,14 @@ def _counted(
 ) -> tuple[int, int]:
     """Return the correct edits and all edits of a path; gold edits must come in their order."""
     path = np.empty((n + hypothesis.size + 1, 4), dtype=np.int64)
-    i, j, size = n, hypothesis.size, 0
-    while i > 0 or j > 0:
-        before, start, changed = back[i, j]
+    width, place, size = hypothesis.size + 1, back.shape[0] - 1, 0
+    while place > 0:
+        before, changed = back[place]
         if changed:
-            path[size, 0], path[size, 1], path[size, 2], path[size, 3] = before, i, start, j
+            path[size, 0], path[size, 1] = before // width, place // width
+            path[size, 2], path[size, 3] = before % width, place % width
             size += 1
-        i, j = before, start
+        place = before
     correct, low = 0, 0
     for place in range(size - 1, -1, -1):
         words = hypothesis[path[place, 2] : path[place, 3]]

@@ -2,12 +2,16 @@
 
 python -m tests.bench.best_of_n FOLDER
 python -m tests.bench.best_of_n --rewardmath FOLDER [--splits N] [--steps max|mean|min|last]
-                                [--scaled] [--optimizer NAME ...]
+                                [--scaled] [--optimizer NAME ...] [--choose]
 
 RewardMATH has 483 problems of MATH with ten answers each, of which one is right, and the scores of
 22 judges. FOLDER is a clone of kimsh0507/RewardMATH_official. Answers are shuffled; 241 problems
 are tuned on and 242 judge. Judges that score steps count by one of the steps, or by the mean.
 --scaled divides judges by their spread, to see whether the default needs a common scale.
+--choose chooses the way to count steps and the optimizer on two splits of the 241 problems alone,
+and judges that choice on the 242.
+
+Standard errors count that splits share problems (Nadeau & Bengio 2003).
 
 All of configs/best-of-n is invented. A problem is more or less difficult; eight answers to it are
 right or not by its difficulty. `logprob` is a little higher for right answers, `reward` higher
@@ -48,24 +52,60 @@ def main() -> None:
     parser.add_argument("--splits", type=int, default=20)
     parser.add_argument("--steps", choices=sorted(OF_STEPS), default="max")
     parser.add_argument("--scaled", action="store_true")
+    parser.add_argument("--choose", action="store_true")
     parser.add_argument("--optimizer", action="append", help=f"Default: {OPTIMIZERS}.")
     given = parser.parse_args()
     optimizers = given.optimizer or OPTIMIZERS
     if not given.rewardmath:
         write(given.folder)
         return
-    features, right = read_rewardmath(given.folder, OF_STEPS[given.steps])
-    splits = [
-        measure(features, right, optimizers, seed, scaled=given.scaled)
-        for seed in range(given.splits)
-    ]
+    ways = sorted(OF_STEPS) if given.choose else [given.steps]
+    judges = {way: read_rewardmath(given.folder, OF_STEPS[way]) for way in ways}
+    halves = [np.random.default_rng(seed).permutation(483) for seed in range(given.splits)]
+    splits = []
+    for order in halves:
+        seen, unseen = order[:241], order[241:]
+        if given.choose:
+            splits.append(chosen(judges, optimizers, seen, unseen))
+        else:
+            features, right = judges[given.steps]
+            splits.append(measure(features, right, optimizers, seen, unseen, scaled=given.scaled))
     scores = {name: 100 * np.array([one[name] for one in splits]) for name in splits[0]}
-    first = scores[optimizers[0]]
+    first = next(iter(scores.values()))
     for name, found in scores.items():
-        mean, error = found.mean(), found.std(ddof=1) / len(found) ** 0.5
         change = found - first
-        by = change.std(ddof=1) / len(found) ** 0.5
-        click.echo(f"{name:28} {mean:6.2f} ± {error:.2f}   {change.mean():+6.2f} ± {by:.2f}")
+        click.echo(
+            f"{name:28} {found.mean():6.2f} ± {error(found):.2f}   "
+            f"{change.mean():+6.2f} ± {error(change):.2f}"
+        )
+
+
+def error(found: np.ndarray) -> float:
+    """Return the standard error of a mean over splits in halves."""
+    return float(found.std(ddof=1) * (1 / len(found) + 1) ** 0.5)
+
+
+def chosen(
+    judges: dict[str, tuple[np.ndarray, np.ndarray]],
+    optimizers: Sequence[str],
+    seen: np.ndarray,
+    unseen: np.ndarray,
+) -> dict[str, float]:
+    """Return the share of right choices of what is best on splits of the problems seen."""
+    means: dict[tuple[str, str], float] = {}
+    for way, (features, right) in judges.items():
+        inner = []
+        for seed in range(2):
+            order = np.random.default_rng(seed).permutation(seen)
+            inner.append(measure(features, right, optimizers, order[:120], order[120:]))
+        for name in optimizers:
+            means[way, name] = statistics.mean(one[name] for one in inner)
+    way, name = max(means, key=means.__getitem__)
+    click.echo(f"chosen: {way}, {name}", err=True)
+    found = measure(*judges[way], optimizers, seen, unseen)
+    others = {f"chosen steps, {one}": found[one] for one in optimizers}
+    alone = ("best judge alone", "equal weights", "equal weights, raw scales")
+    return {"chosen": found[name]} | others | {one: found[one] for one in alone}
 
 
 def read_rewardmath(
@@ -94,11 +134,15 @@ def read_rewardmath(
 
 
 def measure(
-    features: np.ndarray, right: np.ndarray, optimizers: Sequence[str], seed: int, *, scaled: bool
+    features: np.ndarray,
+    right: np.ndarray,
+    optimizers: Sequence[str],
+    seen: np.ndarray,
+    unseen: np.ndarray,
+    *,
+    scaled: bool = False,
 ) -> dict[str, float]:
-    """Return the share of right choices on half of the problems, learnt on the others."""
-    order = np.random.default_rng(seed).permutation(len(features))
-    seen, unseen = order[: len(order) // 2], order[len(order) // 2 :]
+    """Return the share of right choices on unseen problems, learnt on those seen."""
     deviations = features[seen] - features[seen].mean(axis=1, keepdims=True)
     spread = np.sqrt((deviations**2).mean(axis=(0, 1)))
 
