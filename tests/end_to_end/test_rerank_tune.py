@@ -190,8 +190,8 @@ def test_scores_of_the_lists_judge_no_others(tmp_path):
              RERANK / "dev.ref", "--text", "hyp:debpe", "--metric", scores, *MERT,
              "--out-dir", tmp_path / "run"]  # fmt: skip
     assert (
-        "has no scores of other lists: name a metric that compares the outputs, as --also chrf"
-        in fault(*given)
+        "has no scores of the test lists: give them (--test-scores NAME=FILE), or name a metric "
+        "that compares the outputs, as --also chrf" in fault(*given)
     )
     shown = run(*given, "--also", "chrf")
     assert "scores has no scores of the test lists: they are not scored" in shown.stderr

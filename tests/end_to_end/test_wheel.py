@@ -127,6 +127,56 @@ def test_the_code_of_a_page_prints_what_the_page_shows(page, run, fresh):
     assert run("python", "page.py") == shown
 
 
+LISTS_OF_USERS = """
+import json, random
+from pathlib import Path
+import portmert
+
+rng, search = random.Random(3), {"optimizer": "mert:restarts=1,searches_per_feature=2"}
+search |= {"replicas": 1, "threads": 1, "notice": lambda line: None}
+for name in ("dev", "test"):
+    said = {f"{name}{n}": rng.sample("abcd", 3) for n in range(12)}
+    keys = [(key, text, rank) for key, text in said.items() for rank in (1, 2)]
+    for file, line in {
+        "words": lambda key, text, rank: f"{key}-{rank} {' '.join(text[:: 2 * rank - 3])}",
+        "ac": lambda key, text, rank: f"{key}-{rank} {9 + rank + rng.random()}",
+        "lm": lambda key, text, rank: f"{key}-{rank} {5 - rank}",
+    }.items():
+        Path(f"{name}.{file}").write_text("".join(line(*one) + "\\n" for one in keys))
+    texts = "".join(f"{key} {' '.join(text)}\\n" for key, text in said.items())
+    Path(f"{name}.text").write_text(texts)
+    answers = [
+        {"id": key, "text": f"if {rank}:\\n\\treturn", "right": rank == 2, "n": [rank],
+         "features": {"judge": rank + rng.random(), "length": rng.random()}}
+        for key, _, rank in keys
+    ]
+    Path(f"{name}.jsonl").write_text("".join(json.dumps(one) + "\\n" for one in answers))
+
+dev, test = (
+    portmert.Lists.read(f"{name}.words", refs=f"{name}.text", ids=True, notice=search["notice"],
+                        format=f"kaldi:ac={name}.ac,lm={name}.lm")
+    for name in ("dev", "test")
+)
+print(portmert.rerank_tune(dev, "wer", test=test, out_dir="speech", **search))
+dev, test = (portmert.Lists.read(f"{name}.jsonl", notice=search["notice"])
+             for name in ("dev", "test"))
+print(portmert.rerank_tune(dev, "scores:dev.jsonl#right", test=test, out_dir="answers",
+                           test_scores={"right": "test.jsonl#right"}, **search))
+chosen = portmert.rerank(test, "answers/weights.json").as_json()
+print(chosen[0]["index"], repr(chosen[0]["text"]), chosen[0]["record"]["n"])
+"""
+
+
+def test_lists_as_people_have_them_come_to_a_tested_result(run, fresh):
+    (fresh / "elsewhere/users.py").write_text(LISTS_OF_USERS)
+    said = run("python", "users.py")
+    assert "tuned beats first by 66.67 wer, p = 0.0010" in said
+    assert "only --ac" in said
+    assert "tuned beats first by 0.9167 right, p = 0.0042" in said
+    assert "equal weights  right" in said
+    assert said.endswith("1 'if 2:\\n\\treturn' [2]\n")
+
+
 PROJECT = {
     "metrics.py": "VALUE = 1\ndef f1(a, b): return 2 * a * b / (a + b)\n",
     "aligners.py": "VALUE = 2\n",

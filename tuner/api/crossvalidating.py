@@ -1,7 +1,7 @@
 """Cross-validation: tune on half of the segments and score the other half, for every choice."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Unpack, cast
 
@@ -173,6 +173,16 @@ def _judged(
     return document_of(plan, measured)
 
 
+def _as_text(optimizer: Optimizer) -> str:
+    """Return an optimizer as on the command line, with the options that are not the default."""
+    options = [
+        f"{field.name}={value}"
+        for field in fields(optimizer)
+        if (value := getattr(optimizer, field.name)) != field.default
+    ]
+    return ":".join(filter(None, [optimizer.name(), ",".join(options)]))
+
+
 def _choices(
     labels: Sequence[str],
     given: Sequence[OptimizerLike],
@@ -181,7 +191,7 @@ def _choices(
 ) -> list[Choice]:
     """Return every combination of a metric, an optimizer, features left out and a prior."""
     optimizers = {
-        one if isinstance(one, str) else repr(one): registry.optimizer(one) for one in given
+        one if isinstance(one, str) else _as_text(one): registry.optimizer(one) for one in given
     }
     if not labels or not optimizers:
         raise ValueError("give a metric and an optimizer")

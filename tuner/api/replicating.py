@@ -190,7 +190,10 @@ def _data(lists: Lists, test: Lists | None) -> ListsData:
         if one is None:
             continue
         if not one.paths or one.counts is not None:
-            raise ConfigError("replicas lie in a folder and name files: give lists in files")
+            raise ConfigError(
+                "replicas lie in a folder and name files: give lists in files (records as JSON "
+                "lines); optimize and crossval take records and arrays too"
+            )
         source = paths("the source", () if one.source is None else (one.source,))
         named |= {
             f"{prefix}lists": paths("lists", one.paths),

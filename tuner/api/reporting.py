@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from portmert.tuner.api.texts import Notice, Progress, log_notice, preparing
+from portmert.tuner.api.texts import Notice, PathLike, Progress, log_notice, preparing
 from portmert.tuner.components import registry
 from portmert.tuner.evaluation.comparison.compare import METRICS, CompareRequest, compare_request
 from portmert.tuner.evaluation.history.dev_set import ScoringTools
@@ -23,7 +23,7 @@ from portmert.tuner.ground.processes import available_processors
 
 @checked
 def report(
-    run: Path,
+    run: PathLike,
     *,
     metric: Sequence[str] = (),
     annotator: str | None = None,
@@ -49,7 +49,7 @@ def report(
     PortmertError
         `run` is not the folder of a run.
     """
-    threads = threads or available_processors()
+    threads, run = threads or available_processors(), Path(run)
     with preparing(annotator, annotation_cache, notice=notice, progress=progress) as prepare:
         history = read_history(
             run,

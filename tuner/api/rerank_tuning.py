@@ -242,8 +242,8 @@ def _check_judges(
     """Raise `ConfigError` before the search if the outputs cannot be compared after it."""
     if not judges and not outcomes.scores:
         raise ConfigError(
-            f"metric {chosen.signature} has no scores of other lists: name a metric that "
-            f"compares the outputs, as --also chrf"
+            f"metric {chosen.signature} has no scores of the test lists: give them (--test-scores "
+            f"NAME=FILE), or name a metric that compares the outputs, as --also chrf"
         )
     for judge, metric in judges.items():
         if metric.of_lists:

@@ -167,7 +167,7 @@ def number_under(key: str, numbers: dict[str, float], file: Path | str, where: s
         some = ", ".join(list(numbers)[:3])
         raise InputError(
             f"{file}: nothing for {key}, which {where} has (found: {some}, ...); give the file of "
-            f"this list"
+            f"this list (test lists: --test-nbest-format, --test-feature)"
         )
     return numbers[key]
 

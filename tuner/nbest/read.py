@@ -73,11 +73,6 @@ def read_nbest(
         raise ValueError("no n-best list given")
     say = notice or (lambda _: None)
     chosen = reader or MosesReader()
-    if chosen.one_file and len(paths) > 1:
-        raise InputError(
-            f"{len(paths)} n-best lists, but the files of scores belong to one; put the scores "
-            f"into the lists, as columns behind a tab"
-        )
     merger = Merger(say)
     shared: set[int] = set()
     names = SegmentNames() if names is None else names
@@ -286,7 +281,7 @@ class Merger:
                 lacks, has = (new.where, self._first) if name in mine else (self._first, new.where)
                 raise InputError(
                     f"{new.where}: {lacks} has no feature {name}, {has} has; lists that are "
-                    f"merged must come from one model"
+                    f"merged must come from one model; for several systems: --systems NAME,NAME"
                 )
         rows = new.rows
         if any(name not in theirs for name in mine):

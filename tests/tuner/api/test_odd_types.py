@@ -135,6 +135,11 @@ def test_a_wrong_type_is_named_with_the_types_expected(calls):
             portmert.optimize(**given | {place: odd})
 
 
+def test_the_folder_of_a_run_may_be_a_text(calls):
+    with pytest.raises(portmert.PortmertError):  # it holds no run
+        portmert.report(str(calls[portmert.report]["run"]), **QUIET)
+
+
 def test_numbers_of_numpy_are_taken(calls):
     given = calls[portmert.optimize] | {"constraints": None}
     plain = portmert.optimize(**given | {"prior": 0.5, "weights": {"LM": 1.0, "TM": 2.0}}, **QUIET)

@@ -344,7 +344,7 @@ def test_feature_sets_differ_between_files(tmp_path):
     line = "0 ||| a ||| LM0= 1 TM0= 2 ||| 0\n"
     assert fails(tmp_path, line, line.replace("LM0= 1 ", "")) == (
         "list2: list2 has no feature LM0, list1 has; "
-        "lists that are merged must come from one model"
+        "lists that are merged must come from one model; for several systems: --systems NAME,NAME"
     )
     assert "list1 has no feature LM1, list2 has" in fails(
         tmp_path, line, line.replace("LM0= 1 ", "LM0= 1 LM1= 1 ")

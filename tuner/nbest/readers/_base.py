@@ -199,8 +199,6 @@ class Reader(ABC):
     example: ClassVar[tuple[str, ...]] = ()
     """A small list: what comes before its hypotheses, then what each of them is: `a b` and `b` of
     segment 0, an empty one of segment 1, without links. Help shows it and tests read it."""
-    beside: ClassVar[tuple[str, ...]] = ()
-    """Options that name more files of one list."""
     named_files: ClassVar[str] = ""
     """The option that takes `NAME=FILE`; as `NAME` it may be left out: `kaldi:NAME=FILE`."""
     example_options: ClassVar[str] = ""
@@ -212,15 +210,9 @@ class Reader(ABC):
         return component_name(cls, "Reader")
 
     @property
-    def one_file(self) -> bool:
-        """Whether options name files that belong to one list."""
-        return bool(self.files)
-
-    @property
     def files(self) -> tuple[str, ...]:
         """The files that options name."""
-        parts = (getattr(self, option).split("+") for option in self.beside)
-        return tuple(path for paths in parts for path in paths if path)
+        return ()
 
     @classmethod
     @abstractmethod
@@ -479,13 +471,11 @@ class CollectingReader(Reader):
         return self.collect(file, segments).finish(vocabulary)
 
 
-def check_all_used(other: ListFile, left: Sequence[str], file: ListFile) -> None:
+def check_all_used(scores: Path | str, left: Sequence[str], file: ListFile) -> None:
     """Raise `InputError` if a file of scores has keys that the list it belongs to has not."""
     if left:
         more = f" and {len(left) - 1} more" if len(left) > 1 else ""
-        raise InputError(
-            f"{other.where}: {left[0]}{more} not in {file.where}; is that list cut off?"
-        )
+        raise InputError(f"{scores}: {left[0]}{more} not in {file.where}; is that list cut off?")
 
 
 def finite_number(file: ListFile, place: Place, text: str, what: str) -> float:

@@ -27,17 +27,7 @@ class Espnet2(CollectingReader):
     asr_inference.py writes them. The folder of a whole decoding has them below
     `logdir/output.1`, `logdir/output.2` and so on; they are read together. A line of a table is
     the name of an utterance and its value.
-
-    Parameters
-    ----------
-    text
-        The table of the hypotheses, `text` or `token`.
-    features
-        The tables of the scores, joined by `+`. More is better.
     """
-
-    text: str = "text"
-    features: str = "score"
 
     title: ClassVar[str] = "ESPnet 2"
 
@@ -48,29 +38,20 @@ class Espnet2(CollectingReader):
 
     def collect(self, file: ListFile, segments: int | None) -> Collector:
         """Return the hypotheses of a whole folder."""
-        names = [name for name in self.features.split("+") if name]
-        collector = Collector(file, tuple((name, 1) for name in names), segments)
+        collector = Collector(file, (("score", 1),), segments)
         for rank, folder in _folders(file):
-            columns = {}
-            for name in names:
-                columns[name] = {
-                    key: plain_number(value, f"{folder / name}:{line}")
-                    for line, key, value in _lines(folder / name)
-                }
-            texts = list(_lines(folder / self.text))
-            for line, key, text in texts:
-                values = []
-                for name, known in columns.items():
-                    if key not in known:
-                        raise InputError(f"{folder / name}: nothing for {key}, which text has")
-                    values.append(known[key])
-                place = f"{folder.relative_to(file.where) / self.text}:{line}"
+            path, used = folder / "score", set()
+            scores = {
+                key: plain_number(value, f"{path}:{line}") for line, key, value in _lines(path)
+            }
+            for line, key, text in _lines(folder / "text"):
+                if key not in scores:
+                    raise InputError(f"{path}: nothing for {key}, which text has")
+                used.add(key)
+                place = f"{folder.relative_to(file.where) / 'text'}:{line}"
                 segment = collector.named_segment(place, key)
-                collector.add(place, segment=segment, text=text, values=values, rank=rank)
-            own = {key for _, key, _ in texts}
-            for name, known in columns.items():
-                left = [key for key in known if key not in own]
-                check_all_used(ListFile(str(folder / name), b""), left, file)
+                collector.add(place, segment=segment, text=text, values=[scores[key]], rank=rank)
+            check_all_used(path, [key for key in scores if key not in used], file)
         return collector
 
 

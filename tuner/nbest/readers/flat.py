@@ -7,30 +7,25 @@ from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
 from portmert.tuner.ground.errors import InputError, counted
-from portmert.tuner.ground.files import read_lines
 from portmert.tuner.nbest.readers._base import CollectingReader, Collector, ListFile, finite_number
 
 
 @dataclass(frozen=True)
 class Flat(CollectingReader):
-    """Read a hypothesis a line, `n` lines a segment; scores follow tabs or are in other files.
+    """Read a hypothesis a line, `n` lines a segment; scores may follow it, behind tabs.
 
     Parameters
     ----------
     n
         Number of hypotheses of each segment.
-    scores
-        Files with one score a line, joined by `+`: `scores=nmt.txt+lm.txt`.
     names
-        Names of the scores, joined by `+`: first the columns, then the files. Default: F0, F1, ...
+        Names of the scores, joined by `+`. Default: F0, F1, ...
     """
 
     n: Annotated[int, Ge(1)]
-    scores: str = ""
     names: str = ""
 
     title: ClassVar[str] = "flat"
-    beside: ClassVar[tuple[str, ...]] = ("scores",)
     example: ClassVar[tuple[str, ...]] = ("", "a b\t-1.5\n", "b\t-1\n", "\t-2\n", "c\t0\n")
     example_options: ClassVar[str] = "n=2"
 
@@ -52,9 +47,8 @@ class Flat(CollectingReader):
                 f"{file.where}: {counted(len(lines), 'line')} with n={self.n}: "
                 f"{counted(len(lines) // self.n, 'segment')}, the references have {segments}"
             )
-        others = [self._scores(path, len(lines), file) for path in self.scores.split("+") if path]
         columns = lines[0].count("\t")
-        names = self._names(columns, len(others), file)
+        names = self._names(columns, file)
         collector = Collector(file, tuple((name, 1) for name in names), segments)
         for number, line in enumerate(lines, 1):
             text, *cells = line.split("\t")
@@ -67,29 +61,16 @@ class Flat(CollectingReader):
                 finite_number(file, number, cell, f"score {name}")
                 for cell, name in zip(cells, names, strict=False)
             ]
-            values += [column[number - 1] for column in others]
             collector.add(number, segment=(number - 1) // self.n, text=text, values=values)
         return collector
 
-    def _names(self, columns: int, files: int, file: ListFile) -> list[str]:
+    def _names(self, columns: int, file: ListFile) -> list[str]:
         if not self.names:
-            return [f"F{k}" for k in range(columns + files)]
+            return [f"F{k}" for k in range(columns)]
         names = self.names.split("+")
-        if len(names) != columns + files or len(set(names)) != len(names) or "" in names:
+        if len(names) != columns or len(set(names)) != len(names) or "" in names:
             raise InputError(
-                f"{file.where}: names={self.names} must be {columns + files} different names: "
-                f"there are {counted(columns, 'column')} behind tabs and {counted(files, 'file')} "
-                f"of scores"
+                f"{file.where}: names={self.names} must be {columns} different names: there are "
+                f"{counted(columns, 'column')} behind tabs"
             )
         return names
-
-    @staticmethod
-    def _scores(path: str, expected: int, file: ListFile) -> list[float]:
-        lines = read_lines(path)
-        if len(lines) != expected:
-            raise InputError(
-                f"{path}: {counted(len(lines), 'score')}, {file.where} has "
-                f"{counted(expected, 'hypothesis')}; give one number a hypothesis"
-            )
-        own = ListFile(path, b"")
-        return [finite_number(own, n, line, "the score") for n, line in enumerate(lines, 1)]

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from pathlib import Path
 from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
@@ -30,20 +29,14 @@ class Kaldi(CollectingReader):
     Parameters
     ----------
     costs
-        Files of costs, joined by `+`: `NAME=FILE`, or FILE alone, whose name is then that of the
-        file up to the first dot. Less is better, so costs are negated, and the feature of NAME is
-        called `-NAME`. Files of one NAME are parts of one archive.
-    scores
-        Files of scores, the same way. More is better.
+        Files of costs, `NAME=FILE`, joined by `+`. Less is better, so costs are negated, and the
+        feature of NAME is called `-NAME`. Files of one NAME are parts of one archive.
     """
 
     costs: str = ""
-    scores: str = ""
 
     title: ClassVar[str] = "Kaldi"
-    beside: ClassVar[tuple[str, ...]] = ("costs", "scores")
     named_files: ClassVar[str] = "costs"
-    one_file: ClassVar[bool] = False  # their keys tell the lists apart
     example: ClassVar[tuple[str, ...]] = ("", "0-1 a b\n", "0-2 b\n", "1-1\n")
 
     @classmethod
@@ -76,9 +69,8 @@ class Kaldi(CollectingReader):
                 if twice is not None:
                     raise InputError(f"{path}: {twice} stands in another file of {name} too")
                 known |= more
-            if name.startswith("-"):
-                known = {key: 0.0 - value for key, value in known.items()}
-            columns[name] = "+".join(paths), known
+            negated = {key: 0.0 - value for key, value in known.items()}
+            columns[name] = "+".join(paths), negated
         collector = Collector(file, tuple((name, 1) for name in columns), segments)
         used: set[str] = set()
         for number, key, text in keyed_lines(file.lines(), file.where):
@@ -92,7 +84,7 @@ class Kaldi(CollectingReader):
         for at, known in columns.values():
             left = [key for key in known if key not in used]
             own = [key for key in left if key.rpartition("-")[0] in utterances]
-            check_all_used(ListFile(at, b""), own, file)
+            check_all_used(at, own, file)
             if left:
                 remarks.append(f"{counted(len(left), 'number')} of other lists in {at}")
         collector.remark = ", ".join(remarks) if columns else "no costs (kaldi:NAME=FILE)"
@@ -101,19 +93,10 @@ class Kaldi(CollectingReader):
     def _columns(self) -> dict[str, tuple[str, ...]]:
         """Return the files of each feature."""
         found: dict[str, tuple[str, ...]] = {}
-        for option, sign in (("costs", "-"), ("scores", "")):
-            for item in filter(None, getattr(self, option).split("+")):
-                given, equals, path = item.rpartition("=")
-                if "/" in given:  # of a folder
-                    given, equals, path = "", "", item
-                name = sign + (given.removeprefix(sign) if equals else _stem(item))
-                if name in found and not equals:
-                    raise InputError(
-                        f"{path}: a second file of a feature '{name}'; name it, as kaldi:NAME=FILE"
-                    )
-                found[name] = (*found.get(name, ()), path)
+        for item in filter(None, self.costs.split("+")):
+            given, equals, path = item.partition("=")
+            if not equals:
+                raise InputError(f"{item}: name this file of costs, as kaldi:NAME=FILE")
+            name = f"-{given.removeprefix('-')}"
+            found[name] = (*found.get(name, ()), path)
         return found
-
-
-def _stem(path: str) -> str:
-    return Path(path).name.partition(".")[0]

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from portmert.tuner.api.crossvalidating import crossval
 from portmert.tuner.api.lists import Lists
 from portmert.tuner.components import registry
 from portmert.tuner.evaluation.crossval.cells import (
@@ -251,3 +252,10 @@ def test_what_a_cell_depends_on_is_in_its_name(tmp_path):
     features = plan.nbest.features.copy()
     features[0, 0] += 1
     assert made(replace(plan, nbest=replace(plan.nbest, features=features)), choices) == 1
+
+
+def test_an_optimizer_that_is_an_object_is_called_as_on_the_command_line():
+    lists = Lists.from_arrays([[[2.0, 1.0], [1.0, 2.0]]] * 6, scores=[[0.25, 0.75]] * 6)
+    found = crossval(lists, optimizer=[MERT, registry.optimizer("coordinate")], splits=1)
+    names = [one["name"] for one in found.document["choices"][:2]]
+    assert names == ["mert:restarts=1,searches_per_feature=20", "coordinate"]

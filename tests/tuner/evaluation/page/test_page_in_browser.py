@@ -297,6 +297,10 @@ def test_a_phone_shows_no_sideways_scroll_bar(shown):
         )
         assert cut
         assert all("scroll sideways" in hint for hint in cut)
+        widths = "[...document.querySelectorAll('.scroll caption')].map(one => one.offsetWidth)"
+        captions = driver.execute_script(f"return {widths}")
+        assert captions
+        assert max(captions) <= 390
     finally:
         driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 

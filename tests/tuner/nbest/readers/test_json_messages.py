@@ -27,14 +27,6 @@ def chat(*logprobs, content="a"):
     return json.dumps({"choices": [choice]})
 
 
-def utterance(**item):
-    return json.dumps({"utts": {"u": {"output": [item]}}}, indent=1)
-
-
-def scored(**item):
-    return json.dumps({"u": {"hyp_1": item}})
-
-
 @pytest.mark.parametrize(
     ("name", "text", "expected"),
     [
@@ -151,48 +143,6 @@ def scored(**item):
             '{"pred_text": "a"}',
             "list1:1: 'beams' is missing, expected a list of hypotheses",
         ),
-        ("espnet", '{"utts": {"u": null}}', "list1: utts: 'u' is null, expected an object with"),
-        ("espnet", '{"utts": []}', "list1:1: 'utts' is [], expected an object of utterances"),
-        (
-            "espnet",
-            utterance(rec_token="a", score=-1),  # noqa: S106  words
-            "list1: utts.u.output, hypothesis 1: 'rec_text' is missing, expected a text (keys",
-        ),
-        (
-            "espnet",
-            utterance(rec_text="a", score=None),
-            "list1: utts.u.output, hypothesis 1: 'score' is null, expected scores",
-        ),
-        (
-            "espnet",
-            utterance(rec_text="a", score="x"),
-            "list1: utts.u.output, hypothesis 1: 'score'",
-        ),
-        (
-            "espnet",
-            '{"utts": {"u": {"output": []}}}',
-            "list1: utts.u: 'output' is empty: a segment",
-        ),
-        (
-            "espnet",
-            '{"utts": {"a b": {"output": [{"rec_text": "", "score": 1}]}}}',
-            "list1: utts.a",
-        ),
-        ("espnet", '{\n"utts": \n', "list1:2: not JSON: "),
-        (
-            "mlm-scoring",
-            '{"u": {"ref": "a"}}',
-            "list1: u: 'hyp_1' is missing, expected a hypothesis",
-        ),
-        ("mlm-scoring", '{"u": {"hyp_1": "a"}}', "list1: u: 'hyp_1' is \"a\", expected an object"),
-        ("mlm-scoring", scored(text="a"), "list1: u.hyp_1: 'score' is missing, expected a number"),
-        ("mlm-scoring", scored(score=1, text=None), "list1: u.hyp_1: 'text' is null, expected a"),
-        (
-            "mlm-scoring",
-            scored(score=[1], text=""),
-            "list1: u.hyp_1: 'score' is [1], expected a n",
-        ),
-        ("mlm-scoring", '{"u": {"hyp_1": {"score": NaN}}}', "list1:1: not JSON: NaN is no number"),
         ("kaldi", "u-1 a\nu-1 b\n", "list1:2: u-1 stands twice, first in line 1"),
         (
             "kaldi",
@@ -286,37 +236,24 @@ def test_what_is_wrong_is_said_with_its_place(tmp_path, name, text, expected):
 def test_costs_of_another_list_are_refused(tmp_path):
     costs = tmp_path / "ac_cost.txt"
     costs.write_text("u-1 1.5\nu-2 x\n")
-    name = f"kaldi:costs={costs}"
+    name = f"kaldi:ac={costs}"
     assert fails(tmp_path, name, "u-1 a\n") == "ac_cost.txt:2: 'x' for the value is not a number"
     costs.write_text("u-1 1.5\n")
     assert fails(tmp_path, name, "u-1 a\nu-2 b\n") == (
         "ac_cost.txt: nothing for u-2, which list1 has (found: u-1, ...); give the file of this "
-        "list"
+        "list (test lists: --test-nbest-format, --test-feature)"
     )
-    assert fails(tmp_path, f"{name}+{costs}", "u-1 a\n") == (
-        "ac_cost.txt: a second file of a feature '-ac_cost'; name it, as kaldi:NAME=FILE"
+    assert fails(tmp_path, f"kaldi:costs={costs}", "u-1 a\n") == (
+        "ac_cost.txt: name this file of costs, as kaldi:NAME=FILE"
     )
 
 
 def test_scores_of_more_than_the_list_are_refused(tmp_path):
     costs = tmp_path / "ac_cost"
     costs.write_text("u-1 1\nu-2 2\nv-1 1\n")
-    assert fails(tmp_path, f"kaldi:costs={costs}", "u-1 a\n") == (
+    assert fails(tmp_path, f"kaldi:ac={costs}", "u-1 a\n") == (
         "ac_cost: u-2 not in list1; is that list cut off?"
     )
-    name = f"mlm-scoring:scores={tmp_path}/lm.json"
-    one, two = {"score": 1, "text": "a"}, {"score": 2, "text": "b"}
-    (tmp_path / "lm.json").write_text(json.dumps({"u": {"hyp_1": one, "hyp_2": two}}))
-    assert fails(tmp_path, name, scored(**one)) == (
-        "lm.json: u.hyp_2 not in list1; is that list cut off?"
-    )
-
-
-def test_scores_of_another_list_are_refused(tmp_path):
-    (tmp_path / "lm.json").write_text(scored(score=1, text="b"))
-    assert fails(
-        tmp_path, f"mlm-scoring:scores={tmp_path}/lm.json", scored(score=1, text="a")
-    ) == ("lm.json: u.hyp_1: not the hypothesis 'a' that list1 has there")
 
 
 def test_more_names_than_references_are_refused(tmp_path):
@@ -459,18 +396,10 @@ def test_archive_of_numbers_in_any_precision(tmp_path):
 def test_costs_are_negated_and_printed_tensors_are_numbers(tmp_path):
     (tmp_path / "ac_cost.gz.txt").write_text("u-2 3\nu-1 1.5 \n")
     (tmp_path / "score").write_text("u-1 tensor(-2.5)\nu-2 tensor(-0.5, device='cuda:0')\n")
-    name = f"kaldi:costs={tmp_path}/ac_cost.gz.txt,scores={tmp_path}/score"
+    name = f"kaldi:ac={tmp_path}/ac_cost.gz.txt,-lm={tmp_path}/score"
     nbest = read(tmp_path, name, "u-1 a\nu-2\n")
-    assert columns(nbest) == (["-ac_cost", "score"], [[-1.5, -2.5], [-3.0, -0.5]])
+    assert columns(nbest) == (["-ac", "-lm"], [[-1.5, 2.5], [-3.0, 0.5]])
     assert nbest.ids == ("u",)
-
-
-def test_scores_of_a_second_file_are_found_by_utterance_and_number(tmp_path):
-    hypotheses = {"hyp_2": {"score": 2, "text": "b"}, "hyp_1": {"score": 1, "text": "a"}}
-    (tmp_path / "bert.json").write_text(json.dumps({"u": dict(reversed(hypotheses.items()))}))
-    name = f"mlm-scoring:scores={tmp_path}/bert.json"
-    nbest = read(tmp_path, name, json.dumps({"u": hypotheses}))
-    assert columns(nbest) == (["score", "bert"], [[1.0, 1.0], [2.0, 2.0]])
 
 
 def test_names_are_numbered_as_they_come(tmp_path):

@@ -230,32 +230,6 @@ def test_a_wrong_line_is_refused(tmp_path, name, text, expected):
 # What options do
 
 
-def test_flat_takes_scores_from_files(tmp_path):
-    (tmp_path / "nmt").write_text("-1\n-2\n-3\n-4\n")
-    (tmp_path / "lm").write_text("1\n2\n3\n4\n")
-    name = f"flat:n=2,scores={tmp_path}/nmt+{tmp_path}/lm,names=len+nmt+lm"
-    nbest = read(tmp_path, name, "a b\t2\nc\t1\n\t0\nd\t1\n")
-    assert nbest.feature_names == (("len", 1), ("nmt", 1), ("lm", 1))
-    assert nbest.features[1].tolist() == [1.0, -2.0, 2.0]
-    assert nbest.offsets.tolist() == [0, 2, 4]
-
-
-def test_flat_with_other_numbers_of_scores(tmp_path):
-    (tmp_path / "nmt").write_text("-1\n-2\n")
-    name = f"flat:n=2,scores={tmp_path}/nmt"
-    assert fails(tmp_path, name, "a\nb\nc\nd\n") == (
-        "nmt: 2 scores, list1 has 4 hypotheses; give one number a hypothesis"
-    )
-    assert "2 n-best lists, but the files of scores belong to one" in fails(
-        tmp_path, name, "a\nb\n", "a\nb\n"
-    )
-    (tmp_path / "nmt").write_text("-1\ninf\n")
-    assert (
-        fails(tmp_path, name, "a\nb\n")
-        == "nmt:2: the score is inf; values must be finite, none beyond 1e+30"
-    )
-
-
 def test_flat_with_other_segments_than_the_references(tmp_path):
     assert fails(tmp_path, "flat:n=2", "a\t1\nb\t2\n", segments=2) == (
         "list1: 2 lines with n=2: 1 segment, the references have 2"

@@ -119,14 +119,14 @@ def test_lines_lead_back_to_the_hypotheses_of_the_file(found):
 @given(write.lists())
 def test_formats_with_one_score(found):
     expected = read(write.scored_tsv(found), "tsv")
-    for name in ("openai", "huggingface", "nemo", "espnet", "mlm_scoring"):
+    for name in ("openai", "huggingface", "nemo"):
         nbest = read(getattr(write, name)(found))
         assert_one_score(nbest, expected)
     words, costs = write.kaldi(found)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "cost"
         path.write_text(costs)
-        assert_one_score(read(words, f"kaldi:costs={path}"), expected)
+        assert_one_score(read(words, f"kaldi:x={path}"), expected)
 
 
 def assert_one_score(nbest, expected):
