@@ -101,7 +101,7 @@ def test_windows_line_ends_and_a_byte_order_mark_change_nothing(tmp_path, name):
     assert np.array_equal(plain.features, other.features)
 
 
-@pytest.mark.parametrize("name", ["kaldi", "mlm-scoring"])
+@pytest.mark.parametrize("name", ["kaldi"])
 def test_a_key_that_stands_twice_is_refused(tmp_path, name):
     first, one, _, *rest = registry.component("reader", name).example
     with pytest.raises(InputError, match=r"list:\d+: .* stands twice"):
