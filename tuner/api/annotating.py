@@ -126,11 +126,12 @@ def annotate(
     def shown(done: int, total: int) -> None:
         progress(begin + size * done // total, len(lines))
 
+    annotator = registry.annotator(annotator, model=str(model))
     with (
         opened(executor, threads=1, notice=notice) as team,
         closing(
             TextAnnotator(
-                registry.annotator(annotator, model=str(model)),
+                annotator,
                 cache=annotation_cache or default_folder(),
                 processes=processes or available_processors(),
                 notice=notice,
