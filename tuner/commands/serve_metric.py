@@ -42,12 +42,8 @@ def command(*, metric_text: str) -> None:
         # All lines that have arrived are answered together: this is fast if there are many, and
         # nobody waits who sends one line and listens.
         *lines, rest = (rest + chunk).split(b"\n")
-        for answer in server.answers(lines):
-            sys.stdout.write(answer + "\n")
+        sys.stdout.writelines(f"{answer}\n" for answer in server.answers(lines))
         sys.stdout.flush()
         if len(rest) > MOST_IN_A_LINE:
             raise InputError(f"stdin: a line of more than {MOST_IN_A_LINE} bytes")
-    if rest:
-        for answer in server.answers([rest]):
-            sys.stdout.write(answer + "\n")
-        sys.stdout.flush()
+    sys.stdout.writelines(f"{answer}\n" for answer in server.answers([rest] if rest else []))

@@ -195,13 +195,8 @@ class Comet(MeanOfScores):
         if not self._state:
             self.use()
         if "store" not in self._state:
-            print_of = _models.fingerprint(
-                "comet",
-                _require(),
-                {},
-                self.checkpoint,
-                _settings_file(self.checkpoint),
-            )
+            settings = _settings_file(self.checkpoint)
+            print_of = _models.fingerprint("comet", _require(), {}, self.checkpoint, settings)
             cache, notice = self._state["cache"], self._state["notice"]
             self._state["store"] = AnnotationCache(cache, print_of, notice=notice)
         store: AnnotationCache = self._state["store"]

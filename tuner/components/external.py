@@ -288,11 +288,8 @@ def _questions(batch: Batch, *, links: bool) -> Sequence[str]:
 
 
 def _links_field(batch: Batch, segment: int, row: int) -> str:
-    sources, hypotheses, references = (
-        batch.source_lengths,
-        batch.hypotheses.links,
-        batch.references.links,
-    )
+    hypotheses, references = batch.hypotheses.links, batch.references.links
+    sources = batch.source_lengths
     if sources is None or hypotheses is None or references is None:
         raise ValueError("command+links needs links")
 

@@ -102,11 +102,10 @@ class TestSet:
     @property
     def named_aligner(self) -> tuple[str, Aligner] | None:
         """The aligner and its name, if there is one."""
-        if isinstance(self.aligner, str):
-            return self.aligner, registry.aligner(self.aligner, self.options, where="--aligner")
-        return (
-            None if self.aligner is None else (type(self.aligner).__name__.lower(), self.aligner)
-        )
+        given = self.aligner
+        if isinstance(given, str):
+            return given, registry.aligner(given, self.options, where="--aligner")
+        return None if given is None else (type(given).__name__.lower(), given)
 
 
 @dataclass(frozen=True)

@@ -262,21 +262,11 @@ def combined_tables(found: Combined) -> list[Table]:
     """Return all tables of several test sets: first combined, then those of each."""
     labels = [one.label for one in found.parts[0].agreements]
     level = f"{100 * found.parts[0].settings.level:g} %"
-    listed = []
-    for names in (
-        evaluation.SYSTEMS,
-        evaluation.KENDALLS,
-        evaluation.SEGMENTS,
-        evaluation.DOCUMENTS,
-        evaluation.LIKENESS,
-    ):
-        for name in names:
-            table = _across(found, labels, name, level)
-            if table is not None:
-                listed.append(table)
-    listed += [
-        table for name in SCENARIO if (table := scenario_table(found, labels, name)) is not None
+    made = [
+        *(_across(found, labels, name, level) for name in evaluation.MEASURES),
+        *(scenario_table(found, labels, name) for name in SCENARIO),
     ]
+    listed = [table for table in made if table is not None]
     for name in (evaluation.MEASURES[0], "segment.wmt10"):
         if name in found.better and len(found.parts) > 1:
             means = [

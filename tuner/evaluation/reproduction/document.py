@@ -199,11 +199,10 @@ def _shown(value: float | None, metric: Mapping[str, Any] | None = None) -> str:
 
 
 def _similarity(comparison: Document) -> Shown:
-    rows = [
-        [OURS, f"{one['first']} / {one['second']}", _shown(one["identical"]),
-         _shown(one["one_minus_ter"])]
-        for one in comparison["similarity"]
-    ]  # fmt: skip
+    rows = []
+    for one in comparison["similarity"]:
+        alike = (_shown(one[key]) for key in ("identical", "one_minus_ter"))
+        rows.append([OURS, f"{one['first']} / {one['second']}", *alike])
     return Shown(["task", "systems", "same sentence", "1-TER"], rows)
 
 

@@ -107,8 +107,6 @@ def reproduce(
         See `experiments_of`.
     published
         A file of the paper's own figures, see `read_published`; None: none are shown.
-    prepare
-        As in `CompareRequest`, for metrics that compare syntax.
     team
         Tunes, if it is a cluster: each replica of each metric is a task. Folders are the same
         on all machines, and a task that is tried again goes on where it was.
@@ -179,6 +177,6 @@ def _origin(config: Path, experiment: Experiment) -> str:
         f"{counted(tune.iterations, 'iteration')} of {tune.nbest}-best lists. Scores are of the "
         f"test set, means over the tunings; s_sel is the deviation over resampled segments, s_opt "
         f"over tunings; p is two-sided by a t-test of luck of the test set and of tuning, then "
-        f"corrected (Holm), beside it two-sided by approximate randomization and one-sided by "
-        f"paired bootstrap."
+        f"corrected (Holm), beside it two-sided by approximate randomization and by paired "
+        f"bootstrap."
     )
