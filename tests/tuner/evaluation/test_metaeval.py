@@ -24,7 +24,7 @@ from portmert.tuner.evaluation.metaeval.data import (
     Points,
     likeness,
 )
-from portmert.tuner.evaluation.metaeval.evaluation import MEASURES, Settings, evaluate
+from portmert.tuner.evaluation.metaeval.evaluation import MEASURES, Settings, evaluate, shares
 from portmert.tuner.evaluation.metaeval.report import (
     as_json,
     combined_as_json,
@@ -244,7 +244,7 @@ def test_a_metric_that_is_the_human_score_agrees_wholly(judged):
     for name, one in correlations.items():
         assert one.value == pytest.approx(1), name
     assert result.agreements[0].documents == pytest.approx([1, 1, 1])
-    assert (result.better.tolist(), result.at_least.tolist()) == ([[0]], [[1]])
+    assert [one.tolist() for one in shares(result.document_values)] == [[[0]], [[1]]]
 
 
 def test_documents_are_compared_one_by_one(judged):
@@ -252,7 +252,10 @@ def test_documents_are_compared_one_by_one(judged):
     perfect = given_scores(people.human, "human")
     result = evaluate(people, [scores, perfect], Settings(samples=20))
     rho = result.agreements[0].documents
-    assert result.better.tolist() == [[0, 0], [np.mean(np.array(rho) < 1 - 1e-9), 0]]
+    assert shares(result.document_values)[0].tolist() == [
+        [0, 0],
+        [np.mean(np.array(rho) < 1 - 1e-9), 0],
+    ]
     # Each document's systems: the mean of its segments, here the metric's score of the corpus.
     for number, part in enumerate((slice(0, 3), slice(3, 5), slice(5, 8))):
         x, y = scores.segment_scores[part].mean(axis=0), people.human[part].mean(axis=0)
@@ -668,12 +671,15 @@ def test_shares_of_test_sets_and_documents():
          for part in measured]
     )  # fmt: skip
     for i, j in itertools.product(range(3), repeat=2):
-        assert found.better["segment.wmt10"][i, j] == np.mean(values[:, i] > values[:, j])
+        assert shares(found.values["segment.wmt10"])[0][i, j] == np.mean(
+            values[:, i] > values[:, j]
+        )
     rho = np.concatenate(
         [np.array([one.documents for one in part.agreements]).T for part in measured]
     )
     assert rho.shape == (7, 3)
-    assert found.documents_at_least[1, 0] == np.mean(rho[:, 1] >= rho[:, 0] - 1e-12)
+    documents = np.concatenate([part.document_values for part in found.parts])
+    assert shares(documents)[1][1, 0] == np.mean(rho[:, 1] >= rho[:, 0] - 1e-12)
 
 
 def test_all_tables_of_test_sets_can_be_printed():

@@ -69,21 +69,14 @@ class Combined:
         For each group and for all sets: first means, then pooled data points.
     scenarios
         In the order of the test sets; empty if none is named.
-    better, at_least
-        Measure -> (n, n): share of test sets on which the first metric's value is higher than the
-        second one's, or at least as high.
-    documents_better, documents_at_least
-        The same for the documents of all sets, by the systems' Spearman correlation; None without
-        documents.
+    values
+        Measure -> (sets, n): value of each metric on each test set, of measures that all have.
     """
 
     parts: tuple[evaluation.MetaEvaluation, ...]
     columns: tuple[Column, ...]
     scenarios: tuple[Scenario, ...]
-    better: dict[str, FloatArray]
-    at_least: dict[str, FloatArray]
-    documents_better: FloatArray | None
-    documents_at_least: FloatArray | None
+    values: dict[str, FloatArray]
 
 
 def combine(
@@ -123,22 +116,15 @@ def combine(
             ]
     first = [one.agreements[0].samples for one in measured]
     names = [name for name in first[0] if all(name in one for one in first)]
-    better, at_least = {}, {}
-    for name in names:
-        values = np.array([[one.samples[name][0] for one in part.agreements] for part in measured])
-        if not np.isnan(values).any():
-            better[name], at_least[name] = evaluation.shares(values)
-    documents = np.concatenate(
-        [np.array([one.documents for one in part.agreements]).T for part in measured]
-    )
-    of_documents = evaluation.shares(documents) if len(documents) else (None, None)
+    values = {
+        name: np.array([[one.samples[name][0] for one in part.agreements] for part in measured])
+        for name in names
+    }
     return Combined(
         tuple(measured),
         tuple(columns),
         _scenarios(measured, scenarios, settings),
-        better,
-        at_least,
-        *of_documents,
+        {name: each for name, each in values.items() if not np.isnan(each).any()},
     )
 
 

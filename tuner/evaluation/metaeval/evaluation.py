@@ -137,9 +137,6 @@ class MetaEvaluation:
     ----------
     differences
         (i, j), i < j -> measure -> difference of metrics i and j.
-    better, at_least
-        (n, n): share of documents on which the first metric's rho is higher than the second
-        one's, or at least as high; None without documents.
     blocks : dict
         Level -> data points, with scores by the metrics.
     rows : dict
@@ -154,12 +151,15 @@ class MetaEvaluation:
     settings: Settings
     agreements: tuple[MetricAgreement, ...]
     differences: Differences
-    better: FloatArray | None
-    at_least: FloatArray | None
     blocks: dict[str, ScoredPoints] = field(repr=False)
     rows: dict[str, tuple[FloatArray, FloatArray]] = field(repr=False)
     permuted: Permuted | None = field(repr=False)
     name: str = ""
+
+    @property
+    def document_values(self) -> FloatArray:
+        """(D, n): Spearman's rho of the systems' scores on each document, under each metric."""
+        return np.array([one.documents for one in self.agreements]).T
 
 
 def evaluate(
@@ -212,12 +212,9 @@ def evaluate(
     if len(scores) > 1:
         stream = partial(streams.agreement_permutations, seed)
         permuted = permute_all([levels], [rows], settings.samples, stream)
-    better, at_least = shares(documents) if len(documents) else (None, None)
     differences = differences_of([one.samples for one in agreements], permuted)
     _add_williams(data, scores, agreements, differences)
-    return MetaEvaluation(
-        data, settings, agreements, differences, better, at_least, levels, rows, permuted, name
-    )
+    return MetaEvaluation(data, settings, agreements, differences, levels, rows, permuted, name)
 
 
 def _agreement(

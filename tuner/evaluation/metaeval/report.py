@@ -102,9 +102,8 @@ def tables(found: evaluation.MetaEvaluation) -> list[Table]:
     if evaluation.LIKENESS[0] in there:
         title = "Human likeness: references held out, among the systems;"
         listed.append(of_level(title, evaluation.LIKENESS))
-    if found.better is not None and found.at_least is not None:
-        means = [float(np.mean(one.documents)) for one in each]
-        listed.append(share_table("documents", labels, means, found.better, found.at_least))
+    if len(found.document_values):
+        listed.append(share_table("documents", labels, found.document_values))
     if found.differences:
         listed.append(difference_table(labels, found.differences))
     if not found.name:
@@ -115,12 +114,17 @@ def tables(found: evaluation.MetaEvaluation) -> list[Table]:
 def share_table(
     units: str,
     labels: Sequence[str],
-    means: Sequence[float],
-    better: FloatArray,
-    at_least: FloatArray,
+    values: FloatArray,
     measure: str = "systems' Spearman correlation",
 ) -> Table:
-    """Return the share of units on which each metric is better than the others, and than each."""
+    """Return the share of units on which each metric is better than the others, and than each.
+
+    Parameters
+    ----------
+    values : (D, n) float64
+        For each unit (a document, a test set) and metric.
+    """
+    better, at_least = evaluation.shares(values)
     others = ~np.eye(len(better), dtype=np.bool_)
     return Table(
         f"Share of {units} on which the {measure} is better (>) or not worse (>=) than that of "
@@ -129,7 +133,7 @@ def share_table(
         [
             [
                 label,
-                shown(means[number]),
+                shown(float(values[:, number].mean())),
                 *(
                     f"{100 * table[number][others[number]].mean():.0f} %"
                     if len(better) > 1
@@ -198,9 +202,9 @@ def as_json(found: evaluation.MetaEvaluation) -> dict[str, Any]:
         ],
         "differences": _listed([one.label for one in found.agreements], found.differences),
     }
-    if found.better is not None and found.at_least is not None:
-        document["documents_better"] = found.better.tolist()
-        document["documents_at_least"] = found.at_least.tolist()
+    if len(found.document_values):
+        better, at_least = evaluation.shares(found.document_values)
+        document |= {"documents_better": better.tolist(), "documents_at_least": at_least.tolist()}
     if judged.each is not None:
         document["judgments"] = len(judged.each.scores)
     return {key: _rounded(item) for key, item in document.items()}
@@ -230,7 +234,7 @@ def of_metrics(
 def combined_as_json(found: Combined) -> dict[str, Any]:
     """Return all results on several test sets as a JSON object."""
     labels = [one.label for one in found.parts[0].agreements]
-
+    shares = {name: evaluation.shares(values) for name, values in found.values.items()}
     document = {
         "sets": [as_json(part) for part in found.parts],
         "columns": [
@@ -252,8 +256,8 @@ def combined_as_json(found: Combined) -> dict[str, Any]:
             }
             for one in found.scenarios
         ],
-        "sets_better": {name: one.tolist() for name, one in found.better.items()},
-        "sets_at_least": {name: one.tolist() for name, one in found.at_least.items()},
+        "sets_better": {name: better.tolist() for name, (better, _) in shares.items()},
+        "sets_at_least": {name: at_least.tolist() for name, (_, at_least) in shares.items()},
     }
     return {key: _rounded(item) for key, item in document.items()}
 
@@ -268,30 +272,12 @@ def combined_tables(found: Combined) -> list[Table]:
     ]
     listed = [table for table in made if table is not None]
     for name in (evaluation.MEASURES[0], "segment.wmt10"):
-        if name in found.better and len(found.parts) > 1:
-            means = [
-                float(
-                    np.mean([p.agreements[k].correlations[name].value or 0 for p in found.parts])
-                )
-                for k in range(len(labels))
-            ]
+        if name in found.values and len(found.parts) > 1:
             what = f"{name.partition('.')[0]}s' {named(name)}"
-            listed.append(
-                share_table(
-                    "test sets", labels, means, found.better[name], found.at_least[name], what
-                )
-            )
-    if found.documents_better is not None and found.documents_at_least is not None:
-        means = [
-            float(np.mean(np.concatenate([p.agreements[k].documents for p in found.parts])))
-            for k in range(len(labels))
-        ]
-        listed.append(
-            share_table(
-                "documents of all sets", labels, means, found.documents_better,
-                found.documents_at_least,
-            )
-        )  # fmt: skip
+            listed.append(share_table("test sets", labels, found.values[name], what))
+    documents = np.concatenate([part.document_values for part in found.parts])
+    if len(documents):
+        listed.append(share_table("documents of all sets", labels, documents))
     for column in found.columns:
         if column.differences:
             table = difference_table(labels, column.differences)
