@@ -15,7 +15,8 @@ from portmert.metrics._base import Metric
 from portmert.tuner.evaluation.correlation import Pairs
 from portmert.tuner.evaluation.crossval.report import corrected_p
 from portmert.tuner.evaluation.metaeval import differences
-from portmert.tuner.evaluation.metaeval.data import Points
+from portmert.tuner.evaluation.metaeval.data import Draws, Points
+from portmert.tuner.evaluation.metaeval.intervals import interval, pearson_sums
 from portmert.tuner.evaluation.significance import Resampling, systems_tested
 from portmert.tuner.search.optimizers.bagged import Bagged
 from portmert.tuner.search.problem import StatTable, TuningProblem
@@ -57,13 +58,19 @@ def compared(rng, replicas):
 
 
 def metaevaluated(rng):
-    """Test two metrics that agree equally well with people by Pearson's r of segments."""
-    human = rng.normal(size=(20, 5))
+    """Test two metrics that agree equally well with people by Pearson's r of segments.
+
+    The interval is of the first metric's r, over samples of segments; in truth r is 0.5 ** 0.5.
+    """
+    human = rng.normal(size=(SEGMENTS, 5))
     scores = np.stack([human + rng.normal(size=human.shape) for _ in range(2)])
     points = Points.of(human, np.ones(len(human)))
     block = differences.ScoredPoints(points, scores, Pairs.of(human))
     found = differences.permute([block], "segment", permutations=SAMPLES, rng=rng)
-    return found.p_values()["segment.pearson"][0], None
+    draws = Draws.draw(*human.shape, samples=SAMPLES, resampled="segments", rng=rng)
+    values = pearson_sums(points, scores[0], draws).correlations(systems=5)["pearson"]
+    low, high = interval(values[1:], 0.95)
+    return found.p_values()["segment.pearson"][0], low <= 0.5**0.5 <= high
 
 
 def cross_validated(rng):
@@ -74,7 +81,8 @@ def cross_validated(rng):
     gains = rng.normal(size=SEGMENTS)
     halves = [rng.permutation(SEGMENTS)[: SEGMENTS // 2] for _ in range(10)]
     splits = np.array([gains[half].mean() + rng.normal(0, 0.05) for half in halves])
-    return corrected_p(splits, 1.0), None
+    p = corrected_p(splits, 1.0)
+    return p, p > 0.05  # the interval of the same t-test has 0
 
 
 TESTS = {
@@ -87,6 +95,13 @@ TESTS = {
 }
 
 
+ESTIMATES = (
+    (0, 30, 4), (0, 30, 10), (0, 60, 10), (0, 120, 10), (0, 240, 10), (0.05, 60, 10),
+    (0.15, 30, 10), (0.15, 60, 10), (0.15, 120, 10), (0.5, 30, 10), (0.5, 120, 10),
+)  # fmt: skip
+"""Signal, segments and folds of the rows of the second table."""
+
+
 def calibrated(name):
     """Return the p-values of all runs of a test, and the share of intervals with the truth."""
     rng = np.random.default_rng(1)
@@ -95,18 +110,27 @@ def calibrated(name):
     return np.array([p for p, _ in found]), np.mean(covered) if covered else None
 
 
-def estimated(segments, *, folds=10, seeds=RUNS, **options):
-    """Return estimates for unseen text and the errors told, where the truth is 0."""
+def problem_of(rng, segments, signal):
+    """Return lists of twelve hypotheses; `signal` of the deviation of a score is in features."""
+    size = segments * 12
+    features, scores = rng.normal(size=(3, size)), rng.normal(size=size)
+    scores += signal * (features[0] - 0.5 * features[1])
+    stats = StatTable(np.column_stack([scores, np.ones(size)]))
+    return TuningProblem(features, np.arange(0, size + 1, 12), stats, Mean())
+
+
+def estimated(segments, *, folds=10, seeds=RUNS, signal=0.0, **options):
+    """Return estimates for unseen text less the truth, and the errors told."""
     found = []
     for seed in range(seeds):
-        rng = np.random.default_rng([seed, 7])
-        size = segments * 12
-        features = rng.normal(size=(3, size))
-        stats = np.column_stack([rng.normal(size=size), np.ones(size)])
-        problem = TuningProblem(features, np.arange(0, size + 1, 12), StatTable(stats), Mean())
-        optimizer = Bagged(folds=folds, **options)
-        unseen = optimizer.optimize(problem, [np.ones(3)], seed=seed).unseen
-        found.append((unseen.value, unseen.error))
+        rng = np.random.default_rng([seed, 7, segments] if signal else [seed, 7])
+        problem = problem_of(rng, segments, signal)
+        result = Bagged(folds=folds, **options).optimize(problem, [np.ones(3)], seed=seed)
+        truth = 0.0
+        if signal:
+            unseen_text = problem_of(np.random.default_rng([seed, 99]), 20_000, signal)
+            truth = unseen_text.goal(result.weights)
+        found.append((result.unseen.value - truth, result.unseen.error))
     return np.array(found).T
 
 
@@ -121,14 +145,17 @@ def main(seeds):
     headers = ["test, without a true difference", "uniform: p of K.-S.", "p below 0.05", "covered"]
     click.echo(tabulate(rows, headers, tablefmt="github", disable_numparse=True))
     rows = []
-    for segments, folds in ((30, 4), (30, 10), (60, 10), (120, 10), (240, 10)):
-        values, errors = estimated(segments, folds=folds, seeds=seeds)
+    for signal, segments, folds in ESTIMATES:
+        values, errors = estimated(segments, folds=folds, seeds=seeds, signal=signal)
         bias, error = np.mean(values), np.std(values, ddof=1) / len(values) ** 0.5
         covered = np.mean(np.abs(values) <= 1.96 * errors)
-        rows.append([segments, folds, f"{bias:+.3f} ± {error:.3f}", f"{np.std(values):.3f}",
-                     f"{np.mean(errors):.3f}", f"{100 * covered:.1f} %"])  # fmt: skip
+        chance = (covered * (1 - covered) / len(values)) ** 0.5
+        rows.append([signal, segments, folds, f"{bias:+.3f} ± {error:.3f}",
+                     f"{np.std(values):.3f}", f"{np.mean(errors):.3f}",
+                     f"{100 * covered:.1f} ± {100 * chance:.1f} %"])  # fmt: skip
         click.echo(str(rows[-1]), err=True)
-    headers = ["segments", "folds", "estimate (truth 0)", "deviation", "error told", "covered"]
+    headers = ["signal", "segments", "folds", "estimate - truth", "deviation", "error told",
+               "covered"]  # fmt: skip
     click.echo(tabulate(rows, headers, tablefmt="github", disable_numparse=True))
 
 

@@ -13,8 +13,7 @@ EXACT = [name for name in TESTS if "five and three" not in name]
 def test_p_values_are_uniform_and_intervals_cover_the_truth(name):
     p, covered = calibrated(name)
     assert kstest(p, "uniform").pvalue > 0.01
-    # Four standard deviations of 200 runs; the table of docs/explanation/significance.md has more.
-    assert covered is None or covered > 0.95 - 4 * (0.95 * 0.05 / len(p)) ** 0.5
+    assert 0.92 <= covered <= 0.98
 
 
 @pytest.mark.slow
@@ -22,4 +21,10 @@ def test_p_values_are_uniform_and_intervals_cover_the_truth(name):
 def test_the_estimate_for_unseen_text_is_unbiased_on_noise(segments, folds):
     values, errors = estimated(segments, folds=folds, seeds=100, epochs=1, iterations=0)
     assert abs(np.mean(values)) < 2.5 * np.std(values) / len(values) ** 0.5
-    assert np.mean(np.abs(values) <= 1.96 * errors) > 0.87
+    assert 0.92 <= np.mean(np.abs(values) <= 1.96 * errors) <= 0.98
+
+
+def test_the_error_told_covers_what_was_learnt():
+    """The deviation of bootstrap samples alone covers 35 of these 40."""
+    values, errors = estimated(30, seeds=40, signal=0.15, epochs=1, iterations=0)
+    assert np.mean(np.abs(values) <= 1.96 * errors) >= 0.95
