@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
+import math
 import re
 import shutil
 import subprocess
@@ -257,9 +258,14 @@ def _by_decoding(condition: Condition) -> list[dict[str, Any]]:
     for path in _numbered(condition.output.glob("*/replica-*/steps"), 2):
         outputs = _numbers_of(path, "*/output.txt")
         if list(outputs) == list(weights_by_decoding(path.parent)):  # all of them are decoded
-            scores = [portmert.score(one, references).score for one in outputs.values()]
-            system, replica = path.parts[-3], int(path.parts[-2].partition("-")[2])
-            found.append({"system": system, "replica": replica, "bleu": scores})
+            found.append(
+                {
+                    "system": path.parts[-3],
+                    "replica": int(path.parts[-2].partition("-")[2]),
+                    "finished": (path.parent / "test" / "output.txt").exists(),
+                    "bleu": [portmert.score(one, references).score for one in outputs.values()],
+                }
+            )
     return found
 
 
@@ -622,7 +628,7 @@ def by_decodings(result: Row) -> dict[tuple[str, int], list[float]]:
     """Return (system, replica) -> the test BLEU of its weights before each decoding, in percent.
 
     A tuning that has ended keeps the score of its result: portmert's of the iteration that its
-    estimate chose, mert-moses.pl's of the last one.
+    estimate chose, mert-moses.pl's of the last one. One that was broken off has NaN.
     """
     chosen = {
         (one["system"], one["replica"]): one["best_iteration"] - 1
@@ -634,7 +640,8 @@ def by_decodings(result: Row) -> dict[tuple[str, int], list[float]]:
     found = {}
     for one in tunings:
         key, scores = (one["system"], one["replica"]), [100 * score for score in one["bleu"]]
-        found[key] = scores + [scores[chosen.get(key, -1)]] * (steps - len(scores))
+        last = scores[chosen.get(key, -1)] if one["finished"] else math.nan
+        found[key] = scores + [last] * (steps - len(scores))
     return found
 
 
@@ -645,7 +652,8 @@ def decodings_table(results: Mapping[str, Row]) -> Table:
         lines = by_decodings(one)
         for system, label in NAMES.items():
             own = [line for (owner, _), line in lines.items() if owner == system]
-            cells = [f"{score:.2f}" for score in np.mean(own, axis=0)] if own else []
+            means = np.mean(own, axis=0) if own else []
+            cells = ["" if math.isnan(mean) else f"{mean:.2f}" for mean in means]
             rows += [[name, label, str(len(own)), *cells]] if own else []
     longest = max(map(len, rows), default=3)
     rows = [row + [""] * (longest - len(row)) for row in rows]
@@ -661,8 +669,8 @@ def plot(results: Mapping[str, Row]) -> str:
     parts = []
     for number, (name, lines) in enumerate(panels.items()):
         steps = max(map(len, lines.values()))
-        low = np.floor(min(map(min, lines.values())))
-        high = np.ceil(max(map(max, lines.values())))
+        low = np.floor(np.nanmin(list(lines.values())))
+        high = np.ceil(np.nanmax(list(lines.values())))
         x, y = number * WIDTH + LEFT, TOP
 
         def at(step: float, score: float, x: int = x, low: float = low, high: float = high) -> str:
@@ -684,7 +692,8 @@ def plot(results: Mapping[str, Row]) -> str:
             own = [line for (owner, _), line in lines.items() if owner == system]
             mean = [list(np.mean(own, axis=0))] if own else []
             for line, width in zip([*own, *mean], [0.6] * len(own) + [2.5], strict=False):
-                points = " ".join(at(step, score) for step, score in enumerate(line, 1))
+                known = [(step, one) for step, one in enumerate(line, 1) if not math.isnan(one)]
+                points = " ".join(at(step, score) for step, score in known)
                 parts.append(
                     f'<polyline points="{points}" fill="none" stroke="{colour}" '
                     f'stroke-width="{width}"/>'

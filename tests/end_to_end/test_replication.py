@@ -183,9 +183,9 @@ def test_the_chinese_data_are_sentences_without_markup(tmp_path, monkeypatch):
 
 def test_the_plot_has_a_line_for_each_tuning_and_one_for_the_mean():
     tunings = [
-        {"system": "bleu", "replica": 1, "bleu": [0.20, 0.22]},
-        {"system": "bleu", "replica": 2, "bleu": [0.20, 0.21, 0.24]},
-        {"system": "mert-moses", "replica": 1, "bleu": [0.20, 0.19, 0.22]},
+        {"system": "bleu", "replica": 1, "finished": True, "bleu": [0.20, 0.22]},
+        {"system": "bleu", "replica": 2, "finished": True, "bleu": [0.20, 0.21, 0.24]},
+        {"system": "mert-moses", "replica": 1, "finished": False, "bleu": [0.20, 0.19]},
     ]
     drawn = replication.plot({"es-en": {"by_decoding": tunings}})
     lines = [
@@ -198,6 +198,7 @@ def test_the_plot_has_a_line_for_each_tuning_and_one_for_the_mean():
     assert mean[1] == pytest.approx((first[1] + second[1]) / 2, abs=0.1)
     assert lines[1][2][1] == replication.TOP  # 24, the highest score of all
     assert lines[3][1][1] == replication.HEIGHT - replication.TOP  # 19, the lowest
+    assert [len(line) for line in lines] == [3, 3, 3, 2, 2]  # one was broken off
 
 
 TEXTS = ["a b c d e", "b c d e f", "c d e f g", "d e f g h", "e f g h i", "f g h i j"]
