@@ -2,8 +2,9 @@
 
 Their figures are read where they are installed; none is copied. Moses' tests of its tuning
 programs are in tests/tuner/dropin/test_peers.py. Variables of the environment name the folders of
-what is not everywhere: WNSEARCHDIR of WordNet 3.0 (data.noun ...), TERP and MULTEVAL of the
-repositories snover/terp and jhclark/multeval.
+what is not everywhere: WNSEARCHDIR of WordNet 3.0 (data.noun ...), TERP, MULTEVAL, SACREBLEU,
+JIWER and MT_METRICS_EVAL of the repositories snover/terp, jhclark/multeval, mjpost/sacrebleu,
+jitsi/jiwer and google-research/mt-metrics-eval.
 """
 
 import ast
@@ -12,9 +13,14 @@ import re
 from importlib import metadata
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import portmert
+from portmert.tuner.evaluation.correlation import Pairs
+from portmert.tuner.evaluation.metaeval.data import Draws, Points
+from portmert.tuner.evaluation.metaeval.evaluation import calibrated
+from portmert.tuner.evaluation.metaeval.intervals import correct_pairs, pearson_sums
 from tests.support.places import SHARED
 
 TERP = SHARED / "data" / "peers" / "terp"
@@ -91,3 +97,103 @@ def test_multeval_gold():
     assert round(100 * score(*files, "bleu:smooth=mteval"), 2) == bleu
     # tercom 0.8, which made the gold, finds one edit less of 41,130 than we and sacrebleu.
     assert score(*files, "ter") - ter == pytest.approx(1 / 62774, abs=1e-9)
+
+
+def parsed(name, path):
+    """Return the parsed tests of a repository, else skip the test."""
+    folder = Path(os.environ.get(name.upper(), SHARED / "data" / "peers" / name.lower()))
+    if not (folder / path).is_file():
+        pytest.skip(f"shared data: the repository {name}, {folder}")
+    return ast.parse((folder / path).read_text(encoding="utf-8"))
+
+
+def number(node):
+    """Return a number that is written as one, or as a quotient."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+        return number(node.left) / number(node.right)
+    return ast.literal_eval(node)
+
+
+def assigned(tree):
+    """Return name -> value of all that is assigned to a name."""
+    nodes = (node for node in ast.walk(tree) if isinstance(node, ast.Assign))
+    return {
+        node.targets[0].id: node.value for node in nodes if isinstance(node.targets[0], ast.Name)
+    }
+
+
+@pytest.mark.parametrize(
+    ("path", "cases", "metric", "scale", "text"),
+    [
+        ("test/test_ter.py", "test_cases", "ter", 1, "lowercase"),
+        ("test/test_chrf.py", "test_cases_effective_order", "chrf:beta=3", 100, ()),
+    ],
+)
+def test_sacrebleu_tests(path, cases, metric, scale, text):
+    rows = assigned(parsed("SACREBLEU", path))[cases].elts
+    assert len(rows) > 6
+    for row in rows:
+        hypotheses, references = (ast.literal_eval(item) for item in row.elts[:2])
+        found = scale * score(hypotheses, [references], metric, text=text)
+        assert found == pytest.approx(number(row.elts[2]), abs=1e-3), hypotheses
+
+
+def test_jiwer_tests():
+    """Texts of sentences, which one class of their tests joins."""
+    tried = 0
+    tree = parsed("JIWER", "tests/test_measures.py")
+    for group in (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)):
+        for row in (node for node in ast.walk(group) if isinstance(node, ast.Tuple)):
+            if len(row.elts) != 3 or not isinstance(row.elts[2], ast.Call):
+                continue
+            sides = [ast.literal_eval(item) for item in row.elts[:2]]
+            sides = [[one] if isinstance(one, str) else one for one in sides]
+            if "Contiguous" in group.name:
+                sides = [[" ".join(one)] for one in sides]
+            found = portmert.score(sides[1], sides[:1], metric="wer", notice=print).parts["rate"]
+            assert found == pytest.approx(number(row.elts[2].args[0]), abs=1e-9), sides
+            tried += 1
+    assert tried > 20
+
+
+def test_mt_metrics_eval_tests_of_accuracy_with_ties():
+    tree, tried = parsed("MT_METRICS_EVAL", "mt_metrics_eval/tau_optimization_test.py"), 0
+    for test in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
+        values = assigned(test)
+        if not {"metric", "human", "expected_best_tau"} <= set(values):
+            continue
+        scores, human = (
+            np.atleast_2d(np.array(ast.literal_eval(values[name]), dtype=float))
+            for name in ("metric", "human")
+        )
+        human[np.isnan(scores)] = np.nan
+        pairs, scores = Pairs.of(human), np.nan_to_num(scores)
+        epsilon = calibrated(pairs, scores)
+        assert epsilon == number(values["expected_best_threshold"])
+        correct = correct_pairs(pairs, scores, epsilon).sum(axis=1)
+        every = (pairs.better + pairs.worse + pairs.tied).sum(axis=1)
+        accuracy = np.mean(correct[every > 0] / every[every > 0])
+        assert accuracy == pytest.approx(number(values["expected_best_tau"]), abs=1e-12)
+        tried += 1
+    assert tried >= 3
+
+
+def test_mt_metrics_eval_tests_of_pearson():
+    tree = parsed("MT_METRICS_EVAL", "mt_metrics_eval/stats_test.py")
+    (test,) = (
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef) and node.name == "testPearson"
+    )
+    systems, *sides = (ast.literal_eval(node) for node in assigned(test)["corr"].args)
+    human, scores = (np.array(side, dtype=float).reshape(systems, -1).T for side in sides)
+    alone = Draws(np.ones((1, len(human))), np.arange(systems)[np.newaxis])
+    points = Points.of(human, np.ones(len(human)))
+    found = pearson_sums(points, scores, alone).correlations(systems=systems)
+    expected = {
+        re.search(r"average_by='(\w+)'", line)[1]: float(line.split(",")[1])
+        for line in map(ast.unparse, test.body)
+        if "average_by" in line
+    }
+    assert found["pearson"][0] == pytest.approx(expected["none"], abs=5e-4)
+    assert found["pearson_by_item"][0] == pytest.approx(expected["item"], abs=5e-4)
