@@ -2,25 +2,18 @@
 
 from bisect import bisect_left
 from collections.abc import Iterable
-from typing import Literal, get_args
+from typing import Literal
 
 from portmert.aligners._base import Links
 
 Heuristic = Literal[
-    "srctotgt",
-    "tgttosrc",
-    "union",
-    "intersection",
-    "grow",
-    "grow-diag",
-    "grow-final",
-    "grow-diag-final",
-    "grow-final-and",
-    "grow-diag-final-and",
-]
+    "srctotgt", "tgttosrc", "union", "intersection", "grow", "grow-diag", "grow-final",
+    "grow-diag-final", "grow-final-and", "grow-diag-final-and",
+]  # fmt: skip
 """`srctotgt` and `tgttosrc` are one direction alone; the others need both."""
 
-HEURISTICS: tuple[str, ...] = get_args(Heuristic)
+Linked = tuple[set[int], set[int]]
+"""The target words and the source words that have a link."""
 
 # (target, source) steps in symal's order: which neighbour comes first decides what still grows.
 STEPS = ((-1, 0), (0, -1), (1, 0), (0, 1))
@@ -43,18 +36,11 @@ def symmetrize(
     by_target
         Links in which a target word has at most one source word: p(target | source).
 
-    Raises
-    ------
-    ValueError
-        There is no such heuristic.
-
     References
     ----------
     Och and Ney, "A Systematic Comparison of Various Statistical Alignment Models", CL 2003;
     Koehn, Och and Marcu, "Statistical Phrase-Based Translation", NAACL 2003.
     """
-    if heuristic not in HEURISTICS:
-        raise ValueError(f"unknown heuristic '{heuristic}', one of: {', '.join(HEURISTICS)}")
     # Turned to (target, source), the order in which symal goes through points.
     direct = {(target, source) for source, target in by_source}
     inverse = {(target, source) for source, target in by_target}
@@ -67,7 +53,7 @@ def symmetrize(
     else:
         points = sorted(direct & inverse)
     if heuristic.startswith("grow"):
-        linked = _Linked(points)
+        linked = {target for target, _ in points}, {source for _, source in points}
         _grow(points, direct | inverse, linked, STEPS + DIAGONAL * ("diag" in heuristic))
         if "final" in heuristic:
             for rest in (inverse, direct):
@@ -75,26 +61,20 @@ def symmetrize(
     return sorted((source, target) for target, source in points)
 
 
-class _Linked:
-    """The words that have a link."""
+def _free(point: tuple[int, int], linked: Linked) -> int:
+    """Return how many of the two words of a point have no link."""
+    return (point[0] not in linked[0]) + (point[1] not in linked[1])
 
-    def __init__(self, points: Iterable[tuple[int, int]]) -> None:
-        self.targets = {target for target, _ in points}
-        self.sources = {source for _, source in points}
 
-    def add(self, point: tuple[int, int]) -> None:
-        self.targets.add(point[0])
-        self.sources.add(point[1])
-
-    def count(self, point: tuple[int, int]) -> int:
-        """Return how many of the two words of a point have a link."""
-        return (point[0] in self.targets) + (point[1] in self.sources)
+def _link(point: tuple[int, int], linked: Linked) -> None:
+    linked[0].add(point[0])
+    linked[1].add(point[1])
 
 
 def _grow(
     points: list[tuple[int, int]],
     union: set[tuple[int, int]],
-    linked: _Linked,
+    linked: Linked,
     steps: Iterable[tuple[int, int]],
 ) -> None:
     """Add neighbours of points that link a word without one, until there are none.
@@ -110,20 +90,20 @@ def _grow(
             target, source = points[at]
             for down, right in steps:
                 near = (target + down, source + right)
-                if near in union and linked.count(near) < 2:
+                if near in union and _free(near, linked):
                     place = bisect_left(points, near)
                     points.insert(place, near)
                     at += place <= at
-                    linked.add(near)
+                    _link(near, linked)
                     grown = True
             at += 1
 
 
 def _finish(
-    points: list[tuple[int, int]], rest: set[tuple[int, int]], linked: _Linked, *, both: bool
+    points: list[tuple[int, int]], rest: set[tuple[int, int]], linked: Linked, *, both: bool
 ) -> None:
     """Add what links a word without a link, or (`both`) two words without one."""
     for point in sorted(rest):
-        if linked.count(point) < (1 if both else 2):
+        if _free(point, linked) > both:
             points.append(point)  # the order no longer matters
-            linked.add(point)
+            _link(point, linked)

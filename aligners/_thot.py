@@ -19,15 +19,9 @@ from portmert.tuner.ground.programs import Command, module_path, python, run
 Kind = Literal["ibm1", "ibm2", "hmm", "ibm3", "ibm4", "fast_align", "eflomal"]
 
 Symmetrization = Literal[
-    "none",
-    "union",
-    "intersection",
-    "och",
-    "grow",
-    "grow-diag",
-    "grow-diag-final",
+    "none", "union", "intersection", "och", "grow", "grow-diag", "grow-diag-final",
     "grow-diag-final-and",
-]
+]  # fmt: skip
 """How two directions become one; `none` is the direction source to target alone."""
 
 DIRECTIONS = ("direct", "inverse")
@@ -40,18 +34,7 @@ SOURCE, TARGET = "train.source", "train.target"
 # 3.5.3 (tests/aligners/test_thot.py): NULL and NUL bytes spoil alignments, the others decoding.
 # ({ and }) are fields of the file that phrases are extracted from.
 SPECIAL = frozenset(
-    {
-        "|||",
-        "NULL",
-        "UNKNOWN_WORD",
-        "<UNUSED_WORD>",
-        "<s>",
-        "</s>",
-        "<unk>",
-        "<sp_sym1>",
-        "({",
-        "})",
-    }
+    "||| NULL UNKNOWN_WORD <UNUSED_WORD> <s> </s> <unk> <sp_sym1> ({ })".split()  # noqa: SIM905
 )
 # The decoder looks for these anywhere, even inside a token.
 TAGS = ("phr_pair_annot>", "src_segm>", "trg_segm>")

@@ -157,22 +157,17 @@ class Ragged:
         return cls(values, offsets_of(np.concatenate([part.lengths for part in parts])))
 
     @classmethod
-    def from_rows(cls, rows: Sequence[Sequence[int] | Sequence[tuple[int, int]]]) -> Ragged:
-        """Flatten lists of ints, or lists of pairs (then `values` is (V, 2))."""
-        offsets = offsets_of([len(row) for row in rows])
-        flat = [value for row in rows for value in row]
-        return cls(np.asarray(flat, dtype=np.int32), offsets)
+    def from_rows(
+        cls, rows: Sequence[Iterable[int] | Iterable[tuple[int, ...]]], columns: int = 0
+    ) -> Ragged:
+        """Flatten lists of ints, or lists of tuples: then `values` is (V, C).
 
-    @classmethod
-    def from_links(cls, rows: Sequence[Iterable[tuple[int, ...]]], columns: int = 2) -> Ragged:
-        """Flatten lists of (source, target) links; `values` is (V, 2) even if there is none.
-
-        `columns` is how many numbers a link has, if not two.
+        `columns` is C, for lists that may all be empty.
         """
         lists = [list(row) for row in rows]
+        values = np.asarray([value for row in lists for value in row], dtype=np.int32)
         offsets = offsets_of([len(row) for row in lists])
-        flat = [value for row in lists for value in row]
-        return cls(np.asarray(flat, dtype=np.int32).reshape(-1, columns), offsets)
+        return cls(values.reshape(-1, columns) if columns else values, offsets)
 
 
 @dataclass(frozen=True, eq=False)
@@ -327,7 +322,7 @@ class Texts:
                 np.asarray(memoryview(tokens), dtype=np.int32),
                 np.asarray(memoryview(ends), dtype=np.int64),
             ),
-            None if links is None else Ragged.from_links(links),
+            None if links is None else Ragged.from_rows(links, 2),
         )
 
 

@@ -23,29 +23,14 @@ PARTS = ("noun", "verb", "adj", "adv")
 _WORDNET_FILES = ("index.sense", *(f"{part}.exc" for part in PARTS))
 _PART_OF_TYPE = {"1": 0, "2": 1, "3": 2, "4": 3, "5": 2}
 """The parts of speech of `index.sense`; 5 are satellite adjectives, kept with the adjectives."""
-DETACHMENTS: tuple[tuple[tuple[str, str], ...], ...] = (
-    (
-        ("s", ""),
-        ("ses", "s"),
-        ("xes", "x"),
-        ("zes", "z"),
-        ("ches", "ch"),
-        ("shes", "sh"),
-        ("men", "man"),
-        ("ies", "y"),
-    ),
-    (
-        ("s", ""),
-        ("ies", "y"),
-        ("es", "e"),
-        ("es", ""),
-        ("ed", "e"),
-        ("ed", ""),
-        ("ing", "e"),
-        ("ing", ""),
-    ),
-    (("er", ""), ("est", ""), ("er", "e"), ("est", "e")),
-    (),
+DETACHMENTS = tuple(
+    tuple(pair.split(":") for pair in pairs.split())
+    for pairs in (
+        "s: ses:s xes:x zes:z ches:ch shes:sh men:man ies:y",
+        "s: ies:y es:e es: ed:e ed: ing:e ing:",
+        "er: est: er:e est:e",
+        "",
+    )
 )
 """Endings of inflected forms and of their base forms, by part of speech: WordNet's morphy."""
 

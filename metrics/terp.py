@@ -22,7 +22,7 @@ from portmert.metrics._shared import (
 )
 from portmert.metrics.kernels.compiled import Segments
 from portmert.metrics.kernels.lexicon import Occurrences, Phrases, Words
-from portmert.metrics.kernels.terp import Limits, Worths, plus_edits
+from portmert.metrics.kernels.terp import Limits, plus_edits
 
 COUNTS = (
     "match", "insert", "delete", "substitute", "stem", "synonym", "shift",
@@ -231,7 +231,8 @@ class _Edits:
             first_alike(segments, relations.words, phrases),
             relations.words,
             phrases,
-            Worths(_in_units(prices), features),
+            prices,
+            features,
         )
 
     def __call__(self, corpus: Batch) -> FloatArray:
@@ -253,7 +254,8 @@ class _Edits:
                 right.values,
                 right.offsets,
             ),
-            Worths(none, np.empty((0, 3))),
+            np.empty(0),
+            np.empty((0, 3)),
         )[:, -1]
         p = relations.probabilities
         return np.column_stack([distances * np.log10(p), distances * p, distances])
@@ -264,20 +266,13 @@ class _Edits:
         first: IntArray,
         words: Words,
         phrases: Phrases,
-        worths: Worths,
+        prices: FloatArray,
+        features: FloatArray,
     ) -> FloatArray:
+        edits = np.rint(np.array(self.costs.edits) / UNIT).astype(np.int64)
+        priced = np.rint(prices / UNIT).astype(np.int64)
         counts: FloatArray = plus_edits(
-            segments,
-            first,
-            words,
-            phrases,
-            worths,
-            _in_units(np.array(self.costs.edits)),
-            self.limits,
+            segments, first, words, phrases, priced, features, edits, self.limits
         )
         counts[:, -1] *= UNIT
         return counts
-
-
-def _in_units(costs: FloatArray) -> IntArray:
-    return np.rint(costs / UNIT).astype(np.int64)

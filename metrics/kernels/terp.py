@@ -35,21 +35,6 @@ WORDS_KEPT = 512
 """Words, beside those of one hypothesis, whose matches are known for the rest of a segment."""
 
 
-class Worths(NamedTuple):
-    """The costs of phrases.
-
-    Parameters
-    ----------
-    costs : (E,) int64
-        The price of each.
-    features : (E, 3) float64
-        e * log10(p), e * p and e.
-    """
-
-    costs: IntArray
-    features: FloatArray
-
-
 class Limits(NamedTuple):
     """Bounds the search.
 
@@ -742,7 +727,8 @@ def plus_edits(
     first: IntArray,
     words: Words,
     phrases: Phrases,
-    worths: Worths,
+    phrase_costs: IntArray,
+    features: FloatArray,
     prices: IntArray,
     limits: Limits,
 ) -> FloatArray:
@@ -758,8 +744,10 @@ def plus_edits(
         Stop words are listed.
     phrases
         In the references.
-    worths
-        The prices of phrases.
+    phrase_costs : (E,) int64
+        The price of each phrase.
+    features : (E, 3) float64
+        e * log10(p), e * p and e of each.
     prices
         (7,) in the order of the counts.
     limits
@@ -772,7 +760,6 @@ def plus_edits(
     """
     tokens, token_offsets, offsets, reference_tokens, reference_offsets, _ = segments
     stems, synonyms, synonym_offsets, listed = words
-    phrase_costs, features = worths
     occurrences = phrases.found.offsets
     n, m, p = longest_row(token_offsets), longest_row(reference_offsets), longest_row(occurrences)
     cells = 0

@@ -143,7 +143,7 @@ def _with_meaning(texts: Texts) -> Texts:
 
 def _with_trees_and_links(texts: Texts) -> Texts:
     """Add constituents, a phrase for every word that others hang on, and two links a word."""
-    trees = Ragged.from_links([_constituents(texts, i) for i in range(len(texts))])
+    trees = Ragged.from_rows([_constituents(texts, i) for i in range(len(texts))], 2)
     heads = texts.heads
     lengths = np.repeat(heads.lengths, heads.lengths)
     place = np.arange(len(lengths)) - np.repeat(heads.offsets[:-1], heads.lengths)

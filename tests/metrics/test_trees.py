@@ -209,7 +209,7 @@ def test_forests_without_a_production_are_alike_if_they_are_equal():
 def test_parse_that_is_none_names_the_text(name, change, message):
     both = dataclasses.replace(RED_PEN, tree=SEE_DOG.tree)
     batch = batch_of([Segment(0, both, (both,))])
-    rows = {key: Ragged.from_links(value) for key, value in change.items()}
+    rows = {key: Ragged.from_rows(value, 2) for key, value in change.items()}
     broken = dataclasses.replace(batch, hypotheses=dataclasses.replace(batch.hypotheses, **rows))
     with pytest.raises(ValueError, match=message):
         registry.metric(name).stats(broken)

@@ -206,9 +206,9 @@ class TextAnnotator:
         ProgramError
             The annotator does not work, or fails on too many sentences.
         """
-        wanted = sorted(
-            {need for need in needs if str(need) in SYNTAX and not texts.has(need)}, key=_order
-        )
+        lacking = {need for need in needs if str(need) in SYNTAX and not texts.has(need)}
+        none = Arcs(0, 0.0)
+        wanted = sorted(lacking, key=lambda n: (str(n), n if isinstance(n, Arcs) else none))
         if not wanted:
             return texts
         layers = sorted({self._layer(need) for need in wanted})
@@ -513,10 +513,6 @@ def annotated_shard(
 
 def _words(line: str) -> Words:
     return tuple(line.split(" "))
-
-
-def _order(need: Need) -> tuple[str, int, float]:
-    return (str(need), need.parses, need.gamma) if isinstance(need, Arcs) else (str(need), 0, 0.0)
 
 
 def places_of(value: bytes | None, columns: Iterable[Sequence[bytes | None]]) -> list[int]:

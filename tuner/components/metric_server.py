@@ -117,7 +117,7 @@ class MetricServer:
         if "links" not in self.metric.needs:
             return texts
         rows = [row for group in links for row in group]
-        return Texts(texts.vocabulary, texts.tokens, Ragged.from_links(rows))
+        return Texts(texts.vocabulary, texts.tokens, Ragged.from_rows(rows, 2))
 
     def _checked(self, number: int, fields: Sequence[str], found: Linked | None) -> Linked:
         """Return the links of a line, after a check of their number and range."""

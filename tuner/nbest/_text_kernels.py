@@ -269,13 +269,8 @@ def _span(text: ByteArray, i: int, end: int) -> tuple[int, int, int]:
 
 @kernel
 def expand_segmentation(
-    text: ByteArray,
-    cuts: IntArray,
-    column: int,
-    token_offsets: IntArray,
-    links: TokenArray,
-    most: int,
-) -> tuple[int, int, int, IntArray]:
+    text: ByteArray, cuts: IntArray, column: int, token_offsets: IntArray, most: int
+) -> tuple[int, int, TokenArray, IntArray]:
     """Read `0-1=0-2 2=3`: each source phrase, linked word by word with its target phrase.
 
     Moses writes a phrase without target words (an unknown word that is dropped) as if it had the
@@ -283,8 +278,6 @@ def expand_segmentation(
 
     Parameters
     ----------
-    links : (V, 2) int32
-        Modified in place unless V is 0: then everything is checked and counted only.
     most : int
         Words that a source phrase may have.
 
@@ -292,13 +285,12 @@ def expand_segmentation(
     -------
     code, position : int
         OK, or the first fault and where; target positions must be those of tokens.
-    n : int
-        Number of links (before repeated ones are dropped, if they are only counted).
+    links : (V, 2) int32
     offsets : (lines + 1,) int64
     """
     lines = cuts.shape[0]
-    offsets = np.zeros(lines + 1, dtype=np.int64)
-    n, store = 0, links.shape[0] > 0
+    links, offsets = np.empty((1024, 2), dtype=np.int32), np.zeros(lines + 1, dtype=np.int64)
+    n = 0
     for line in range(lines):
         i, end = cuts[line, column, 0], cuts[line, column, 1]
         length = token_offsets[line + 1] - token_offsets[line]
@@ -308,7 +300,7 @@ def expand_segmentation(
             if source_first >= 0 and i < end and text[i] == 61:
                 target_first, target_last, i = _span(text, i + 1, end)
             if target_first < 0 or (i < end and not is_space(text[i])):
-                return NOT_A_SPAN, begin, 0, offsets
+                return NOT_A_SPAN, begin, links[:0], offsets
             while i < end and is_space(text[i]):
                 i += 1
             next_first, k = length, i  # where the next phrase begins
@@ -319,20 +311,19 @@ def expand_segmentation(
             if target_first == target_last and target_first == next_first:
                 continue
             if target_last >= length:
-                return OUT_OF_RANGE, begin, 0, offsets
+                return OUT_OF_RANGE, begin, links[:0], offsets
             if source_last - source_first >= most:
-                return TOO_LONG, begin, 0, offsets
-            if store:
-                for source in range(source_first, source_last + 1):
-                    for target in range(target_first, target_last + 1):
-                        links[n, 0], links[n, 1] = source, target
-                        n += 1
-            else:
-                n += (source_last - source_first + 1) * (target_last - target_first + 1)
-        if store:
-            n = _sorted_set(links, offsets[line], n)
+                return TOO_LONG, begin, links[:0], offsets
+            more = (source_last - source_first + 1) * (target_last - target_first + 1)
+            while n + more > links.shape[0]:
+                links = np.concatenate((links, np.empty_like(links)))
+            for source in range(source_first, source_last + 1):
+                for target in range(target_first, target_last + 1):
+                    links[n, 0], links[n, 1] = source, target
+                    n += 1
+        n = _sorted_set(links, offsets[line], n)
         offsets[line + 1] = n
-    return OK, 0, n, offsets
+    return OK, 0, links[:n], offsets
 
 
 @kernel

@@ -162,12 +162,8 @@ class PoolWriter:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._open = ExitStack()
-        self._columns: list[IO[bytes]] = []
-        self._stats: IO[bytes] | None = None
-        self._keys: IO[bytes] | None = None
-        self._type = 0
-        self._kinds = 0
-        self._size = 0
+        self._parts: dict[str, list[IO[bytes]]] = {}
+        self._type = self._kinds = self._size = 0
 
     def __enter__(self) -> Self:
         return self
@@ -183,17 +179,16 @@ class PoolWriter:
         PortmertError
             The disk is full.
         """
+        columns = {FILES[0]: list(features.T), FILES[1]: [stats]}
+        if keys is not None:
+            columns[KEYS] = [keys]
         with faults_at(f"{self.folder}: cannot write", OSError, PortmertError):
-            if self._stats is None:
-                self._columns = [self._spool() for _ in range(features.shape[1])]
-                self._stats = self._spool()
-                self._keys = None if keys is None else self._spool()
+            if not self._parts:
+                self._parts = {name: [self._spool() for _ in own] for name, own in columns.items()}
                 self._kinds = stats.shape[1]
-            for column, file in zip(features.T, self._columns, strict=True):
-                file.write(np.ascontiguousarray(column).data)
-            self._stats.write(np.ascontiguousarray(stats).data)
-            if self._keys is not None and keys is not None:
-                self._keys.write(np.ascontiguousarray(keys).data)
+            for name, own in columns.items():
+                for column, file in zip(own, self._parts[name], strict=True):
+                    file.write(np.ascontiguousarray(column).data)
         self._type = max(self._type, _smallest(stats))
         self._size += len(features)
 
@@ -213,22 +208,20 @@ class PoolWriter:
         PortmertError
             The disk is full.
         """
-        kind = (*_TYPES, np.float64)[self._type]
+        described: dict[str, tuple[type[np.generic], tuple[int, ...]]] = {
+            FILES[0]: (np.float64, (len(self._parts[FILES[0]]), self._size)),
+            FILES[1]: ((*_TYPES, np.float64)[self._type], (self._size, self._kinds)),
+            FILES[2]: (np.int64, offsets.shape),
+            KEYS: (np.int64, (self._size,)),
+        }
+        self._parts[FILES[2]] = [io.BytesIO(offsets.tobytes())]
         with faults_at(f"{self.folder}: cannot write", OSError, PortmertError):
             (self.folder / DESCRIPTION).unlink(missing_ok=True)
-            shape = (len(self._columns), self._size)
-            assert self._stats is not None  # noqa: S101  a list has a hypothesis
             sums = {
-                "features.npy": self._write("features.npy", np.float64, shape, self._columns),
-                "stats.npy": self._write(
-                    "stats.npy", kind, (self._size, self._kinds), [self._stats]
-                ),
-                "offsets.npy": self._write(
-                    "offsets.npy", np.int64, offsets.shape, [io.BytesIO(offsets.tobytes())]
-                ),
+                name: self._write(name, *how, self._parts[name])
+                for name, how in described.items()
+                if name in self._parts
             }
-            if self._keys is not None:
-                sums[KEYS] = self._write(KEYS, np.int64, (self._size,), [self._keys])
         content = {
             "version": VERSION,
             "inputs": inputs,

@@ -129,12 +129,12 @@ def _parsed(texts: Texts, needs: Iterable[Arcs]) -> Texts:
     # A root, a predicate and an argument, which is the first word.
     nodes = [[(label, k - 1, label) for k in range(3 if n else 0)] for n in lengths]
     words = [[(2, 0, 0)][:n] for n in lengths]
-    meaning = Structures(Ragged.from_links(nodes, 3), Ragged.from_links(words, 3))
+    meaning = Structures(Ragged.from_rows(nodes, 3), Ragged.from_rows(words, 3))
     return replace(
         texts,
         tags=texts.tokens,
-        heads=Ragged.from_links(heads),
-        trees=Ragged.from_links(trees),
+        heads=Ragged.from_rows(heads, 2),
+        trees=Ragged.from_rows(trees, 2),
         arcs=dict.fromkeys(needs, arcs),
         roles=meaning,
         drs=meaning,

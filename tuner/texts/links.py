@@ -107,7 +107,7 @@ class Linker:
             (sources[segment], " ".join(texts.words(row))) for row, segment in enumerate(segments)
         ]
         links = self._cached(pairs)
-        return replace(texts, links=Ragged.from_links(links))
+        return replace(texts, links=Ragged.from_rows(links, 2))
 
     def _cached(self, pairs: Pairs) -> list[Links]:
         self._train()

@@ -92,8 +92,9 @@ class Preparation:
         cased = self.pipeline.cased(texts, side)
 
         def annotated(chosen: IntArray) -> Texts:
-            found = annotator.annotate(cased.take(chosen), self.needs)
-            return _as_scored(scored.take(chosen), found)
+            found, own = annotator.annotate(cased.take(chosen), self.needs), scored.take(chosen)
+            trees = None if found.trees is None else _with_leaves(found.trees, own.tokens)
+            return replace(found, tokens=own.tokens, links=own.links, trees=trees)
 
         return scored, annotated
 
@@ -172,12 +173,6 @@ def read_output(
     lengths = texts.tokens.lengths
     read = read_links(links, source_lengths=references.source_lengths, target_lengths=lengths)
     return replace(texts, links=read)
-
-
-def _as_scored(scored: Texts, annotated: Texts) -> Texts:
-    """Return the prepared texts with the analyses of the annotated ones."""
-    trees = None if annotated.trees is None else _with_leaves(annotated.trees, scored.tokens)
-    return replace(annotated, tokens=scored.tokens, links=scored.links, trees=trees)
 
 
 def _with_leaves(trees: Ragged, tokens: Ragged) -> Ragged:

@@ -70,7 +70,7 @@ def score_texts(
     """
     if len(batch) == 0 or (np.diff(batch.offsets) != 1).any():
         raise ValueError("scoring takes exactly one hypothesis for each of at least one segment")
-    scores = []
+    scores, starts = [], range(0, len(batch), SEGMENTS_PER_PART)
     for metric in metrics:
         stats = compute_stats(metric, batch, threads=threads)
         total = stats.sum(axis=0)
@@ -80,16 +80,12 @@ def score_texts(
                 signature=ready.signature(metric, batch.reference_offsets),
                 score=float(metric.score(total)),
                 parts=metric.parts(total) | metric.details(batch),
-                segment_scores=_segment_scores(metric, stats),
+                segment_scores=np.concatenate(
+                    [metric.score(stats[k : k + SEGMENTS_PER_PART]) for k in starts]
+                ),
             )
         )
     return scores
-
-
-def _segment_scores(metric: Metric, stats: FloatArray) -> FloatArray:
-    """Return (S,) float64: the score of each segment."""
-    starts = range(0, len(stats), SEGMENTS_PER_PART)
-    return np.concatenate([metric.score(stats[k : k + SEGMENTS_PER_PART]) for k in starts])
 
 
 def as_json(scores: Sequence[Score], *, by_segment: bool) -> dict[str, Any]:

@@ -89,12 +89,6 @@ def needs_of(metrics: Iterable[Metric]) -> frozenset[Need]:
     return frozenset(need for need in needs if str(need) in SYNTAX)
 
 
-def check_texts(metric: Metric, batch: Batch) -> None:
-    """Raise InputError if the batch lacks what the metric needs, or a text is too long for it."""
-    require(metric, batch)
-    _check_lengths(metric, batch)
-
-
 def require(metric: Metric, batch: Batch) -> None:
     """Raise InputError if the batch lacks what the metric needs, naming it."""
     gold = has_gold(batch.references)
@@ -131,8 +125,9 @@ def require(metric: Metric, batch: Batch) -> None:
                 )
 
 
-def _check_lengths(metric: Metric, batch: Batch) -> None:
-    """Raise InputError if a text is longer than the metric can compare."""
+def check_texts(metric: Metric, batch: Batch) -> None:
+    """Raise InputError if the batch lacks what the metric needs, or a text is too long for it."""
+    require(metric, batch)
     if metric.most_tokens is None:
         return
     for name, texts, offsets in (

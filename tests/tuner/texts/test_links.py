@@ -89,7 +89,7 @@ def test_the_aligner_sees_the_dev_set_before_any_hypothesis(tmp_path):
 
 
 def test_links_of_the_list_are_left_alone(tmp_path):
-    given = Texts(Vocabulary(), Ragged.from_rows([[]]), Ragged.from_links([[]]))
+    given = Texts(Vocabulary(), Ragged.from_rows([[]]), Ragged.from_rows([[]], 2))
     one = annotator(tmp_path, None)
     assert one.hypothesis_links(given, offsets=np.array([0, 1]), sources=["a"]) is given
 

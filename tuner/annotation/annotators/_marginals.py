@@ -152,7 +152,7 @@ def weighted_arcs(
     names: Sequence[str],
     *,
     min_count: float,
-    root_label: str = "",
+    root_label: str,
 ) -> tuple[WeightedArc, ...]:
     """Return the labelled links of at least `min_count`; those of each token add to 1.
 
@@ -167,18 +167,17 @@ def weighted_arcs(
     min_count
         The likeliest link of a token is kept also below it.
     root_label
-        The label of all links under the root, if not empty.
+        The label of all links under the root.
     """
     joint = arcs[:, :, None] * labels
-    distinct = sorted({*names, root_label} - ({""} - set(names)))
+    distinct = sorted({*names, root_label})
     places = [distinct.index(name) for name in names]
     counts = np.zeros((*arcs.shape, len(distinct)))
     for column, place in enumerate(places):
         counts[:, :, place] += joint[:, :, column]
-    if root_label:
-        under_root = counts[:, 0].sum(axis=1)
-        counts[:, 0] = 0.0
-        counts[:, 0, distinct.index(root_label)] = under_root
+    under_root = counts[:, 0].sum(axis=1)
+    counts[:, 0] = 0.0
+    counts[:, 0, distinct.index(root_label)] = under_root
     flat = counts.reshape(len(arcs), -1)
     kept = flat >= np.minimum(min_count, flat.max(axis=1, initial=0.0))[:, None]
     kept &= flat > 0

@@ -5,13 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 _BRACKETS = {
-    "(": "-LRB-",
-    ")": "-RRB-",
-    "[": "-LSB-",
-    "]": "-RSB-",
-    "{": "-LCB-",
-    "}": "-RCB-",
-}
+    "(": "-LRB-", ")": "-RRB-", "[": "-LSB-", "]": "-RSB-", "{": "-LCB-", "}": "-RCB-",
+}  # fmt: skip
 _PLAIN = {name: sign for sign, name in _BRACKETS.items()} | {"\\/": "/", "\\*": "*"}
 _SIGNS = re.compile(r"[()\[\]{}]")
 _ESCAPED = re.compile("|".join(map(re.escape, _PLAIN)))
@@ -19,16 +14,10 @@ _QUOTES = {"``": '"', "''": '"'}
 
 # What the tokeniser of Moses writes for signs with a meaning for its decoder. `&amp;` comes last,
 # because `&amp;lt;` stands for `&lt;`.
-_MOSES = (
-    ("&apos;", "'"),
-    ("&quot;", '"'),
-    ("&#124;", "|"),
-    ("&#91;", "["),
-    ("&#93;", "]"),
-    ("&lt;", "<"),
-    ("&gt;", ">"),
-    ("&amp;", "&"),
-)
+_MOSES = {
+    "&apos;": "'", "&quot;": '"', "&#124;": "|", "&#91;": "[", "&#93;": "]", "&lt;": "<",
+    "&gt;": ">", "&amp;": "&",
+}  # fmt: skip
 _NOT = ("'t", "\u2019t", "'T", "\u2019T")
 
 
@@ -73,6 +62,6 @@ def prepared(tokens: Sequence[str], options: Mapping[str, Any]) -> list[str]:
 
 
 def _plain(token: str) -> str:
-    for name, sign in _MOSES:
+    for name, sign in _MOSES.items():
         token = token.replace(name, sign)
     return token

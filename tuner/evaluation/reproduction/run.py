@@ -158,7 +158,7 @@ def _link_sets(
                 for file in files or linker.dev_links()
                 for line in read_lines(file)
             ]
-            linked[name] = origin, Ragged.from_links(lines)
+            linked[name] = origin, Ragged.from_rows(lines, 2)
     if len(linked) < 2:
         return {}
     first, (_, against) = next(iter(linked.items()))

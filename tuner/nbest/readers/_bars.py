@@ -291,16 +291,10 @@ class NBestReader:
         links = np.empty((0, 2), dtype=np.int32)
         offsets = np.zeros(len(self.ids) + 1, dtype=np.int64)
         if segmentation is not None:
-            code, position, n, offsets = kernels.expand_segmentation(
-                self.text, self.cuts, segmentation, token_offsets, links, LONGEST_PHRASE
+            code, position, links, offsets = kernels.expand_segmentation(
+                self.text, self.cuts, segmentation, token_offsets, LONGEST_PHRASE
             )
             self._check_positions(code, position, token_offsets)
-            if alignment is None and n:
-                links = np.empty((n, 2), dtype=np.int32)
-                _, _, n, offsets = kernels.expand_segmentation(
-                    self.text, self.cuts, segmentation, token_offsets, links, LONGEST_PHRASE
-                )
-                links = links[:n]
         if alignment is not None:
             code, position, links, offsets = kernels.parse_links(
                 self.text, self.cuts, alignment, token_offsets, self._most(alignment, shortest=4)

@@ -15,13 +15,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as component_dataclass
 
-from portmert.metrics._base import TokenArray, Vocabulary, component_name, offsets_of
+from portmert.metrics._base import Ragged, TokenArray, Vocabulary, component_name
 from portmert.tuner.ground.errors import InputError, counted, shown
 from portmert.tuner.ground.files import called, decode_line, read_bytes
 from portmert.tuner.ground.numbers import FINITE, parse_number
@@ -317,13 +317,7 @@ class Collector:
     names: FeatureNames
     segments: int | None
     remark: str = ""
-    _places: list[Place] = field(default_factory=list)
-    _ids: list[int] = field(default_factory=list)
-    _texts: list[str] = field(default_factory=list)
-    _values: list[list[float]] = field(default_factory=list)
-    _scores: list[float] = field(default_factory=list)
-    _links: list[list[tuple[int, int]] | None] = field(default_factory=list)
-    _ranks: list[int] = field(default_factory=list)
+    _found: list[tuple[Any, ...]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         seen: set[str] = set()
@@ -392,18 +386,11 @@ class Collector:
         rank: int | None = None,
     ) -> None:
         """Add a hypothesis that stands at a place; all have a rank or none."""
-        if self._links and (links is None) != (self._links[0] is None):
+        if self._found and (links is None) != (self._found[0][0] is None):
             some = "no word alignment, the first hypothesis has"
             none = "a word alignment, the first hypothesis has none"
             self.file.fail(place, some if links is None else none)
-        self._places.append(place)
-        self._ids.append(segment)
-        self._texts.append(text)
-        self._values.append(values)
-        self._scores.append(score)
-        self._links.append(links)
-        if rank is not None:
-            self._ranks.append(rank)
+        self._found.append((links, place, segment, text, values, score, rank))
 
     def finish(self, vocabulary: Vocabulary) -> ArrivedList:
         """Return the list.
@@ -413,44 +400,34 @@ class Collector:
         InputError
             There is no hypothesis, or a link is outside its hypothesis.
         """
-        if not self._ids:
+        if not self._found:
             raise InputError(f"{self.file.where}: no hypothesis in the file")
-        tokens, offsets = _interned(self._texts, vocabulary)
+        links, places, ids, texts, values, scores, ranks = zip(*self._found, strict=True)
+        tokens, offsets = _interned(texts, vocabulary)
         width = sum(size for _, size in self.names)
-        features = np.array(self._values, dtype=np.float64).reshape(len(self._ids), width) + 0.0
-        rows = empty_rows(len(self._ids), features=0, stats=0)._replace(
-            segments=np.array(self._ids, dtype=np.int64),
+        rows = empty_rows(len(ids), features=0, stats=0)._replace(
+            segments=np.array(ids, dtype=np.int64),
             tokens=tokens,
             token_offsets=offsets,
-            features=features,
+            features=np.array(values, dtype=np.float64).reshape(len(ids), width) + 0.0,
         )
-        linked = self._links[0] is not None
+        linked = links[0] is not None
         if linked:
-            counts = [len(row or ()) for row in self._links]
-            pairs = [pair for row in self._links for pair in row or ()]
-            links = np.array(pairs, dtype=np.int32).reshape(-1, 2)
+            linked_rows = Ragged.from_rows(links, 2)
+            pairs, counts = linked_rows.values, linked_rows.lengths
             lengths = np.repeat(np.diff(offsets), counts)
-            wrong = np.flatnonzero(links[:, 1] >= lengths)
+            wrong = np.flatnonzero(pairs[:, 1] >= lengths)
             if len(wrong):
                 at = int(wrong[0])
-                row = int(np.searchsorted(np.cumsum(counts), at, side="right"))
                 self.file.fail(
-                    self._places[row],
-                    f"{links[at, 0]}-{links[at, 1]} is out of range, the hypothesis has "
+                    places[int(np.searchsorted(np.cumsum(counts), at, side="right"))],
+                    f"{pairs[at, 0]}-{pairs[at, 1]} is out of range, the hypothesis has "
                     f"{counted(lengths[at], 'token')} (positions count from 0)",
                 )
-            ends = offsets_of(counts)
-            rows = rows._replace(links=links, link_offsets=ends)
-        return ArrivedList(
-            rows,
-            np.array(self._scores) + 0.0,
-            self.names,
-            (),
-            linked,
-            self.file.where,
-            remark=self.remark,
-            ranks=np.array(self._ranks, dtype=np.int32) if self._ranks else None,
-        )
+            rows = rows._replace(links=pairs, link_offsets=linked_rows.offsets)
+        found = rows, np.array(scores) + 0.0, self.names, (), linked, self.file.where
+        order = None if ranks[0] is None else np.array(ranks, dtype=np.int32)
+        return ArrivedList(*found, remark=self.remark, ranks=order)
 
 
 class CollectingReader(Reader):

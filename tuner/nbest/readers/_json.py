@@ -86,8 +86,95 @@ def dialect(head: Sequence[str]) -> str | None:
     return next((name for name, sign in _DIALECTS.items() if sign.search(text)), None)
 
 
-def objects(file: ListFile) -> Iterator[tuple[Place, int, dict[str, Any]]]:
-    """Yield place, number from 1 and content of each object: one a line, or of a whole document.
+@dataclass(frozen=True)
+class Item:
+    """An object of a JSON file, and where it stands."""
+
+    file: ListFile
+    place: Place
+    content: dict[str, Any]
+
+    def get(self, key: str) -> Any:
+        """Return what a key holds, None if it is not there; dots lead into objects."""
+        found: Any = self.content
+        while isinstance(found, dict) and key not in found and "." in key:
+            first, _, key = key.partition(".")
+            found = found.get(first)
+        return found.get(key) if isinstance(found, dict) else None
+
+    def wrong(self, key: str, found: object, expected: str, *, inside: bool = False) -> NoReturn:
+        """Raise the error of a key that holds something else; `inside`: in what it holds."""
+        text, keys = shown(json.dumps(found, ensure_ascii=False)), ""
+        if found is None and not inside:
+            names = sorted(self.content) or ["none"]
+            keys = f" (keys found: {', '.join(names[:_KEYS])}{', ...' * (len(names) > _KEYS)})"
+            if key not in self.content:
+                text = "missing"
+        self.file.fail(self.place, f"'{key}' is {text}, expected {expected}{keys}")
+
+    def text(self, key: str) -> str:
+        """Return the text that a key holds."""
+        found = self.get(key)
+        if not isinstance(found, str):
+            self.wrong(key, found, "a text")
+        return found
+
+    def entries(self, key: str, kind: type, expected: str) -> list[Any]:
+        """Return the list that a key holds, which has something in it, all of one type."""
+        found = self.get(key)
+        if not isinstance(found, list) or not all(isinstance(item, kind) for item in found):
+            self.wrong(key, found, expected)
+        if not found:
+            self.file.fail(
+                self.place,
+                f"'{key}' is empty: a segment has at least one hypothesis, maybe one without "
+                f"words",
+            )
+        return found
+
+    def number(self, key: str, found: object = ...) -> float:
+        """Return the finite number that a key holds, or one that was `found` in what it holds."""
+        inside = found is not ...
+        value = found if inside else self.get(key)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            self.wrong(key, value, "a number", inside=inside)
+        number = bounded(value)
+        if not math.isfinite(number):
+            self.file.fail(self.place, f"'{key}' is {value}; values must be {FINITE}")
+        return number
+
+    def features(self, keys: str) -> tuple[FeatureNames, list[float]]:
+        """Return the scores of keys joined by `+`: numbers, or objects of names and numbers."""
+        found: list[tuple[str, Any]] = []
+        for key in keys.split("+") if keys else ():
+            scores = self.get(key)
+            if scores is None:
+                self.wrong(key, scores, "scores (name the keys in features=)")
+            found += sorted(scores.items()) if isinstance(scores, dict) else [(key, scores)]
+        names: list[tuple[str, int]] = []
+        values: list[float] = []
+        for name, one in found:
+            several = one if isinstance(one, list) else [one]
+            if not several:
+                self.file.fail(self.place, f"feature {name} has no value")
+            names.append((name, len(several)))
+            values += [self.number(name, value) for value in several]
+        return tuple(names), values
+
+    def segment(self, key: str, default: int | None) -> str:
+        """Return the id of a segment, `default` where a key is not there."""
+        found = self.get(key) if key else default
+        if found is None:
+            found = default
+        if isinstance(found, str):
+            return found
+        if not isinstance(found, int) or isinstance(found, bool) or found < 0:
+            self.wrong(key, found, "a segment id: a name, or a whole number from 0")
+        return str(found)
+
+
+def objects(file: ListFile) -> Iterator[tuple[int, Item]]:
+    """Yield each object and its number from 1: one a line, or of a whole document.
 
     A document is one object over several lines, or a list of objects.
     """
@@ -106,7 +193,7 @@ def objects(file: ListFile) -> Iterator[tuple[Place, int, dict[str, Any]]]:
     for count, (place, item) in enumerate(numbered, 1):
         if not isinstance(item, dict):
             file.fail(place, f"'{shown(json.dumps(item, ensure_ascii=False))}' is no JSON object")
-        yield place, count, item
+        yield count, Item(file, place, item)
 
 
 def _parsed(file: ListFile, lines: Sequence[str], number: int | None = None) -> Any:
@@ -118,117 +205,6 @@ def _parsed(file: ListFile, lines: Sequence[str], number: int | None = None) -> 
         if number is None:
             file.fail(getattr(error, "lineno", 1), reason)
         file.fail(number, f"{reason}; expected one object a line")
-
-
-def get(content: dict[str, Any], key: str) -> Any:
-    """Return what a key holds, None if it is not there; dots lead into objects."""
-    if key in content:
-        return content[key]
-    first, dot, rest = key.partition(".")
-    inner = content.get(first)
-    return get(inner, rest) if dot and isinstance(inner, dict) else None
-
-
-def wrong(
-    file: ListFile,
-    place: Place,
-    key: str,
-    found: object,
-    expected: str,
-    *,
-    of: dict[str, Any] | None = None,
-) -> NoReturn:
-    """Raise the error of a key that holds something else.
-
-    Parameters
-    ----------
-    of
-        The object that the key was looked for in; None: what was found was there.
-    """
-    text, keys = shown(json.dumps(found, ensure_ascii=False)), ""
-    if found is None and of is not None:
-        names = sorted(of) or ["none"]
-        keys = f" (keys found: {', '.join(names[:_KEYS])}{', ...' * (len(names) > _KEYS)})"
-        if key not in of:
-            text = "missing"
-    file.fail(place, f"'{key}' is {text}, expected {expected}{keys}")
-
-
-def get_text(file: ListFile, place: Place, content: dict[str, Any], key: str) -> str:
-    """Return the text that a key holds."""
-    found = get(content, key)
-    if not isinstance(found, str):
-        wrong(file, place, key, found, "a text", of=content)
-    return found
-
-
-def get_list(
-    file: ListFile, place: Place, content: dict[str, Any], key: str, kind: type, expected: str
-) -> list[Any]:
-    """Return the list that a key holds, which has something in it, all of one type."""
-    found = get(content, key)
-    if not isinstance(found, list) or not all(isinstance(item, kind) for item in found):
-        wrong(file, place, key, found, expected, of=content)
-    if not found:
-        file.fail(
-            place,
-            f"'{key}' is empty: a segment has at least one hypothesis, maybe one without words",
-        )
-    return found
-
-
-def number(
-    file: ListFile, place: Place, key: str, found: object, *, of: dict[str, Any] | None = None
-) -> float:
-    """Return a finite number; `key` is what messages call it."""
-    if isinstance(found, bool) or not isinstance(found, int | float):
-        wrong(file, place, key, found, "a number", of=of)
-    value = bounded(found)
-    if not math.isfinite(value):
-        file.fail(place, f"'{key}' is {found}; values must be {FINITE}")
-    return value
-
-
-def features(
-    file: ListFile, place: Place, content: dict[str, Any], keys: str
-) -> tuple[FeatureNames, list[float]]:
-    """Return the scores that keys joined by `+` hold: numbers, or objects of names and numbers."""
-    names: list[tuple[str, int]] = []
-    values: list[float] = []
-
-    def take(name: str, found: object) -> None:
-        several = found if isinstance(found, list) else [found]
-        if not several:
-            file.fail(place, f"feature {name} has no value")
-        names.append((name, len(several)))
-        values.extend(number(file, place, name, one) for one in several)
-
-    for key in keys.split("+") if keys else ():
-        found = get(content, key)
-        if found is None:
-            wrong(file, place, key, found, "scores (name the keys in features=)", of=content)
-        if isinstance(found, dict):
-            for name in sorted(found):
-                take(name, found[name])
-        else:
-            take(key, found)
-    return tuple(names), values
-
-
-def segment_id(
-    file: ListFile, place: Place, content: dict[str, Any], key: str, default: int | None
-) -> str:
-    """Return the id of a segment, `default` where a key is not there."""
-    found = get(content, key) if key else default
-    if found is None:
-        found = default
-    if isinstance(found, str):
-        return found
-    if not isinstance(found, int) or isinstance(found, bool) or found < 0:
-        wrong(
-            file, place, key, found, "a segment id: a name, or a whole number from 0", of=content
-        )
-    return str(found)
 
 
 def _listed(names: FeatureNames) -> str:

@@ -14,7 +14,7 @@ from portmert.tuner.ground.compressed import RATIO
 from portmert.tuner.ground.errors import InputError, counted, shown
 from portmert.tuner.nbest.extra import one_line
 from portmert.tuner.nbest.readers import _json as js
-from portmert.tuner.nbest.readers._base import ListFile, Place
+from portmert.tuner.nbest.readers._base import ListFile
 from portmert.tuner.nbest.readers._json import JsonReader
 
 _ID = "id"
@@ -65,66 +65,58 @@ class Huggingface(JsonReader):
         """Yield the hypotheses of a whole file."""
         segment = 0
         keys = [self.text, *self.features.split("+")]
-        for place, content in self._contents(file):
-            columns = [self._segments(file, place, content, key) for key in keys]
-            texts = [[_decoded(file, place, text) for text in row] for row in columns[0]]
+        for item in self._items(file):
+            columns = [self._segments(item, key) for key in keys]
+            texts = [[_decoded(item, text) for text in row] for row in columns[0]]
             sizes = [[len(row) for row in column] for column in columns]
             for key, size in zip(keys, sizes, strict=True):
                 if size != sizes[0]:
                     file.fail(
-                        place,
+                        item.place,
                         f"'{key}' has {counted(sum(size), 'entry')} in "
                         f"{counted(len(size), 'segment')}, '{self.text}' has {sum(sizes[0])} in "
                         f"{len(sizes[0])}",
                     )
-            if len(sizes[0]) > 1 and js.get(content, self.id) is not None:
-                file.fail(place, f"{counted(len(sizes[0]), 'segment')}, but '{self.id}' names one")
+            if len(sizes[0]) > 1 and item.get(self.id) is not None:
+                what = f"{counted(len(sizes[0]), 'segment')}, but '{self.id}' names one"
+                file.fail(item.place, what)
             names = tuple((key, 1) for key in keys[1:])
             for rows in zip(texts, *columns[1:], strict=True):
-                number = segment if self.id == _ID else None
-                named = js.segment_id(file, place, content, self.id, number)
+                named = item.segment(self.id, segment if self.id == _ID else None)
                 for text, *numbers in zip(*rows, strict=True):
                     values = [
-                        js.number(file, place, key, x)
-                        for key, x in zip(keys[1:], numbers, strict=True)
+                        item.number(key, x) for (key, _), x in zip(names, numbers, strict=True)
                     ]
-                    yield js.Hypothesis(place, named, text, names, values)
+                    yield js.Hypothesis(item.place, named, text, names, values)
                 segment += 1
 
-    def _contents(self, file: ListFile) -> Iterator[tuple[Place, dict[str, Any]]]:
+    def _items(self, file: ListFile) -> Iterator[js.Item]:
         if file.data.startswith(_ZIP):
-            yield 1, _arrays(file, {self.text, *self.features.split("+")})
+            yield js.Item(file, 1, _arrays(file, {self.text, *self.features.split("+")}))
         else:
-            for place, _, content in js.objects(file):
-                yield place, content
+            yield from (item for _, item in js.objects(file))
 
-    def _segments(
-        self, file: ListFile, place: Place, content: dict[str, Any], key: str
-    ) -> list[list[Any]]:
+    def _segments(self, item: js.Item, key: str) -> list[list[Any]]:
         """Return a list for each segment."""
-        found = js.get_list(file, place, content, key, object, "a list, an entry a hypothesis")
-        if all(isinstance(item, list) for item in found):
-            if (
-                all(isinstance(number, int) for item in found for number in item)
-                and key == self.text
-            ):
-                _decoded(file, place, found[0])
+        found = item.entries(key, object, "a list, an entry a hypothesis")
+        if all(isinstance(row, list) for row in found):
+            if key == self.text and all(isinstance(x, int) for row in found for x in row):
+                _decoded(item, found[0])
             if not all(found):
-                file.fail(place, f"'{key}' has a segment without hypotheses")
+                item.file.fail(item.place, f"'{key}' has a segment without hypotheses")
             return found
         if self.n is None:
             return [found]
         if len(found) % self.n:
-            file.fail(
-                place, f"'{key}' has {counted(len(found), 'entry')}, no multiple of n={self.n}"
-            )
+            what = f"'{key}' has {counted(len(found), 'entry')}, no multiple of n={self.n}"
+            item.file.fail(item.place, what)
         return [found[k : k + self.n] for k in range(0, len(found), self.n)]
 
 
-def _decoded(file: ListFile, place: Place, text: object) -> str:
+def _decoded(item: js.Item, text: object) -> str:
     if not isinstance(text, str):
-        file.fail(
-            place,
+        item.file.fail(
+            item.place,
             f"the sequences are no texts ({shown(str(text))}); save them decoded: "
             f"tokenizer.batch_decode(sequences, skip_special_tokens=True)",
         )

@@ -1,12 +1,12 @@
 """Read lists of JSON lines."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
 from portmert.tuner.nbest.readers import _json as js
-from portmert.tuner.nbest.readers._base import ListFile, Place
+from portmert.tuner.nbest.readers._base import ListFile
 from portmert.tuner.nbest.readers._json import JsonReader
 
 FEATURES = "features"
@@ -60,37 +60,30 @@ class Jsonl(JsonReader):
 
     def found(self, file: ListFile) -> Iterator[js.Hypothesis]:
         """Yield the hypotheses of a whole file."""
-        for place, number, content in js.objects(file):
-            listed = js.get(content, self.hypotheses)
-            segment = js.segment_id(
-                file, place, content, self.id, None if listed is None else number - 1
-            )
-            items = [content]
-            if listed is not None:
-                expected = "a list of objects"
-                items = js.get_list(file, place, content, self.hypotheses, dict, expected)
-            for item in items:
-                has_none = self.features == FEATURES and js.get(item, FEATURES) is None
-                names, values = js.features(file, place, item, "" if has_none else self.features)
-                text = js.get_text(file, place, item, self.text)
-                score = js.get(item, self.score)
+        for number, whole in js.objects(file):
+            is_list = whole.get(self.hypotheses) is not None
+            segment = whole.segment(self.id, number - 1 if is_list else None)
+            items = [whole.content]
+            if is_list:
+                items = whole.entries(self.hypotheses, dict, "a list of objects")
+            for content in items:
+                item = js.Item(file, whole.place, content)
+                has_none = self.features == FEATURES and item.get(FEATURES) is None
+                names, values = item.features("" if has_none else self.features)
+                text = item.text(self.text)
+                score = 0.0 if item.get(self.score) is None else item.number(self.score)
+                links = self._links(item)
                 yield js.Hypothesis(
-                    place,
-                    segment,
-                    text,
-                    names,
-                    values,
-                    0.0 if score is None else js.number(file, place, self.score, score),
-                    self._links(file, place, js.get(item, self.links)),
-                    item,
+                    item.place, segment, text, names, values, score, links, content
                 )
 
-    def _links(self, file: ListFile, place: Place, found: Any) -> str | None:
+    def _links(self, item: js.Item) -> str | None:
+        found = item.get(self.links)
         if isinstance(found, list) and all(
             isinstance(pair, list) and len(pair) == 2 and all(type(x) is int for x in pair)
             for pair in found
         ):
             return " ".join(f"{i}-{j}" for i, j in found)
         if found is not None and not isinstance(found, str):
-            js.wrong(file, place, self.links, found, '"0-0 1-1" or [[0, 0], [1, 1]]')
+            item.wrong(self.links, found, '"0-0 1-1" or [[0, 0], [1, 1]]')
         return found

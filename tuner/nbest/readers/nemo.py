@@ -38,12 +38,10 @@ class Nemo(JsonReader):
 
     def found(self, file: ListFile) -> Iterator[js.Hypothesis]:
         """Yield the hypotheses of a whole file."""
-        for place, number, content in js.objects(file):
-            counted = number - 1 if self.id == _ID else None
-            segment = js.segment_id(file, place, content, self.id, counted)
-            expected = "a list of hypotheses with scores"
-            for beam in js.get_list(file, place, content, "beams", list, expected):
+        for number, item in js.objects(file):
+            segment = item.segment(self.id, number - 1 if self.id == _ID else None)
+            for beam in item.entries("beams", list, "a list of hypotheses with scores"):
                 if len(beam) != 2 or not isinstance(beam[0], str):
-                    js.wrong(file, place, "beams", beam, 'a text and a score, ["a b", -1.5]')
-                score = js.number(file, place, "score", beam[1])
-                yield js.Hypothesis(place, segment, beam[0], (("score", 1),), [score], score)
+                    item.wrong("beams", beam, 'a text and a score, ["a b", -1.5]')
+                score = item.number("score", beam[1])
+                yield js.Hypothesis(item.place, segment, beam[0], (("score", 1),), [score], score)

@@ -13,7 +13,7 @@ LINKS = st.lists(st.frozensets(st.tuples(st.integers(0, 3), st.integers(0, 3))),
 
 
 def ragged(rows):
-    return Ragged.from_links([sorted(row) for row in rows])
+    return Ragged.from_rows([sorted(row) for row in rows], 2)
 
 
 def test_example_by_hand():
