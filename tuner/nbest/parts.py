@@ -13,7 +13,13 @@ from portmert.tuner.nbest.model import NBest
 from portmert.tuner.nbest.pool import ArrivedList, empty_rows, take_rows
 from portmert.tuner.nbest.read import Merger
 from portmert.tuner.nbest.readers._bars import BarsReader
-from portmert.tuner.nbest.readers._base import BYTE_ORDER_MARK, ListFile, Reader, empty_list
+from portmert.tuner.nbest.readers._base import (
+    BYTE_ORDER_MARK,
+    ListFile,
+    Reader,
+    SegmentNames,
+    empty_list,
+)
 
 PART_BYTES = 1 << 24
 """Text that is parsed at once: small beside what it becomes, large beside a segment."""
@@ -91,7 +97,7 @@ class PartedList:
     def _read(self) -> Iterator[ArrivedList]:
         where, known, before = str(self.path), None, -1
         for number, data in _whole_segments(reading(self.path)):
-            file = ListFile(where, data, first_line=number)
+            file = ListFile(where, data, SegmentNames(), number, self.segments, self.notice)
             if known is None:
                 known = self.reader.detect(file)
                 if not isinstance(known, BarsReader):
@@ -100,7 +106,7 @@ class PartedList:
                         f"disk is made of lists with fields between |||, as Moses writes them"
                     )
                 self.reader = known
-            part = known.read(file, self.vocabulary, self.segments, self.notice)
+            part = known.read(file, self.vocabulary)
             if self._first is None:
                 self._first = replace(part, rows=empty_rows(0, features=0, stats=0))
             first = self._first

@@ -79,9 +79,9 @@ def read_nbest(
     for path in paths:
         names.asked = 0
         file = path if isinstance(path, ListFile) else read_list(path)
-        file = replace(file, names=names)
+        file = replace(file, names=names, segments=segments, notice=say)
         now = chosen.detect(file)
-        new = now.read(file, vocabulary, segments, say)
+        new = now.read(file, vocabulary)
         if names.ids and not names.asked:
             raise InputError(
                 f"{file.where}: its segments are numbers, those of another list are names"
@@ -119,8 +119,7 @@ def read_first_hypotheses(path: Path, vocabulary: Vocabulary, *, segments: int) 
         firsts.setdefault(line.partition(b"|||")[0].strip(), line)
     data = b"".join(line + b"\n" for line in firsts.values())
     merger = Merger()
-    lines = ListFile(file.where, data)
-    merger.add(MosesReader().read(lines, vocabulary, segments, notice=lambda _: None))
+    merger.add(MosesReader().read(replace(file, data=data, segments=segments), vocabulary))
     return merger.finish(vocabulary, segments, from_files=True)
 
 

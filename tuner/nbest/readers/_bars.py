@@ -3,7 +3,7 @@
 import math
 import re
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar, NoReturn
 
@@ -33,13 +33,11 @@ class NBestReader:
     ----------
     file : ListFile
         With its fields in Moses' order.
-    segments : int or None
-        Every id must be below it.
     absent_is_zero : bool
         A feature that a line has not is 0 there, whatever its name.
     """
 
-    def __init__(self, file: ListFile, segments: int | None, *, absent_is_zero: bool) -> None:
+    def __init__(self, file: ListFile, *, absent_is_zero: bool) -> None:
         self.where, self.data, self.first_line = file.where, file.data, file.first_line
         self.absent_is_zero = absent_is_zero
         self.remark = ""
@@ -49,7 +47,7 @@ class NBestReader:
         self.starts, counts, self.cuts, self.ids = kernels.split_lines(self.text, lines)
         self.fields = int(counts[0])
         self._check_counts(counts)
-        self._check_ids(segments)
+        self._check_ids(file.segments)
 
     def read(self, vocabulary: Vocabulary) -> ArrivedList:
         """Parse all fields."""
@@ -372,18 +370,12 @@ class BarsReader(Reader):
     def fits(cls, rows: list[list[str]]) -> bool:
         """Whether the fields of the first lines can only be of this format."""
 
-    def read(
-        self,
-        file: ListFile,
-        vocabulary: Vocabulary,
-        segments: int | None,
-        notice: Callable[[str], None],
-    ) -> ArrivedList:
+    def read(self, file: ListFile, vocabulary: Vocabulary) -> ArrivedList:
         """Parse a whole file."""
         data, remark = self.as_moses(file)
-        lines = NBestReader(replace(file, data=data), segments, absent_is_zero=self.absent_is_zero)
+        lines = NBestReader(replace(file, data=data), absent_is_zero=self.absent_is_zero)
         if lines.unended:
-            notice(f"{file.where}: the last line has no line end; taken as complete")
+            file.notice(f"{file.where}: the last line has no line end; taken as complete")
         new = lines.read(vocabulary)
         return replace(new, remark=remark) if remark else new
 

@@ -148,12 +148,18 @@ class ListFile:
         Numbers segments whose ids are names; the same for all lists that are merged.
     first_line : int
         The number of its first line; not 1 where it is a part of a file.
+    segments : int or None
+        Every segment id must be below it.
+    notice : callable
+        Called with one line for what is accepted but worth knowing.
     """
 
     where: str
     data: bytes
     names: SegmentNames = field(default_factory=SegmentNames)
     first_line: int = 1
+    segments: int | None = None
+    notice: Callable[[str], None] = lambda _: None
 
     @cached_property
     def byte_lines(self) -> list[bytes]:
@@ -220,19 +226,8 @@ class Reader(ABC):
         """Whether the first lines (none blank, at least one) can only be of this format."""
 
     @abstractmethod
-    def read(
-        self,
-        file: ListFile,
-        vocabulary: Vocabulary,
-        segments: int | None,
-        notice: Callable[[str], None],
-    ) -> ArrivedList:
+    def read(self, file: ListFile, vocabulary: Vocabulary) -> ArrivedList:
         """Parse a whole file.
-
-        Parameters
-        ----------
-        segments : int or None
-            Every segment id must be below it.
 
         Raises
         ------
@@ -302,8 +297,6 @@ class Collector:
         The list, for messages.
     names : tuple of (name, size)
         The feature columns.
-    segments : int or None
-        Every segment id must be below it.
     remark : str
         A remark on the list for the user.
 
@@ -315,7 +308,6 @@ class Collector:
 
     file: ListFile
     names: FeatureNames
-    segments: int | None
     remark: str = ""
     _found: list[tuple[Any, ...]] = field(default_factory=list)
 
@@ -337,7 +329,7 @@ class Collector:
         if not names.used:
             return self.segment(place, text)
         try:
-            return names.number(text, self.segments)
+            return names.number(text, self.file.segments)
         except ValueError as error:
             self.file.fail(place, str(error))
 
@@ -347,12 +339,12 @@ class Collector:
             self.file.fail(
                 place, f"segment id '{shown(text)}' is not a whole number; ids count from 0"
             )
-        number = int(text)
-        if self.segments is not None and number >= self.segments:
+        number, segments = int(text), self.file.segments
+        if segments is not None and number >= segments:
             self.file.fail(
                 place,
-                f"segment id {number}, the references have {counted(self.segments, 'segment')}, "
-                f"so ids are 0..{self.segments - 1}",
+                f"segment id {number}, the references have {counted(segments, 'segment')}, so "
+                f"ids are 0..{segments - 1}",
             )
         return number
 
@@ -434,18 +426,12 @@ class CollectingReader(Reader):
     """Read a list hypothesis by hypothesis."""
 
     @abstractmethod
-    def collect(self, file: ListFile, segments: int | None) -> Collector:
+    def collect(self, file: ListFile) -> Collector:
         """Return the hypotheses of a whole file; see `read`."""
 
-    def read(
-        self,
-        file: ListFile,
-        vocabulary: Vocabulary,
-        segments: int | None,
-        notice: Callable[[str], None],  # noqa: ARG002  nothing to tell
-    ) -> ArrivedList:
+    def read(self, file: ListFile, vocabulary: Vocabulary) -> ArrivedList:
         """Parse a whole file."""
-        return self.collect(file, segments).finish(vocabulary)
+        return self.collect(file).finish(vocabulary)
 
 
 def check_all_used(scores: Path | str, left: Sequence[str], file: ListFile) -> None:

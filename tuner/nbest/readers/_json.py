@@ -53,12 +53,12 @@ class JsonReader(CollectingReader):
     def found(self, file: ListFile) -> Iterator[Hypothesis]:
         """Yield the hypotheses of a whole file."""
 
-    def collect(self, file: ListFile, segments: int | None) -> Collector:
+    def collect(self, file: ListFile) -> Collector:
         """Return the hypotheses of a whole file."""
         collector: Collector | None = None
         for each in self.found(file):
             if collector is None:
-                collector = Collector(file, each.names, segments)
+                collector = Collector(file, each.names)
             elif each.names != collector.names:
                 file.fail(
                     each.place,

@@ -1,6 +1,6 @@
 """Find the format that the first lines of a list show."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
@@ -60,12 +60,6 @@ class Auto(Reader):
             f"{unusable}"
         )
 
-    def read(
-        self,
-        file: ListFile,
-        vocabulary: Vocabulary,
-        segments: int | None,
-        notice: Callable[[str], None],
-    ) -> ArrivedList:
+    def read(self, file: ListFile, vocabulary: Vocabulary) -> ArrivedList:
         """Parse a whole file."""
-        return self.detect(file).read(file, vocabulary, segments, notice)
+        return self.detect(file).read(file, vocabulary)

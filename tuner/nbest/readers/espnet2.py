@@ -36,9 +36,9 @@ class Espnet2(CollectingReader):
         """Whether the lines are names of such tables."""
         return all(_TABLE.fullmatch(line) for line in head)
 
-    def collect(self, file: ListFile, segments: int | None) -> Collector:
+    def collect(self, file: ListFile) -> Collector:
         """Return the hypotheses of a whole folder."""
-        collector = Collector(file, (("score", 1),), segments)
+        collector = Collector(file, (("score", 1),))
         for rank, folder in _folders(file):
             path, used = folder / "score", set()
             scores = {

@@ -66,9 +66,9 @@ class Fairseq(CollectingReader):
             _RECORD.fullmatch(line) or _LOG.fullmatch(line) for line in head
         )
 
-    def collect(self, file: ListFile, segments: int | None) -> Collector:
+    def collect(self, file: ListFile) -> Collector:
         """Return the hypotheses of a whole file."""
-        checks = Collector(file, (), segments)
+        checks = Collector(file, ())
         found: list[_Hypothesis] = []
         logged = 0
         for number, line in enumerate(file.lines(), 1):
@@ -90,7 +90,7 @@ class Fairseq(CollectingReader):
                 self._attach(checks, number, kind, segment, rest, found)
             elif kind not in _PASSED:
                 file.fail(number, f"unknown kind of line {kind}-{segment}")
-        return self._collected(file, found, segments, logged)
+        return self._collected(file, found, logged)
 
     def _attach(
         self,
@@ -119,16 +119,10 @@ class Fairseq(CollectingReader):
         else:
             last.links = checks.links(line, rest)
 
-    def _collected(
-        self,
-        file: ListFile,
-        found: list[_Hypothesis],
-        segments: int | None,
-        logged: int,
-    ) -> Collector:
+    def _collected(self, file: ListFile, found: list[_Hypothesis], logged: int) -> Collector:
         positional = bool(found) and found[0].positions is not None
         names = ["Score", "PSum", "PMean"] if positional else ["Score"]
-        collector = Collector(file, tuple((name, 1) for name in names), segments)
+        collector = Collector(file, tuple((name, 1) for name in names))
         for each in found:
             if (each.positions is not None) != positional:
                 has, first = ("no", "one") if positional else ("a", "none")

@@ -34,7 +34,7 @@ class Flat(CollectingReader):
         """Never: plain text is anything."""
         return False
 
-    def collect(self, file: ListFile, segments: int | None) -> Collector:
+    def collect(self, file: ListFile) -> Collector:
         """Return the hypotheses of a whole file."""
         lines = file.lines()
         if len(lines) % self.n:
@@ -42,6 +42,7 @@ class Flat(CollectingReader):
                 f"{file.where}: {counted(len(lines), 'line')}, no multiple of n={self.n}; every "
                 f"segment has n hypotheses"
             )
+        segments = file.segments
         if segments is not None and len(lines) != segments * self.n:
             raise InputError(
                 f"{file.where}: {counted(len(lines), 'line')} with n={self.n}: "
@@ -49,7 +50,7 @@ class Flat(CollectingReader):
             )
         columns = lines[0].count("\t")
         names = self._names(columns, file)
-        collector = Collector(file, tuple((name, 1) for name in names), segments)
+        collector = Collector(file, tuple((name, 1) for name in names))
         for number, line in enumerate(lines, 1):
             text, *cells = line.split("\t")
             if len(cells) != columns:

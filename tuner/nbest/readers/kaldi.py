@@ -58,7 +58,7 @@ class Kaldi(CollectingReader):
         """The files that options name."""
         return tuple(path for paths in self._columns().values() for path in paths)
 
-    def collect(self, file: ListFile, segments: int | None) -> Collector:
+    def collect(self, file: ListFile) -> Collector:
         """Return the hypotheses of a whole file."""
         columns: dict[str, tuple[str, dict[str, float]]] = {}
         for name, paths in self._columns().items():
@@ -71,7 +71,7 @@ class Kaldi(CollectingReader):
                 known |= more
             negated = {key: 0.0 - value for key, value in known.items()}
             columns[name] = "+".join(paths), negated
-        collector = Collector(file, tuple((name, 1) for name in columns), segments)
+        collector = Collector(file, tuple((name, 1) for name in columns))
         used: set[str] = set()
         for number, key, text in keyed_lines(file.lines(), file.where):
             used.add(key)

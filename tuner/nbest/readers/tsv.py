@@ -53,7 +53,7 @@ class Tsv(CollectingReader):
         names = head[0].split("\t")
         return any(name in names for name in IDS) and any(name in names for name in TEXTS)
 
-    def collect(self, file: ListFile, segments: int | None) -> Collector:
+    def collect(self, file: ListFile) -> Collector:
         """Return the hypotheses of a whole file."""
         header, *lines = file.lines()
         columns = header.split("\t")
@@ -72,7 +72,7 @@ class Tsv(CollectingReader):
         else:
             feature_at = [k for k in range(len(columns)) if k not in taken]
         names = tuple((columns[k], 1) for k in feature_at)
-        collector = Collector(file, names, segments)
+        collector = Collector(file, names)
         for number, line in enumerate(lines, 2):
             cells = line.split("\t")
             if len(cells) != len(columns):

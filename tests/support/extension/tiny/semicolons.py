@@ -20,8 +20,8 @@ class Semicolons(Reader):
     def recognises(cls, head):
         return all(line.count(";") == 2 and "|||" not in line for line in head)
 
-    def read(self, file, vocabulary, segments, notice):  # noqa: ARG002
-        collector = Collector(file, (("Value", 1),), segments)
+    def read(self, file, vocabulary):
+        collector = Collector(file, (("Value", 1),))
         for number, line in enumerate(file.lines(), 1):
             segment, text, value = line.split(";")
             collector.add(
