@@ -152,11 +152,6 @@ def check_options(options: Sequence[str]) -> None:
             raise ValueError(f"options: {name} is not yours to set, the aligner does it")
 
 
-def generates(generating: int, generated: int) -> bool:
-    """Return whether MGIZA++ takes a pair of these lengths whole, in this direction."""
-    return generated <= MAX_RATIO * generating
-
-
 @dataclass(frozen=True)
 class Giza(ProgramAligner):
     """Aligns by IBM models 1, 3, 4 and the HMM, trained by MGIZA++, the aligner of Moses.
@@ -289,7 +284,7 @@ class Giza(ProgramAligner):
         chosen: dict[str, list[int]] = {}
         for way, (generating, generated) in DIRECTIONS.items():
             pairs = list(zip(sides[generating], sides[generated], strict=True))
-            rows = [n for n, (e, f) in enumerate(pairs) if generates(len(e), len(f))]
+            rows = [n for n, (e, f) in enumerate(pairs) if len(f) <= MAX_RATIO * len(e)]
             if rows:
                 chosen[way] = rows
                 write_rows(

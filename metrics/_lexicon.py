@@ -154,23 +154,26 @@ def read_lexicon(
     )
 
 
-def found_phrases(relations: Relations, segments: Segments) -> Phrases:
-    """Return the places of left phrases in the references, with their paraphrases."""
-    left, right = flat(relations.left), flat(relations.right)
-    words = len(relations.words.stems)
-    found = phrases_in(segments, left.values, left.offsets, right.values, right.offsets, words)
-    return Phrases(found, left.lengths, right.values, right.offsets)
-
-
-def first_alike(segments: Segments, words: Words, phrases: Phrases) -> IntArray:
-    """Return (H,) int64: for each hypothesis the first of its segment with the same matches.
+def matches(relations: Relations, segments: Segments) -> tuple[Phrases, IntArray]:
+    """Return what hypotheses may match in their references besides words.
 
     Two hypotheses have the same matches if they are equal once words that match nothing of the
     reference are replaced by one sign, listed ones by another.
+
+    Returns
+    -------
+    phrases
+        The places of left phrases in the references, with their paraphrases.
+    first : (H,) int64
+        For each hypothesis the first of its segment with the same matches.
     """
-    plain = matching_words(segments, words, phrases)
+    left, right = flat(relations.left), flat(relations.right)
+    words = len(relations.words.stems)
+    found = phrases_in(segments, left.values, left.offsets, right.values, right.offsets, words)
+    phrases = Phrases(found, left.lengths, right.values, right.offsets)
+    plain = matching_words(segments, relations.words, phrases)
     offsets = segments.token_offsets
-    return np.asarray(first_equals(plain, offsets - offsets[0], segments.offsets))
+    return phrases, first_equals(plain, offsets - offsets[0], segments.offsets)
 
 
 def listed_words(texts: Texts, relations: Relations) -> FloatArray:

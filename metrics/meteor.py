@@ -12,13 +12,7 @@ from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
 from portmert.metrics._base import Batch, FloatArray, Metric
-from portmert.metrics._lexicon import (
-    Lexicon,
-    first_alike,
-    found_phrases,
-    listed_words,
-    read_lexicon,
-)
+from portmert.metrics._lexicon import Lexicon, listed_words, matches, read_lexicon
 from portmert.metrics._shared import (
     SMALLEST_COUNT,
     best_reference,
@@ -166,10 +160,10 @@ class Meteor(Metric):
     def _stats(self, single: Batch) -> FloatArray:
         relations = single.once(self._lexicon)
         segments = segments_of(single)
-        phrases = found_phrases(relations, segments)
+        phrases, first = matches(relations, segments)
         counts: FloatArray = alignments(
             segments,
-            first_alike(segments, relations.words, phrases),
+            first,
             relations.words,
             phrases,
             (2, 1) if self.weighted else (1, 1),

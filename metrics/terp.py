@@ -12,7 +12,7 @@ import numpy as np
 from pydantic.dataclasses import dataclass
 
 from portmert.metrics._base import Batch, FloatArray, IntArray, Metric
-from portmert.metrics._lexicon import NO_LEXICON, Lexicon, first_alike, found_phrases, read_lexicon
+from portmert.metrics._lexicon import NO_LEXICON, Lexicon, matches, read_lexicon
 from portmert.metrics._shared import (
     SMALLEST_COUNT,
     best_reference,
@@ -220,20 +220,13 @@ class _Edits:
         features = single.once(self)
         prices = np.zeros(len(features))
         if self.costs.phrase is not None:
-            first, by_log, by_probability, by_edits = self.costs.phrase
+            constant, by_log, by_probability, by_edits = self.costs.phrase
             logs, probabilities, edits = features.T
-            prices = first + by_log * logs + by_probability * probabilities + by_edits * edits
+            prices = constant + by_log * logs + by_probability * probabilities + by_edits * edits
             prices = np.maximum(0.0, prices)
         segments = segments_of(single)
-        phrases = found_phrases(relations, segments)
-        return self._count(
-            segments,
-            first_alike(segments, relations.words, phrases),
-            relations.words,
-            phrases,
-            prices,
-            features,
-        )
+        phrases, first = matches(relations, segments)
+        return self._count(segments, first, relations.words, phrases, prices, features)
 
     def __call__(self, corpus: Batch) -> FloatArray:
         """Return (E, 3) float64: e * log10(p), e * p and e of the phrases of a test set.

@@ -90,13 +90,16 @@ class Constraints:
             if key not in known:
                 raise ConfigError(f"{where} has no key '{key}'{suggest(key, known)}")
         bounds: dict[str, tuple[float, float]] = {}
-        for name, pair in _table(table.get("bounds", {}), f"{where} bounds").items():
+        pairs = _checked(table.get("bounds", {}), Mapping, "table", f"{where} bounds")
+        for name, pair in pairs.items():
             if not isinstance(pair, Sequence) or isinstance(pair, str) or len(pair) != 2:
                 raise ConfigError(
                     f'{where} bounds: {name} = {pair!r}, expected [lowest, highest], "" where open'
                 )
             bounds[name] = _pair(pair[0], pair[1], f"{where} bounds: {name}")
-        for name, sign in _table(table.get("signs", {}), f"{where} signs").items():
+        for name, sign in _checked(
+            table.get("signs", {}), Mapping, "table", f"{where} signs"
+        ).items():
             if not isinstance(sign, str) or sign not in SIGNS:
                 raise ConfigError(f'{where} signs: {name} = {sign!r}, expected "+" or "-"')
             if name in bounds:
@@ -193,21 +196,16 @@ def _number(value: object, if_empty: float, where: str) -> float:
     return number
 
 
-def _names(value: object, where: str) -> tuple[str, ...]:
-    items = _list(value, where)
-    for item in items:
-        if not isinstance(item, str):
-            raise ConfigError(f"{where}: {item!r} is not a feature's name")
-    return tuple(items)
+def _names(values: object, where: str) -> tuple[str, ...]:
+    kinds = [_checked(value, str, "feature's name", where) for value in _list(values, where)]
+    return tuple(kinds)
 
 
 def _list(value: object, where: str) -> list[Any]:
-    if not isinstance(value, list | tuple):
-        raise ConfigError(f"{where}: {value!r} is not a list")
-    return list(value)
+    return list(_checked(value, list | tuple, "list", where))
 
 
-def _table(value: object, where: str) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise ConfigError(f"{where}: {value!r} is not a table")
+def _checked(value: Any, kind: Any, what: str, where: str) -> Any:
+    if not isinstance(value, kind):
+        raise ConfigError(f"{where}: {value!r} is not a {what}")
     return value

@@ -84,6 +84,8 @@ VALUES = {"Name": "named", "Quantity": "card", "Cardinality": "card"}
 OPERATORS = frozenset(("REF", "PRESUPPOSITION", *INTRODUCES, *SCOPES, *PAIRS, *FOLLOWS))
 """All operators in capitals besides `RELATIONS` and `COMPARISONS`."""
 
+CLAUSES = re.compile(r"%%%|b[0-9]")
+"""The begin of a line that may be a clause, or stand before clauses."""
 _BOX = re.compile(r"b[0-9]+")
 _CLAUSE = re.compile(r'(?:"[^"]*"|[^%])*')
 """The part before the comment; a constant may hold the sign of a comment."""
@@ -110,11 +112,6 @@ class _Element:
             if one.name == name:
                 yield one
             todo += reversed(one.children)
-
-
-def is_xml(line: str) -> bool:
-    """Return whether a file that begins with this line may be XML."""
-    return line.lstrip(" \t").startswith("<")
 
 
 def read_xml(lines: Sequence[str]) -> Iterator[Analysed]:
@@ -292,11 +289,6 @@ class _Clause:
     operator: str
     arguments: list[str]
     tokens: list[tuple[int, int]]
-
-
-def are_clauses(line: str) -> bool:
-    """Return whether a line may be a clause, or stand before clauses."""
-    return line.startswith("%%%") or _BOX.match(line.partition(" ")[0]) is not None
 
 
 def read_clauses(lines: Sequence[str]) -> Iterator[Analysed]:

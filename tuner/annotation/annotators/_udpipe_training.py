@@ -15,6 +15,7 @@ from typing import Literal
 from portmert.tuner.annotation.annotators import _conllu
 from portmert.tuner.annotation.annotators._base import AnnotationRequest, Annotator
 from portmert.tuner.annotation.annotators._conllu import ConlluTree
+from portmert.tuner.annotation.annotators._trees import ROOT
 from portmert.tuner.ground import processes
 from portmert.tuner.ground.errors import AnnotatorError, InputError, ProgramError
 from portmert.tuner.ground.files import check_writable, writing
@@ -22,9 +23,6 @@ from portmert.tuner.ground.programs import end, python, start, undisturbed
 
 Size = Literal["micro", "tiny", "full"]
 Case = Literal["keep", "lower", "both"]
-
-ROOT = "root"
-"""The label of the one word without a head in a sentence."""
 
 _TAGGER = (
     "models=1;iterations={iterations};guesser_suffix_rules={rules};guesser_enrich_dictionary={enrich};"

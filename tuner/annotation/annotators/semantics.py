@@ -110,13 +110,14 @@ def _sentences(path: str) -> Iterator[Analysed]:
     lines = read_lines(path)
     lines[:1] = [line.removeprefix("\ufeff") for line in lines[:1]]
     first = next((line for line in lines if line.strip() and not line.startswith("#")), "")
-    if _drs_files.is_xml(first):
-        return read_with(_drs_files.read_xml, path, lines)
-    if first.startswith("{"):
-        return read_with(_meaning.read, path, lines)
-    if _drs_files.are_clauses(first):
-        return read_with(_drs_files.read_clauses, path, lines)
-    return read_with(_columns.read, path, lines)
+    reader = _columns.read
+    if first.lstrip(" \t").startswith("<"):
+        reader = _drs_files.read_xml
+    elif first.startswith("{"):
+        reader = _meaning.read
+    elif _drs_files.CLAUSES.match(first):
+        reader = _drs_files.read_clauses
+    return read_with(reader, path, lines)
 
 
 def read_with(
