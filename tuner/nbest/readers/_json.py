@@ -87,7 +87,7 @@ def dialect(head: Sequence[str]) -> str | None:
 
 
 @dataclass(frozen=True)
-class Item:
+class JsonObject:
     """An object of a JSON file, and where it stands."""
 
     file: ListFile
@@ -173,7 +173,7 @@ class Item:
         return str(found)
 
 
-def objects(file: ListFile) -> Iterator[tuple[int, Item]]:
+def objects(file: ListFile) -> Iterator[tuple[int, JsonObject]]:
     """Yield each object and its number from 1: one a line, or of a whole document.
 
     A document is one object over several lines, or a list of objects.
@@ -193,7 +193,7 @@ def objects(file: ListFile) -> Iterator[tuple[int, Item]]:
     for count, (place, item) in enumerate(numbered, 1):
         if not isinstance(item, dict):
             file.fail(place, f"'{shown(json.dumps(item, ensure_ascii=False))}' is no JSON object")
-        yield count, Item(file, place, item)
+        yield count, JsonObject(file, place, item)
 
 
 def _parsed(file: ListFile, lines: Sequence[str], number: int | None = None) -> Any:

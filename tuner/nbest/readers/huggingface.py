@@ -90,13 +90,13 @@ class Huggingface(JsonReader):
                     yield js.Hypothesis(item.place, named, text, names, values)
                 segment += 1
 
-    def _items(self, file: ListFile) -> Iterator[js.Item]:
+    def _items(self, file: ListFile) -> Iterator[js.JsonObject]:
         if file.data.startswith(_ZIP):
-            yield js.Item(file, 1, _arrays(file, {self.text, *self.features.split("+")}))
+            yield js.JsonObject(file, 1, _arrays(file, {self.text, *self.features.split("+")}))
         else:
             yield from (item for _, item in js.objects(file))
 
-    def _segments(self, item: js.Item, key: str) -> list[list[Any]]:
+    def _segments(self, item: js.JsonObject, key: str) -> list[list[Any]]:
         """Return a list for each segment."""
         found = item.entries(key, object, "a list, an entry a hypothesis")
         if all(isinstance(row, list) for row in found):
@@ -113,7 +113,7 @@ class Huggingface(JsonReader):
         return [found[k : k + self.n] for k in range(0, len(found), self.n)]
 
 
-def _decoded(item: js.Item, text: object) -> str:
+def _decoded(item: js.JsonObject, text: object) -> str:
     if not isinstance(text, str):
         item.file.fail(
             item.place,

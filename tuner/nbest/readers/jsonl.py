@@ -67,7 +67,7 @@ class Jsonl(JsonReader):
             if is_list:
                 items = whole.entries(self.hypotheses, dict, "a list of objects")
             for content in items:
-                item = js.Item(file, whole.place, content)
+                item = js.JsonObject(file, whole.place, content)
                 has_none = self.features == FEATURES and item.get(FEATURES) is None
                 names, values = item.features("" if has_none else self.features)
                 text = item.text(self.text)
@@ -77,7 +77,7 @@ class Jsonl(JsonReader):
                     item.place, segment, text, names, values, score, links, content
                 )
 
-    def _links(self, item: js.Item) -> str | None:
+    def _links(self, item: js.JsonObject) -> str | None:
         found = item.get(self.links)
         if isinstance(found, list) and all(
             isinstance(pair, list) and len(pair) == 2 and all(type(x) is int for x in pair)

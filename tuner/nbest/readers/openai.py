@@ -58,10 +58,10 @@ class Openai(JsonReader):
                 body = item.get("response.body")
                 if not isinstance(body, dict):
                     item.wrong("response.body", body, "an answer (did it fail?)")
-                answer = js.Item(file, item.place, body)
+                answer = js.JsonObject(file, item.place, body)
             choices = "choices" in answer.content or "outputs" not in answer.content
             found = answer.entries("choices" if choices else "outputs", dict, "a list of objects")
-            for choice in sorted_by_index([js.Item(file, item.place, one) for one in found]):
+            for choice in sorted_by_index([js.JsonObject(file, item.place, one) for one in found]):
                 text = choice.text("text" if "text" in choice.content else "message.content")
                 names, values = choice.features(self.features)
                 names, sums = (("logprob", 1), ("tokens", 1), *names), _logprobs(choice)
@@ -71,11 +71,11 @@ class Openai(JsonReader):
                 )
 
 
-def sorted_by_index(choices: list[js.Item]) -> list[js.Item]:
+def sorted_by_index(choices: list[js.JsonObject]) -> list[js.JsonObject]:
     """Return choices in the order of their numbers; without numbers as they stand."""
     if not any("index" in choice.content for choice in choices):
         return choices
-    known: dict[float, js.Item] = {}
+    known: dict[float, js.JsonObject] = {}
     for choice in choices:
         index = choice.number("index")
         if index in known:
@@ -84,7 +84,7 @@ def sorted_by_index(choices: list[js.Item]) -> list[js.Item]:
     return [known[index] for index in sorted(known)]
 
 
-def _logprobs(choice: js.Item) -> list[float]:
+def _logprobs(choice: js.JsonObject) -> list[float]:
     """Return the sum of the tokens' log-probabilities, and how many tokens there are."""
     if "cumulative_logprob" in choice.content:
         total, ids = choice.number("cumulative_logprob"), choice.get("token_ids")
@@ -99,7 +99,9 @@ def _logprobs(choice: js.Item) -> list[float]:
     if tokens is None:
         tokens, key = given.get("token_logprobs"), "logprobs.token_logprobs"
     if not isinstance(tokens, list):
-        js.Item(choice.file, choice.place, given).wrong(key, tokens, "a list, one entry a token")
+        js.JsonObject(choice.file, choice.place, given).wrong(
+            key, tokens, "a list, one entry a token"
+        )
     numbers = []
     for n, token in enumerate(tokens, 1):
         value = token.get("logprob") if isinstance(token, dict) else token
