@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, get_args
 
 from portmert.tuner.ground.errors import ConfigError, suggest
 
@@ -238,11 +238,13 @@ def _not_taken(wanted: Callable[..., Any], method: Callable[..., Any]) -> list[s
     taken = inspect.signature(method).parameters
     if any(one.kind is one.VAR_KEYWORD for one in taken.values()):
         return []
-    return [
-        one.name
-        for one in inspect.signature(wanted).parameters.values()
-        if one.kind is one.KEYWORD_ONLY and one.name not in taken
-    ]
+    names: list[str] = []
+    for one in inspect.signature(wanted).parameters.values():
+        if one.kind is one.KEYWORD_ONLY:
+            names.append(one.name)
+        for options in get_args(one.annotation) if one.kind is one.VAR_KEYWORD else ():
+            names += options.__annotations__
+    return [name for name in names if name not in taken]
 
 
 def _package(entry: EntryPoint) -> str:
