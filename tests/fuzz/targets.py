@@ -172,7 +172,7 @@ def _speech_folders(folder):
     write_lines(place / "ac", ["u-1 1.5", "u-2 2", "v-1 0.5"])
     write_lines(place / "lm", ["u-1 -1.5", "u-2 -2", "v-1 -0.5"])
     write_lines(place / "ref", ["u a b", "v c"])
-    lists = ("--nbest", "words", "--nbest-format", "kaldi:costs=ac,scores=lm", "--ids")
+    lists = ("--nbest", "words", "--nbest-format", "kaldi:ac=ac,lm=lm", "--ids")
     call = ("crossval", *lists, "--ref", "ref", "--metric", "cer", "--splits", "1", "--optimizer",
             "mert:searches_per_feature=1", "--no-timing", "--json", "out.json")  # fmt: skip
     yield Target("kaldi", call, ("words", "ac", "lm", "ref"), out=("out.json",))
