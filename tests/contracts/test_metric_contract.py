@@ -20,7 +20,7 @@ from portmert.tuner.components.catalogue import describe, limits
 from portmert.tuner.texts.statistics import compute_stats
 from tests.oracles.metrics import Text, Tree
 from tests.oracles.semantics import Node
-from tests.support.strategies_metrics import arrays, batch_of, corpora
+from tests.support.strategies_metrics import LAYERS, arrays, batch_of, corpora
 
 NAMES = registry.own_names("metric")
 EXPECTED = (
@@ -228,7 +228,7 @@ def test_no_hypothesis_at_all_gives_no_row(metric):
     assert metric.score(stats).shape == (0,)
 
 
-@given(corpora(max_segments=12), st.data(), st.randoms())
+@given(corpora(max_segments=12, layers=LAYERS), st.data(), st.randoms())
 @settings(max_examples=30, deadline=None)  # each goes through all variants of all metrics
 def test_statistics_and_scores_of_random_texts(corpus, data, random):
     batch = batch_of(corpus)

@@ -5,7 +5,7 @@ import pytest
 from tests.support.clusters import cluster
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def started():
     """Two workers; who kills one gets another in its place."""
     with cluster(2) as two:

@@ -189,40 +189,45 @@ def ends_in_one_line(said):
     assert said.count("portmert: error") == 1
 
 
+@pytest.fixture(scope="module")
+def elsewhere(tmp_path_factory):
+    """A worker, and the folder where it is.
+
+    Below /proc/self/cwd each process has files of its own, as each machine has.
+    """
+    there = tmp_path_factory.mktemp("there")
+    folder = tmp_path_factory.mktemp("preload")
+    with preloaded(folder, f"import os\nos.chdir({str(there)!r})\n") as one:
+        yield f"dask:{one.scheduler_address}", there
+
+
 @pytest.mark.parametrize("other", [False, True])
-def test_a_worker_without_the_model_refuses_to_work(tmp_path, monkeypatch, other):
-    """Below /proc/self/cwd each process has files of its own, as each machine has."""
-    here, there = tmp_path / "here", tmp_path / "there"
-    for folder in (here, there):
-        folder.mkdir()
+def test_a_worker_without_the_model_refuses_to_work(tmp_path, monkeypatch, elsewhere, other):
+    place, there = elsewhere
     text = (DATA / "moses.ini").read_text()
     for name in ("1.nbest.gz", "2.nbest.gz", "dev.src"):
         text = text.replace(f"\n{name}\n", f"\n{DATA / name}\n")
-    (here / "moses.ini").write_text(text)
+    (tmp_path / "moses.ini").write_text(text)
+    (there / "moses.ini").unlink(missing_ok=True)
     if other:
         (there / "moses.ini").write_text(f"{text}\n# more\n")
-    monkeypatch.chdir(here)
+    monkeypatch.chdir(tmp_path)
     config = Path("/proc/self/cwd/moses.ini")
-    with preloaded(tmp_path, f"import os\nos.chdir({str(there)!r})\n") as one:
-        said = tune(tmp_path, f"dask:{one.scheduler_address}", config=config, may_fail=True)
+    said = tune(tmp_path, place, config=config, may_fail=True)
     why = "this machine has another file there" if other else "there is no such file here"
     assert f"{config}: {why}" in said
     ends_in_one_line(said)
 
 
-def test_a_worker_without_the_model_of_an_annotator_refuses_too(tmp_path, monkeypatch):
-    here, there = tmp_path / "here", tmp_path / "there"
-    for folder in (here, there):
-        folder.mkdir()
-    shutil.copy(udpipe(), here / "model")
-    (here / "text").write_text("a b c\n")
-    monkeypatch.chdir(here)
-    with preloaded(tmp_path, f"import os\nos.chdir({str(there)!r})\n") as one:
-        said = fault(
-            "annotate", "--annotator", "udpipe", "--model", "/proc/self/cwd/model", "--in", "text",
-            "--out", "out.conllu", "--annotation-cache", "cache",
-            "--executor", f"dask:{one.scheduler_address}",
-        )  # fmt: skip
+def test_a_worker_without_the_model_of_an_annotator_refuses_too(tmp_path, monkeypatch, elsewhere):
+    place, _ = elsewhere
+    shutil.copy(udpipe(), tmp_path / "model")
+    (tmp_path / "text").write_text("a b c\n")
+    monkeypatch.chdir(tmp_path)
+    said = fault(
+        "annotate", "--annotator", "udpipe", "--model", "/proc/self/cwd/model", "--in", "text",
+        "--out", "out.conllu", "--annotation-cache", "cache", "--executor", place,
+    )  # fmt: skip
     assert "/proc/self/cwd/model: " in said
     ends_in_one_line(said)
 

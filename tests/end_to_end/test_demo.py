@@ -12,7 +12,7 @@ from tests.support.places import ROOT
 SMALL = [
     "--train=300", "--dev=12", "--test=10", "--set=tune.iterations=1", "--set=tune.nbest=20",
     "--set=tune.replicas=1",
-    "--set=decoder.non_monotonicity=1",
+    "--set=decoder.non_monotonicity=1", "--set=decoder.processes=1",
     "--set=decoder.iterations=2", "--set=decoder.lm_order=2",
 ]  # fmt: skip
 

@@ -43,9 +43,21 @@ def commands():
     return sorted(path.stem.replace("_", "-") for path in folder.glob("[!_]*.py"))
 
 
+HELP = """
+import sys
+from portmert.tuner.cli import main
+for name in sys.argv[1:]:
+    try:
+        main([name, "--help"])
+    except SystemExit as ended:
+        assert not ended.code, name
+"""
+"""Loads every command in one process."""
+
+
 def test_no_command_runs_a_module_of_the_current_folder(hostile_folder, tmp_path):
     programs = Path(sys.executable).parent
-    script = [sys.executable, "-P", "-m", "portmert"]
+    portmert = ["-m", "portmert"]
     environment = {
         **os.environ,
         "PORTMERT_CACHE": str(tmp_path / "cache"),
@@ -61,18 +73,18 @@ def test_no_command_runs_a_module_of_the_current_folder(hostile_folder, tmp_path
         f"tune.output={tmp_path / 'run'}",
     ]
     few += ["data.reference_links=[]", "aligner.name=thot", "aligner.model=ibm1"]
-    calls = [[name, "--help"] for name in commands()]
-    calls += [
-        ["align", "--source", "source", "--target", "target", "--out", "links",
+    calls = [
+        ["-c", HELP, *commands()],
+        [*portmert, "align", "--source", "source", "--target", "target", "--out", "links",
          "--set", "model=ibm1"],
-        ["annotate", *text, "--processes", "2"],
-        ["score", "--metric", "bleu", "--hyp", "source", "--ref", "target"],
-        ["tune", str(CONFIG), *[word for setting in few for word in ("--set", setting)]],
+        [*portmert, "annotate", *text, "--processes", "2"],
+        [*portmert, "score", "--metric", "bleu", "--hyp", "source", "--ref", "target"],
+        [*portmert, "tune", CONFIG, *[word for setting in few for word in ("--set", setting)]],
     ]  # fmt: skip
     for words in calls:
         done = subprocess.run(
-            [*script, *words], cwd=hostile_folder, env=environment, capture_output=True,
-            text=True, check=False,
+            [sys.executable, "-P", *words], cwd=hostile_folder, env=environment,
+            capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert done.returncode == 0, (words, done.stderr)
         assert not (tmp_path / "hijacked").exists(), words

@@ -1,8 +1,6 @@
 """Replicas, held-out sets, bootstrap and prior of `portmert tune`, as users call it."""
 
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -11,7 +9,7 @@ from portmert.tuner.runs.config import load_config
 from portmert.tuner.runs.scorer import Evaluator
 from portmert.tuner.search.averaging import averaged
 from portmert.tuner.weights.feature_weights import read_weights
-from tests.end_to_end.test_tune_killed import DRIVER, MERT, SHORT, products
+from tests.end_to_end.test_tune_killed import LITTLE, MERT, SHORT, drive, products
 from tests.support.cli import run
 from tests.support.places import ROOT
 
@@ -21,7 +19,7 @@ CONFIG = ROOT / "configs" / "recorded.toml"
 def tune(folder, *options, status=0):
     return run(
         "tune", CONFIG, f"--set=tune.output={folder}",
-        *(f"--set={option}" for option in (*SHORT, *options)), status=status,
+        *(f"--set={option}" for option in (*SHORT, *LITTLE, *options)), status=status,
     )  # fmt: skip
 
 
@@ -186,25 +184,11 @@ def test_a_prior_keeps_weights_near_the_start(tmp_path):
 
 
 def test_killed_at_every_file_it_ends_as_one_left_alone(tmp_path):
-    driver = DRIVER.replace(
-        "from portmert.tuner.runs.experiment import run",
-        "from portmert.tuner.runs.replicas import run",
-    )
     options = [
         "tune.replicas=2", "tune.held_out=0.25", "tune.bootstrap=1", "tune.iterations=1", *MERT,
     ]  # fmt: skip
-
-    def drive(kind, folder):
-        done = subprocess.run(
-            [sys.executable, "-c", driver, CONFIG, kind, *options,
-             f"tune.output={folder}"],
-            cwd=ROOT, capture_output=True, text=True, timeout=600, check=False,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
-        return int(done.stdout)
-
-    assert drive("never", tmp_path / "alone") == 0
-    alone = products(tmp_path / "alone")
-    kills = drive("after", tmp_path / "killed")
-    assert kills >= len(alone) // 2
-    assert products(tmp_path / "killed") == alone
+    kills = drive(tmp_path, ["never", "after"], options, module="portmert.tuner.runs.replicas")
+    assert kills["never"] == 0
+    alone = products(tmp_path / "never")
+    assert kills["after"] >= len(alone) // 2
+    assert products(tmp_path / "after") == alone

@@ -286,6 +286,7 @@ def test_killed_it_ends_as_one_left_alone(tmp_path, folder, numbers):
     options = ["rerank-tune", *DEV, *TEST, *TEST_REF, *MERT, "--metric", "bleu", "--also", "chrf",
                *numbers[0], *numbers[1], "--feature", "length", "--out-dir", killed]  # fmt: skip
     with forks() as process:
+        process.alone(*options[:-1], tmp_path / "alone")
         for place in ("replica-1/result.json", "choice-2.txt", "output.txt", "comparison.html"):
             ended = process.killed(*options, "-q", at=place)
             assert ended.status == -signal.SIGKILL, ended.stderr

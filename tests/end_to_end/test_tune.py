@@ -8,6 +8,7 @@ import pytest
 
 from portmert.tuner.search.averaging import step_share
 from portmert.tuner.weights.feature_weights import FeatureWeights
+from tests.end_to_end.test_tune_killed import LITTLE
 from tests.support.cli import run
 from tests.support.places import MOSES, ROOT, needs
 
@@ -17,7 +18,9 @@ ALIGNER = ["--set", "data.reference_links=[]", "--set", "aligner.name=thot",
 
 
 def tune(folder, *options, config=CONFIG, status=0):
-    return run("tune", config, "--set", f"tune.output={folder}", *options, status=status)
+    is_default = not any("optimizer." in option for option in options)
+    little = [f"--set={option}" for option in LITTLE if is_default]
+    return run("tune", config, "--set", f"tune.output={folder}", *little, *options, status=status)
 
 
 def products(folder):
@@ -330,7 +333,7 @@ reference_links = ["{MOSES}/dev.ja-en.giza"]
 name = "port"
 [optimizer]
 name = "mert"
-searches_per_feature = 20
+searches_per_feature = 5
 [decoder]
 name = "recorded"
 lists = ["{MOSES}/mert-bleu/run1.best100.out.gz", "{MOSES}/mert-bleu/run3.best100.out.gz"]

@@ -5,6 +5,7 @@ file (or is about to make its second) and kills itself.
 """
 
 import gzip
+import json
 import sqlite3
 import subprocess
 import sys
@@ -15,24 +16,28 @@ import pytest
 from tests.support.places import ROOT
 
 SHORT = ("tune.iterations=2",)
+LITTLE = tuple(
+    f"optimizer.{option}" for option in ("folds=4", "epochs=10", "iterations=3", "longest=10")
+)
+"""Less work for the default optimizer."""
 MERT = ("optimizer.name=mert", "optimizer.searches_per_feature=5")
 POOL = (*MERT, "metric.name=bleu", "tune.pool=true")
 
 DRIVER = """
-import os, pathlib, signal, sys, tempfile
+import importlib, json, os, pathlib, signal, sys, tempfile
 from portmert.tuner.texts import links
 from portmert.tuner.runs.config import load_config
-from portmert.tuner.runs.experiment import run
-from tests.support.places import ROOT
 
-config, mode = sys.argv[1:3]
+config, job = sys.argv[1:]
+job = json.loads(job)
+run = importlib.import_module(job["module"]).run
 replace = pathlib.Path.replace
 align = links.Linker._align
 
 def die():
     os.kill(os.getpid(), signal.SIGKILL)
 
-def work():
+def work(mode, folder):
     made = 0
     def replace_then_die(self, target):
         nonlocal made
@@ -53,31 +58,33 @@ def work():
         return links
     pathlib.Path.replace = replace_then_die
     links.Linker._align = align_then_die
-    run(load_config(config, overrides=sys.argv[3:]), log=lambda _: None, progress=lambda *_: None)
+    tune(folder, job["options"])
+
+def tune(folder, options):
+    given = [*options, f"tune.output={folder}"]
+    run(load_config(config, overrides=given), log=lambda _: None, progress=lambda *_: None)
 
 # Compiled code is loaded once, in the parent. Threads and thot's library must not be: they do not
 # survive a fork.
 with tempfile.TemporaryDirectory() as warm:
-    run(
-        load_config(config, overrides=[*sys.argv[3:5], f"tune.output={warm}"]),
-        log=lambda _: None, progress=lambda *_: None,
-    )
-kills = 0
-while True:
-    child = os.fork()
-    if child == 0:
-        try:
-            work()
-        except BaseException as error:
-            print(repr(error), file=sys.stderr)
-            os._exit(1)
-        os._exit(0)
-    status = os.waitpid(child, 0)[1]
-    if not os.WIFSIGNALED(status):
-        break
-    kills += 1
-print(kills)
-sys.exit(os.waitstatus_to_exitcode(status))
+    tune(warm, job["warm"])
+for mode, folder in job["runs"]:
+    kills = 0
+    while True:
+        child = os.fork()
+        if child == 0:
+            try:
+                work(mode, folder)
+            except BaseException as error:
+                print(repr(error), file=sys.stderr)
+                os._exit(1)
+            os._exit(0)
+        status = os.waitpid(child, 0)[1]
+        if not os.WIFSIGNALED(status):
+            break
+        kills += 1
+    print(kills)
+    assert os.waitstatus_to_exitcode(status) == 0
 """
 
 
@@ -90,32 +97,31 @@ def products(folder):
     }  # fmt: skip
 
 
-def drive(mode, *overrides):
-    config = ROOT / "configs/recorded.toml"
+def drive(folder, modes, options, *, warm=None, module="portmert.tuner.runs.experiment"):
+    """Tune once for each mode, in a folder of its name; return how often each was killed."""
+    runs = [(mode, str(folder / mode)) for mode in modes]
+    options = (*SHORT, *options)
+    job = {"runs": runs, "options": options, "warm": warm or options, "module": module}
     done = subprocess.run(
-        [sys.executable, "-c", DRIVER, config, mode, *SHORT, *overrides],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
+        [sys.executable, "-c", DRIVER, ROOT / "configs/recorded.toml", json.dumps(job)],
+        cwd=ROOT, capture_output=True, text=True, timeout=600, check=False,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    return int(done.stdout)
+    return dict(zip(modes, map(int, done.stdout.split()), strict=True))
 
 
 @pytest.mark.parametrize(
     ("modes", "options"),
-    [(["after", "before"], ()), (["after"], MERT), (["after", "before"], POOL)],
+    [(["after", "before"], LITTLE), (["after"], MERT), (["after", "before"], POOL)],
     ids=["default", "mert", "pool"],
 )
 def test_a_run_killed_at_every_file_ends_as_one_left_alone(tmp_path, modes, options):
-    assert drive("never", *options, f"tune.output={tmp_path / 'alone'}") == 0
-    left_alone = products(tmp_path / "alone")
+    kills = drive(tmp_path, ["never", *modes], options)
+    assert kills["never"] == 0
+    left_alone = products(tmp_path / "never")
     assert "iteration-03/weights.json" in left_alone
     for mode in modes:
-        kills = drive(mode, *options, f"tune.output={tmp_path / mode}")
-        assert kills >= len(left_alone) // 2
+        assert kills[mode] >= len(left_alone) // 2
         assert products(tmp_path / mode) == left_alone
 
 
@@ -128,17 +134,18 @@ def test_a_run_killed_while_aligning_ends_as_one_left_alone(tmp_path):
         fields = (line.split(" ||| ")[:4] for line in lines)  # without segmentation and alignment
         lists[-1].write_text("".join(" ||| ".join(kept) + "\n" for kept in fields))
     options = [
+        *MERT,
         f"decoder.lists={[str(path) for path in lists]}",
         "data.reference_links=[]",
         "aligner.name=thot",
         "aligner.model=ibm1",
     ]
-    assert drive("never", f"tune.output={tmp_path / 'alone'}", *options) == 0
+    kills = drive(tmp_path, ["never", "align", "after"], options, warm=MERT)
+    assert kills["never"] == 0
     for mode in ("align", "after"):
-        killed = tmp_path / mode
-        assert drive(mode, f"tune.output={killed}", *options) > 0
-        assert products(killed) == products(tmp_path / "alone")
-        assert links(killed) == links(tmp_path / "alone")
+        assert kills[mode] > 0
+        assert products(tmp_path / mode) == products(tmp_path / "never")
+        assert links(tmp_path / mode) == links(tmp_path / "never")
 
 
 def links(folder):

@@ -11,7 +11,7 @@ from tests.oracles import edits as oracle
 from tests.oracles.metrics import Segment, Text
 from tests.support.strategies_metrics import batch_of, corpora, text
 
-LETTERS = settings(max_examples=100, deadline=None)
+LETTERS = settings(max_examples=50, deadline=None)
 RECENTLY = Segment(0, text("i visited paris recently"), (text("recently i visited paris"),))
 TWINS = [
     (Wer(), oracle.wer_stats),
@@ -35,8 +35,8 @@ def test_recently_pair_is_that_of_the_specification(metric, stats, score):
     assert metric.score(rows).tolist() == [score]
 
 
-@given(corpora(max_segments=6, parsed=False))
-@settings(max_examples=80, deadline=None)
+@given(corpora(max_segments=6))
+@settings(max_examples=50, deadline=None)
 def test_stats_equal_their_slow_twins(corpus):
     batch = batch_of(corpus)
     for metric, twin in TWINS:
@@ -109,7 +109,7 @@ def test_parts_hold_rate_counts_and_lengths():
 # Kinds of edits
 
 
-@given(corpora(max_segments=3, parsed=False))
+@given(corpora(max_segments=3))
 @LETTERS
 def test_kinds_of_edits_equal_their_slow_twin_and_add_to_the_distance(corpus):
     one = [replace(segment, references=segment.references[:1]) for segment in corpus]
@@ -145,7 +145,7 @@ def test_kinds_of_edits_are_against_the_reference_that_counts():
 SPELLING = {"a": "a", "b": "ab", "c": "b\u3000a", "d": "\U0001f600b"}
 
 
-@given(corpora(max_segments=3, parsed=False))
+@given(corpora(max_segments=3))
 @LETTERS
 def test_characters_equal_their_slow_twin(corpus):
     spelled = [

@@ -72,7 +72,7 @@ def test_names_are_those_of_the_specification():
     assert [len(names) for names in GROUPS.values()] == [8, 7, 4, 4, 2]
 
 
-@given(corpora(parsed=False))
+@given(corpora())
 @settings(deadline=None, max_examples=40)
 def test_features_are_those_against_the_reference_cheapest_for_terp(corpus):
     found = values(LearnedFeatures("ETPNB"), batch_of(corpus))

@@ -136,16 +136,16 @@ def check(metric, batch, expected):
     assert value == pytest.approx(expected, abs=1e-12), metric.signature
 
 
-@given(corpora(parsed=False))
-@settings(max_examples=80, deadline=None)
+@given(corpora())
+@settings(max_examples=50, deadline=None)
 def test_port_equals_its_slow_twin(corpus):
     batch = batch_of(corpus)
     for options in port_options():
         check(Port(**options), batch, oracle.port(corpus, **options))
 
 
-@given(corpora(parsed=False))
-@settings(max_examples=80, deadline=None)
+@given(corpora())
+@settings(max_examples=50, deadline=None)
 def test_variants_equal_their_slow_twins(corpus):
     batch = batch_of(corpus)
     check(BleuSbp(), batch, oracle.bleu_sbp(corpus))

@@ -94,8 +94,8 @@ def test_wrong_number_of_tags_names_the_text(metric, side):
 
 
 @MEANS
-@given(corpus=corpora())
-@settings(max_examples=25)
+@given(corpus=corpora(layers=("tags",)))
+@settings(max_examples=30)
 def test_scores_equal_their_slow_twins(mean, corpus):
     batch = batch_of(corpus)
     for metric, which, pooled in (
@@ -116,7 +116,7 @@ def test_scores_equal_their_slow_twins(mean, corpus):
 
 
 @given(
-    corpora(),
+    corpora(layers=("tags",)),
     st.sampled_from(["none", "exp", "mteval", "add1", "moses+1", "floor", "add-k"]),
     st.sampled_from(["closest", "shortest", "average"]),
     st.integers(1, 5),
@@ -133,8 +133,8 @@ def test_bleus_equal_their_slow_twins(corpus, smooth, reflen, max_order):
         assert score == pytest.approx(twin(corpus, **options), abs=1e-12)
 
 
-@given(corpora(max_segments=4))
-@settings(max_examples=15)
+@given(corpora(max_segments=4, layers=("tags",)))
+@settings(max_examples=30)
 def test_tags_that_are_the_words_give_the_scores_of_words(corpus):
     def view(text):
         return dataclasses.replace(text, tags=text.words)

@@ -187,7 +187,7 @@ TWINS = {
 FORMS = list(itertools.product(("plain", "back-off", "interpolation"), ("all", "available")))
 
 
-@given(corpora())
+@given(corpora(layers=("tags", "meaning")))
 @settings(max_examples=60, deadline=None)
 def test_scores_are_those_of_the_twins(corpus):
     batch = batch_of(corpus)

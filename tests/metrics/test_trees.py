@@ -216,13 +216,13 @@ def test_parse_that_is_none_names_the_text(name, change, message):
 
 
 @given(
-    corpora(max_segments=5),
+    corpora(max_segments=5, layers=("heads", "tree")),
     st.sampled_from(sorted(OVERLAPS)),
     st.integers(1, 6),
     st.sampled_from(["ignore", "worst"]),
     st.sampled_from(["corpus", "segments"]),
 )
-@settings(max_examples=120)
+@settings(max_examples=60)
 def test_overlaps_equal_their_slow_twins(corpus, name, depth, noparse, average):
     forest_of, items, kind = OVERLAPS[name]
     options = {"depth": depth, "noparse": noparse, "average": average}
@@ -232,8 +232,12 @@ def test_overlaps_equal_their_slow_twins(corpus, name, depth, noparse, average):
     assert score == pytest.approx(float(expected), abs=1e-12)
 
 
-@given(corpora(max_segments=5), st.sampled_from(sorted(KERNELS)), st.booleans())
-@settings(max_examples=80)
+@given(
+    corpora(max_segments=5, layers=("heads", "tree")),
+    st.sampled_from(sorted(KERNELS)),
+    st.booleans(),
+)
+@settings(max_examples=40)
 def test_tree_kernels_equal_their_slow_twin(corpus, name, by_length):
     forest_of = KERNELS[name]
     metric = registry.metric(name)

@@ -68,7 +68,7 @@ class Reach:
             found = self._tests(file, compiled, server)
             seconds |= found.get("seconds", {})
             for number, names in found.get("lines", {}).get(path, {}).items():
-                by_line[int(number)] |= set(names) - {""}
+                by_line[int(number)] |= found["seconds"].keys() & names
         for begin, end in _around(path, line):
             chosen = set().union(*(by_line[number] for number in range(begin, end + 1)))
             if chosen:

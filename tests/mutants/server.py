@@ -22,6 +22,14 @@ from hypothesis import Phase, settings
 
 OURS = ("portmert", "tests")
 """Packages of the tree."""
+EXAMPLES = 25
+"""Hypothesis makes no more of a test: most changes are noticed by the first."""
+LONGEST = 10
+"""CPU seconds of a test while lines are noted; one that takes longer is not used."""
+
+
+class TooLongError(BaseException):
+    """Ends a test; no test may catch it."""
 
 
 class Watch:
@@ -29,21 +37,30 @@ class Watch:
 
     def __init__(self, lines):
         self.seconds, self.failed, self.lines = {}, None, lines
+        self._is_long = False
+        signal.signal(signal.SIGVTALRM, self._end)
+
+    def _end(self, *_):
+        self._is_long = True
+        raise TooLongError
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item):
         if self.lines:
             self.lines.switch_context(item.nodeid)
-        begin = time.process_time()
+            signal.setitimer(signal.ITIMER_VIRTUAL, LONGEST)
+        begin, self._is_long = time.process_time(), False
         try:
             return (yield)
         finally:
-            self.seconds[item.nodeid] = round(time.process_time() - begin, 3)
+            if not self._is_long:
+                self.seconds[item.nodeid] = round(time.process_time() - begin, 3)
             if self.lines:
+                signal.setitimer(signal.ITIMER_VIRTUAL, 0)
                 self.lines.switch_context("")
 
     def pytest_runtest_logreport(self, report):
-        if report.failed and self.failed is None:
+        if report.failed and self.failed is None and not self._is_long:
             self.failed = report.nodeid
 
 
@@ -69,8 +86,7 @@ def tested(job):
         )
         lines.start()
     watch = Watch(lines)
-    # To make a failing example smaller would tell nothing more.
-    settings.register_profile("mutants", deadline=None, phases=[Phase.explicit, Phase.generate])
+    make_few_examples()
     status = pytest.main(
         ["-q", "-p", "no:cacheprovider", "-m", "not slow", "--assert=plain",
          "--hypothesis-seed=0", "--hypothesis-profile=mutants", *["-x"][: not lines],
@@ -79,6 +95,8 @@ def tested(job):
     )  # fmt: skip
     found = {"status": int(status), "failed": watch.failed}
     if lines:
+        if status == pytest.ExitCode.TESTS_FAILED and watch.failed is None:
+            found["status"] = 0  # only such as take too long
         lines.stop()
         data = lines.get_data()
         found["seconds"] = watch.seconds
@@ -87,6 +105,22 @@ def tested(job):
             for name in data.measured_files()
         }
     return found
+
+
+def make_few_examples():
+    """Let tests of hypothesis end soon, also those that ask for many examples."""
+    begin = settings.__init__
+
+    def begin_with_few(self, *of, **given):
+        if "max_examples" in given:
+            given["max_examples"] = min(given["max_examples"], EXAMPLES)
+        begin(self, *of, **given)
+
+    settings.__init__ = begin_with_few
+    # To make a failing example smaller would tell nothing more.
+    settings.register_profile(
+        "mutants", deadline=None, max_examples=EXAMPLES, phases=[Phase.explicit, Phase.generate]
+    )
 
 
 def others():

@@ -28,6 +28,8 @@ from tests.oracles.metrics import Segment, Text, Tree, expected_links
 TAGS = ("N", "V", "D")
 LABELS = ("subj", "obj")
 CATEGORIES = ("S", "NP", "VP")
+LAYERS = ("tags", "heads", "tree", "meaning")
+"""Drawn of a text beside its words and links; it is much faster without."""
 
 
 @st.composite
@@ -94,7 +96,7 @@ def boxes(draw, length, deep=3):
 
 
 @st.composite
-def texts(draw, source_length, longest=7, *, parsed=True):
+def texts(draw, source_length, longest=7, *, layers=LAYERS):
     words = tuple(draw(st.lists(st.sampled_from("abcd"), max_size=longest)))
     if not words:
         return Text(())
@@ -102,27 +104,36 @@ def texts(draw, source_length, longest=7, *, parsed=True):
     if source_length:
         positions = st.tuples(st.integers(0, source_length - 1), st.integers(0, len(words) - 1))
         links = frozenset(draw(st.lists(positions, max_size=8)))
-    if not parsed or draw(st.integers(0, 7)) == 0:  # the parser failed
-        return Text(words, links)
-    tags = tuple(draw(st.lists(st.sampled_from(TAGS), min_size=len(words), max_size=len(words))))
-    scores = sorted(draw(st.lists(st.integers(-9, 0), min_size=1, max_size=3)), reverse=True)
-    parses = tuple((float(score), draw(heads(len(words)))) for score in scores)
-    drs = draw(st.none() | boxes(len(words)))
-    tree = draw(trees(words, tags))
-    return Text(words, links, tags, parses[0][1], tree, parses, draw(roles(len(words))), drs)
+    bare = Text(words, links)
+    if not layers or draw(st.integers(0, 7)) == 0:  # the parser failed
+        return bare
+    found = {}
+    if "tags" in layers or "tree" in layers:
+        each = st.lists(st.sampled_from(TAGS), min_size=len(words), max_size=len(words))
+        found["tags"] = tuple(draw(each))
+    if "heads" in layers:
+        logs = sorted(draw(st.lists(st.integers(-9, 0), min_size=1, max_size=3)), reverse=True)
+        parses = tuple((float(log), draw(heads(len(words)))) for log in logs)
+        found |= {"parses": parses, "heads": parses[0][1]}
+    if "meaning" in layers:
+        found["drs"] = draw(st.none() | boxes(len(words)))
+        found["roles"] = draw(roles(len(words)))
+    if "tree" in layers:
+        found["tree"] = draw(trees(words, found["tags"]))
+    return dataclasses.replace(bare, **found)
 
 
 @st.composite
-def segments(draw, *, parsed):
+def segments(draw, *, layers):
     source_length = draw(st.integers(0, 7))
-    text = texts(source_length, parsed=parsed)
+    text = texts(source_length, layers=layers)
     references = draw(st.lists(text, min_size=1, max_size=3))
     return Segment(source_length, draw(text), tuple(references))
 
 
-def corpora(max_segments=3, *, parsed=True):
-    """Texts that are not parsed have words and links alone, and are drawn much faster."""
-    return st.lists(segments(parsed=parsed), min_size=1, max_size=max_segments)
+def corpora(max_segments=3, *, layers=()):
+    """Corpora of words and links, and of layers if these are asked for."""
+    return st.lists(segments(layers=layers), min_size=1, max_size=max_segments)
 
 
 def batch_of(corpus):

@@ -178,7 +178,7 @@ def test_value_is_python_s_own_and_survives_its_signature(text, scores):
         assert again.signature == formula.signature
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=40)
 @given(corpora())
 def test_statistics_are_those_of_the_parts_and_scores_of_stacks_those_of_rows(corpus):
     batch = batch_of(corpus)

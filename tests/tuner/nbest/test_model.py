@@ -134,7 +134,7 @@ def test_number_leaves_what_is_none_to_python(text):
 # Reading and merging
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(nbest_texts())
 def test_read_equals_slow_twin(tmp_path_factory, texts):
     nbest = read(tmp_path_factory.mktemp("lists"), *texts)
@@ -145,7 +145,7 @@ def test_read_equals_slow_twin(tmp_path_factory, texts):
     assert (nbest.texts.links is None) == any(row.links is None for rows in lists for row in rows)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(nbest_texts())
 def test_merge_equals_reading_all_files(tmp_path_factory, texts):
     folder = tmp_path_factory.mktemp("lists")
@@ -158,7 +158,7 @@ def test_merge_equals_reading_all_files(tmp_path_factory, texts):
     same(merge(parts), read_nbest(paths, vocabulary))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(nbest_texts(lists=1))
 def test_write_then_read_is_identity(tmp_path_factory, texts):
     folder = tmp_path_factory.mktemp("lists")
@@ -622,7 +622,7 @@ def test_moses_tuned_list_gives_its_own_best():
     assert found == [line.strip() for line in (MERT / "test.out").read_text().splitlines()]
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(nbest_texts(lists=1), st.data())
 def test_damaged_list_is_read_or_refused_in_one_line(tmp_path_factory, texts, data):
     """No damage ends in anything but an InputError that names the file."""

@@ -138,7 +138,7 @@ def pairs_of_files(draw):
     return files
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(pairs_of_files())
 def test_read_equals_slow_twin(tmp_path_factory, files):
     lists = read(tmp_path_factory.mktemp("dat"), *files)
@@ -296,7 +296,7 @@ def content(lists):
     return found
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=60)
 @given(dat_lists())
 def test_what_is_written_reads_back_without_duplicates(tmp_path_factory, lists):
     folder = tmp_path_factory.mktemp("dat")

@@ -13,7 +13,7 @@ from portmert.tuner.nbest.pool import HypothesisPool, empty_rows
 ROWS = st.lists(st.lists(st.integers(0, 3), max_size=3), max_size=6)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.data(), st.integers(0, 8), st.integers(1, 4))
 def test_turn_is_reorder_and_transpose(data, n, width):
     rank = np.array(data.draw(st.permutations(range(n))), dtype=np.int64)
@@ -25,7 +25,7 @@ def test_turn_is_reorder_and_transpose(data, n, width):
     assert np.array_equal(flat.reshape(width, n).T, expected)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.data(), ROWS)
 def test_gather_is_take(data, rows):
     ragged = Ragged.from_rows(rows)
@@ -38,7 +38,7 @@ def test_gather_is_take(data, rows):
     assert np.array_equal(offsets, expected.offsets)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.lists(ROWS, max_size=4))
 def test_pool_keeps_the_first_of_equal_rows(blocks):
     pool, expected = HypothesisPool(features=2), {}

@@ -14,7 +14,7 @@ from portmert.tuner.components import registry
 from portmert.tuner.nbest.read import read_nbest
 from tests.support import strategies_readers as write
 
-EXAMPLES = settings(max_examples=200, deadline=None)
+EXAMPLES = settings(max_examples=50, deadline=None)
 
 
 def read(text, name="auto"):
