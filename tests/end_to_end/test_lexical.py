@@ -12,6 +12,7 @@ from portmert.tuner.runs.config import load_config
 from tests.oracles.lexical import write_wordnet
 from tests.support.cli import run
 from tests.support.places import ROOT
+from tests.support.run_folders import LITTLE_SET
 
 CONFIG = ROOT / "configs" / "recorded.toml"
 TABLE = "0.5 <p>plou</p> <p>detrint plou</p>\n0.1 <p>plepout</p> <p>plepount</p>\n"
@@ -49,7 +50,7 @@ def config(tmp_path):
     ],
 )
 def test_tuning_makes_the_dev_score_better(config, tmp_path, metric):
-    run("tune", config(metric), "--set", "tune.iterations=4")
+    run("tune", config(metric), "--set", "tune.iterations=4", *LITTLE_SET)
     found = json.loads((tmp_path / "run" / "result.json").read_text())
     change = found["dev_score"] - found["start_dev_score"]
     assert (change < 0) if 'name = "terp"' in metric else (change > 0)

@@ -9,6 +9,7 @@ import pytest
 from tests.oracles.lexical import write_paraphrases
 from tests.support.cli import fault, run
 from tests.support.places import ROOT, SHARED, needs
+from tests.support.run_folders import LITTLE
 
 REAL = SHARED / "data" / "mqm-ted-zh-en"
 REFERENCES = ["the dog walks home", "a cat and the deal", "b c d e f", "g h i j k l"]
@@ -197,7 +198,7 @@ def test_a_learnt_metric_is_tuned_on_end_to_end(tmp_path, monkeypatch):
     shutil.copytree(ROOT / "configs", tmp_path / "configs")
     monkeypatch.chdir(tmp_path / "configs")
     settings = ["metric.name=learned", f"metric.model={model}", "tune.output=run"]
-    run("tune", "recorded.toml", *(part for one in settings for part in ("--set", one)))
+    run("tune", "recorded.toml", *(f"--set={one}" for one in (*settings, *LITTLE)))
     result = json.loads((tmp_path / "configs" / "run" / "result.json").read_text())
     assert "learned" in json.dumps(result)
 

@@ -66,9 +66,7 @@ def test_the_tuning_step_of_ems_with_the_real_decoder(tmp_path, system):
     assert output.split()[1:] == [b"house"]
 
 
-@pytest.mark.parametrize(
-    "how", [(), pytest.param(("--batch-mira",), marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("how", [(), pytest.param(("--batch-mira",), marks=pytest.mark.slow)])
 def test_mert_moses_takes_our_programs(tmp_path, system, script, how):
     done(portmert("shims", tmp_path / "shims"), ROOT)
     command = [

@@ -9,9 +9,10 @@ from portmert.tuner.runs.config import load_config
 from portmert.tuner.runs.scorer import Evaluator
 from portmert.tuner.search.averaging import averaged
 from portmert.tuner.weights.feature_weights import read_weights
-from tests.end_to_end.test_tune_killed import LITTLE, MERT, SHORT, drive, products
+from tests.end_to_end.test_tune_killed import MERT, SHORT, drive, products
 from tests.support.cli import run
 from tests.support.places import ROOT
+from tests.support.run_folders import LITTLE
 
 CONFIG = ROOT / "configs" / "recorded.toml"
 

@@ -6,6 +6,7 @@ import pytest
 from tests.support.browser import browser, console
 from tests.support.cli import run
 from tests.support.places import ROOT
+from tests.support.run_folders import LITTLE_SET
 
 CONFIG = ROOT / "configs" / "recorded.toml"
 
@@ -17,7 +18,7 @@ def finished(tmp_path_factory):
         "tune", CONFIG, "--set", f"tune.output={folder}",
         "--set=tune.iterations=2", "--set=data.test_source=recorded/dev.src",
         "--set=data.test_references=['recorded/dev.tgt']",
-        "--set=data.test_reference_links=['recorded/dev.links']",
+        "--set=data.test_reference_links=['recorded/dev.links']", *LITTLE_SET,
     )  # fmt: skip
     return folder
 

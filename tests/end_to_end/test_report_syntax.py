@@ -8,6 +8,7 @@ import pytest
 from tests.support.bracketed import write_trees
 from tests.support.cli import run
 from tests.support.places import ROOT
+from tests.support.run_folders import LITTLE_SET
 
 CONFIG = ROOT / "configs" / "recorded.toml"
 RECORDED = CONFIG.parent / "recorded"
@@ -28,7 +29,7 @@ def runs(tmp_path_factory):
             "--set=tune.iterations=2", "--set=tune.held_out=0.2",
             "--set=data.test_source=recorded/dev.src",
             "--set=data.test_references=['recorded/dev.tgt']",
-            f"--annotation-cache={folder / 'cache'}", *options,
+            f"--annotation-cache={folder / 'cache'}", *LITTLE_SET, *options,
         )  # fmt: skip
     return folder
 

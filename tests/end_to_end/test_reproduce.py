@@ -7,12 +7,12 @@ import shutil
 
 import pytest
 
-from tests.end_to_end.test_tune_killed import LITTLE
 from tests.support.bracketed import write_trees
 from tests.support.cli import run
 from tests.support.readme import ROOT
+from tests.support.run_folders import LITTLE_SET
 
-SHORT = [f"--set={setting}" for setting in ("tune.iterations=1", "tune.replicas=2", *LITTLE)]
+SHORT = ["--set=tune.iterations=1", "--set=tune.replicas=2", *LITTLE_SET]
 
 SYSTEMS = ("bleu", "port", "qmean", "port-rho", "port-tau", "port@hand")
 

@@ -8,9 +8,9 @@ import pytest
 
 from portmert.tuner.search.averaging import step_share
 from portmert.tuner.weights.feature_weights import FeatureWeights
-from tests.end_to_end.test_tune_killed import LITTLE
 from tests.support.cli import run
 from tests.support.places import MOSES, ROOT, needs
+from tests.support.run_folders import LITTLE_SET
 
 CONFIG = ROOT / "configs" / "recorded.toml"
 ALIGNER = ["--set", "data.reference_links=[]", "--set", "aligner.name=thot",
@@ -19,7 +19,7 @@ ALIGNER = ["--set", "data.reference_links=[]", "--set", "aligner.name=thot",
 
 def tune(folder, *options, config=CONFIG, status=0):
     is_default = not any("optimizer." in option for option in options)
-    little = [f"--set={option}" for option in LITTLE if is_default]
+    little = LITTLE_SET if is_default else ()
     return run("tune", config, "--set", f"tune.output={folder}", *little, *options, status=status)
 
 
@@ -403,7 +403,8 @@ def test_mert_searches_from_the_last_and_the_best_weights_and_goes_all_the_way(
 
 def test_start_weights_that_are_best_on_held_out_text_are_the_result(tmp_path):
     # Weights that were tuned on whole references; tuning them on halves of these loses.
-    tune(tmp_path / "whole", "--set=metric.name=bleu", "--set=optimizer.name=mert")
+    mert = ("--set=optimizer.name=mert", "--set=optimizer.searches_per_feature=50")
+    tune(tmp_path / "whole", "--set=metric.name=bleu", *mert)
     wrong = tmp_path / "wrong"
     lines = (ROOT / "configs/recorded/dev.tgt").read_text().splitlines()
     wrong.write_text(
@@ -413,8 +414,7 @@ def test_start_weights_that_are_best_on_held_out_text_are_the_result(tmp_path):
         tmp_path / "run", f"--set=data.references=['{wrong}']", "--set=metric.name=bleu",
         "--set=data.held_out_source='recorded/dev.src'",
         "--set=data.held_out_references=['recorded/dev.tgt']", "--set=tune.patience=1",
-        f"--set=tune.weights={tmp_path / 'whole' / 'weights.json'}",
-        "--set=optimizer.name=mert",
+        f"--set=tune.weights={tmp_path / 'whole' / 'weights.json'}", *mert,
     )  # fmt: skip
     found = json.loads((tmp_path / "run" / "result.json").read_text())
     assert len(found["iterations"]) == 2

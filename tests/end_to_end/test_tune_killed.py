@@ -14,12 +14,9 @@ from contextlib import closing
 import pytest
 
 from tests.support.places import ROOT
+from tests.support.run_folders import LITTLE
 
 SHORT = ("tune.iterations=2",)
-LITTLE = tuple(
-    f"optimizer.{option}" for option in ("folds=4", "epochs=10", "iterations=3", "longest=10")
-)
-"""Less work for the default optimizer."""
 MERT = ("optimizer.name=mert", "optimizer.searches_per_feature=5")
 POOL = (*MERT, "metric.name=bleu", "tune.pool=true")
 

@@ -25,7 +25,7 @@ OURS = ("portmert", "tests")
 EXAMPLES = 25
 """Hypothesis makes no more of a test: most changes are noticed by the first."""
 LONGEST = 10
-"""CPU seconds of a test while lines are noted; one that takes longer is not used."""
+"""CPU seconds of a test while lines are noted; one that takes longer fails and is not used."""
 
 
 class TooLongError(BaseException):
@@ -37,11 +37,9 @@ class Watch:
 
     def __init__(self, lines):
         self.seconds, self.failed, self.lines = {}, None, lines
-        self._is_long = False
         signal.signal(signal.SIGVTALRM, self._end)
 
     def _end(self, *_):
-        self._is_long = True
         raise TooLongError
 
     @pytest.hookimpl(wrapper=True)
@@ -49,18 +47,18 @@ class Watch:
         if self.lines:
             self.lines.switch_context(item.nodeid)
             signal.setitimer(signal.ITIMER_VIRTUAL, LONGEST)
-        begin, self._is_long = time.process_time(), False
+        begin, self.failed = time.process_time(), None
         try:
             return (yield)
         finally:
-            if not self._is_long:
+            if self.failed is None:
                 self.seconds[item.nodeid] = round(time.process_time() - begin, 3)
             if self.lines:
                 signal.setitimer(signal.ITIMER_VIRTUAL, 0)
                 self.lines.switch_context("")
 
     def pytest_runtest_logreport(self, report):
-        if report.failed and self.failed is None and not self._is_long:
+        if report.failed and self.failed is None:
             self.failed = report.nodeid
 
 
@@ -95,8 +93,8 @@ def tested(job):
     )  # fmt: skip
     found = {"status": int(status), "failed": watch.failed}
     if lines:
-        if status == pytest.ExitCode.TESTS_FAILED and watch.failed is None:
-            found["status"] = 0  # only such as take too long
+        if status == pytest.ExitCode.TESTS_FAILED:
+            found["status"] = 0  # a test that fails unchanged is not used
         lines.stop()
         data = lines.get_data()
         found["seconds"] = watch.seconds

@@ -1,6 +1,7 @@
 """The imports of this repository's modules, read from their files."""
 
 import ast
+import functools
 from collections import defaultdict
 
 from tests.support.places import ROOT
@@ -21,8 +22,13 @@ def dotted(path):
 MODULES = {dotted(path): path for package in PACKAGES for path in modules(package)}
 
 
+@functools.cache
 def imports(path):
     """Every module a file imports, wherever in it, but not those for type checking only."""
+    return tuple(_imports(path))
+
+
+def _imports(path):
     tree = ast.parse(path.read_text(encoding="utf-8"))
     skipped = {
         id(node)

@@ -33,6 +33,12 @@ replicas = {{replicas}}
 name = "{{metric}}"
 {RECORDED}"""
 
+LITTLE = tuple(
+    f"optimizer.{option}" for option in ("folds=4", "epochs=10", "iterations=3", "longest=10")
+)
+"""Settings with which the default optimizer has less work."""
+LITTLE_SET = tuple(f"--set={setting}" for setting in LITTLE)
+
 SOURCE = ["s t u v", "u t s", "s s", "t u"]
 REFERENCE = ["a b c d e", "c b a", "a a", "b c"]
 LINKS = ["0-0 1-1 2-2 3-3", "0-0 1-1 2-2", "0-0 1-1", "0-1 1-0"]

@@ -125,6 +125,17 @@ def test_both_kinds_of_chance_by_hand():
     assert found.p == pytest.approx(2 * student.sf(0.4 / math.sqrt(0.05), 0.0025 / 0.0017))
 
 
+def test_luck_of_three_segments_has_two_degrees_of_freedom():
+    # Replicas are alike. Differences of 0.1, 0.4 and 0.1: the mean of three drawn has the
+    # variance 0.02 / 3.
+    first, second = [[[1, 10]] * 3] * 2, [[[2, 10], [5, 10], [2, 10]]] * 2
+    _, found = pair(first, second)
+    deviation = math.sqrt(0.02 / 3)
+    assert found.p == pytest.approx(2 * student.sf(0.2 / deviation, 2), abs=0.01)
+    width = 2 * student.ppf(0.975, 2) * deviation
+    assert found.difference_high - found.difference_low == pytest.approx(width, rel=0.05)
+
+
 def test_without_replicas_the_verdict_is_of_randomization():
     rng = np.random.default_rng(1)
     _, found = pair(draw_stats(rng, 8), draw_stats(rng, 8))

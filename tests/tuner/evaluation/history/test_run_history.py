@@ -23,7 +23,7 @@ from portmert.tuner.runs.folder import LOCK, STATE
 from portmert.tuner.weights.feature_weights import read_weights
 from tests.support.cli import run
 from tests.support.places import ROOT
-from tests.support.run_folders import renew_digest
+from tests.support.run_folders import LITTLE_SET, renew_digest
 
 RECORDED = ROOT / "configs"
 QUIET = ScoringTools(notice=lambda _: None)
@@ -34,7 +34,7 @@ def tune(folder, *options):
     config = folder.parent / "configs" / "recorded.toml"
     return run(
         "tune", config, "--set", f"tune.output={folder}", "--set=tune.seed=3",
-        "--set=tune.iterations=2", *options,
+        "--set=tune.iterations=2", *LITTLE_SET, *options,
     )  # fmt: skip
 
 
