@@ -24,8 +24,7 @@ RECOGNISED = [name for name in FORMATS if name != "flat"]  # plain text is anyth
 
 
 def reader_of(name):
-    options = registry.component("reader", name).example_options
-    return registry.reader(f"{name}:{options}" if options else name)
+    return registry.reader("flat:n=2" if name == "flat" else name)
 
 
 def sample(name):

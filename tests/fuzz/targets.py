@@ -74,11 +74,10 @@ def _lists(folder):
     names = [name for name in registry.own_names("reader") if _example(name)]  # one file each
     seeds = {name: [*LISTS.get(name, []), _example(name)] for name in names if name != "auto"}
     for name, texts in seeds.items():
-        options = registry.component("reader", name).example_options
         for number, text in enumerate(texts):
             place = new_place(folder, f"list-{name}-{number}")
             (place / "list").write_text(text, encoding="utf-8")
-            reader = f"{name}:{options}" if options else name
+            reader = "flat:n=2" if name == "flat" else name
             nbest = _read(place / "list", reader)
             write_lines(place / "ref", REFERENCE[: len(nbest)])
             # Texts alone, as of a recognizer whose costs are in other files, get a feature.

@@ -148,21 +148,14 @@ class AnnotationCache:
         The annotator's fingerprint.
     notice
         Called with one line if the file cannot be used.
-    limit
-        Most bytes of the file; default: `size_limit()`.
     """
 
     def __init__(
-        self,
-        folder: Path | None,
-        annotator: str,
-        *,
-        notice: Callable[[str], None],
-        limit: int | None = None,
+        self, folder: Path | None, annotator: str, *, notice: Callable[[str], None]
     ) -> None:
         self._annotator = annotator
         self._notice = notice
-        self._limit = size_limit() if limit is None else limit
+        self._limit = size_limit()
         self._kinds: dict[str, int] = {}
         self._path = None if folder is None else folder / FILE
         self._database: sqlite3.Connection

@@ -1,6 +1,7 @@
 """Gather hypotheses of several lists, each once, in little more than their own memory."""
 
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -162,12 +163,7 @@ def segment_sizes(ids: IntArray, segments: int | None, where: str) -> IntArray:
     if len(present) < count:
         # Not np.arange(count): one mad id would ask for all memory.
         known = set(present.tolist())
-        missing: list[str] = []
-        k = 0
-        while len(missing) < _LISTED and k < count:
-            if k not in known:
-                missing.append(str(k))
-            k += 1
+        missing = [str(k) for k in islice((k for k in range(count) if k not in known), _LISTED)]
         lacking = count - len(present)
         more = ", ..." if lacking > len(missing) else ""
         raise InputError(

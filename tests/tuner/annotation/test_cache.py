@@ -34,8 +34,8 @@ def said():
 def opened(tmp_path, said):
     caches = []
 
-    def open_cache(annotator="udpipe 1", folder=tmp_path, **options):
-        caches.append(AnnotationCache(folder, annotator, notice=said.append, **options))
+    def open_cache(annotator="udpipe 1", folder=tmp_path):
+        caches.append(AnnotationCache(folder, annotator, notice=said.append))
         return caches[-1]
 
     yield open_cache
@@ -301,7 +301,8 @@ def test_beyond_the_limit_what_was_not_used_for_longest_goes(tmp_path, opened, m
     now = 20_000 * DAY
     monkeypatch.setattr(time, "time", lambda: now)
     limit = 400_000
-    cache = opened(limit=limit)
+    monkeypatch.setenv("PORTMERT_CACHE_SIZE", str(limit))
+    cache = opened()
     cache.put(rows(KEYS[:400], size=20))
     now += DAY
     cache.put(rows(KEYS[400:800], size=20))

@@ -207,8 +207,6 @@ class Reader(ABC):
     segment 0, an empty one of segment 1, without links. Help shows it and tests read it."""
     named_files: ClassVar[str] = ""
     """The option that takes `NAME=FILE`; as `NAME` it may be left out: `kaldi:NAME=FILE`."""
-    example_options: ClassVar[str] = ""
-    """The options that the example is read with: `option=value,option=value`."""
 
     @classmethod
     def name(cls) -> str:

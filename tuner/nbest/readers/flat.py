@@ -27,7 +27,6 @@ class Flat(CollectingReader):
 
     title: ClassVar[str] = "flat"
     example: ClassVar[tuple[str, ...]] = ("", "a b\t-1.5\n", "b\t-1\n", "\t-2\n", "c\t0\n")
-    example_options: ClassVar[str] = "n=2"
 
     @classmethod
     def recognises(cls, head: Sequence[str]) -> bool:  # noqa: ARG003  only a user knows n
