@@ -36,7 +36,7 @@ class FakeAnnotator:
 
     def __init__(self):
         self.depths = {}
-        self.hits = self.misses = self.failed = 0
+        self.counts = {"hits": 0, "misses": 0, "failed": 0}
         self.asked = []
 
     def annotate(self, texts, needs):

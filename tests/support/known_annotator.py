@@ -91,7 +91,7 @@ class Fixed:
 
     @property
     def counts(self):
-        return self.annotator.hits, self.annotator.misses, self.annotator.failed
+        return tuple(self.annotator.counts.values())
 
 
 def texts_of(rows):

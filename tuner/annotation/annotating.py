@@ -176,19 +176,10 @@ class TextAnnotator:
         self._failed_told = 0
 
     @property
-    def hits(self) -> int:
-        """Distinct sentences since the last `reset` that were in the cache."""
-        return len(self._seen) - len(self._made)
-
-    @property
-    def misses(self) -> int:
-        """Distinct sentences since the last `reset` that were not in the cache."""
-        return len(self._made)
-
-    @property
-    def failed(self) -> int:
-        """Distinct sentences since the last `reset` that have no parse."""
-        return len(self._unparsed)
+    def counts(self) -> dict[str, int]:
+        """Distinct sentences since the last `reset`: from the cache, new, and without a parse."""
+        seen, made = len(self._seen), len(self._made)
+        return {"hits": seen - made, "misses": made, "failed": len(self._unparsed)}
 
     def close(self) -> None:
         """Close the cache."""
@@ -305,10 +296,10 @@ class TextAnnotator:
         self._unparsed.update(keys[place] for place in failed)
         self._check_failures(failed, found)
         # A search asks many times for a few sentences: tell again when there are twice as many.
-        if self.failed >= max(1, 2 * self._failed_told):
-            self._failed_told = self.failed
+        if len(self._unparsed) >= max(1, 2 * self._failed_told):
+            self._failed_told = len(self._unparsed)
             self._notice(
-                f"annotator {self._name}: {self.failed} of "
+                f"annotator {self._name}: {self._failed_told} of "
                 f"{counted(len(self._seen), 'sentence')} have no parse and count as unparsed"
             )
         return found.columns

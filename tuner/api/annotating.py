@@ -149,7 +149,8 @@ def annotate(
                 answers = texts.annotations(part, needs=layers, parses=parses)
                 _write(file, texts, part, answers, layers, where=str(file_of_text), begin=begin)
                 shown(1, 1)
-        return Annotated(len(lines), texts.hits, texts.misses, texts.failed, texts.seconds)
+        hits, misses, failed = texts.counts.values()
+        return Annotated(len(lines), hits, misses, failed, texts.seconds)
 
 
 @checked

@@ -42,7 +42,7 @@ from portmert.tuner.search.optimizers._base import Optimizer
 from portmert.tuner.search.problem import StatTable
 from portmert.tuner.search.weight_bootstrap import Confidence, bootstrap, confidence
 from portmert.tuner.texts.corpus import make_batch, no_references
-from portmert.tuner.texts.prepare import Preparation, counts, depth
+from portmert.tuner.texts.prepare import Preparation, depth
 from portmert.tuner.texts.statistics import check_texts, needs_of
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_penalised_weights
 
@@ -569,7 +569,7 @@ def _result(
     first = float(problem.metric.score(problem.stats.total(problem.read.nbest.offsets[:-1])))
     if (used := problem.ready.annotator) is not None:
         seconds["annotating"] = used.seconds  # of the others
-        annotations = {"annotated": problem.stats.known, **counts(used)}
+        annotations = {"annotated": problem.stats.known, **used.counts}
         by = f"{used.name}{depth(used)}"
     return Optimized(
         weights=found.weights,

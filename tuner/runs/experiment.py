@@ -48,7 +48,6 @@ from portmert.tuner.search.optimization import Optimization, Setup, optimize_sta
 from portmert.tuner.search.problem import StatTable, finite, objective
 from portmert.tuner.search.unseen import samples
 from portmert.tuner.search.weight_bootstrap import Confidence, bootstrap, confidence
-from portmert.tuner.texts.prepare import counts as counts_of
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
 
 
@@ -405,7 +404,7 @@ class _Run:
         ready = self.evaluator.ready
         if ready.annotator is None:
             return
-        counts = counts_of(ready.annotator)
+        counts = ready.annotator.counts
         asked = ""
         if found is not None:
             asked = f"{found.known} of {counted(found.hypotheses, 'hypothesis')} annotated, "

@@ -122,18 +122,13 @@ def signature(metric: Metric, *circumstances: str) -> str:
     return "|".join((metric.signature, *circumstances, f"portmert:{portmert.__version__}"))
 
 
-def counts(annotator: TextAnnotator) -> dict[str, int]:
-    """Return the number of distinct sentences: from the cache, new, and without a parse."""
-    return {"hits": annotator.hits, "misses": annotator.misses, "failed": annotator.failed}
-
-
 def coverage(annotator: TextAnnotator) -> str:
     """Return a line on the sentences with a parse, from where, in what time and of what depth."""
-    seen = annotator.hits + annotator.misses
+    hits, misses, failed = annotator.counts.values()
     line = (
-        f"annotator {annotator.name}: {counted(seen, 'sentence')}, "
-        f"{1 - annotator.failed / max(seen, 1):.1%} with a parse, {annotator.failed} without; "
-        f"{annotator.hits} from the cache, {annotator.misses} new in {annotator.seconds:.1f} s"
+        f"annotator {annotator.name}: {counted(hits + misses, 'sentence')}, "
+        f"{1 - failed / max(hits + misses, 1):.1%} with a parse, {failed} without; "
+        f"{hits} from the cache, {misses} new in {annotator.seconds:.1f} s"
     )
     return line + depth(annotator)
 

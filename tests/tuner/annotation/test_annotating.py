@@ -196,7 +196,7 @@ def test_distinct_sentences_are_asked_once_and_only_for_what_is_missing(tmp_path
     other.backend.__dict__["version"] = "known 2"  # another model: nothing of it is in the cache
     renamed = TextAnnotator(other.backend, cache=tmp_path, processes=1, notice=print)
     renamed.annotate(texts_of([CAT]), ["tags"])
-    assert renamed.misses == 1
+    assert renamed.counts["misses"] == 1
 
 
 def test_lists_of_several_lengths_are_asked_apart():
