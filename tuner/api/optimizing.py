@@ -608,8 +608,8 @@ def _others(
         read.best(start, problem.start_alpha),
         best_hypotheses(nbest, model_scores(nbest, found.weights)),
     ]
-    if found.unseen_rows is not None:
-        chosen.append(np.asarray(found.unseen_rows, dtype=np.int64))
+    if found.unseen is not None:
+        chosen.append(np.asarray(found.unseen.rows, dtype=np.int64))
     scored = []
     for metric in metrics:
         stats = read.statistics(metric, threads=threads, notice=notice, lazily=True)

@@ -116,11 +116,6 @@ class Optimization:
         """Standard error of `unseen_score`."""
         return None if self.unseen is None else self.unseen.error
 
-    @property
-    def unseen_rows(self) -> IntArray | None:
-        """(S,) the hypothesis of each segment that the estimate is of."""
-        return None if self.unseen is None else self.unseen.rows
-
 
 def optimize_lists(
     nbest: NBest,

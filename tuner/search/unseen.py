@@ -62,29 +62,23 @@ def samples(segments: int, seed: int) -> FloatArray:
 def judged(stats: StatTable, metric: Metric, rows: IntArray, folds: IntArray, seed: int) -> Unseen:
     """Estimate from the hypotheses that were chosen for held-out segments; see `Unseen`.
 
-    The squared error has two parts. The first is the variance over bootstrap samples of the
-    segments, as if the weights were fixed. But a segment also teaches the weights by which the
-    others are judged: what is lucky for one fold is so for the others. The second part is the
-    sum over folds of the squared change of the estimate without what the fold teaches, less the
-    mean change. If nothing can be learnt, both are equal (each pair of segments counts twice in a
-    degenerate U-statistic, once as luck and once as lesson), and the second is never more. (Bengio
-    and Grandvalet, "No unbiased estimator of the variance of k-fold cross-validation", JMLR 2004,
-    show what a bootstrap leaves out.)
+    The squared error has two parts: the variance over bootstrap samples of segments, as if weights
+    were fixed, and what folds teach each other. That is the sum over folds of the squared change
+    of the estimate without what a fold teaches, less the mean change. On pure noise both are equal
+    (each pair of segments counts twice, as luck and as lesson), and the second is never more.
 
     Parameters
     ----------
     rows : (1 + K, S) int64
-        Rows of `stats`: the hypotheses chosen, then those chosen without what each of K folds
-        teaches; (1, S) if nothing was learnt.
+        The hypotheses chosen, then those chosen without what each of K folds teaches; or (1, S).
     """
-    count, tables = rows.shape[1], [stats.take(row) for row in rows]
-    drawn = objective(metric, np.einsum("ns,sk->nk", samples(count, seed), tables[0]))
-    others = objective(metric, np.stack([table.sum(axis=0) for table in tables]))
-    worths = finite(np.concatenate([drawn, others[1:]]))
+    count, sums = rows.shape[1], [stats.take(row).sum(axis=0) for row in rows[1:]]
+    drawn = np.einsum("ns,sk->nk", samples(count, seed), stats.take(rows[0]))
+    values = objective(metric, np.vstack([drawn, *sums]))
+    worths = finite(values)
     own = float(np.var(worths[1 : len(drawn)], ddof=1)) * count / max(count - 1, 1)
-    taught = worths[len(drawn) :]
-    learnt = float(np.var(taught, ddof=1)) * len(taught) if len(taught) > 1 else 0.0
-    return Unseen(float(drawn[0]), (own + min(own, learnt)) ** 0.5, rows[0], folds, seed)
+    learnt = float(np.var(worths[len(drawn) :], ddof=1)) * len(sums) if len(sums) > 1 else 0.0
+    return Unseen(float(values[0]), (own + min(own, learnt)) ** 0.5, rows[0], folds, seed)
 
 
 def typical(candidates: Sequence[Unseen], stats: StatTable, metric: Metric) -> Unseen:

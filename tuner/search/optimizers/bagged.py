@@ -268,9 +268,8 @@ def _held_out(
 ) -> IntArray:
     """Return (1 + K, S) the hypotheses of held-out segments with K folds.
 
-    Row 0 is by the weights learnt without the segment's fold. Row 1 + k is by weights learnt
-    without fold k as well. They are not learnt anew: leaving out fold k is taken to change all
-    weights as it changes their mean.
+    Row 0 is by the weights learnt without the segment's fold, row 1 + k without fold k as well:
+    leaving it out is taken to change all weights as it changes their mean.
     """
     changes = learnt - learnt.mean(axis=0)
     chosen = np.empty((1 + len(is_out), len(problem.offsets) - 1), dtype=np.int64)
