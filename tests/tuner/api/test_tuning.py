@@ -2,6 +2,7 @@
 
 import random
 import re
+import shutil
 
 import pytest
 
@@ -227,3 +228,11 @@ def test_other_sources_are_another_run(tuned):
     given = {"start": START, "metric": "wer", "nbest": 8, "iterations": 3, "log": print}
     with pytest.raises(portmert.PortmertError, match=r"the content of data\.source changed"):
         portmert.tune(decode, SOURCES[1:], SOURCES[1:], folder=found.folder, **given)
+
+
+def test_compare_says_how_to_go_on_with_a_run_of_a_function(tuned, tmp_path):
+    shutil.copytree(tuned[1].folder, tmp_path / "run")
+    (tmp_path / "run" / "result.json").unlink()
+    (tmp_path / "out").write_text("a\n")
+    with pytest.raises(portmert.PortmertError, match="the same call in Python goes on with it"):
+        portmert.compare([str(tmp_path / "run"), f"other={tmp_path / 'out'}"])

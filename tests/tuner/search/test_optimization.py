@@ -493,3 +493,19 @@ def test_real_lists_beat_what_moses_found():
         )
         assert found.final_score > max(low, found.start_score + 0.02)
         assert found.final_score < found.oracle_score
+
+
+def test_lists_that_hold_nothing_better_are_named_as_the_reason(tmp_path):
+    text = LIST.replace("LM0= -3 -1 WP0= -3", "LM0= 0 0 WP0= 0")  # the first ones are perfect
+    text = text.replace("LM0= -4 -1 WP0= -4", "LM0= 0 0 WP0= 0")
+    nbest, references = read(tmp_path, text)
+    start = FeatureWeights({"LM0": (1.0, 1.0), "WP0": (1.0,)})
+    setup, said = Setup(QUICK, (start,)), []
+    found = optimize_lists(nbest, references, registry.metric("wer"), setup, notice=said.append)
+    assert found.oracle_score == found.final_score == found.start_score
+    assert any("the lists hold nothing better; let the decoder" in line for line in said)
+    del said[:]
+    worse = FeatureWeights({"LM0": (-1.0, -1.0), "WP0": (-1.0,)})
+    setup = Setup(QUICK, (worse,))
+    optimize_lists(nbest, references, registry.metric("wer"), setup, notice=said.append)
+    assert not any("the lists hold" in line for line in said)
