@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from portmert.tuner.search import averaging
 from portmert.tuner.search.averaging import step_share
 from portmert.tuner.weights.feature_weights import FeatureWeights
 from tests.support.cli import run
@@ -510,3 +511,13 @@ def test_a_step_that_gains_no_more_than_half_its_error_ends_the_run(finished, tm
     assert found[-1]["gain"] <= 0.5 * found[-1]["gain_error"]
     assert all(one["gain"] > 0.5 * one["gain_error"] for one in found[2:-1])
     assert "the next weights gain " in run("report", finished[0]).stdout
+
+
+def test_a_step_that_was_cut_short_does_not_end_the_run(tmp_path, monkeypatch):
+    monkeypatch.setattr(averaging, "FARTHEST", 0.05)
+    tune(tmp_path / "run", "--set=tune.iterations=3", "--set=tune.min_gain=1e9")
+    found = json.loads((tmp_path / "run" / "result.json").read_text())
+    cut = [one["gain"] is None for one in found["iterations"]]
+    assert cut[:3] == [True] * 3
+    assert len(cut) == 4
+    assert found["stopped"] == "the limit of 3 searches is reached"

@@ -386,6 +386,8 @@ class _Run:
         share = step_share(last.number, before, found.weights)
         excess = (1 - share) * (last.dev_score - last.unseen_score)
         excess += share * (found.final_score - found.unseen_score)
+        if share < 1 / last.number:  # a step that was cut short says little of the way ahead
+            return {"next_score": listed, **unknown, "excess": excess}
         counts = samples(len(tables[0]), found.unseen.seed)
         worths = [
             finite(objective(metric, np.einsum("ns,sk->nk", counts, table))) for table in tables

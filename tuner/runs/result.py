@@ -42,7 +42,8 @@ class Iteration:
         if the optimizer holds no segments out.
     gain, gain_error
         How much higher the next iteration's weights score than these, by the best hypotheses in
-        all lists so far, and its standard error over bootstrap samples; as an objective.
+        all lists so far, and its standard error over bootstrap samples; as an objective. None if
+        the step was cut short, see `step_share` in `portmert.tuner.search.averaging`.
     is_decoded
         False for weights that were found at the end of the run and not decoded: `dev_score` is
         then that of the best hypotheses in all lists.
