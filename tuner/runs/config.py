@@ -112,7 +112,7 @@ class Tune:
     patience: Annotated[int, Field(ge=1)] = 3
     min_weight_change: Annotated[float, Field(ge=0, le=2)] = 0.01
     decodings: Annotated[int, Field(ge=0)] = 0
-    min_gain: Annotated[float, Field(ge=0, le=LARGEST)] = 0.5
+    min_gain: Annotated[float, Field(ge=0, le=LARGEST)] = 0.0
     weights: Path | None = None
     held_out: Annotated[float, Field(ge=0, lt=1)] = 0.0
     prior: Annotated[float, Field(ge=0, le=LARGEST)] = 0.0
