@@ -17,7 +17,10 @@ from portmert.tuner.nbest.readers._base import ListFile, Reader
 
 NAMES = registry.own_names("reader")
 
-EXPECTED = "moses marian joshua cdec travatar fairseq flat tsv jsonl openai huggingface kaldi nemo"
+EXPECTED = (
+    "moses marian joshua cdec travatar fairseq flat tsv jsonl "
+    "openai huggingface kaldi espnet nemo mlm-scoring"
+)
 FOLDERS = ["espnet2"]  # which is no file: tests/tuner/nbest/readers/test_speech.py
 FORMATS = [name for name in NAMES if name not in ("auto", *FOLDERS)]
 RECOGNISED = [name for name in FORMATS if name != "flat"]  # plain text is anything

@@ -180,6 +180,22 @@ def nemo(found):
     )
 
 
+def espnet(found):
+    utterances = {
+        segment: {"output": [{"rec_text": f"{text}<eos>", "score": x} for _, text, x in items]}
+        for segment, items in grouped(found).items()
+    }
+    return json.dumps({"utts": utterances}, indent=4, ensure_ascii=False)
+
+
+def mlm_scoring(found):
+    utterances = {
+        segment: {f"hyp_{n}": {"score": score, "text": text} for n, text, score in items}
+        for segment, items in grouped(found).items()
+    }
+    return json.dumps(utterances, indent=2, sort_keys=True)
+
+
 def kaldi(found):
     """Words, and costs."""
     words = "".join(f"{s}-{n} {text}\n" for s, n, text, _ in numbered(found))

@@ -14,10 +14,13 @@ from portmert.tuner.ground.numbers import FINITE, bounded
 from portmert.tuner.nbest.readers._base import CollectingReader, Collector, ListFile, Place
 from portmert.tuner.weights.feature_weights import FeatureNames
 
+_STRING = r'"(?:[^"\\]|\\.)*+"'
 _DIALECTS = {
     "openai": re.compile(r'"choices"\s*:\s*\[|"cumulative_logprob"\s*:'),
     "huggingface": re.compile(r'"sequences"\s*:\s*\['),
     "nemo": re.compile(r'"beams"\s*:\s*\['),
+    "espnet": re.compile(r'\A\s*\{\s*"utts"\s*:'),
+    "mlm-scoring": re.compile(rf'\A\s*\{{\s*{_STRING}\s*:\s*\{{\s*"(?:hyp_\d+|ref)"\s*:'),
 }
 """Patterns by which the JSON of a format is known."""
 _KEYS = 8
@@ -194,6 +197,14 @@ def objects(file: ListFile) -> Iterator[tuple[int, JsonObject]]:
         if not isinstance(item, dict):
             file.fail(place, f"'{shown(json.dumps(item, ensure_ascii=False))}' is no JSON object")
         yield count, JsonObject(file, place, item)
+
+
+def document(file: ListFile) -> JsonObject:
+    """Return the one object of a whole file."""
+    content = _parsed(file, file.lines())
+    if not isinstance(content, dict):
+        file.fail(1, "expected one JSON object")
+    return JsonObject(file, 1, content)
 
 
 def _parsed(file: ListFile, lines: Sequence[str], number: int | None = None) -> Any:

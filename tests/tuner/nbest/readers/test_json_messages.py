@@ -27,6 +27,14 @@ def chat(*logprobs, content="a"):
     return json.dumps({"choices": [choice]})
 
 
+def utterance(**item):
+    return json.dumps({"utts": {"u": {"output": [item]}}}, indent=1)
+
+
+def scored(**item):
+    return json.dumps({"u": {"hyp_1": item}})
+
+
 @pytest.mark.parametrize(
     ("name", "text", "expected"),
     [
@@ -227,6 +235,48 @@ def chat(*logprobs, content="a"):
             '{"id": 0, "text": "", "features": 1}\n{"id": "u", "text": "", "features": 1}\n',
             "list1:2: segment id 'u' is not a whole number; ids count from 0",
         ),
+        ("espnet", '{"utts": {"u": null}}', "list1: utts: 'u' is null, expected an object with"),
+        ("espnet", '{"utts": []}', "list1:1: 'utts' is [], expected an object of utterances"),
+        (
+            "espnet",
+            utterance(rec_token="a", score=-1),  # noqa: S106  words
+            "list1: utts.u.output, hypothesis 1: 'rec_text' is missing, expected a text (keys",
+        ),
+        (
+            "espnet",
+            utterance(rec_text="a", score=None),
+            "list1: utts.u.output, hypothesis 1: 'score' is null, expected scores",
+        ),
+        (
+            "espnet",
+            utterance(rec_text="a", score="x"),
+            "list1: utts.u.output, hypothesis 1: 'score'",
+        ),
+        (
+            "espnet",
+            '{"utts": {"u": {"output": []}}}',
+            "list1: utts.u: 'output' is empty: a segment",
+        ),
+        (
+            "espnet",
+            '{"utts": {"a b": {"output": [{"rec_text": "", "score": 1}]}}}',
+            "list1: utts.a",
+        ),
+        ("espnet", '{\n"utts": \n', "list1:2: not JSON: "),
+        (
+            "mlm-scoring",
+            '{"u": {"ref": "a"}}',
+            "list1: u: 'hyp_1' is missing, expected a hypothesis",
+        ),
+        ("mlm-scoring", '{"u": {"hyp_1": "a"}}', "list1: u: 'hyp_1' is \"a\", expected an object"),
+        ("mlm-scoring", scored(text="a"), "list1: u.hyp_1: 'score' is missing, expected a number"),
+        ("mlm-scoring", scored(score=1, text=None), "list1: u.hyp_1: 'text' is null, expected a"),
+        (
+            "mlm-scoring",
+            scored(score=[1], text=""),
+            "list1: u.hyp_1: 'score' is [1], expected a n",
+        ),
+        ("mlm-scoring", '{"u": {"hyp_1": {"score": NaN}}}', "list1:1: not JSON: NaN is no number"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_place(tmp_path, name, text, expected):
@@ -407,3 +457,29 @@ def test_names_are_numbered_as_they_come(tmp_path):
     nbest = read(tmp_path, "tsv", text)
     assert nbest.ids == ("z", "a")
     assert [nbest.texts.words(row) for row in range(3)] == [["a"], ["c"], ["b"]]
+
+
+def test_scores_of_a_second_file_are_found_by_utterance_and_number(tmp_path):
+    hypotheses = {"hyp_2": {"score": 2, "text": "b"}, "hyp_1": {"score": 1, "text": "a"}}
+    (tmp_path / "lm.json").write_text(json.dumps({"u": dict(reversed(hypotheses.items()))}))
+    name = f"mlm-scoring:bert={tmp_path}/lm.json"
+    nbest = read(tmp_path, name, json.dumps({"u": hypotheses}))
+    assert columns(nbest) == (["score", "bert"], [[1.0, 1.0], [2.0, 2.0]])
+
+
+def test_a_second_file_has_the_same_hypotheses(tmp_path):
+    name = f"mlm-scoring:bert={tmp_path}/lm.json"
+    one, two = {"score": 1, "text": "a"}, {"score": 2, "text": "b"}
+    (tmp_path / "lm.json").write_text(json.dumps({"u": {"hyp_1": one, "hyp_2": two}}))
+    assert fails(tmp_path, name, scored(**one)) == (
+        "lm.json: u.hyp_2 not in list1; is that list cut off?"
+    )
+    assert fails(tmp_path, name, scored(**one | {"text": "c"})) == (
+        "lm.json: u.hyp_1: not the hypothesis 'c' that list1 has there"
+    )
+    assert fails(tmp_path, f"mlm-scoring:scores={tmp_path}/lm.json", scored(**one)) == (
+        "lm.json: name this file of scores, as mlm-scoring:NAME=FILE"
+    )
+    assert fails(tmp_path, f"mlm-scoring:score={tmp_path}/lm.json", scored(**one)) == (
+        "lm.json: there is a feature 'score' already; choose another"
+    )

@@ -119,7 +119,7 @@ def test_lines_lead_back_to_the_hypotheses_of_the_file(found):
 @given(write.lists())
 def test_formats_with_one_score(found):
     expected = read(write.scored_tsv(found), "tsv")
-    for name in ("openai", "huggingface", "nemo"):
+    for name in ("openai", "huggingface", "nemo", "espnet", "mlm_scoring"):
         nbest = read(getattr(write, name)(found))
         assert_one_score(nbest, expected)
     words, costs = write.kaldi(found)
