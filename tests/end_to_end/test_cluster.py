@@ -352,4 +352,4 @@ def test_searches_that_workers_cannot_help_with_stay_here(tmp_path, place):
 def test_a_pool_on_disk_stays_where_it_is(tmp_path):
     given = (*LISTS, "--out", tmp_path / "w", "--pool", tmp_path / "pool")
     said = fault("optimize", *given, "--executor", "dask:x")
-    assert "nor sent to a cluster (--executor)" in said
+    assert "nor sent to a cluster; leave out the pool to read them anew" in said

@@ -123,10 +123,10 @@ def test_labelled_links_are_those_of_all_labelled_trees(scores, gamma, seed):
             score = sum(scores[d, h] + logs[d, h, label] for d, h, label in arcs)
             total += math.exp(gamma * score)
             for d, h, label in arcs:
-                key = (d, h, names[label])
+                key = (d, h, names[label] if h else "x")  # one label stands under the root
                 expected[key] = expected.get(key, 0.0) + math.exp(gamma * score)
     arcs, labels = flattened(scores, logits, gamma)
-    found = weighted_arcs(tree_marginals(arcs), labels, names, min_count=0.0)
+    found = weighted_arcs(tree_marginals(arcs), labels, names, min_count=0.0, root_label="x")
     assert {arc[:3] for arc in found} == {
         key for key in expected if tree_marginals(arcs)[key[:2]] > 0
     }
@@ -136,10 +136,10 @@ def test_labelled_links_are_those_of_all_labelled_trees(scores, gamma, seed):
 
 def test_rare_links_are_left_out_and_the_others_scaled():
     arcs = np.array([[0.625, 0.0, 0.375], [0.25, 0.75, 0.0]])
-    found = weighted_arcs(arcs, np.ones((2, 3, 1)), ["dep"], min_count=0.3)
+    found = weighted_arcs(arcs, np.ones((2, 3, 1)), ["dep"], min_count=0.3, root_label="dep")
     assert found == ((0, 0, "dep", 0.625), (0, 2, "dep", 0.375), (1, 1, "dep", 1.0))
     # Where none is frequent enough the likeliest is kept.
-    found = weighted_arcs(arcs, np.ones((2, 3, 1)), ["dep"], min_count=0.9)
+    found = weighted_arcs(arcs, np.ones((2, 3, 1)), ["dep"], min_count=0.9, root_label="dep")
     assert found == ((0, 0, "dep", 1.0), (1, 1, "dep", 1.0))
 
 
@@ -151,5 +151,7 @@ def test_links_under_the_root_may_have_one_label():
 
 def test_labels_of_one_name_are_added():
     labels = np.full((1, 2, 2), 0.5)
-    found = weighted_arcs(np.array([[1.0, 0.0]]), labels, ["x", "x"], min_count=0.0)
+    found = weighted_arcs(
+        np.array([[1.0, 0.0]]), labels, ["x", "x"], min_count=0.0, root_label="x"
+    )
     assert found == ((0, 0, "x", 1.0),)
