@@ -212,6 +212,8 @@ def _loaded(family: str, entry: EntryPoint) -> type[Any]:
     place = FAMILIES[family]
     if not _NAME.fullmatch(entry.name) or entry.name in place.reserved:
         refuse("a name has lowercase letters, digits and hyphens, and no meaning of its own yet")
+    if not entry.value:
+        refuse("its entry point names no class")
     try:
         cls = entry.load()
     except (Exception, SystemExit) as error:  # noqa: BLE001  whatever goes wrong in code not ours

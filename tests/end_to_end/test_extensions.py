@@ -112,6 +112,7 @@ def test_every_family_lists_it_and_describes_it(run, family, place):
 
 
 BROKEN = {
+    "no-value": ("", "cannot be used: its entry point names no class;"),
     "no-module": ("broken.nowhere:X", "loading broken.nowhere:X ends in ModuleNotFoundError"),
     "no-name": ("broken.module:Nothing", "ends in AttributeError"),
     "raises": ("broken.raises:X", "ends in ZeroDivisionError: division by zero"),

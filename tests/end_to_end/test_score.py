@@ -260,6 +260,24 @@ def test_metrics_says_what_a_metric_needs_and_how_to_write_options(name, expecte
     assert expected in run("metrics", name).stdout
 
 
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("m2", "Write it as m2:FILE, or as m2 if --ref names the M2 file."),
+        ("M2:gold.m2", "statistics: correct, edits, edits_gold"),
+        ("scores", "Write it as scores:FILE."),
+        ("command", "Write it as command:PROGRAM ARGUMENTS."),
+        ("command+links", "needs:      links: word alignments with the source"),
+        ("comet", "needs:      source: the source text"),
+    ],
+)
+def test_metrics_describes_a_metric_that_takes_an_argument(name, expected):
+    described = run("metrics", name).stdout
+    assert described == run("components", "metric", name).stdout
+    assert expected in described
+    assert described.endswith("\n\nIt has no options.\n")
+
+
 def test_metrics_suggests_a_name():
     assert "unknown metric 'prot'; did you mean 'port'?" in fault("metrics", "prot")
 

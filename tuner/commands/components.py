@@ -21,6 +21,7 @@ _NEEDS = {
     "trees": "trees: constituency parses, from an annotator",
     "roles": "roles: predicates with their arguments, from an annotator",
     "drs": "drs: discourse representations, from an annotator",
+    "source": "source: the source text",
     "arcs": "arcs: weighted dependency links, from an annotator",
 }
 
@@ -61,7 +62,10 @@ def command(*, family: str | None, name: str | None, as_json: bool) -> None:
 def _family_of(text: str, more: str | None) -> str:
     """Return the one family that has a component of a name."""
     name = text.partition(":")[0].lower()
+    from portmert.tuner.components.external import NAMES  # noqa: PLC0415  start-up time
+
     known = {family: names(family) for family in FAMILIES}
+    known["metric"] += NAMES.keys() - known["decoder"]
     found = [family for family in known if name in known[family]]
     if more is not None or not found:
         others = [] if more is not None else [one for each in known.values() for one in each]

@@ -8,7 +8,8 @@ from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from portmert.tuner.components import registry
+from portmert.metrics._m2 import M2
+from portmert.tuner.components import external, registry
 from portmert.tuner.families import package_of
 from portmert.tuner.ground.errors import ConfigError
 
@@ -53,6 +54,9 @@ def describe(family: str, text: str) -> dict[str, Any]:
     ConfigError
         There is none of this name, it is broken, or an option is wrong.
     """
+    outside = text.partition(":")[0].lower()
+    if family == "metric" and outside in external.NAMES.keys() - registry.names("metric"):
+        return _from_outside(outside)
     name, options = registry.written(family, text)
     cls = registry.component(family, name)
     fields = dataclasses.fields(cls)
@@ -83,6 +87,29 @@ def describe(family: str, text: str) -> dict[str, Any]:
         "source": getattr(cls, "source", _references(docstring)),
         "package": package_of(family, name),
         **_facts(family, cls, made),
+    }
+
+
+def _from_outside(name: str) -> dict[str, Any]:
+    """Describe a metric that is written `name:ARGUMENT` and has no options."""
+    from portmert.tuner.components.comet import Comet  # noqa: PLC0415  start-up time
+
+    classes: dict[str, type[Any]] = {"scores": external.Scores, "comet": Comet, "m2": M2}
+    cls = classes.get(name, external.CommandMetric)
+    made = M2() if name == "m2" else None
+    summary, _, more = _read_docstring(inspect.getdoc(cls) or "")[0].partition("\n\n")
+    form = f"Write it as {name}:{external.NAMES[name]}"
+    form += ", or as m2 if --ref names the M2 file." if made else "."
+    needs = {"comet": ["source"], "command+links": ["links"]}.get(name, [])
+    return {
+        "name": name,
+        "summary": summary,
+        "description": "\n\n".join(filter(None, [more.strip(), form])),
+        "options": [],
+        "needs": needs,
+        "source": cls.source,
+        "package": "",
+        **_facts("metric", cls, made),
     }
 
 
