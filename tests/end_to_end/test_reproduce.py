@@ -7,6 +7,9 @@ import shutil
 
 import pytest
 
+from portmert.tuner.components import registry
+from portmert.tuner.evaluation.reproduction.run import experiments_of
+from portmert.tuner.ground.errors import InputError
 from tests.support.bracketed import write_trees
 from tests.support.cli import run
 from tests.support.readme import ROOT
@@ -195,6 +198,17 @@ def test_one_metric_is_no_comparison(finished):
     assert "at least two metrics" in result.stderr
 
 
+def test_a_formula_to_tune_on_has_a_name(finished):
+    config = finished[0] / "configs" / "recorded.toml"
+    found = experiments_of(config, ["bleu", "mean=0.5*bleu + 0.5*chrf:beta=2"])
+    assert list(found) == ["bleu", "mean"]
+    assert found["mean"].metric == registry.metric("0.5*bleu + 0.5*chrf:beta=2")
+    assert found["mean"].tune.output == found["bleu"].tune.output.parent / "mean"
+    for twice in (["bleu", "bleu"], ["bleu", "bleu=chrf"]):
+        with pytest.raises(InputError, match="two metrics to tune on are called bleu"):
+            experiments_of(config, twice)
+
+
 @pytest.mark.parametrize(
     "more", [("--tune-on", "prot"), ("--tune-on", "port", "--metric", "prot")]
 )
@@ -203,6 +217,15 @@ def test_an_unknown_metric_is_one_line_before_anything_is_tuned(finished, more):
     config = str(folder / "configs" / "recorded.toml")
     result = run("reproduce", config, "--tune-on", "bleu", *more, *options, status=1)
     assert "unknown metric 'prot'" in result.stderr
+    assert "tuning on" not in result.stderr
+
+
+def test_without_a_test_set_nothing_is_tuned(tmp_path):
+    result = run(
+        "reproduce", ROOT / "configs" / "recorded.toml", f"--set=tune.output={tmp_path / 'run'}",
+        "--tune-on=bleu", "--tune-on=port", status=1,
+    )  # fmt: skip
+    assert "recorded.toml: [data] has no test_source and test_references" in result.stderr
     assert "tuning on" not in result.stderr
 
 

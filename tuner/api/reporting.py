@@ -119,7 +119,8 @@ def reproduce(
     Parameters
     ----------
     tuned_on, scored_with
-        The metrics to tune on, and those that score the results. Default: the paper's.
+        The metrics to tune on, names or `NAME=FORMULA`, and those that score the results. Default:
+        the paper's.
     links
         Other word alignments of the dev set, each `NAME=FILE[,FILE...]`. PORT is tuned on with
         these too, for the paper's table 7.

@@ -38,7 +38,7 @@ SIZES = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
     "--tune-on",
     "tuned_on",
     multiple=True,
-    metavar="NAME",
+    metavar="NAME[=FORMULA]",
     help="Plan `portmert reproduce` on this metric, not `portmert tune`; repeat for several.",
 )
 @_options.overrides("Replace a value of CONFIG, as tune.replicas=5; repeat for several.")

@@ -18,8 +18,9 @@ from portmert.tuner.ground.files import write_text
     "--tune-on",
     "tuned_on",
     multiple=True,
-    metavar="NAME",
-    help="Metric to tune on; repeat for several. Default: bleu, port, qmean, port-rho, port-tau.",
+    metavar="NAME[=FORMULA]",
+    help="Metric to tune on, or a name for a formula, as mean=0.5*bleu+0.5*port; repeat for "
+    "several. Default: bleu, port, qmean, port-rho, port-tau.",
 )
 @_options.metrics(
     "Metric that scores the results; repeat for several. Default: bleu, nist, ter, meteor, port, "

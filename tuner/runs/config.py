@@ -252,8 +252,8 @@ def load_config(
     Parameters
     ----------
     overrides
-        Values that replace those of the file, each `table.key=value`. A value that is not TOML is
-        text. `seed` and `threads` replace both.
+        Values that replace those of the file, each `table.key=value`, or `metric=FORMULA`. A value
+        that is not TOML is text. `seed` and `threads` replace both.
     annotator, annotation_cache, executor
         Replace the table [annotator], the folder in [tune], the table [executor].
 
@@ -291,7 +291,7 @@ def _read_toml(path: Path) -> dict[str, Any]:
 def _override(tables: dict[str, Any], override: str) -> None:
     dotted, equals, text = override.partition("=")
     keys = [key.strip() for key in dotted.split(".")]
-    if not equals or len(keys) < 2 or not all(keys):
+    if not equals or not all(keys) or (len(keys) < 2 and keys != ["metric"]):
         raise ConfigError(f"--set {override}: expected table.key=value, for example tune.seed=3")
     try:
         value = parse_toml(f"value = {text}")["value"]

@@ -23,7 +23,7 @@ from portmert.tuner.evaluation.reproduction.document import (
 )
 from portmert.tuner.evaluation.significance import Resampling
 from portmert.tuner.executors.team import Team
-from portmert.tuner.ground.errors import InputError, counted
+from portmert.tuner.ground.errors import ConfigError, InputError, counted
 from portmert.tuner.ground.files import read_lines
 from portmert.tuner.runs import replicas
 from portmert.tuner.runs.config import Experiment, load_config
@@ -50,6 +50,8 @@ def experiments_of(
 
     Parameters
     ----------
+    tuned_on
+        Metrics: names, or `NAME=FORMULA` each, as `mean=0.5*bleu+0.5*port`.
     links
         Other links of the dev set's references, `NAME=FILE[,FILE...]` each; `port@NAME` is the
         experiment of PORT with them.
@@ -66,22 +68,28 @@ def experiments_of(
     found: dict[str, Experiment] = {}
 
     def add(system: str, metric: str, *more: str) -> None:
+        if system in found:
+            raise InputError(f"two metrics to tune on are called {system}; name one NAME=FORMULA")
         one = load_config(
             config,
-            overrides=[*overrides, f"metric.name={metric}", *more],
+            overrides=[*overrides, metric, *more],
             **options,
         )
         found[system] = replace(one, tune=replace(one.tune, output=one.tune.output / system))
 
-    for name in tuned_on:
-        add(name, name)
-    references = len(found[tuned_on[0]].data.references)
+    for text in tuned_on:
+        formula = re.fullmatch(r"(\w[\w.-]*)=(.+)", text)
+        if formula is None:
+            add(text, f"metric.name={text}")
+        else:
+            add(formula[1], f"metric={formula[2]}")
+    references = len(next(iter(found.values())).data.references)
     for text in links:
         given = parse_link_set(text, references=references)
         files = json.dumps([str(file.absolute()) for file in given.references])
         if not re.fullmatch(r"[\w.-]+", given.name):
             raise InputError(f"--links {text}: a name of letters, digits, '.', '_' and '-' alone")
-        add(f"port@{given.name}", "port", f"data.reference_links={files}")
+        add(f"port@{given.name}", "metric.name=port", f"data.reference_links={files}")
     return found
 
 
@@ -116,6 +124,11 @@ def reproduce(
     PortmertError
         The errors of `tune` and `compare`.
     """
+    if any(experiment.data.test_source is None for experiment in experiments.values()):
+        raise ConfigError(
+            f"{config}: [data] has no test_source and test_references; systems are compared on a "
+            f"test set"
+        )
     figures = Published() if published is None else read_published(published)
     if team is not None and team.is_remote:
         folder = next(iter(experiments.values())).tune.output.parent
