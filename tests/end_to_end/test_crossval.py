@@ -187,6 +187,8 @@ def test_a_damaged_cell_is_named(tmp_path):
     )
     cell.write_text(cell.read_text()[:30])
     assert f"{cell}:" in fault("crossval", *QUICK, "--out-dir", tmp_path)
+    cell.write_text("[1, 2]")
+    assert f"{cell}: not what portmert" in fault("crossval", *QUICK, "--out-dir", tmp_path)
     cell.unlink()
     crossval(*QUICK, "--out-dir", tmp_path)
 

@@ -23,13 +23,19 @@ from portmert.tuner.executors.team import Team
 from portmert.tuner.ground import streams
 from portmert.tuner.ground.documents import parse_json, to_json
 from portmert.tuner.ground.errors import ConfigError, InputError, StateError, counted, suggest
-from portmert.tuner.ground.files import clear_parts, make_folder, read_bytes, write_text
+from portmert.tuner.ground.files import (
+    clear_parts,
+    make_folder,
+    read_bytes,
+    text_digest,
+    write_text,
+)
 from portmert.tuner.nbest.model import NBest, best_hypotheses, model_scores, without_texts
 from portmert.tuner.search.constraints import Constraints, columns_of
 from portmert.tuner.search.optimization import Setup, equal_weights, optimize_stats
 from portmert.tuner.search.optimizers._base import Optimizer
 from portmert.tuner.search.problem import StatTable
-from portmert.tuner.weights.feature_weights import FeatureNames, FeatureWeights, read_weights
+from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
 
 
 @dataclass(frozen=True)
@@ -260,7 +266,7 @@ def measure(
         path = cells and cells / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.json"
         keys.append(key)
         paths.append(path)
-        known = None if path is None else _read(path, plan.nbest.feature_names)
+        known = None if path is None else _read(path)
         tasks.append((shared, choices[place], split, repeat, known, team.step))
     found: dict[int, _Done] = {}
     for number, done in team.run(_search, tasks, progress=progress):
@@ -401,20 +407,18 @@ def _key(plan: CrossPlan, choice: Choice, lists: str, split: int, repeat: int) -
     )
 
 
-def _read(path: Path, names: FeatureNames) -> Cell | None:
+def _read(path: Path) -> Cell | None:
     if not path.is_file():
         return None
     try:
-        content = parse_json(read_bytes(path))
+        content = dict(parse_json(read_bytes(path)))
+        is_cell = content.pop("digest") == text_digest(to_json(content))
         estimate, seconds = content["unseen_score"], content["cpu_seconds"]
-        is_cell = isinstance(estimate, float | None) and isinstance(seconds, float | None)
     except (ValueError, TypeError, KeyError):  # no JSON, no object, not all of it
         is_cell = False
     if not is_cell:
         raise StateError(f"{path}: not what portmert writes; delete it, it is then made again")
-    weights = read_weights(path)
-    weights.vector(names, origin=str(path))  # of other features it is refused
-    return Cell(weights, estimate, seconds)
+    return Cell(read_weights(path), estimate, seconds)
 
 
 def _write(path: Path, key: str, cell: Cell) -> None:
@@ -424,7 +428,7 @@ def _write(path: Path, key: str, cell: Cell) -> None:
         "cpu_seconds": cell.cpu_seconds,
         "of": json.loads(key),
     }
-    write_text(path, to_json(content) + "\n")
+    write_text(path, to_json({**content, "digest": text_digest(to_json(content))}) + "\n")
 
 
 def digest(*parts: NDArray[Any] | str) -> str:

@@ -204,14 +204,18 @@ def test_all_segments_alike_are_learnt_and_judged_the_same(threads, tmp_path):
     assert len(list((tmp_path / "cells").glob("*.json"))) == 8
 
 
-def test_a_cell_with_weights_of_other_features_is_named(tmp_path):
+@pytest.mark.parametrize(("old", "new"), [('"A"', '"C"'), ("0.", "0.1")], ids=["name", "number"])
+def test_a_cell_with_edited_weights_is_refused(tmp_path, old, new):
     plan = plan_of(splits=1, start=FeatureWeights({"A": (1.0,), "B": (0.5,)}))
     choices = choices_of(["mean"], {"m": MERT}, [], [0.0])
     again = {"team": Team(1), "folder": tmp_path, "notice": print}
     measure(plan, choices, **again)
     (cell,) = (tmp_path / "cells").glob("*.json")
-    cell.write_text(cell.read_text().replace('"A"', '"C"'))
-    with pytest.raises(InputError, match=rf"{cell.name}: no weight for feature A"):
+    before, weights, after = cell.read_text().partition('"weights"')
+    edited = after.replace(old, new, 1)
+    assert edited != after
+    cell.write_text(before + weights + edited)
+    with pytest.raises(StateError, match=rf"{cell.name}: not what portmert writes; delete it"):
         measure(plan, choices, **again)
 
 
