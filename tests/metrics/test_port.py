@@ -104,6 +104,10 @@ def test_recall_is_0_where_the_closest_reference_has_no_ngram():
     segment = Segment(1, text("a a"), (text("a"), text("a a a")))
     parts = Qmean().parts(Qmean().stats(batch_of([segment]))[0])
     assert (parts["p2"], parts["r2"]) == (1.0, 0.0)
+    # The closest has 3 words, so no 4-gram; all shorter ones are there.
+    segment = Segment(1, text("a a a a"), (text("a a a"), text("a a a a a a")))
+    parts = Qmean().parts(Qmean().stats(batch_of([segment]))[0])
+    assert (parts["p4"], parts["r4"]) == (1.0, 0.0)
 
 
 def test_recall_cap_limits_each_order():

@@ -83,6 +83,7 @@ def test_only_bounds_at_zero_survive_scaling():
     assert Bounds.none(2).allow_scaling
     assert Bounds(np.array([0.0]), np.array([np.inf])).allow_scaling
     assert not Bounds(np.array([0.0]), np.array([1.0])).allow_scaling
+    assert not Bounds(np.array([-1.0]), np.array([np.inf])).allow_scaling
 
 
 OFFSETS = np.array([0, 3, 6])

@@ -214,6 +214,11 @@ def test_total_by_hand():
     assert _kernels.total(stats[[0, 2, 2]]).tolist() == [201.0, 402.0]
 
 
+def test_choose_by_hand_where_all_values_are_below_0():
+    ends, values = np.array([-3.0, -1.0, 1.0, 4.0]), np.array([-2.0, -1.0, -3.0])
+    assert _kernels.choose(ends, values, 0.0, 1.0) == (0.0, -1.0)
+
+
 def middles_of_the_best(ends, values, tie, outer):
     """All steps that `choose` may take, with how near they are."""
     wide = [i for i in range(len(values)) if ends[i + 1] > ends[i]]

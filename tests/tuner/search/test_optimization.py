@@ -347,6 +347,7 @@ def test_each_weight_of_0_gets_the_sign_that_scores_better():
         return metric.score(stats[best].sum(axis=0))
 
     assert (np.abs(found[3:]) > 0).all()
+    assert np.abs(found[3:]).max() == pytest.approx(1e-9 * np.abs(found).max())
     for v in range(3, 60):
         other = np.where(np.arange(60) > v, 0.0, found)
         turned = np.where(np.arange(60) == v, -other, other)
