@@ -293,7 +293,7 @@ def two_at_once(trial, rng):
     for ended in both:
         if ended.status:
             yield from (f"two at once: {said}" for said in trial.refused(ended))
-            if "at work in this folder" not in ended.stderr:
+            if " is at work " not in ended.stderr:
                 yield f"two at once: {ended.stderr[-400:]}"
     if all(ended.status for ended in both):
         yield "two at once: both are refused"

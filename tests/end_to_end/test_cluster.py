@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+import socketserver
 import subprocess
 import sys
 import threading
@@ -262,6 +263,23 @@ def test_that_no_worker_is_left_is_said_once():
 def test_a_scheduler_that_is_not_there():
     said = fault("crossval", *LISTS, "--splits", 1, "--executor", "dask:tcp://127.0.0.1:9")
     assert "dask:tcp://127.0.0.1:9: no scheduler answers there: " in said
+
+
+def test_a_server_of_pages_is_no_scheduler():
+    """The dashboard's port is taken for the scheduler's: Dask reads "HTTP/1.1" as a length."""
+    with socketserver.TCPServer(("127.0.0.1", 0), Pages) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        place = f"dask:tcp://127.0.0.1:{server.server_address[1]}"
+        said = fault("crossval", *LISTS, "--splits", 1, "--executor", place)
+        server.shutdown()
+    assert (
+        f"{place}: another server answers there, no scheduler; give the scheduler's port" in said
+    )
+
+
+class Pages(socketserver.BaseRequestHandler):
+    def handle(self):
+        self.request.sendall(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")
 
 
 @pytest.mark.slow

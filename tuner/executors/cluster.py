@@ -244,6 +244,11 @@ def connected(given: str, address: str, *, notice: Callable[[str], None]) -> Ite
             client = distributed.Client(address, timeout=_CONNECT, set_as_default=False)
         except (OSError, ValueError, TimeoutError) as error:
             raise StateError(f"{given}: no scheduler answers there: {_one_line(error)}") from None
+        except MemoryError:  # the answer was taken for the length of an array
+            raise StateError(
+                f"{given}: another server answers there, no scheduler; give the scheduler's port, "
+                f"not that of its dashboard"
+            ) from None
         yield from _of_client(client, given, notice)
 
 
