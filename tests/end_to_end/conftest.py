@@ -2,14 +2,20 @@
 
 import pytest
 
-from tests.support.clusters import cluster
+from tests.support.clusters import all_there, cluster
 
 
 @pytest.fixture(scope="session")
-def started():
-    """Two workers; who kills one gets another in its place."""
+def two_workers():
     with cluster(2) as two:
         yield two
+
+
+@pytest.fixture
+def started(two_workers):
+    """Two workers, though the test before this one may have killed one."""
+    all_there(two_workers, 2)
+    return two_workers
 
 
 @pytest.fixture
