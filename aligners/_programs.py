@@ -11,15 +11,7 @@ from pydantic.dataclasses import dataclass
 from portmert.aligners._base import Links
 from portmert.aligners._symmetrize import Heuristic, symmetrize
 from portmert.aligners._training import Rows, TrainedAligner, check_lengths
-from portmert.tuner.ground.model_folders import read_record
-from portmert.tuner.ground.programs import (
-    MOST_LOGGED,
-    TIMES_INPUT,
-    Bound,
-    Command,
-    find_program,
-    scratch,
-)
+from portmert.tuner.ground import model_folders, programs
 
 SPECIAL = frozenset(
     {
@@ -67,8 +59,8 @@ class ProgramAligner(TrainedAligner):
         full = [index for index, (s, t) in enumerate(zip(source, target, strict=True)) if s and t]
         found: list[Links] = [[] for _ in source]
         if full:
-            record = read_record(folder) or {}
-            with scratch(workdir, self.name()) as room:
+            record = model_folders.read_record(folder) or {}
+            with programs.scratch(workdir, self.name()) as room:
                 directions = self._link(
                     room,
                     folder,
@@ -81,7 +73,7 @@ class ProgramAligner(TrainedAligner):
         return found
 
     def _program(self, name: str) -> Path:
-        return find_program(name, self.bin_dir, package=self.package)
+        return programs.find_program(name, self.bin_dir, package=self.package)
 
     def _command(
         self,
@@ -91,13 +83,15 @@ class ProgramAligner(TrainedAligner):
         log: str,
         out: str = "",
         **more: Any,
-    ) -> Command:
+    ) -> programs.Command:
         """Return a command that runs in a folder of scratch, where its log and output lie."""
         bounds = {}
         if out:
             given = sum(path.stat().st_size for path in folder.iterdir() if path.is_file())
-            bounds[folder / out] = Bound(MOST_LOGGED + TIMES_INPUT * given)
-        return Command(
+            bounds[folder / out] = programs.Bound(
+                programs.MOST_LOGGED + programs.TIMES_INPUT * given
+            )
+        return programs.Command(
             arguments,
             folder / f"{log}.log",
             folder / out if out else None,

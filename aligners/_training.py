@@ -13,10 +13,8 @@ from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
 from portmert.aligners._base import Aligner, Links, tokens
+from portmert.tuner.ground import files, model_folders, programs
 from portmert.tuner.ground.errors import InputError, ProgramError, StateError, counted, faults_at
-from portmert.tuner.ground.files import read_lines
-from portmert.tuner.ground.model_folders import make_folder, read_record
-from portmert.tuner.ground.programs import PATIENCE_SECONDS
 
 Rows = Sequence[Sequence[str]]
 """The tokens of each line."""
@@ -54,7 +52,7 @@ class TrainedAligner(Aligner):
         Train a sentencepiece model with this many pieces on both sides of the bitext.
     """
 
-    timeout_seconds: Annotated[float, Ge(0)] = PATIENCE_SECONDS
+    timeout_seconds: Annotated[float, Ge(0)] = programs.PATIENCE_SECONDS
     train_source: Path | None = None
     train_target: Path | None = None
     saved: Path | None = None
@@ -143,7 +141,7 @@ class TrainedAligner(Aligner):
         if folder is None:
             key = hashlib.blake2b(json.dumps(fingerprint).encode(), digest_size=6).hexdigest()
             folder = workdir / f"{self._folder_name()}-{key}"
-        make_folder(folder, fingerprint, make)
+        model_folders.make_folder(folder, fingerprint, make)
         return folder
 
     def _folder_name(self) -> str:
@@ -158,7 +156,7 @@ class TrainedAligner(Aligner):
 
 
 def _check_saved(folder: Path, settings: Mapping[str, Any]) -> Path:
-    record = read_record(folder)
+    record = model_folders.read_record(folder)
     if record is None:
         raise StateError(
             f"{folder}: no trained model there; name a training bitext to make one (train_source "
@@ -239,7 +237,7 @@ def read_bitext(source: Path, target: Path) -> tuple[list[str], list[str]]:
     InputError
         A side cannot be read, or the sides differ in length.
     """
-    left, right = read_lines(source), read_lines(target)
+    left, right = files.read_lines(source), files.read_lines(target)
     if len(left) != len(right):
         raise InputError(
             f"{target}: {counted(len(right), 'line')}, {source} has {len(left)}; line n of one "

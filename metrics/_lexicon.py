@@ -12,15 +12,8 @@ import numpy as np
 import Stemmer
 from numpy.typing import NDArray
 
+from portmert.metrics import _lexicon_files, _shared
 from portmert.metrics._base import Batch, FloatArray, IntArray, Ragged, Texts, TokenArray
-from portmert.metrics._lexicon_files import (
-    Paraphrases,
-    WordNet,
-    read_paraphrases,
-    read_wordnet,
-    read_words,
-)
-from portmert.metrics._shared import flat
 from portmert.metrics.kernels.compiled import Segments
 from portmert.metrics.kernels.lexicon import Phrases, Words, matching_words, phrases_in
 from portmert.metrics.kernels.pairs import first_equals
@@ -64,8 +57,8 @@ class Lexicon:
     """
 
     language: str | None
-    wordnet: WordNet | None
-    paraphrases: Paraphrases | None
+    wordnet: _lexicon_files.WordNet | None
+    paraphrases: _lexicon_files.Paraphrases | None
     words: frozenset[str]
     both_ways: bool
 
@@ -147,9 +140,9 @@ def read_lexicon(
     check_language(language)
     return Lexicon(
         language if stem else None,
-        None if synonyms is None else read_wordnet(synonyms),
-        None if paraphrases is None else read_paraphrases(paraphrases),
-        frozenset() if words is None else read_words(words),
+        None if synonyms is None else _lexicon_files.read_wordnet(synonyms),
+        None if paraphrases is None else _lexicon_files.read_paraphrases(paraphrases),
+        frozenset() if words is None else _lexicon_files.read_words(words),
         both_ways,
     )
 
@@ -167,7 +160,7 @@ def matches(relations: Relations, segments: Segments) -> tuple[Phrases, IntArray
     first : (H,) int64
         For each hypothesis the first of its segment with the same matches.
     """
-    left, right = flat(relations.left), flat(relations.right)
+    left, right = _shared.flat(relations.left), _shared.flat(relations.right)
     words = len(relations.words.stems)
     found = phrases_in(segments, left.values, left.offsets, right.values, right.offsets, words)
     phrases = Phrases(found, left.lengths, right.values, right.offsets)

@@ -8,16 +8,8 @@ from typing import ClassVar
 import numpy as np
 from pydantic.dataclasses import dataclass
 
+from portmert.metrics import _characters, _shared
 from portmert.metrics._base import Batch, FloatArray, Metric
-from portmert.metrics._characters import in_characters
-from portmert.metrics._shared import (
-    SMALLEST_COUNT,
-    best_reference,
-    hypothesis_lengths,
-    matched,
-    one_length,
-    segments_of,
-)
 from portmert.metrics.kernels.edits import edit_distances, edit_kinds
 
 
@@ -40,10 +32,10 @@ class _DistanceRate(Metric):
         """
 
         def stats(single: Batch) -> FloatArray:
-            distances = edit_distances(segments_of(single), self.long_jumps)
-            return np.column_stack([distances, one_length(single)])
+            distances = edit_distances(_shared.segments_of(single), self.long_jumps)
+            return np.column_stack([distances, _shared.one_length(single)])
 
-        return best_reference(batch, stats, _lowest_rate)
+        return _shared.best_reference(batch, stats, _lowest_rate)
 
     def score(self, stats: FloatArray) -> FloatArray:
         """Return 1 minus the rate, at most 1, for stats (..., 2)."""
@@ -63,20 +55,22 @@ class _DistanceRate(Metric):
             return {}
 
         def stats(single: Batch) -> FloatArray:
-            kinds = edit_kinds(segments_of(single))
-            return np.column_stack([kinds.sum(axis=1), one_length(single), kinds])
+            kinds = edit_kinds(_shared.segments_of(single))
+            return np.column_stack([kinds.sum(axis=1), _shared.one_length(single), kinds])
 
-        chosen = best_reference(batch, stats, lambda rows: _lowest_rate(rows[:, :2])).sum(axis=0)
+        chosen = _shared.best_reference(batch, stats, lambda rows: _lowest_rate(rows[:, :2])).sum(
+            axis=0
+        )
         names = ("substitutions", "insertions", "deletions")
         counts = dict(zip(names, chosen[2:].tolist(), strict=True))
-        length = max(float(chosen[1]), SMALLEST_COUNT)
+        length = max(float(chosen[1]), _shared.SMALLEST_COUNT)
         shares = {f"{name[:3]}_rate": count / length for name, count in counts.items()}
         return (shares if chosen[1] else dict.fromkeys(shares, 0.0)) | counts
 
 
 def _one_minus_rate(stats: FloatArray) -> FloatArray:
     """Return 1 - distance / length (...) of stats (..., 2), 1 where the length is 0."""
-    rate = stats[..., 0] / np.maximum(stats[..., 1], SMALLEST_COUNT)
+    rate = stats[..., 0] / np.maximum(stats[..., 1], _shared.SMALLEST_COUNT)
     return np.asarray(1.0 - np.where(stats[..., 1] > 0.0, rate, 0.0))
 
 
@@ -121,11 +115,11 @@ class Cer(_DistanceRate):
 
     def stats(self, batch: Batch) -> FloatArray:
         """Return (H, 2) counts in the order of `stat_names`."""
-        return super().stats(in_characters(batch, spaces=self.spaces))
+        return super().stats(_characters.in_characters(batch, spaces=self.spaces))
 
     def details(self, batch: Batch) -> dict[str, float]:
         """Return how many edits are of which kind."""
-        return super().details(in_characters(batch, spaces=self.spaces))
+        return super().details(_characters.in_characters(batch, spaces=self.spaces))
 
 
 @dataclass(frozen=True)
@@ -161,15 +155,17 @@ class Per(Metric):
         """Return (H, 3) counts in the order of `stat_names`."""
 
         def stats(single: Batch) -> FloatArray:
-            lengths = hypothesis_lengths(single), one_length(single)
-            return np.column_stack([matched(single, 1), *lengths])
+            lengths = _shared.hypothesis_lengths(single), _shared.one_length(single)
+            return np.column_stack([_shared.matched(single, 1), *lengths])
 
-        return best_reference(batch, stats, self.score)
+        return _shared.best_reference(batch, stats, self.score)
 
     def score(self, stats: FloatArray) -> FloatArray:
         """Return 1 - per, at most 1, for stats (..., 3)."""
         correct, own, length = stats[..., 0], stats[..., 1], stats[..., 2]
-        share = (correct - np.maximum(own - length, 0.0)) / np.maximum(length, SMALLEST_COUNT)
+        share = (correct - np.maximum(own - length, 0.0)) / np.maximum(
+            length, _shared.SMALLEST_COUNT
+        )
         return np.asarray(np.where(length > 0.0, share, 0.0))
 
     def parts(self, stats: FloatArray) -> dict[str, float]:

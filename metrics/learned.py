@@ -13,17 +13,9 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from pydantic.dataclasses import dataclass
 
+from portmert.metrics import _lexicon_files, _shared, dependencies
 from portmert.metrics._base import Arcs, Batch, FloatArray, Need
 from portmert.metrics._lexicon import Lexicon, check_language, read_lexicon
-from portmert.metrics._lexicon_files import content_hash
-from portmert.metrics._shared import (
-    WeightedMean,
-    best_reference,
-    hypothesis_lengths,
-    one_length,
-    reference_lengths,
-)
-from portmert.metrics.dependencies import item_counts
 from portmert.metrics.terp import COUNTS, PRESETS, terp_counts
 
 _LINKS = ("lh", "dl", "dlh", "dh")
@@ -123,8 +115,8 @@ class LearnedFeatures:
         def rows(single: Batch) -> FloatArray:
             return np.column_stack([self._of_one(single), terp_counts(single, lexicon, costs)])
 
-        chosen = best_reference(batch, rows, lambda stats: -stats[..., -1])
-        length = reference_lengths(batch, "average")[:, np.newaxis]
+        chosen = _shared.best_reference(batch, rows, lambda stats: -stats[..., -1])
+        length = _shared.reference_lengths(batch, "average")[:, np.newaxis]
         length = np.where(length > 0.0, length, np.inf)  # whatever is divided by 0 is 0
         others, edits, phrases = np.split(chosen[:, :-1], [-len(COUNTS), -4], axis=1)
         columns: dict[str, FloatArray] = {"T": edits / length, "P": phrases / length}
@@ -141,15 +133,15 @@ class LearnedFeatures:
         parts = []
         for group, of, need in (("E", _LINKS, self.need), ("N", _NGRAMS, None)):
             if group in self.groups:
-                counts = item_counts(single, need, of)
+                counts = dependencies.item_counts(single, need, of)
                 shares = [
                     counts.match / np.where(total > 0.0, total, 1.0)
                     for total in (counts.hyp, counts.ref)
                 ]
                 parts.append(np.stack(shares, axis=-1).reshape(len(counts.match), -1))
         if "B" in self.groups:
-            length = one_length(single)
-            more = (hypothesis_lengths(single) - length) / np.maximum(length, 1.0)
+            length = _shared.one_length(single)
+            more = (_shared.hypothesis_lengths(single) - length) / np.maximum(length, 1.0)
             more = np.where(length > 0.0, more, 0.0)
             parts.append(np.column_stack([np.maximum(more, 0.0), np.maximum(-more, 0.0)]))
         return np.concatenate(parts, axis=1) if parts else np.empty((len(single.hypotheses), 0))
@@ -299,12 +291,12 @@ def check_resources(
             raise ValueError(f"{path} was learnt with {name}; give the same, {name}=...")
         if file is not None and expected is None:
             raise ValueError(f"{path} was learnt without {name}; leave {name} out")
-        if file is not None and content_hash(file) != expected:
+        if file is not None and _lexicon_files.content_hash(file) != expected:
             raise ValueError(f"{file} is not what {path} was learnt with as {name}")
 
 
 @dataclass(frozen=True)
-class Learned(WeightedMean):
+class Learned(_shared.WeightedMean):
     """Averages a weighted sum of features; a segment counts by its length.
 
     The features and weights come from a file that `portmert metric-train` wrote. Features are the
@@ -363,7 +355,7 @@ class Learned(WeightedMean):
 
     def stats(self, batch: Batch) -> FloatArray:
         """Return (H, 2) float64 in the order of `stat_names`."""
-        model, length = self._model, reference_lengths(batch, "average")
+        model, length = self._model, _shared.reference_lengths(batch, "average")
         values = model.features.values(batch, self._lexicon)
         return np.column_stack([length * model.scores(values), length])
 

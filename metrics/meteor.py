@@ -11,15 +11,9 @@ import numpy as np
 from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
+from portmert.metrics import _shared
 from portmert.metrics._base import Batch, FloatArray, Metric
 from portmert.metrics._lexicon import Lexicon, listed_words, matches, read_lexicon
-from portmert.metrics._shared import (
-    SMALLEST_COUNT,
-    best_reference,
-    hypothesis_lengths,
-    one_length,
-    segments_of,
-)
 from portmert.metrics.kernels.meteor import alignments
 
 _PENALTIES = {
@@ -155,11 +149,11 @@ class Meteor(Metric):
 
     def stats(self, batch: Batch) -> FloatArray:
         """Return (H, 4), in 1.5 (H, 23), float64 in the order of `stat_names`."""
-        return best_reference(batch, self._stats, self.score)
+        return _shared.best_reference(batch, self._stats, self.score)
 
     def _stats(self, single: Batch) -> FloatArray:
         relations = single.once(self._lexicon)
-        segments = segments_of(single)
+        segments = _shared.segments_of(single)
         phrases, first = matches(relations, segments)
         counts: FloatArray = alignments(
             segments,
@@ -168,7 +162,7 @@ class Meteor(Metric):
             phrases,
             (2, 1) if self.weighted else (1, 1),
         )
-        counts[:, 0], counts[:, 1] = hypothesis_lengths(single), one_length(single)
+        counts[:, 0], counts[:, 1] = _shared.hypothesis_lengths(single), _shared.one_length(single)
         if not self.weighted:
             return np.column_stack([counts[:, k] for k in (0, 1, 21, 20)])
         counts[:, 2] = listed_words(single.hypotheses, relations)
@@ -185,7 +179,7 @@ class Meteor(Metric):
         mean = (
             precision
             * recall
-            / np.maximum(alpha * precision + (1.0 - alpha) * recall, SMALLEST_COUNT)
+            / np.maximum(alpha * precision + (1.0 - alpha) * recall, _shared.SMALLEST_COUNT)
         )
         return np.asarray(mean * (1.0 - gamma * self._fragmentation(stats) ** beta))
 
@@ -226,7 +220,7 @@ class Meteor(Metric):
             length, function = stats[..., side], stats[..., 2 + side]
             total = delta * (length - function) + (1.0 - delta) * function
             linked = ((counts[..., side] * kinds).sum(axis=-1) * weights).sum(axis=-1)
-            shares.append(linked / np.maximum(total, SMALLEST_COUNT))
+            shares.append(linked / np.maximum(total, _shared.SMALLEST_COUNT))
         return shares[0], shares[1]
 
     def _fragmentation(self, stats: FloatArray) -> FloatArray:

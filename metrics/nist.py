@@ -6,16 +6,8 @@ from typing import ClassVar
 import numpy as np
 from pydantic.dataclasses import dataclass
 
+from portmert.metrics import _shared
 from portmert.metrics._base import Batch, FloatArray, IntArray, Metric
-from portmert.metrics._shared import (
-    SMALLEST_COUNT,
-    flat,
-    hypothesis_lengths,
-    reference_lengths,
-    require_references,
-    segments_of,
-    totals,
-)
 from portmert.metrics.kernels.ngrams import ngram_information, ngram_matches
 
 MAX_ORDER = 5
@@ -44,25 +36,29 @@ class Nist(Metric):
 
     def stats(self, batch: Batch) -> FloatArray:
         """Return (H, 12) float64 in the order of `stat_names`."""
-        require_references(batch)
-        lengths = hypothesis_lengths(batch)
+        _shared.require_references(batch)
+        lengths = _shared.hypothesis_lengths(batch)
         stats = np.empty((len(lengths), 2 * MAX_ORDER + 2))
-        stats[:, 0:-2:2] = ngram_matches(segments_of(batch), batch.once(_information), MAX_ORDER)
-        stats[:, 1:-2:2] = totals(lengths, MAX_ORDER)
+        stats[:, 0:-2:2] = ngram_matches(
+            _shared.segments_of(batch), batch.once(_information), MAX_ORDER
+        )
+        stats[:, 1:-2:2] = _shared.totals(lengths, MAX_ORDER)
         stats[:, -2] = lengths
-        stats[:, -1] = reference_lengths(batch, "average")
+        stats[:, -1] = _shared.reference_lengths(batch, "average")
         return stats
 
     def score(self, stats: FloatArray) -> FloatArray:
         """Return NIST, 0 or more, for stats (..., 12)."""
         total = np.zeros(stats.shape[:-1])
         for n in range(MAX_ORDER):
-            total = total + stats[..., 2 * n] / np.maximum(stats[..., 2 * n + 1], SMALLEST_COUNT)
+            total = total + stats[..., 2 * n] / np.maximum(
+                stats[..., 2 * n + 1], _shared.SMALLEST_COUNT
+            )
         return total * _brevity_penalty(stats)
 
     def parts(self, stats: FloatArray) -> dict[str, float]:
         """Return information per n-gram, brevity penalty and lengths of stats (12,)."""
-        values = stats[0:-2:2] / np.maximum(stats[1:-2:2], SMALLEST_COUNT)
+        values = stats[0:-2:2] / np.maximum(stats[1:-2:2], _shared.SMALLEST_COUNT)
         return {
             **{f"info_{n + 1}": float(values[n]) for n in range(MAX_ORDER)},
             "BP": float(_brevity_penalty(stats)),
@@ -72,7 +68,7 @@ class Nist(Metric):
 
 
 def _information(corpus: Batch) -> tuple[IntArray, FloatArray]:
-    references = flat(corpus.references.tokens)
+    references = _shared.flat(corpus.references.tokens)
     table: tuple[IntArray, FloatArray] = ngram_information(
         references.values, references.offsets, MAX_ORDER
     )
@@ -82,6 +78,6 @@ def _information(corpus: Batch) -> tuple[IntArray, FloatArray]:
 def _brevity_penalty(stats: FloatArray) -> FloatArray:
     own, reference = stats[..., -2], stats[..., -1]
     # An empty text has the score 0 whatever its penalty; only its logarithm has to be finite.
-    shorter = np.maximum(np.minimum(own, reference), SMALLEST_COUNT)
-    short = np.log(shorter / np.maximum(reference, SMALLEST_COUNT))
+    shorter = np.maximum(np.minimum(own, reference), _shared.SMALLEST_COUNT)
+    short = np.log(shorter / np.maximum(reference, _shared.SMALLEST_COUNT))
     return np.asarray(np.exp(-math.log(2.0) / math.log(HALF_AT) ** 2 * short**2))

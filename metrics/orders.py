@@ -9,22 +9,8 @@ import numpy as np
 from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
+from portmert.metrics import _orders, _shared
 from portmert.metrics._base import Batch, FloatArray, Metric, spans
-from portmert.metrics._orders import (
-    Encoding,
-    Linked,
-    Order,
-    Ordered,
-    Scale,
-    pair_starts,
-    references_each,
-)
-from portmert.metrics._shared import (
-    WeightedMean,
-    hypothesis_lengths,
-    reference_lengths,
-    weighted_mean,
-)
 from portmert.metrics.bleu import bleu_parts, bleu_score, bleu_stat_names, bleu_stats
 from portmert.metrics.kernels.word_orders import AGREEMENT, DISCORDANCE
 
@@ -36,10 +22,10 @@ LR_MAX_ORDER = 4
 
 
 @dataclass(frozen=True)
-class _MeanOrder(WeightedMean, Ordered):
+class _MeanOrder(_shared.WeightedMean, _orders.Ordered):
     """Averages a measure of word order; a segment counts by its closest reference length."""
 
-    order: ClassVar[Order]
+    order: ClassVar[_orders.Order]
 
     source: ClassVar[str] = "Chen, Kuhn and Larkin, ACL 2012 (PORT), section 3.3 and table 10"
 
@@ -54,7 +40,7 @@ class _MeanOrder(WeightedMean, Ordered):
 
     def stats(self, batch: Batch) -> FloatArray:
         """Return (H, 2) float64 in the order of `stat_names`."""
-        values, lengths = self.values(batch, self.order), reference_lengths(batch)
+        values, lengths = self.values(batch, self.order), _shared.reference_lengths(batch)
         return np.column_stack([values * lengths, lengths])
 
 
@@ -65,8 +51,8 @@ class V(_MeanOrder):
     With several references, the highest value counts. An empty hypothesis has 0.
     """
 
-    order: ClassVar[Order] = "v"
-    scale: ClassVar[Scale] = "linear"  # type: ignore[misc]  # no option here
+    order: ClassVar[_orders.Order] = "v"
+    scale: ClassVar[_orders.Scale] = "linear"  # type: ignore[misc]  # no option here
     tau_lr: ClassVar[bool] = False  # type: ignore[misc]  # no option here
     source: ClassVar[str] = "Chen, Kuhn and Larkin, ACL 2012 (PORT), equations 11-16"
 
@@ -78,7 +64,7 @@ class Rho(_MeanOrder):
     With several references, the highest value counts. An empty hypothesis has 0.
     """
 
-    order: ClassVar[Order] = "rho"
+    order: ClassVar[_orders.Order] = "rho"
     tau_lr: ClassVar[bool] = False  # type: ignore[misc]  # no option here
 
 
@@ -89,11 +75,11 @@ class Tau(_MeanOrder):
     With several references, the highest value counts. An empty hypothesis has 0.
     """
 
-    order: ClassVar[Order] = "tau"
+    order: ClassVar[_orders.Order] = "tau"
 
 
 @dataclass(frozen=True)
-class _Similarity(WeightedMean, Linked):
+class _Similarity(_shared.WeightedMean, _orders.Linked):
     """Measures the similarity of word order times a brevity factor, as LRscore does.
 
     A subclass says which measure it takes (`measure`).
@@ -105,7 +91,7 @@ class _Similarity(WeightedMean, Linked):
         mean over all (`average`).
     """
 
-    encoding: Encoding = "rank"
+    encoding: _orders.Encoding = "rank"
     refchoice: RefChoice = "closest"
 
     measure: ClassVar[Measure]
@@ -125,16 +111,16 @@ class _Similarity(WeightedMean, Linked):
         else:
             values = 1.0 - np.sqrt(self.pairs(batch, DISCORDANCE))
         if values.size:
-            each = references_each(batch)
-            own = np.repeat(hypothesis_lengths(batch), each)
+            each = _orders.references_each(batch)
+            own = np.repeat(_shared.hypothesis_lengths(batch), each)
             firsts = np.repeat(batch.reference_offsets[:-1], np.diff(batch.offsets))
             lengths = batch.references.tokens.lengths[spans(firsts, each)[0]]
             ratio = lengths / np.maximum(own, 1.0)
             damped = np.where(own > 0.0, values * np.exp(np.minimum(1.0 - ratio, 0.0)), 0.0)
             if self.refchoice == "closest":
-                values = np.maximum.reduceat(damped, pair_starts(batch))
+                values = np.maximum.reduceat(damped, _orders.pair_starts(batch))
             else:
-                values = np.add.reduceat(damped, pair_starts(batch)) / each
+                values = np.add.reduceat(damped, _orders.pair_starts(batch)) / each
         return np.column_stack([values, np.ones_like(values)])
 
 
@@ -148,7 +134,7 @@ class Hamming(_Similarity):
     """
 
     measure: ClassVar[Measure] = "hamming"
-    encoding: ClassVar[Encoding] = "rank"  # type: ignore[misc]  # no option here
+    encoding: ClassVar[_orders.Encoding] = "rank"  # type: ignore[misc]  # no option here
 
 
 @dataclass(frozen=True)
@@ -196,12 +182,14 @@ class _LrScore(_Similarity, _Interpolated):
 
     def score(self, stats: FloatArray) -> FloatArray:
         """Return LRscore in 0..1 for stats (..., 11)."""
-        return self.alpha * weighted_mean(stats) + (1.0 - self.alpha) * bleu_score(stats[..., 2:])
+        return self.alpha * _shared.weighted_mean(stats) + (1.0 - self.alpha) * bleu_score(
+            stats[..., 2:]
+        )
 
     def parts(self, stats: FloatArray) -> dict[str, float]:
         """Return the similarity, BLEU and BLEU's parts of stats (11,)."""
         return {
-            self.measure: float(weighted_mean(stats)),
+            self.measure: float(_shared.weighted_mean(stats)),
             "BLEU": float(bleu_score(stats[2:])),
             **bleu_parts(stats[2:]),
         }
@@ -215,7 +203,7 @@ class LrHamming(_LrScore):
     """
 
     measure: ClassVar[Measure] = "hamming"
-    encoding: ClassVar[Encoding] = "rank"  # type: ignore[misc]  # no option here
+    encoding: ClassVar[_orders.Encoding] = "rank"  # type: ignore[misc]  # no option here
 
 
 @dataclass(frozen=True)

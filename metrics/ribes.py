@@ -6,20 +6,13 @@ import numpy as np
 from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
+from portmert.metrics import _shared
 from portmert.metrics._base import Batch, FloatArray
-from portmert.metrics._shared import (
-    SMALLEST_COUNT,
-    WeightedMean,
-    each_reference,
-    hypothesis_lengths,
-    one_length,
-    segments_of,
-)
 from portmert.metrics.kernels.edits import rank_agreements
 
 
 @dataclass(frozen=True)
-class Ribes(WeightedMean):
+class Ribes(_shared.WeightedMean):
     """Averages the rank correlation of matched words, lowered for missing words.
 
     A hypothesis word is linked to an equal reference word if it is unique in both texts, alone or
@@ -46,13 +39,13 @@ class Ribes(WeightedMean):
 
     def stats(self, batch: Batch) -> FloatArray:
         """Return (H, 2) float64 in the order of `stat_names`."""
-        values = np.max([self._values(single) for single in each_reference(batch)], axis=0)
+        values = np.max([self._values(single) for single in _shared.each_reference(batch)], axis=0)
         return np.column_stack([values, np.ones_like(values)])
 
     def _values(self, single: Batch) -> FloatArray:
-        agreement, links = rank_agreements(segments_of(single)).T
-        lengths = np.maximum(hypothesis_lengths(single), SMALLEST_COUNT)
+        agreement, links = rank_agreements(_shared.segments_of(single)).T
+        lengths = np.maximum(_shared.hypothesis_lengths(single), _shared.SMALLEST_COUNT)
         # Where there is no link the agreement is 0; elsewhere no text is empty.
-        brevity = np.minimum(1.0 - one_length(single) / lengths, 0.0)
+        brevity = np.minimum(1.0 - _shared.one_length(single) / lengths, 0.0)
         product = agreement * (links / lengths) ** self.alpha * np.exp(brevity * self.beta)
         return np.asarray(product)

@@ -12,6 +12,7 @@ from annotated_types import Ge, Le
 from numpy.typing import NDArray
 from pydantic.dataclasses import dataclass
 
+from portmert.metrics import _shared
 from portmert.metrics._base import (
     Batch,
     FloatArray,
@@ -24,25 +25,9 @@ from portmert.metrics._base import (
     Vocabulary,
     offsets_of,
 )
-from portmert.metrics._shared import (
-    SMALLEST_COUNT,
-    WeightedMean,
-    each_reference,
-    flat,
-    segments_of,
-)
+from portmert.metrics.kernels import semantics, trees
 from portmert.metrics.kernels import semantics as kernels
-from portmert.metrics.kernels.semantics import (
-    ANY,
-    NAMES,
-    NO_TYPE,
-    REFERENTS,
-    STRINGS,
-    WORDS,
-    Analysed,
-    Items,
-)
-from portmert.metrics.kernels.trees import item_matches
+from portmert.metrics.kernels.semantics import Items
 
 BoolArray = NDArray[np.bool_]
 
@@ -51,7 +36,7 @@ Denominator = Literal["all", "available"]
 
 ALL_TYPES = "*"
 NO_NAME = "names"
-MOST_WORDS = REFERENTS
+MOST_WORDS = semantics.REFERENTS
 """Items hold ids of words in 31 bits, kinds in three of them."""
 
 PAPER = "Gimenez and Marquez, WMT 2009; Asiya"
@@ -74,7 +59,7 @@ def _lowered(corpus: Batch) -> IntArray:
 
 
 def _words(texts: Texts, lowered: IntArray) -> Items:
-    tokens = flat(texts.tokens.alone())
+    tokens = _shared.flat(texts.tokens.alone())
     return lowered[tokens.values], np.arange(len(tokens.values) + 1), tokens.offsets
 
 
@@ -95,7 +80,7 @@ def _overlap(own: Items, others: Items, offsets: IntArray, *, average: bool) -> 
 
 
 @dataclass(frozen=True)
-class Ol(WeightedMean):
+class Ol(_shared.WeightedMean):
     """Averages over segments the share of words that hypothesis and reference have in common.
 
     Words are lowercased. The share is the sum over words of the smaller number of occurrences,
@@ -109,7 +94,9 @@ class Ol(WeightedMean):
 
     def stats(self, batch: Batch) -> FloatArray:
         """Return (H, 2) float64 in the order of `stat_names`."""
-        found = np.max([_lexical_overlap(single) for single in each_reference(batch)], axis=0)
+        found = np.max(
+            [_lexical_overlap(single) for single in _shared.each_reference(batch)], axis=0
+        )
         return np.column_stack([found, np.ones(len(found))])
 
 
@@ -145,7 +132,7 @@ class _SegmentMean(Metric):
         """Return (H, 5) float64 in the order of `stat_names`."""
         values = np.full(len(batch.hypotheses), -1.0)
         lexical = np.zeros(len(values))
-        for single in each_reference(batch):
+        for single in _shared.each_reference(batch):
             values = np.maximum(values, np.where(*self._overlaps(single), -1.0))
             lexical = np.maximum(lexical, _lexical_overlap(single))
         present = values >= 0.0
@@ -163,11 +150,11 @@ class _SegmentMean(Metric):
         """Return the mean in 0..1 for stats (..., 5)."""
         value, present, missing, beside = (stats[..., k] for k in range(4))
         everywhere = self.denominator == "all"
-        count = np.maximum(stats[..., 4] if everywhere else present, SMALLEST_COUNT)
+        count = np.maximum(stats[..., 4] if everywhere else present, _shared.SMALLEST_COUNT)
         if self.form == "interpolation":
             return np.asarray((value + (missing if everywhere else 0.0) + beside) / (2.0 * count))
         if self.form == "back-off" and everywhere:
-            value = value + value / np.maximum(present, SMALLEST_COUNT) * missing
+            value = value + value / np.maximum(present, _shared.SMALLEST_COUNT) * missing
         return np.asarray(value / count)
 
     def parts(self, stats: FloatArray) -> dict[str, float]:
@@ -246,18 +233,18 @@ class _RoleOverlap(_TypedOverlap):
         With `*`: average the shares of the roles, instead of one share of all items.
     """
 
-    items: ClassVar[int] = WORDS
+    items: ClassVar[int] = semantics.WORDS
     with_verb: ClassVar[bool] = False
     layer: ClassVar[Literal["roles", "drs"]] = "roles"
     needs: ClassVar[frozenset[Need]] = frozenset({"roles"})
 
     def _items(self, texts: Texts, what: str) -> tuple[Items, IntArray]:
-        names = self.type == NO_NAME and self.items == WORDS and not self.with_verb
+        names = self.type == NO_NAME and self.items == semantics.WORDS and not self.with_verb
         items: tuple[Items, IntArray] = kernels.role_items(
             _analysed(texts, texts.roles, f"the semantic roles of each {what}"),
-            NAMES if names else self.items,
+            semantics.NAMES if names else self.items,
             self.with_verb,
-            ANY if names else _wanted(texts.vocabulary, self.type),
+            semantics.ANY if names else _wanted(texts.vocabulary, self.type),
         )
         return items
 
@@ -270,7 +257,7 @@ class SrOr(_RoleOverlap):
     roles, one for each argument. Roles that rules derive from a parse are approximate.
     """
 
-    items: ClassVar[int] = WORDS
+    items: ClassVar[int] = semantics.WORDS
 
 
 @dataclass(frozen=True)
@@ -281,7 +268,7 @@ class SrMr(_RoleOverlap):
     approximate.
     """
 
-    items: ClassVar[int] = STRINGS
+    items: ClassVar[int] = semantics.STRINGS
 
 
 @dataclass(frozen=True)
@@ -291,7 +278,7 @@ class SrOrv(_RoleOverlap):
     As `sr-or`, but only arguments of the same verb, in the same spelling, are compared.
     """
 
-    items: ClassVar[int] = WORDS
+    items: ClassVar[int] = semantics.WORDS
     with_verb: ClassVar[bool] = True
 
 
@@ -302,7 +289,7 @@ class SrMrv(_RoleOverlap):
     As `sr-mr`, but only arguments of the same verb, in the same spelling, are compared.
     """
 
-    items: ClassVar[int] = STRINGS
+    items: ClassVar[int] = semantics.STRINGS
     with_verb: ClassVar[bool] = True
 
 
@@ -338,7 +325,7 @@ class _DiscourseOverlap(_TypedOverlap):
         items: tuple[Items, IntArray] = kernels.discourse_items(
             _analysed(texts, texts.drs, name, texts.tags if self.of_tags else None),
             not self.of_tags,
-            REFERENTS if self.type == "dr" else _wanted(texts.vocabulary, self.type),
+            semantics.REFERENTS if self.type == "dr" else _wanted(texts.vocabulary, self.type),
         )
         return items
 
@@ -392,8 +379,8 @@ class DrStm(_SegmentMean):
             name = f"the discourse representation of each {what}"
             nodes, ends, *_ = _analysed(texts, texts.drs, name)
             forests.append(Ragged(nodes[:, :2], ends).alone())
-        matches, totals, other_totals = item_matches(
-            segments_of(single, *forests),
+        matches, totals, other_totals = trees.item_matches(
+            _shared.segments_of(single, *forests),
             self.length,
             True,  # noqa: FBT003  chains
         )
@@ -422,9 +409,9 @@ def _tagged_only(texts: Texts) -> Texts:
 
 def _wanted(vocabulary: Vocabulary, name: str) -> int:
     if name == ALL_TYPES:
-        return ANY
+        return semantics.ANY
     found = vocabulary.find(name)
-    return NO_TYPE if found < 0 else found
+    return semantics.NO_TYPE if found < 0 else found
 
 
 def _present(single: Batch, layer: str) -> BoolArray:
@@ -437,7 +424,7 @@ def _present(single: Batch, layer: str) -> BoolArray:
 
 def _analysed(
     texts: Texts, structures: Structures | None, what: str, tags: Ragged | None = None
-) -> Analysed:
+) -> semantics.Analysed:
     """Return analyses as kernels take them.
 
     Raises
@@ -449,8 +436,8 @@ def _analysed(
         raise ValueError(f"the metric needs {what}")
     if len(texts.vocabulary) >= MOST_WORDS:
         raise ValueError(f"{len(texts.vocabulary)} different words, at most {MOST_WORDS} can be")
-    nodes, words = flat(structures.nodes), flat(structures.words)
-    tokens = flat(texts.tokens if tags is None else tags)
+    nodes, words = _shared.flat(structures.nodes), _shared.flat(structures.words)
+    tokens = _shared.flat(texts.tokens if tags is None else tags)
     fault = kernels.fault(nodes.values, nodes.offsets, words.values, words.offsets, tokens.lengths)
     if fault >= 0:
         raise ValueError(

@@ -11,15 +11,9 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic.dataclasses import dataclass
 
+from portmert.metrics import _shared
 from portmert.metrics._base import Batch, FloatArray, IntArray, Metric
 from portmert.metrics._lexicon import NO_LEXICON, Lexicon, matches, read_lexicon
-from portmert.metrics._shared import (
-    SMALLEST_COUNT,
-    best_reference,
-    flat,
-    reference_lengths,
-    segments_of,
-)
 from portmert.metrics.kernels.compiled import Segments
 from portmert.metrics.kernels.lexicon import Occurrences, Phrases, Words
 from portmert.metrics.kernels.terp import Limits, plus_edits
@@ -93,12 +87,12 @@ class _EditRate(Metric):
         self, batch: Batch, lexicon: Lexicon, costs: Costs, limits: Limits = TERP_LIMITS
     ) -> FloatArray:
         edits = terp_counts(batch, lexicon, costs, limits)[:, -1]
-        return np.column_stack([edits, reference_lengths(batch, "average")])
+        return np.column_stack([edits, _shared.reference_lengths(batch, "average")])
 
     def score(self, stats: FloatArray) -> FloatArray:
         """Return the rate, 0 or more, for stats (..., 2)."""
         edits, length = stats[..., 0], stats[..., 1]
-        rate = edits / np.maximum(length, SMALLEST_COUNT)
+        rate = edits / np.maximum(length, _shared.SMALLEST_COUNT)
         return np.asarray(np.where(length > 0.0, rate, edits > 0.0))
 
     def parts(self, stats: FloatArray) -> dict[str, float]:
@@ -205,7 +199,7 @@ def terp_counts(
 ) -> FloatArray:
     """Return (H, 12) float64: `COUNTS` against the cheapest reference, then the sum of costs."""
     edits = _Edits(lexicon, costs, limits)
-    return best_reference(batch, edits.stats, lambda stats: -stats[..., -1])
+    return _shared.best_reference(batch, edits.stats, lambda stats: -stats[..., -1])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -224,7 +218,7 @@ class _Edits:
             logs, probabilities, edits = features.T
             prices = constant + by_log * logs + by_probability * probabilities + by_edits * edits
             prices = np.maximum(0.0, prices)
-        segments = segments_of(single)
+        segments = _shared.segments_of(single)
         phrases, first = matches(relations, segments)
         return self._count(segments, first, relations.words, phrases, prices, features)
 
@@ -234,7 +228,7 @@ class _Edits:
         e is the weighted distance of the two phrases, shifts allowed, but no phrases within.
         """
         relations = corpus.once(self.lexicon)
-        left, right = flat(relations.left), flat(relations.right)
+        left, right = _shared.flat(relations.left), _shared.flat(relations.right)
         ends = np.arange(len(left) + 1)
         none = np.empty(0, dtype=np.int64)
         distances = self._count(

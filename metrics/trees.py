@@ -10,20 +10,8 @@ import numpy as np
 from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
+from portmert.metrics import _shared
 from portmert.metrics._base import Batch, FloatArray, Metric, Need, Ragged, Texts
-from portmert.metrics._shared import (
-    SMALLEST_COUNT,
-    WeightedMean,
-    check_rows,
-    closest_rows,
-    flat,
-    harmonic_mean,
-    named,
-    reference_lengths,
-    require_references,
-    segments_of,
-    weighted_mean,
-)
 from portmert.metrics.kernels.trees import item_matches, tree_similarities, without_leaves
 
 Kind = Literal["precision", "F"]
@@ -82,9 +70,11 @@ class _Overlap(Metric):
         own, others = _forests(batch, of_words="heads" in self.needs)
         parsed = own.lengths > 0
         matches, totals, reference_totals = item_matches(
-            segments_of(batch, own, others), self.depth, self.items == "chains"
+            _shared.segments_of(batch, own, others), self.depth, self.items == "chains"
         )
-        closest = closest_rows(batch, totals, reference_totals, reference_totals[:, 0] > 0.0)
+        closest = _shared.closest_rows(
+            batch, totals, reference_totals, reference_totals[:, 0] > 0.0
+        )
         if self.noparse == "worst":
             totals = np.where(parsed[:, np.newaxis], totals, closest)
         counts = np.empty((len(parsed), 3 * self.depth))
@@ -101,7 +91,9 @@ class _Overlap(Metric):
 
     def score(self, stats: FloatArray) -> FloatArray:
         """Return the score (...) of stats (..., K): 0..1, F of several references may be more."""
-        return weighted_mean(stats) if self.average == "segments" else self._of_counts(stats)
+        return (
+            _shared.weighted_mean(stats) if self.average == "segments" else self._of_counts(stats)
+        )
 
     def parts(self, stats: FloatArray) -> dict[str, float]:
         """Return precisions, recalls, their means and the counts of stats (K,)."""
@@ -116,13 +108,13 @@ class _Overlap(Metric):
             for letter, column in (("p", 1), ("r", 2))
             for n in range(self.depth)
         }
-        return means | shares | named(self.stat_names, stats)
+        return means | shares | _shared.named(self.stat_names, stats)
 
     def _of_counts(self, counts: FloatArray) -> FloatArray:
         precision = self._mean_share(counts, 1)
         if self.kind == "precision":
             return precision
-        return harmonic_mean(precision, self._mean_share(counts, 2))
+        return _shared.harmonic_mean(precision, self._mean_share(counts, 2))
 
     def _mean_share(self, counts: FloatArray, column: int) -> FloatArray:
         # Added order by order: the layout in memory must not decide how rounding falls.
@@ -135,7 +127,7 @@ class _Overlap(Metric):
     def _share(counts: FloatArray, n: int, column: int) -> FloatArray:
         match, items = counts[..., 3 * n], counts[..., 3 * n + column]
         # Where the closest reference has no item, another one's may match: that is no recall.
-        return np.where(items > 0.0, match / np.maximum(items, SMALLEST_COUNT), 0.0)
+        return np.where(items > 0.0, match / np.maximum(items, _shared.SMALLEST_COUNT), 0.0)
 
 
 @dataclass(frozen=True)
@@ -226,7 +218,7 @@ class DstmF(Dstm):
 
 
 @dataclass(frozen=True)
-class _TreeKernel(WeightedMean):
+class _TreeKernel(_shared.WeightedMean):
     """Averages the cosine of the fragment counts of two parses.
 
     A subclass says of which parses (`needs`).
@@ -257,11 +249,11 @@ class _TreeKernel(WeightedMean):
         Both are 0 in a segment without a parsed reference: such a segment cannot rank hypotheses.
         """
         own, others = _forests(batch, of_words="heads" in self.needs, lexical=self.lexical)
-        values = tree_similarities(segments_of(batch, own, others))
+        values = tree_similarities(_shared.segments_of(batch, own, others))
         parsed = np.add.reduceat(others.lengths, batch.reference_offsets[:-1])
         weights = np.repeat((parsed > 0).astype(np.float64), np.diff(batch.offsets))
         if self.weight == "reflen":
-            weights *= reference_lengths(batch)
+            weights *= _shared.reference_lengths(batch)
         return np.column_stack([values * weights, weights])
 
 
@@ -303,7 +295,7 @@ def _dependency_forest(texts: Texts, what: str) -> Ragged:
     tokens, heads = texts.tokens, texts.heads
     if heads is None:
         raise ValueError(f"the metric needs the dependency parse of each {what}")
-    check_rows(heads, texts, what, ("heads", "head"))
+    _shared.check_rows(heads, texts, what, ("heads", "head"))
     lengths, offsets = heads.lengths, heads.alone().offsets
     above = heads.alone().values.reshape(-1, 2)[:, 0]
     outside = np.flatnonzero((above < 0) | (above > np.repeat(lengths, lengths)))
@@ -327,7 +319,7 @@ def _constituency_forest(texts: Texts, what: str, *, lexical: bool = False) -> R
     """
     if texts.trees is None:
         raise ValueError(f"the metric needs the constituency parse of each {what}")
-    trees = flat(texts.trees.alone())
+    trees = _shared.flat(texts.trees.alone())
     whole = replace(trees, values=trees.values.reshape(-1, 2))
     nodes, offsets, fault = without_leaves(whole.values, whole.offsets)
     if fault >= 0:
@@ -340,7 +332,7 @@ def _forests(batch: Batch, *, of_words: bool, lexical: bool = False) -> list[Rag
 
     They are dependency parses with `of_words`, otherwise constituency parses.
     """
-    require_references(batch)
+    _shared.require_references(batch)
     sides = ((batch.hypotheses, "hypothesis"), (batch.references, "reference"))
     if of_words:
         return [_dependency_forest(*side) for side in sides]

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import portmert
-from portmert.tuner.api import counts
 from portmert.tuner.ground import mapped
 from portmert.tuner.ground.errors import ConfigError, InputError
 from portmert.tuner.nbest import parts
+from portmert.tuner.texts import statistics
 from tests.support.cli import fault, run
 from tests.support.places import ROOT
 
@@ -114,7 +114,7 @@ def test_a_pool_is_used_again_without_reading_the_lists(monkeypatch):
     def never(*_):
         raise AssertionError("the lists are read again")
 
-    monkeypatch.setattr(counts, "merged_parts", never)
+    monkeypatch.setattr(parts, "merged_parts", never)
     assert found("--pool", "pool")[0] == found()[0]
     assert {path: path.stat().st_mtime_ns for path in Path("pool").iterdir()} == times
 
@@ -140,7 +140,7 @@ def test_a_damaged_pool_is_one_line():
 
 
 def test_what_goes_wrong_in_the_middle_leaves_no_pool(monkeypatch):
-    real, calls = counts.compute_stats, []
+    real, calls = statistics.compute_stats, []
 
     def fails(*given, **options):
         calls.append(given)
@@ -149,7 +149,7 @@ def test_what_goes_wrong_in_the_middle_leaves_no_pool(monkeypatch):
         return real(*given, **options)
 
     with monkeypatch.context() as patch:
-        patch.setattr(counts, "compute_stats", fails)
+        patch.setattr(statistics, "compute_stats", fails)
         given = (*LISTS, "--pool", "pool", "--out", "w.json")
         run("optimize", "--metric", "bleu", *given, status=130)
     assert [path.name for path in Path("pool").iterdir()] == [".lock"]

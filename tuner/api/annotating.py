@@ -11,13 +11,11 @@ from typing import IO
 from portmert.aligners._agreement import Agreement, agreement, parse_gold
 from portmert.aligners._base import Aligner, Links, parse_links
 from portmert.metrics._base import Need
-from portmert.tuner.annotation.annotating import SHARD, TextAnnotator
-from portmert.tuner.annotation.annotators import _conllu, _meaning
+from portmert.tuner.annotation import annotating, cache
+from portmert.tuner.annotation.annotators import _conllu, _meaning, udpipe
 from portmert.tuner.annotation.annotators import _udpipe_training as training
 from portmert.tuner.annotation.annotators._base import Annotation, Annotator
 from portmert.tuner.annotation.annotators._conllu import Tagset
-from portmert.tuner.annotation.annotators.udpipe import Udpipe
-from portmert.tuner.annotation.cache import default_folder
 from portmert.tuner.annotation.layers import MEANING
 from portmert.tuner.api.texts import Notice, PathLike, Progress, TextLike, log_notice, text_file
 from portmert.tuner.components import registry
@@ -29,7 +27,7 @@ from portmert.tuner.ground.processes import available_processors
 
 LINES_AT_ONCE = 2048
 """Lines that are in memory and written together."""
-LINES_FOR_EACH = 4 * SHARD
+LINES_FOR_EACH = 4 * annotating.SHARD
 """The same on a cluster, for each task that is handed out before the first one is done."""
 TAGSETS: tuple[Tagset, ...] = ("xpos", "upos")
 
@@ -130,9 +128,9 @@ def annotate(
     with (
         opened(executor, threads=1, notice=notice) as team,
         closing(
-            TextAnnotator(
+            annotating.TextAnnotator(
                 annotator,
-                cache=annotation_cache or default_folder(),
+                cache=annotation_cache or cache.default_folder(),
                 processes=processes or available_processors(),
                 notice=notice,
                 progress=shown,
@@ -191,14 +189,14 @@ def train_annotator(
     accuracy = {}
     if gold is not None:
         for tagset in TAGSETS:
-            annotator = Udpipe(Path(out), tagset, lowercase=case == "lower")
+            annotator = udpipe.Udpipe(Path(out), tagset, lowercase=case == "lower")
             accuracy[tagset] = training.accuracy(annotator, gold, tagset)
     return TrainedAnnotator(count, accuracy)
 
 
 def _write(
     file: IO[bytes],
-    annotator: TextAnnotator,
+    annotator: annotating.TextAnnotator,
     lines: Sequence[tuple[str, ...]],
     answers: Iterable[Annotation | None],
     layers: Sequence[Need],

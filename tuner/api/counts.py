@@ -14,24 +14,16 @@ import numpy as np
 import portmert
 from portmert.metrics._base import Batch, FloatArray, IntArray, Metric, Vocabulary, offsets_of
 from portmert.tuner.api.texts import Notice
-from portmert.tuner.components import registry
-from portmert.tuner.components.external import MeanOfScores
+from portmert.tuner.components import external, registry
 from portmert.tuner.ground.errors import ConfigError, InputError, counted
 from portmert.tuner.ground.files import Lines, TextFile, file_digest
-from portmert.tuner.nbest.check import check_links
+from portmert.tuner.nbest import check, moses_dat, parts, pool, pool_files
 from portmert.tuner.nbest.model import NBest, without_texts
-from portmert.tuner.nbest.moses_dat import DatLists
-from portmert.tuner.nbest.parts import PartedList, merged_parts
-from portmert.tuner.nbest.pool import segment_sizes
-from portmert.tuner.nbest.pool_files import PoolWriter, locked, open_pool
 from portmert.tuner.nbest.readers._base import Reader
 from portmert.tuner.runs.config import content_of
-from portmert.tuner.search.problem import StatTable
-from portmert.tuner.search.stat_tables import check_pooled, moses_stats
-from portmert.tuner.texts.corpus import References, make_batch, read_references
+from portmert.tuner.search import problem, stat_tables
+from portmert.tuner.texts import corpus, statistics, text_pipeline
 from portmert.tuner.texts.prepare import Preparation, signature
-from portmert.tuner.texts.statistics import Seen, check_texts, compute_stats
-from portmert.tuner.texts.text_pipeline import TextPipeline
 from portmert.tuner.weights.feature_weights import FeatureNames
 
 
@@ -52,14 +44,14 @@ class CountedLists(NamedTuple):
     """
 
     nbest: NBest
-    stats: StatTable
+    stats: problem.StatTable
     metric: Metric
     signature: str
     seconds: dict[str, float]
 
 
 @dataclass(frozen=True)
-class Mean(MeanOfScores):
+class Mean(external.MeanOfScores):
     """The mean of given scores, one for each hypothesis."""
 
     source: ClassVar[str] = "whatever made the numbers"
@@ -132,7 +124,7 @@ class Arrays:
                 f"stats with {counted(self.table.shape[1], 'number')} for each hypothesis; "
                 f"{metric.name()} has {len(metric.stat_names)}: {', '.join(metric.stat_names)}"
             )
-        table = StatTable(self.table)
+        table = problem.StatTable(self.table)
         return CountedLists(self.nbest, table, metric, signature(metric, "arrays"), {})
 
 
@@ -192,7 +184,7 @@ class DatFiles:
     """
 
     name: ClassVar[str] = "features.dat and scores.dat"
-    dat: DatLists
+    dat: moses_dat.DatLists
     nbest: NBest
     seconds: float
 
@@ -200,7 +192,7 @@ class DatFiles:
         """Return the statistics, if they can be those of the metric."""
         if metric is None:
             raise ValueError("scores.dat needs the metric that it is of")
-        table = StatTable(moses_stats(self.dat, metric))
+        table = problem.StatTable(stat_tables.moses_stats(self.dat, metric))
         described = signature(metric, "stats:moses")
         return CountedLists(self.nbest, table, metric, described, {"reading": self.seconds})
 
@@ -233,7 +225,7 @@ class Pooled:
     source: TextFile | None
     ref_links: tuple[TextFile, ...]
     nbest_format: str | Reader
-    pipeline: TextPipeline
+    pipeline: text_pipeline.TextPipeline
 
     def __post_init__(self) -> None:
         """Refuse lists that are no files, and lists without references."""
@@ -255,23 +247,23 @@ class Pooled:
         """
         if metric is None:
             raise ValueError("a pool on disk needs the metric to tune on")
-        check_pooled(metric)
+        stat_tables.check_pooled(metric)
         begin = time.perf_counter()
         vocabulary = Vocabulary()
         ready = Preparation(self.pipeline)
         references = ready.references(
-            read_references(
+            corpus.read_references(
                 self.refs, vocabulary=vocabulary, source=self.source, links=self.ref_links
             )
         )
         inputs = self._inputs(metric)
-        found = open_pool(self.folder, inputs)
+        found = pool_files.open_pool(self.folder, inputs)
         if found is None or isinstance(found, str):
             why = "" if found is None else f" anew: {found}"
             notice(f"the pool in {self.folder} is made{why}")
-            with locked(self.folder):
+            with pool_files.locked(self.folder):
                 self._make(inputs, metric, references, vocabulary, threads)
-            found = open_pool(self.folder, inputs)
+            found = pool_files.open_pool(self.folder, inputs)
             if found is None or isinstance(found, str):
                 raise InputError(f"{self.folder}: the pool is gone; another process changed it")
         for line in found.notices:
@@ -279,7 +271,7 @@ class Pooled:
         nbest = without_texts(found.features.T, found.offsets, found.feature_names, None)
         described = ready.signature(metric, references.offsets)
         seconds = {"pool": time.perf_counter() - begin}
-        return CountedLists(nbest, StatTable(found.stats), metric, described, seconds)
+        return CountedLists(nbest, problem.StatTable(found.stats), metric, described, seconds)
 
     def _inputs(self, metric: Metric) -> dict[str, object]:
         """Return what tells this pool from another, as JSON holds it."""
@@ -299,7 +291,7 @@ class Pooled:
         self,
         inputs: dict[str, object],
         metric: Metric,
-        references: References,
+        references: corpus.References,
         vocabulary: Vocabulary,
         threads: int,
     ) -> None:
@@ -307,10 +299,10 @@ class Pooled:
         said: list[str] = []
         segments = len(references)
         sizes = np.zeros(segments, dtype=np.int64)
-        seen = Seen(metric)
+        seen = statistics.Seen(metric)
         form = self.nbest_format
         lists = [
-            PartedList(
+            parts.PartedList(
                 path,
                 registry.reader(form) if isinstance(form, str) else form,
                 vocabulary,
@@ -320,26 +312,26 @@ class Pooled:
             for path in self.lists
         ]
         feature_names: FeatureNames = ()
-        with PoolWriter(self.folder) as writer:
-            for present, merged in merged_parts(lists, said.append):
+        with pool_files.PoolWriter(self.folder) as writer:
+            for present, merged in parts.merged_parts(lists, said.append):
                 feature_names = merged.feature_names
                 sizes[present] = np.diff(merged.offsets)
                 lengths = np.zeros(segments, dtype=np.int64)
                 lengths[present] = sizes[present]
                 nbest = replace(merged, offsets=offsets_of(lengths))  # all segments, some empty
                 if references.source_lengths is not None:
-                    check_links(nbest, references.source_lengths)
+                    check.check_links(nbest, references.source_lengths)
                 # A pipeline remembers all texts that it has seen: each part gets its own.
-                steps = TextPipeline(self.pipeline.steps, self.pipeline.model)
+                steps = text_pipeline.TextPipeline(self.pipeline.steps, self.pipeline.model)
                 texts = steps.applied(nbest.texts, "hyp")
-                batch = make_batch(texts, nbest.offsets, references)
-                check_texts(metric, batch)
+                batch = corpus.make_batch(texts, nbest.offsets, references)
+                statistics.check_texts(metric, batch)
                 part = batch.segments(int(present[0]), int(present[-1]) + 1)
-                stats = compute_stats(metric, part, threads=threads)
+                stats = statistics.compute_stats(metric, part, threads=threads)
                 seen.add(batch)
                 writer.add(nbest.features, stats)
             where = str(self.lists[0]) if len(lists) == 1 else "the n-best lists together"
-            segment_sizes(np.flatnonzero(sizes), segments, where)
+            pool.segment_sizes(np.flatnonzero(sizes), segments, where)
             several = len(lists) > 1
             described = [f"{one.path}: " * several + one.describe() for one in lists]
             writer.finish(

@@ -17,20 +17,10 @@ from portmert.tuner.api.optimizing import (
 )
 from portmert.tuner.api.texts import Notice, PathLike, Phases, log_notice, once, phase
 from portmert.tuner.components import registry
-from portmert.tuner.evaluation.crossval.cells import (
-    Choice,
-    CrossPlan,
-    Judge,
-    choices_of,
-    digest,
-    measure,
-)
+from portmert.tuner.evaluation.crossval import cells
 from portmert.tuner.evaluation.crossval.report import document_of, headlines, tables_of
 from portmert.tuner.evaluation.page.html import Report, render
-from portmert.tuner.ground.arguments import checked
-from portmert.tuner.ground.documents import to_json
-from portmert.tuner.ground.files import write_text
-from portmert.tuner.ground.processes import available_processors
+from portmert.tuner.ground import arguments, documents, files, processes
 from portmert.tuner.ground.tables import as_text
 from portmert.tuner.search import DEFAULT_OPTIMIZER
 from portmert.tuner.search.optimizers._base import Optimizer
@@ -56,7 +46,7 @@ class CrossValidation(Report):
         return render({"kind": "crossval", "crossval": self.document, **shared})
 
 
-@checked
+@arguments.checked
 def crossval(
     lists: ListsLike,
     metric: str | Metric | Sequence[str | Metric] = (),
@@ -142,7 +132,7 @@ def crossval(
 def _judged(
     given: Lists,
     metrics: Mapping[str, Metric],
-    choices: list[Choice],
+    choices: list[cells.Choice],
     sizes: Mapping[str, Any],
     search: SearchOptions,
     folder: Path | None,
@@ -155,12 +145,12 @@ def _judged(
         next(iter(metrics.values()), None),
         search,
         also=list(metrics.values())[1:],
-        threads=search.get("threads", 0) or available_processors(),
+        threads=search.get("threads", 0) or processes.available_processors(),
         notice=notice,
         progress=phase(progress, "annotating"),
     ) as (problem, setup, team):
         judged = metrics or {choices[0].tuned_on: problem.metric}
-        plan = CrossPlan(
+        plan = cells.CrossPlan(
             problem.read.penalised(problem.start_alpha),
             {name: _judge(problem, one, setup.threads, notice) for name, one in judged.items()},
             start=setup.starts[0] if setup.starts else None,
@@ -169,7 +159,9 @@ def _judged(
             **sizes,
         )
         shown = phase(progress, "searching")
-        measured = measure(plan, choices, team=team, folder=folder, notice=notice, progress=shown)
+        measured = cells.measure(
+            plan, choices, team=team, folder=folder, notice=notice, progress=shown
+        )
     return document_of(plan, measured)
 
 
@@ -188,7 +180,7 @@ def _choices(
     given: Sequence[OptimizerLike],
     without: Sequence[str | Sequence[str]],
     priors: Sequence[float],
-) -> list[Choice]:
+) -> list[cells.Choice]:
     """Return every combination of a metric, an optimizer, features left out and a prior."""
     optimizers = {
         one if isinstance(one, str) else _as_text(one): registry.optimizer(one) for one in given
@@ -198,15 +190,15 @@ def _choices(
     if not priors:
         raise ValueError("give a prior; 0 is none")
     left_out = [(one,) if isinstance(one, str) else tuple(one) for one in without]
-    return choices_of(labels, optimizers, left_out, priors)
+    return cells.choices_of(labels, optimizers, left_out, priors)
 
 
 def _written(document: dict[str, Any], folder: Path | None) -> CrossValidation:
     """Add the headlines, and write the document into the folder, if there is one."""
     document["headlines"] = headlines(document)
     if folder is not None:
-        text = to_json(document, ensure_ascii=False) + "\n"
-        write_text(folder / "result.json", text)
+        text = documents.to_json(document, ensure_ascii=False) + "\n"
+        files.write_text(folder / "result.json", text)
     tables = tables_of(document)
     text = "\n".join([*document["headlines"], "", as_text(tables)])
     return CrossValidation(text, tables, document, tuple(document["headlines"]))
@@ -216,7 +208,7 @@ def _several(given: Any) -> list[Any]:
     return list(given) if isinstance(given, list | tuple) else [given]
 
 
-def _judge(problem: ListProblem, metric: Metric, threads: int, notice: Notice) -> Judge:
+def _judge(problem: ListProblem, metric: Metric, threads: int, notice: Notice) -> cells.Judge:
     """Return a metric with the statistics of all hypotheses."""
     if metric is problem.metric:
         table, signature = problem.stats, problem.signature
@@ -224,9 +216,9 @@ def _judge(problem: ListProblem, metric: Metric, threads: int, notice: Notice) -
         table = problem.read.statistics(metric, threads=threads, notice=notice)
         signature = problem.ready.signature(metric, problem.read.references.offsets)
     if not table.is_lazy:
-        return Judge(metric, table, signature, digest(table.rows))
+        return cells.Judge(metric, table, signature, cells.digest(table.rows))
     read = problem.read  # statistics that come later follow from the texts
     texts = (read.scored.texts.tokens, read.references.texts.tokens)
     parts = (part for tokens in texts for part in (tokens.values, tokens.offsets))
     words = "\n".join(read.scored.texts.vocabulary.words)
-    return Judge(metric, table, signature, digest(words, *parts))
+    return cells.Judge(metric, table, signature, cells.digest(words, *parts))

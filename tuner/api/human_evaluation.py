@@ -10,16 +10,14 @@ from portmert.tuner.evaluation.humaneval import answers, evaluation, results
 from portmert.tuner.evaluation.humaneval import sheets as written
 from portmert.tuner.evaluation.humaneval.evaluation import Filters, read_and_select, read_key
 from portmert.tuner.evaluation.page.html import Report
-from portmert.tuner.ground.arguments import checked
+from portmert.tuner.ground import arguments, files, tables
 from portmert.tuner.ground.errors import InputError, suggest
-from portmert.tuner.ground.files import read_lines
-from portmert.tuner.ground.tables import as_text
 from portmert.tuner.texts.corpus import check_lines
 
 FILTERS = Filters()
 
 
-@checked
+@arguments.checked
 def make_sheets(
     first: str,
     second: str,
@@ -60,14 +58,14 @@ def make_sheets(
     test = find_test_files(systems, TestSet(tuple(refs), source))
     outputs = [system.outputs[0].text for system in systems]
     pipeline = pipeline_of(text, text_model)
-    shown = {path: read_lines(path) for path in (test.references[0], *outputs)}
+    shown = {path: files.read_lines(path) for path in (test.references[0], *outputs)}
     segments, left = read_and_select(
         outputs, test.references, pipeline, [shown[path] for path in outputs], filters
     )
     notice(", ".join(f"{name}: {count}" for name, count in left.items()))
     texts = {"reference": shown[test.references[0]]}
     if source is not None:
-        texts["source"] = read_lines(source)
+        texts["source"] = files.read_lines(source)
         check_lines(source, len(texts["source"]), test.references[0], len(texts["reference"]))
     made = evaluation.make(
         segments,
@@ -84,7 +82,7 @@ def make_sheets(
     written.write(made, out)
 
 
-@checked
+@arguments.checked
 def read_sheets(
     sheets: Sequence[Path],
     *,
@@ -117,4 +115,4 @@ def read_sheets(
         answers.complete(given, evaluations, without), drop=drop, literal=literal
     )
     listed = results.tables(found)
-    return Report(as_text(listed), listed, found)
+    return Report(tables.as_text(listed), listed, found)

@@ -16,20 +16,16 @@ from portmert.tuner.evaluation.human_scores import (
     read_human_scores,
     read_judged_sets,
 )
-from portmert.tuner.evaluation.metaeval import data, report
-from portmert.tuner.evaluation.metaeval.combined import combine
+from portmert.tuner.evaluation.metaeval import combined, data, report
 from portmert.tuner.evaluation.metaeval.data import Judged, MetricScores, Resampled
 from portmert.tuner.evaluation.metaeval.evaluation import MetaEvaluation, Settings, evaluate
 from portmert.tuner.evaluation.metaeval.page import page_data
 from portmert.tuner.evaluation.page.html import Report, render
 from portmert.tuner.evaluation.significance import Resampling
-from portmert.tuner.ground.arguments import checked
-from portmert.tuner.ground.processes import available_processors
-from portmert.tuner.ground.tables import as_text
-from portmert.tuner.texts import corpus
+from portmert.tuner.ground import arguments, processes, tables
+from portmert.tuner.texts import corpus, text_pipeline
 from portmert.tuner.texts.prepare import Preparation, coverage, read_output
 from portmert.tuner.texts.statistics import notices
-from portmert.tuner.texts.text_pipeline import TextPipeline
 
 RESAMPLING = Resampling(samples=1000)
 
@@ -52,19 +48,19 @@ class Evaluated(Report):
     @property
     def whole(self) -> str:
         """The summary and all tables."""
-        return "\n\n".join([self.text, as_text(self.tables), "\n".join(self.signatures)])
+        return "\n\n".join([self.text, tables.as_text(self.tables), "\n".join(self.signatures)])
 
     def as_html(self) -> str:
         """Return a page that needs no network."""
         return render(self.page)
 
 
-@checked
+@arguments.checked
 def metaeval(
     sets: JudgedSet | Sequence[JudgedSet] | PathLike,
     *,
     metric: str | Metric | Sequence[str | Metric],
-    text: str | Sequence[str] | TextPipeline = "",
+    text: str | Sequence[str] | text_pipeline.TextPipeline = "",
     text_model: PathLike | None = None,
     annotator: str | Annotator | None = None,
     annotation_cache: PathLike | None = None,
@@ -122,7 +118,7 @@ def metaeval(
             lines, report.tables(found), report.as_json(found), list(signatures), page
         )
     groups, scenarios = ([getattr(one, key) for one in listed] for key in ("group", "scenario"))
-    together = combine(measured, groups=groups, scenarios=scenarios, settings=settings)
+    together = combined.combine(measured, groups=groups, scenarios=scenarios, settings=settings)
     sizes = "\n".join(f"{one.name}: {one.judged.sizes}" for one in measured)
     return Evaluated(
         f"{sizes}\n\n{report.combined_summary(together)}",
@@ -152,7 +148,7 @@ def _counted(
             kept=kept,
             systems=len(scores.systems),
             signature=ready.signature(metric, batch.reference_offsets),
-            threads=available_processors(),
+            threads=processes.available_processors(),
             with_likeness=likeness,
         )
         for label, metric in _labelled(metrics).items()

@@ -30,21 +30,17 @@ from portmert.tuner.components import registry
 from portmert.tuner.components.features import Feature, with_features
 from portmert.tuner.ground.arguments import checked
 from portmert.tuner.ground.errors import ConfigError, InputError, counted
+from portmert.tuner.nbest import check, join
 from portmert.tuner.nbest import read as files
-from portmert.tuner.nbest.check import check_links
-from portmert.tuner.nbest.join import groups_of, joined
 from portmert.tuner.nbest.model import NBest, best_hypotheses, model_scores, without_texts
 from portmert.tuner.nbest.moses_dat import read_dat
 from portmert.tuner.nbest.readers._base import ListFile, Reader, SegmentNames, positions, read_list
 from portmert.tuner.nbest.readers._json import JsonReader, records_file
+from portmert.tuner.search import problem, stat_tables
 from portmert.tuner.search.length_penalty import penalised
-from portmert.tuner.search.problem import StatTable
-from portmert.tuner.search.stat_tables import Annotate, statistics_table
-from portmert.tuner.texts import corpus
+from portmert.tuner.texts import corpus, prepare, text_pipeline
 from portmert.tuner.texts.corpus import LinesById, References, read_by_id
-from portmert.tuner.texts.prepare import Preparation
 from portmert.tuner.texts.statistics import needs_of
-from portmert.tuner.texts.text_pipeline import TextPipeline
 from portmert.tuner.weights.feature_weights import FeatureWeights
 
 
@@ -58,7 +54,7 @@ class ReadOptions(TypedDict, total=False):
     format: str | Reader
     systems: Sequence[str]
     features: Sequence[str]
-    text: str | Sequence[str] | TextPipeline
+    text: str | Sequence[str] | text_pipeline.TextPipeline
     text_model: PathLike | None
     annotator: str | Annotator | None
     annotation_cache: PathLike | None
@@ -148,7 +144,7 @@ class Lists:
     format: str | Reader = "auto"
     systems: Sequence[str] = ()
     features: Sequence[str] = ()
-    text: str | Sequence[str] | TextPipeline = ""
+    text: str | Sequence[str] | text_pipeline.TextPipeline = ""
     text_model: PathLike | None = None
     annotator: str | Annotator | None = None
     annotation_cache: PathLike | None = None
@@ -381,7 +377,7 @@ class Lists:
         return self._content.nbest
 
     @cached_property
-    def pipeline(self) -> TextPipeline:
+    def pipeline(self) -> text_pipeline.TextPipeline:
         """The text steps."""
         return pipeline_of(self.text, self.text_model)
 
@@ -441,7 +437,7 @@ class Lists:
         content = _Content(nbest, references, lines)
         nbest = self._with_features(nbest, self.features, content)
         if references is not None and references.source_lengths is not None:
-            check_links(nbest, references.source_lengths)
+            check.check_links(nbest, references.source_lengths)
         return content._replace(nbest=nbest)
 
     def _merged(
@@ -459,24 +455,24 @@ class Lists:
 
         if not self.systems:
             return read(given)
-        named = groups_of(self.systems, len(given))
+        named = join.groups_of(self.systems, len(given))
 
         def prefixed(name: str) -> Notice:
             return lambda line: self.notice(f"{name}: {line}")
 
         lists = [read(given[some], prefixed(name)) for name, some in named]
-        return joined(lists, [name for name, _ in named], self.notice)
+        return join.joined(lists, [name for name, _ in named], self.notice)
 
     def _with_features(self, nbest: NBest, features: Sequence[str], content: _Content) -> NBest:
         return with_features(
             nbest,
             features,
-            ready=Preparation(self.pipeline),
+            ready=prepare.Preparation(self.pipeline),
             source_lengths=None if content.source is None else corpus.token_counts(content.source),
             notice=self.notice,
         )
 
-    def prepared(self, metrics: Sequence[Metric], ready: Preparation) -> PreparedLists:
+    def prepared(self, metrics: Sequence[Metric], ready: prepare.Preparation) -> PreparedLists:
         """Return the lists with texts as the metrics see them.
 
         References are annotated at once, hypotheses when they are asked for.
@@ -544,7 +540,7 @@ class PreparedLists:
     nbest: NBest
     scored: NBest
     references: References
-    annotate: Annotate | None = None
+    annotate: stat_tables.Annotate | None = None
 
     @property
     def lengths(self) -> IntArray:
@@ -562,12 +558,12 @@ class PreparedLists:
 
     def statistics(
         self, metric: Metric, *, threads: int, notice: Notice, lazily: bool = False
-    ) -> StatTable:
+    ) -> problem.StatTable:
         """Return the statistics of all hypotheses; `lazily` or annotated ones when asked for."""
         annotate = self.annotate if needs_of([metric]) else None
         if lazily and annotate is None:
             annotate = self.scored.texts.take
-        return statistics_table(
+        return stat_tables.statistics_table(
             self.scored, self.references, metric, threads=threads, notice=notice, annotate=annotate
         )
 

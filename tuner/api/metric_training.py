@@ -9,13 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from portmert.metrics import _lexicon_files, learned
 from portmert.metrics._base import Batch, IntArray, Need
-from portmert.metrics._lexicon_files import content_hash
-from portmert.metrics.learned import GROUPS, LearnedFeatures, LearnedModel, checked_groups
 from portmert.tuner.annotation.annotating import TextAnnotator
 from portmert.tuner.annotation.cache import default_folder
-from portmert.tuner.api.judging import read_judged
-from portmert.tuner.api.texts import Notice, Progress, log_notice, pipeline_of
+from portmert.tuner.api import judging, texts
 from portmert.tuner.components import registry
 from portmert.tuner.evaluation import metric_training as training
 from portmert.tuner.evaluation.human_scores import JudgedSet
@@ -23,13 +21,9 @@ from portmert.tuner.evaluation.metaeval import data
 from portmert.tuner.evaluation.metaeval.data import Judged
 from portmert.tuner.evaluation.page.html import Report
 from portmert.tuner.evaluation.reproduction.document import read_published
-from portmert.tuner.ground.arguments import checked
+from portmert.tuner.ground import arguments, processes, tables
 from portmert.tuner.ground.errors import InputError
-from portmert.tuner.ground.processes import available_processors
-from portmert.tuner.ground.tables import Table, as_text
-from portmert.tuner.texts import corpus
-from portmert.tuner.texts.prepare import Preparation, coverage
-from portmert.tuner.texts.text_pipeline import TextPipeline
+from portmert.tuner.texts import corpus, prepare, text_pipeline
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,11 +45,11 @@ class TrainedMetric:
     says_nothing: bool
 
 
-@checked
+@arguments.checked
 def train_metric(
     judged: JudgedSet,
     *,
-    features: LearnedFeatures | None = None,
+    features: learned.LearnedFeatures | None = None,
     resources: Mapping[str, Path] | None = None,
     with_table: bool = False,
     by_references: bool = False,
@@ -66,8 +60,8 @@ def train_metric(
     annotation_cache: Path | None = None,
     samples: int = 1000,
     seed: int = 1,
-    notice: Notice = log_notice,
-    progress: Progress | None = None,
+    notice: texts.Notice = texts.log_notice,
+    progress: texts.Progress | None = None,
 ) -> TrainedMetric:
     """Learn the weights of a metric's features from human scores.
 
@@ -96,17 +90,17 @@ def train_metric(
     files = dict(resources or {})
     available = "".join(
         group
-        for group in GROUPS
+        for group in learned.GROUPS
         if (group != "E" or annotator is not None) and (group != "P" or "paraphrases" in files)
     )
-    own = features or LearnedFeatures("")
-    own = replace(own, groups=checked_groups(own.groups) if own.groups else available)
+    own = features or learned.LearnedFeatures("")
+    own = replace(own, groups=learned.checked_groups(own.groups) if own.groups else available)
     widest = replace(own, groups=available) if with_table else own
     try:
         lexicon = widest.lexicon(files)
     except ValueError as error:
         raise InputError(str(error)) from None
-    pipeline = pipeline_of(text, text_model)
+    pipeline = texts.pipeline_of(text, text_model)
     with _prepared(annotator, annotation_cache, widest.need, pipeline, notice, progress) as ready:
         found, kept, batch = _read(judged, ready, notice)
 
@@ -126,10 +120,10 @@ def train_metric(
         document["references"] = training.as_json(of_numbers)
     part = examples.of_features([widest.names.index(name) for name in own.names])
     weights = training.train(part, own.names)
-    hashes = {name: content_hash(path) for name, path in files.items()}
+    hashes = {name: _lexicon_files.content_hash(path) for name, path in files.items()}
     about = _trained(part, weights, conditions, own.groups, ready)
-    model = LearnedModel(own, tuple(weights.tolist()), hashes, about)
-    report = Report(f"{found.sizes}\n\n{as_text(listed)}", listed, document)
+    model = learned.LearnedModel(own, tuple(weights.tolist()), hashes, about)
+    report = Report(f"{found.sizes}\n\n{tables.as_text(listed)}", listed, document)
     return TrainedMetric(report, model.text(), not np.any(weights))
 
 
@@ -154,11 +148,13 @@ class _Halves:
         )
 
 
-def _read(judged: JudgedSet, ready: Preparation, notice: Notice) -> tuple[Judged, IntArray, Batch]:
+def _read(
+    judged: JudgedSet, ready: prepare.Preparation, notice: texts.Notice
+) -> tuple[Judged, IntArray, Batch]:
     """Return the human scores, the segments that have them of all systems, and all texts."""
-    scores, batch = read_judged(judged, ready)
+    scores, batch = judging.read_judged(judged, ready)
     if ready.annotator is not None:
-        notice(coverage(ready.annotator))
+        notice(prepare.coverage(ready.annotator))
     found, kept = data.judged(scores, batch)
     if found.documents is None:
         notice("no documents are known (column 'document'): the halves are of single segments")
@@ -175,7 +171,7 @@ def _table(
     halves: _Halves,
     judged: Judged,
     published: Path | None,
-) -> Table:
+) -> tables.Table:
     """Return the table of all sets of features; its title says which means are removed."""
     removed = "" if judged.documents is None else ", the mean of each document removed"
     if len(judged.systems) > 1:
@@ -229,25 +225,25 @@ def _prepared(
     annotator: str | None,
     cache: Path | None,
     need: Need | None,
-    pipeline: TextPipeline,
-    notice: Notice,
-    progress: Progress | None,
-) -> Iterator[Preparation]:
+    pipeline: text_pipeline.TextPipeline,
+    notice: texts.Notice,
+    progress: texts.Progress | None,
+) -> Iterator[prepare.Preparation]:
     """Prepare texts, with an annotator while the context lasts."""
     if annotator is None or need is None:
         if annotator is not None:
             notice("no features of dependency links are asked for: the annotator is not used")
-        yield Preparation(pipeline)
+        yield prepare.Preparation(pipeline)
         return
     found = TextAnnotator(
         registry.annotator(annotator),
         cache=cache or default_folder(),
-        processes=available_processors(),
+        processes=processes.available_processors(),
         notice=notice,
         progress=progress,
     )
     with closing(found):
-        yield Preparation(pipeline, found, frozenset({need}))
+        yield prepare.Preparation(pipeline, found, frozenset({need}))
 
 
 def _trained(
@@ -255,7 +251,7 @@ def _trained(
     weights: Any,
     conditions: Sequence[training.Condition],
     groups: str,
-    ready: Preparation,
+    ready: prepare.Preparation,
 ) -> dict[str, Any]:
     """Return what the file says about itself."""
     scores = examples.values @ weights

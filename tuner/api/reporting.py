@@ -8,20 +8,16 @@ from pathlib import Path
 from portmert.tuner.api.texts import Notice, PathLike, Progress, log_notice, preparing
 from portmert.tuner.components import registry
 from portmert.tuner.evaluation.comparison.compare import METRICS, CompareRequest, compare_request
-from portmert.tuner.evaluation.history.dev_set import ScoringTools
+from portmert.tuner.evaluation.history import dev_set, run_history
 from portmert.tuner.evaluation.history.report import as_text, document_of
-from portmert.tuner.evaluation.history.run_history import read_history
 from portmert.tuner.evaluation.page.html import Report
 from portmert.tuner.evaluation.reproduction.run import SCORED_WITH, TUNED_ON, experiments_of
 from portmert.tuner.evaluation.reproduction.run import reproduce as fill
 from portmert.tuner.executors.opening import opened
-from portmert.tuner.ground.arguments import checked
-from portmert.tuner.ground.errors import InputError, StateError
-from portmert.tuner.ground.files import check_writable
-from portmert.tuner.ground.processes import available_processors
+from portmert.tuner.ground import arguments, errors, files, processes
 
 
-@checked
+@arguments.checked
 def report(
     run: PathLike,
     *,
@@ -49,13 +45,13 @@ def report(
     PortmertError
         `run` is not the folder of a run.
     """
-    threads, run = threads or available_processors(), Path(run)
+    threads, run = threads or processes.available_processors(), Path(run)
     with preparing(annotator, annotation_cache, notice=notice, progress=progress) as prepare:
-        history = read_history(
+        history = run_history.read_history(
             run,
             name=run.resolve().name,
             metrics={text: registry.metric(text) for text in metric or METRICS},
-            tools=ScoringTools(notice, threads, prepare=prepare),
+            tools=dev_set.ScoringTools(notice, threads, prepare=prepare),
             surface=document,
         )
         if not document:
@@ -71,7 +67,7 @@ def report(
             )
             try:
                 test = compare_request(request, notice)
-            except (InputError, StateError) as error:
+            except (errors.InputError, errors.StateError) as error:
                 notice(f"no scores of a test set: {error}")
         return Report(as_text(history), (), document_of(history, test))
 
@@ -95,7 +91,7 @@ class Reproduced:
     out: Path
 
 
-@checked
+@arguments.checked
 def reproduce(
     config: Path,
     *,
@@ -156,7 +152,7 @@ def reproduce(
         output = next(iter(experiments.values())).tune.output.parent
         output.mkdir(parents=True, exist_ok=True)
         out = output / "paper.md"
-    check_writable(out)
+    files.check_writable(out)
     with (
         opened(place, threads=1, notice=notice) as team,
         preparing(

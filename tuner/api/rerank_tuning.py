@@ -12,10 +12,9 @@ import numpy as np
 
 import portmert
 from portmert.metrics._base import FloatArray, IntArray, Metric, Texts, Vocabulary
+from portmert.tuner.api import optimizing, replicating
 from portmert.tuner.api.comparing import Compared, compare
 from portmert.tuner.api.lists import Lists, ListsLike, PreparedLists, as_lists
-from portmert.tuner.api.optimizing import ListProblem, SearchOptions, remind
-from portmert.tuner.api.replicating import as_lines, replicate
 from portmert.tuner.api.texts import Notice, PathLike, Phases, log_notice, phase
 from portmert.tuner.components import registry
 from portmert.tuner.components.external import Scores
@@ -25,22 +24,17 @@ from portmert.tuner.evaluation.comparison.scores import Counted, described, scor
 from portmert.tuner.evaluation.comparison.systems import TestSet
 from portmert.tuner.evaluation.documents import shown
 from portmert.tuner.evaluation.significance import Resampling
-from portmert.tuner.ground.arguments import checked
+from portmert.tuner.ground import arguments, numbers, tables
 from portmert.tuner.ground.documents import plain, to_json
 from portmert.tuner.ground.errors import ConfigError, counted
 from portmert.tuner.ground.files import write_text
-from portmert.tuner.ground.numbers import shown_p
-from portmert.tuner.ground.tables import Table
 from portmert.tuner.nbest.extra import answers_of, numbers_of
 from portmert.tuner.nbest.model import NBest, model_scores
 from portmert.tuner.runs.inputs import read_inputs
 from portmert.tuner.runs.replicas import Chosen, Replicas
 from portmert.tuner.search.oracle import oracle
 from portmert.tuner.search.problem import within_segment_spread
-from portmert.tuner.texts.corpus import no_references, read_texts
-from portmert.tuner.texts.mbr import by_model
-from portmert.tuner.texts.statistics import needs_of
-from portmert.tuner.texts.text_pipeline import TextPipeline
+from portmert.tuner.texts import corpus, mbr, statistics, text_pipeline
 from portmert.tuner.weights.feature_weights import FeatureWeights
 
 TUNED = "tuned"
@@ -91,7 +85,7 @@ class RerankTuned:
         )
 
 
-def _table(found: Mapping[str, Any]) -> Table:
+def _table(found: Mapping[str, Any]) -> tables.Table:
     """Return the scores of all choices, and their distance from those of the tuned outputs."""
     metrics = {metric["label"]: metric for metric in found["metrics"]}
     rows = []
@@ -105,10 +99,10 @@ def _table(found: Mapping[str, Any]) -> Table:
             row[3:] = [
                 shown(score["difference"], metric, sign=True),
                 f"{shown(low, metric, sign=True)}..{shown(high, metric, sign=True)}",
-                "" if score["p_holm"] is None else shown_p(score["p_holm"]),
+                "" if score["p_holm"] is None else numbers.shown_p(score["p_holm"]),
             ]
         rows.append(row)
-    return Table(
+    return tables.Table(
         "Test set",
         ["", "metric", "score", f"from {TUNED}", f"{100 * found['confidence']:g} % interval", "p"],
         rows,
@@ -132,7 +126,7 @@ def _explained(document: Mapping[str, Any]) -> str:
     return "; ".join(f"{name}: {text}" for name, text in texts.items() if name in there) + ". "
 
 
-@checked
+@arguments.checked
 def rerank_tune(
     lists: ListsLike,
     metric: str | Metric,
@@ -146,7 +140,7 @@ def rerank_tune(
     fresh: bool = False,
     notice: Notice = log_notice,
     progress: Phases | None = None,
-    **search: Unpack[SearchOptions],
+    **search: Unpack[optimizing.SearchOptions],
 ) -> RerankTuned:
     """Tune with several seeds, rerank a test set by the averaged weights, and compare.
 
@@ -196,13 +190,13 @@ def rerank_tune(
     if tests.refs:
         _check_judges(registry.labelled(judges), chosen, tests, given, outcomes)
     outcomes.check(tests)
-    remind(chosen, [*also, *outcomes.scores], notice)
-    found = replicate(
+    optimizing.remind(chosen, [*also, *outcomes.scores], notice)
+    found = replicating.replicate(
         given, chosen, replicas=replicas, out_dir=folder, test=tests, fresh=fresh,
         baselines=outcomes.choices, notice=notice, progress=progress, **search,
     )  # fmt: skip
     lines = _joined(found.baselines["averaged"].text, given.pipeline)
-    write_text(folder / "output.txt", as_lines(lines))
+    write_text(folder / "output.txt", replicating.as_lines(lines))
     known = outcomes.counted(tests.nbest, found.baselines.values())
     compared: Compared | None = None
     if tests.refs and judges:
@@ -229,10 +223,12 @@ def _write(folder: Path, compared: Compared | None, notice: Notice) -> None:
     write_text(folder / DOCUMENT, to_json(compared.as_json(), indent=1) + "\n")
 
 
-def _joined(path: Path, pipeline: TextPipeline) -> tuple[str, ...]:
+def _joined(path: Path, pipeline: text_pipeline.TextPipeline) -> tuple[str, ...]:
     """Return the lines of a file with its subwords joined, where the text steps join them."""
     steps = tuple(step for step in pipeline.steps if step.name in _JOINING and "hyp" in step.sides)
-    joined = TextPipeline(steps, pipeline.model).applied(read_texts(path, Vocabulary()), "hyp")
+    joined = text_pipeline.TextPipeline(steps, pipeline.model).applied(
+        corpus.read_texts(path, Vocabulary()), "hyp"
+    )
     return tuple(" ".join(joined.words(row)) for row in range(len(joined)))
 
 
@@ -256,7 +252,7 @@ def _check_judges(
                 f"metric {metric.name()} compares word orders; give --test-source and "
                 f"--test-ref-links for the test set"
             )
-        if needs_of([metric]) and lists.annotator is None:
+        if statistics.needs_of([metric]) and lists.annotator is None:
             raise ConfigError(
                 f"metric {metric.name()} compares syntax and needs an annotator; give --annotator"
             )
@@ -342,7 +338,7 @@ class Outcomes:
 
     def choices(
         self,
-        problem: ListProblem,
+        problem: optimizing.ListProblem,
         test: PreparedLists,
         average: FeatureWeights,
         alone: Sequence[FeatureWeights],
@@ -364,7 +360,7 @@ class Outcomes:
         if self.answers:
             scores = model_scores(test.penalised(alpha), average)
             by = SPREAD / float(within_segment_spread(scores[np.newaxis], nbest.offsets)[0])
-            weights = by_model(nbest.offsets, scores, temperature=by)
+            weights = mbr.by_model(nbest.offsets, scores, temperature=by)
             answers = self._answers(nbest)
             found["votes"] = elected(nbest, answers, np.ones(len(weights)))
             found["weighted votes"] = elected(nbest, answers, weights)
@@ -435,7 +431,7 @@ def judged(
     resampling, segments = Resampling(), counted[0].stats.shape[1]
     owners = np.repeat(np.arange(len(systems)), list(systems.values()))
     texts = Texts.from_lines([], Vocabulary())
-    material = Material(owners, texts, no_references(Vocabulary(), segments))
+    material = Material(owners, texts, corpus.no_references(Vocabulary(), segments))
     found = {
         "kind": "comparison",
         "portmert": portmert.__version__,

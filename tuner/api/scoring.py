@@ -19,13 +19,11 @@ from portmert.tuner.api.texts import (
     text_files,
 )
 from portmert.tuner.components import registry
-from portmert.tuner.ground.arguments import checked
-from portmert.tuner.ground.errors import InputError
-from portmert.tuner.texts import corpus, scoring, statistics
+from portmert.tuner.ground import arguments, errors
+from portmert.tuner.texts import corpus, scoring, statistics, text_pipeline
 from portmert.tuner.texts.corpus import References
 from portmert.tuner.texts.prepare import read_output
 from portmert.tuner.texts.scoring import Score
-from portmert.tuner.texts.text_pipeline import TextPipeline
 
 
 class ScoreOptions(TypedDict, total=False):
@@ -35,7 +33,7 @@ class ScoreOptions(TypedDict, total=False):
     hyp_links: TextLike | None
     ref_links: Sequence[TextLike] | PathLike
     ids: bool
-    text: str | Sequence[str] | TextPipeline
+    text: str | Sequence[str] | text_pipeline.TextPipeline
     text_model: PathLike | None
     annotator: str | Annotator | None
     annotation_cache: PathLike | None
@@ -60,7 +58,7 @@ def score(
     metric: Sequence[str | Metric],
     **options: Unpack[ScoreOptions],
 ) -> list[Score]: ...
-@checked
+@arguments.checked
 def score(
     hyp: TextLike,
     refs: Sequence[TextLike] | PathLike = (),
@@ -70,7 +68,7 @@ def score(
     hyp_links: TextLike | None = None,
     ref_links: Sequence[TextLike] | PathLike = (),
     ids: bool = False,
-    text: str | Sequence[str] | TextPipeline = "",
+    text: str | Sequence[str] | text_pipeline.TextPipeline = "",
     text_model: PathLike | None = None,
     annotator: str | Annotator | None = None,
     annotation_cache: PathLike | None = None,
@@ -173,7 +171,7 @@ def _check_links_given(
     missing = [option for option, value in given.items() if not value]
     for metric in metrics:
         if "links" in metric.needs and missing:
-            raise InputError(
+            raise errors.InputError(
                 f"metric {metric.name()} compares word orders and needs word alignments; give "
                 f"{' and '.join(missing)} too (`portmert align` makes links)"
             )

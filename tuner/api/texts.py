@@ -14,16 +14,12 @@ from portmert.metrics._base import Metric
 from portmert.tuner.annotation.annotating import TextAnnotator
 from portmert.tuner.annotation.annotators._base import Annotator
 from portmert.tuner.annotation.cache import default_folder
-from portmert.tuner.components import registry
-from portmert.tuner.components.comet import neural
+from portmert.tuner.components import comet, registry
 from portmert.tuner.executors.team import Team
-from portmert.tuner.ground.errors import InputError
-from portmert.tuner.ground.files import Lines, TextFile
-from portmert.tuner.ground.processes import available_processors
+from portmert.tuner.ground import errors, files, processes
 from portmert.tuner.nbest.readers._base import SegmentNames
-from portmert.tuner.texts.corpus import LinesById, read_by_id
+from portmert.tuner.texts import corpus, statistics
 from portmert.tuner.texts.prepare import Preparation, Prepare
-from portmert.tuner.texts.statistics import needs_of
 from portmert.tuner.texts.text_pipeline import TextPipeline
 
 PathLike = Path | str
@@ -58,9 +54,9 @@ def once(notice: Notice) -> Notice:
     return say
 
 
-def text_file(given: TextLike, name: str) -> TextFile:
+def text_file(given: TextLike, name: str) -> files.TextFile:
     """Return a text as the rooms below read it; messages call its lines by the name."""
-    return given if isinstance(given, Path | str | Lines) else Lines(name, given)
+    return given if isinstance(given, Path | str | files.Lines) else files.Lines(name, given)
 
 
 def own_references(metrics: Sequence[Metric]) -> tuple[Path, ...]:
@@ -68,7 +64,7 @@ def own_references(metrics: Sequence[Metric]) -> tuple[Path, ...]:
     return tuple(one.own_references for one in metrics if one.own_references)[:1]
 
 
-def text_files(given: Sequence[TextLike] | PathLike, name: str) -> tuple[TextFile, ...]:
+def text_files(given: Sequence[TextLike] | PathLike, name: str) -> tuple[files.TextFile, ...]:
     """Return several texts; one path is one text.
 
     Raises
@@ -79,7 +75,7 @@ def text_files(given: Sequence[TextLike] | PathLike, name: str) -> tuple[TextFil
     several = (given,) if isinstance(given, Path | str) else given
     for one in several:
         if several is given and isinstance(one, str) and not os.path.exists(one):  # noqa: PTH110
-            raise InputError(
+            raise errors.InputError(
                 f"{one}: No such file or directory; lines of a text stand in a list of their own: "
                 f"{name} [[...]]"
             )
@@ -96,28 +92,28 @@ class ById:
         The first reference.
     """
 
-    first: LinesById
+    first: corpus.LinesById
 
     @classmethod
     def of(cls, refs: Sequence[TextLike] | PathLike) -> ById:
         """Read the first of the references."""
         given = text_files(refs, "references")
         if not given:
-            raise InputError("the ids of segments are those of references; give them too")
-        return cls(read_by_id(given[0]))
+            raise errors.InputError("the ids of segments are those of references; give them too")
+        return cls(corpus.read_by_id(given[0]))
 
     @property
     def names(self) -> SegmentNames:
         """The ids that lists may have."""
         return SegmentNames({name: n for n, name in enumerate(self.first.ids)}, str(self.first))
 
-    def one(self, given: TextLike | None, name: str) -> LinesById | None:
+    def one(self, given: TextLike | None, name: str) -> corpus.LinesById | None:
         """Return a text; messages call its lines by the name."""
-        return None if given is None else read_by_id(text_file(given, name), self.first)
+        return None if given is None else corpus.read_by_id(text_file(given, name), self.first)
 
-    def all(self, given: Sequence[TextLike] | PathLike, name: str) -> tuple[LinesById, ...]:
+    def all(self, given: Sequence[TextLike] | PathLike, name: str) -> tuple[corpus.LinesById, ...]:
         """Return several texts."""
-        return tuple(read_by_id(one, self.first) for one in text_files(given, name))
+        return tuple(corpus.read_by_id(one, self.first) for one in text_files(given, name))
 
 
 def pipeline_of(text: str | Sequence[str] | TextPipeline, model: PathLike | None) -> TextPipeline:
@@ -157,14 +153,14 @@ def preparing(
         metrics: Sequence[Metric], pipeline: TextPipeline, recorded: Annotator | None = None
     ) -> Preparation:
         for metric in metrics:
-            for network in neural(metric):
+            for network in comet.neural(metric):
                 network.use(folder, notice, progress or (lambda _done, _all: None))
-            if needs_of([metric]) and annotator is None and recorded is None:
-                raise InputError(
+            if statistics.needs_of([metric]) and annotator is None and recorded is None:
+                raise errors.InputError(
                     f"metric {metric.name()} compares syntax and needs an annotator; give "
                     f"--annotator, as udpipe:model=FILE (`portmert annotate train` makes a model)"
                 )
-        if annotator is not None and not needs_of(metrics):
+        if annotator is not None and not statistics.needs_of(metrics):
             notice("no metric here compares syntax: the annotator is not used")
         chosen = recorded if annotator is None else registry.annotator(annotator)
 
@@ -176,7 +172,7 @@ def preparing(
                 opened[key] = TextAnnotator(
                     chosen,
                     cache=folder,
-                    processes=available_processors(),
+                    processes=processes.available_processors(),
                     notice=notice,
                     progress=progress,
                     team=team,

@@ -18,9 +18,7 @@ from portmert.tuner.commands._options import (
     several,
 )
 from portmert.tuner.commands._outputs import notice
-from portmert.tuner.ground.documents import to_json
-from portmert.tuner.ground.errors import InputError
-from portmert.tuner.ground.files import write_text
+from portmert.tuner.ground import documents, errors, files
 
 
 @click.command()
@@ -128,7 +126,7 @@ def command(
         lists = _lists.take_lists(given)
         found = portmert.rerank(lists, mbr=mbr, notice=notice, progress=progress, **given)
     if links_out is not None and found.links is None:
-        raise InputError(
+        raise errors.InputError(
             f"{first}: the list has no word alignment for --links-out; let the decoder print it"
         )
     _write(found, [f"{name} " if with_ids else "" for name in found.ids], *paths)
@@ -166,10 +164,10 @@ def _write(
     objects = found.as_json() if in_json or json_out is not None else []
     _outputs.print_json(json_out, objects)
     if out is not None and in_json:
-        lines = (to_json(one, indent=None, ensure_ascii=False) for one in objects)
-        write_text(out, "".join(f"{line}\n" for line in lines))
+        lines = (documents.to_json(one, indent=None, ensure_ascii=False) for one in objects)
+        files.write_text(out, "".join(f"{line}\n" for line in lines))
         out = None
     for path, texts in ((out, found.lines), (links_out, found.links)):
         if path is not None and texts is not None:
             pairs = zip(begins, texts, strict=True)
-            write_text(path, "".join(f"{begin}{line}\n" for begin, line in pairs))
+            files.write_text(path, "".join(f"{begin}{line}\n" for begin, line in pairs))

@@ -31,10 +31,7 @@ from portmert.tuner.components import registry
 from portmert.tuner.ground.errors import ConfigError, InputError, counted, faults_at
 from portmert.tuner.nbest.extra import numbers_of
 from portmert.tuner.nbest.model import NBest
-from portmert.tuner.texts.corpus import IntegerArray, make_batch, read_references
-from portmert.tuner.texts.mbr import expected_scores, uniform
-from portmert.tuner.texts.prepare import Preparation
-from portmert.tuner.texts.statistics import compute_stats, notices
+from portmert.tuner.texts import corpus, mbr, prepare, statistics
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,8 +51,8 @@ class Ground:
     """
 
     nbest: NBest
-    ready: Preparation = field(default_factory=Preparation)
-    source_lengths: IntegerArray | None = None
+    ready: prepare.Preparation = field(default_factory=prepare.Preparation)
+    source_lengths: corpus.IntegerArray | None = None
     notice: Callable[[str], None] = lambda _: None
 
     @cached_property
@@ -123,7 +120,7 @@ def _mbr(on: Ground, argument: str) -> FloatArray:
     if not argument:
         raise ConfigError("mbr needs a metric: write mbr:chrf")
     metric, offsets = on.metric(argument), on.nbest.offsets
-    return expected_scores(metric, on.scored, offsets, uniform(offsets))
+    return mbr.expected_scores(metric, on.scored, offsets, mbr.uniform(offsets))
 
 
 COMPUTED: dict[str, Callable[[Ground, str], FloatArray]] = {
@@ -227,8 +224,8 @@ def with_features(
     nbest: NBest,
     features: Sequence[str | Feature],
     *,
-    ready: Preparation | None = None,
-    source_lengths: IntegerArray | None = None,
+    ready: prepare.Preparation | None = None,
+    source_lengths: corpus.IntegerArray | None = None,
     notice: Callable[[str], None] = lambda _: None,
 ) -> NBest:
     """Return lists with more features, behind their own.
@@ -242,7 +239,7 @@ def with_features(
     """
     if not features:
         return nbest
-    on = Ground(nbest, ready or Preparation(), source_lengths, notice)
+    on = Ground(nbest, ready or prepare.Preparation(), source_lengths, notice)
     known = {name for name, _ in nbest.feature_names}
     if nbest.sparse is not None:
         known.update(nbest.sparse.names)
@@ -272,13 +269,13 @@ def _key(text: str) -> str:
 def _against(on: Ground, metric: Metric, files: Sequence[Path]) -> FloatArray:
     """Return (H,) scores of the hypotheses against texts in place of references."""
     texts, offsets = on.scored, on.nbest.offsets
-    read = read_references(files, vocabulary=texts.vocabulary)
+    read = corpus.read_references(files, vocabulary=texts.vocabulary)
     if len(read) != len(on.nbest):
         raise InputError(
             f"{files[0]}: {counted(len(read), 'line')}, the lists have "
             f"{counted(len(on.nbest), 'segment')}"
         )
-    batch = make_batch(texts, offsets, on.ready.references(read))
-    for line in notices(metric, batch):
+    batch = corpus.make_batch(texts, offsets, on.ready.references(read))
+    for line in statistics.notices(metric, batch):
         on.notice(line)
-    return np.asarray(metric.score(compute_stats(metric, batch)), dtype=np.float64)
+    return np.asarray(metric.score(statistics.compute_stats(metric, batch)), dtype=np.float64)

@@ -8,13 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from portmert.tuner.decoders._any_lists import Fitting, answers_of, check_usable
+from portmert.tuner.decoders import _any_lists, _moses_command
 from portmert.tuner.decoders._base import Progress
-from portmert.tuner.decoders._moses_command import wrapped
 from portmert.tuner.decoders._shards import Prints, Shard, Work
-from portmert.tuner.ground.errors import InputError
+from portmert.tuner.ground import errors, programs
 from portmert.tuner.ground.files import make_folder, writing
-from portmert.tuner.ground.programs import Bound, Command, run
 
 MOST_PRINTED = 1 << 20
 """Bytes that a decoder may print, besides those of segments."""
@@ -79,7 +77,7 @@ class ProgramWork(Work):
     launcher: str = ""
     weights: bytes = b""
     models: Prints = ()
-    fitting: Fitting | None = None
+    fitting: _any_lists.Fitting | None = None
 
     @property
     def depends(self) -> list[bytes]:
@@ -108,18 +106,18 @@ class ProgramWork(Work):
         segments = len(shard.lines)
         most = MOST_PRINTED + segments * MOST_OF_A_SEGMENT
         asked = f"where {self.size} were asked for of each of {segments} segments"
-        listed = Bound(most * self.size, MOST_LISTED + 2 * segments * self.size, asked)
+        listed = programs.Bound(most * self.size, MOST_LISTED + 2 * segments * self.size, asked)
         values = {kind: str(path) for kind, path in files.items()}
         values["work"] = str(scratch.resolve())
-        words = wrapped(
+        words = _moses_command.wrapped(
             self.launcher, [*(with_places(word, values) for word in self.command), *self.more]
         )
         out = scratch / f"{name}.out"
-        bounds = {out: Bound(most), files["nbest"]: listed, files["samples"]: listed}
+        bounds = {out: programs.Bound(most), files["nbest"]: listed, files["samples"]: listed}
         if not asks_for(self.command, "nbest"):
             files["nbest"], bounds = out, {out: listed}
         program = Path(words[0])
-        command = Command(
+        command = programs.Command(
             words,
             log,
             out,
@@ -129,7 +127,7 @@ class ProgramWork(Work):
             timeout_seconds=self.timeout_seconds,
             name=f"{program.name}, {shard.named(self.source)}," if shard.of > 1 else "",
         )
-        run(command, step=lambda lines: step(min(lines, segments), segments))
+        programs.run(command, step=lambda lines: step(min(lines, segments), segments))
         lists = [files["nbest"], *([files["samples"]] * asks_for(self.command, "samples"))]
         yield from self._answers(command, lists, shard.lines)
         for path in (*files.values(), out):
@@ -138,7 +136,7 @@ class ProgramWork(Work):
             log.unlink(missing_ok=True)
 
     def _answers(
-        self, command: Command, lists: Sequence[Path], lines: Sequence[tuple[int, bytes]]
+        self, command: programs.Command, lists: Sequence[Path], lines: Sequence[tuple[int, bytes]]
     ) -> Iterator[bytes]:
         """Yield what a process wrote of each line, with the ids of the whole text.
 
@@ -152,18 +150,18 @@ class ProgramWork(Work):
                 raise command.failure(f"wrote no n-best list ({path})")
         try:
             if self.fitting is None:
-                check_usable(lists, lines)
+                _any_lists.check_usable(lists, lines)
                 found = [path.read_bytes() for path in lists]
             else:
                 found = [self.fitting.moses_list(lists[0], lines)]
-        except InputError as error:
+        except errors.InputError as error:
             raise command.failure(f"wrote a list that cannot be used ({error})") from None
         assert command.out is not None  # noqa: S101  set above
         output = b"" if command.out in lists else command.out.read_bytes()
         best = output.splitlines(keepends=True)
         if len(best) != len(lines):  # what else it prints is not told from translations
             best = [output] + [b""] * (len(lines) - 1)
-        parts = [best, *(answers_of(data, lines) for data in found)]
+        parts = [best, *(_any_lists.answers_of(data, lines) for data in found)]
         yield from (joined(*one) for one in zip(*parts, strict=True))
 
 

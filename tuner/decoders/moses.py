@@ -12,21 +12,12 @@ from typing import Annotated, ClassVar, Unpack
 from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
+from portmert.tuner.decoders import _moses_command, _program_work, _shards
 from portmert.tuner.decoders._base import Decoder, Decoding
-from portmert.tuner.decoders._moses_command import (
-    ShownFeatures,
-    flag_sections,
-    parse_flags,
-    parse_shown,
-    wrapped,
-)
-from portmert.tuner.decoders._program_work import MOST_PRINTED, ProgramWork, answer_part
-from portmert.tuner.decoders._shards import decode_lines, lines_of, prints_of
 from portmert.tuner.executors.team import Team
-from portmert.tuner.ground.errors import InputError, ProgramError, faults_at
+from portmert.tuner.ground import errors, programs
 from portmert.tuner.ground.files import read_bytes, writing
 from portmert.tuner.ground.processes import available_processors
-from portmert.tuner.ground.programs import Bound, Command, run, scratch
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
 from portmert.tuner.weights.moses_ini import read_moses_ini
 from portmert.tuner.weights.weights_file import read_sparse, sparse_text, written_beside
@@ -93,7 +84,7 @@ class Moses(Decoder):
                 shlex.split(getattr(self, name))
             except ValueError as error:
                 raise ValueError(f"{name}: {error}: {getattr(self, name)}") from None
-        flags = parse_flags(self.flags)
+        flags = _moses_command.parse_flags(self.flags)
         for flag in flags:
             if flag in OURS:
                 raise ValueError(f"flags has -{flag}, which is set by {OURS[flag]}; leave it out")
@@ -127,14 +118,14 @@ class Moses(Decoder):
         beside = read_sparse(Path(files[0])) if files else {}
         return FeatureWeights({**dense, **beside, **sparse})
 
-    def shown(self) -> ShownFeatures:
+    def shown(self) -> _moses_command.ShownFeatures:
         """Return what `-show-weights` prints; Moses runs once for each state of moses.ini."""
-        with faults_at(self.config, OSError, InputError):
+        with errors.faults_at(self.config, OSError, errors.InputError):
             stat = self.config.stat()
         return _shown(self, (stat.st_mtime_ns, stat.st_size))
 
     @staticmethod
-    def _is_sparse(name: str, shown: ShownFeatures) -> bool:
+    def _is_sparse(name: str, shown: _moses_command.ShownFeatures) -> bool:
         return "_" in name and name not in {*shown.weights.values, *shown.untuneable}
 
     # The decoder's command line.
@@ -148,26 +139,26 @@ class Moses(Decoder):
             return str(self.program.resolve())
         if self.command or shutil.which(self.program.name):
             return self.program.name
-        raise ProgramError(
+        raise errors.ProgramError(
             f"{self.program}: there is no such decoder, and no {self.program.name} on PATH; name "
             f"its file: [decoder] program"
         )
 
-    def show_weights(self) -> ShownFeatures:
+    def show_weights(self) -> _moses_command.ShownFeatures:
         """Let Moses print feature names and weights."""
-        with scratch(name="moses") as folder:
-            command = Command(
-                wrapped(self.command, [*self._words(), "-show-weights"]),
+        with programs.scratch(name="moses") as folder:
+            command = programs.Command(
+                _moses_command.wrapped(self.command, [*self._words(), "-show-weights"]),
                 folder / "show-weights.log",
                 out := folder / "show-weights.out",
-                bounds={out: Bound(MOST_PRINTED)},
+                bounds={out: programs.Bound(_program_work.MOST_PRINTED)},
                 timeout_seconds=self.timeout_seconds,
                 is_scratch=True,
             )
-            run(command)
+            programs.run(command)
             try:
-                return parse_shown(out.read_text("utf-8", "replace"))
-            except InputError as error:
+                return _moses_command.parse_shown(out.read_text("utf-8", "replace"))
+            except errors.InputError as error:
                 raise command.failure(f"printed no weights ({error})") from None
 
     # Decoding.
@@ -204,16 +195,16 @@ class Moses(Decoder):
             Moses fails, or writes a list that is empty, too short or of nothing but zeros.
         """
         source, size, team = asked["source"], asked["size"], asked.get("team")
-        lines = lines_of(source)
+        lines = _shards.lines_of(source)
         jobs = min(self.jobs, len(lines))
-        models = prints_of([self.config, *_named_files(self.config)])
+        models = _shards.prints_of([self.config, *_named_files(self.config)])
         overwrite, sparse = ([], "") if weights is None else self._weight_arguments(weights)
         listed = [word for name in LIST_SWITCHES if links for word in (f"-{name}", "true")]
         if sampled is not None:
             listed += ["-lattice-samples", "{samples}", str(sampled[1])]
         by_file = ("-weight-file", "{weights}") if sparse else ()
         threads = self._threads(1 if team and team.is_remote else available_processors() // jobs)
-        work = ProgramWork(
+        work = _program_work.ProgramWork(
             name="moses",
             command=(
                 *(*self._words(), *overwrite, *listed, *by_file),
@@ -229,7 +220,7 @@ class Moses(Decoder):
             models=models,
         )
         files = enumerate((best, asked["out"], sampled and sampled[0]))
-        decode_lines(
+        _shards.decode_lines(
             work,
             lines,
             asked,
@@ -237,12 +228,12 @@ class Moses(Decoder):
             shards=lambda count, tasks: min(count, max(jobs, tasks)),
             models=[*(path for path, _ in models), self.program],
             here=Team(jobs, waits=True),
-            outputs={path: partial(answer_part, n) for n, path in files if path},
+            outputs={path: partial(_program_work.answer_part, n) for n, path in files if path},
         )
 
     def _threads(self, others: int) -> int:
         """Return how many threads a process is told to have, `others` where nothing says more."""
-        if "threads" in flag_sections(self.flags):
+        if "threads" in _moses_command.flag_sections(self.flags):
             return 1
         return self.threads or max(1, others)
 
@@ -286,12 +277,12 @@ class Moses(Decoder):
             (sparse if self._is_sparse(name, shown) and name not in own else values)[name] = (
                 numbers
             )
-        extra = flag_sections(self.flags) | written_beside(path, sparse)
+        extra = _moses_command.flag_sections(self.flags) | written_beside(path, sparse)
         return ini.with_weights(values, header=header, tuned=shown.tuned, extra=extra)
 
 
 @lru_cache(maxsize=8)
-def _shown(decoder: Moses, stamp: tuple[int, int]) -> ShownFeatures:  # noqa: ARG001
+def _shown(decoder: Moses, stamp: tuple[int, int]) -> _moses_command.ShownFeatures:  # noqa: ARG001
     """Ask the decoder; `stamp` tells whether moses.ini changed since."""
     return decoder.show_weights()
 

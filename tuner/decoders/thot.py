@@ -13,16 +13,13 @@ from pydantic.dataclasses import dataclass
 
 from portmert.aligners._base import tokens
 from portmert.aligners._training import digest, read_bitext
-from portmert.tuner.decoders import _crews, _thot_model, _thot_worker
+from portmert.tuner.decoders import _crews, _shards, _thot_model, _thot_worker
 from portmert.tuner.decoders._base import Decoder, Decoding, Progress
-from portmert.tuner.decoders._shards import Shard, Work, decode_lines
 from portmert.tuner.decoders._thot_worker import NAMES
 from portmert.tuner.executors.team import Team
+from portmert.tuner.ground import files, model_folders, programs
 from portmert.tuner.ground.errors import InputError, ProgramError, counted
-from portmert.tuner.ground.files import read_lines, write_text
-from portmert.tuner.ground.model_folders import RECORD, make_folder
 from portmert.tuner.ground.processes import Died, LineProcess, available_processors
-from portmert.tuner.ground.programs import PATIENCE_SECONDS
 from portmert.tuner.weights.feature_weights import FeatureNames, FeatureWeights, read_weights
 
 FORMAT = 1
@@ -150,7 +147,7 @@ class Thot(Decoder):
                     source=[tokens(line) for line in source],
                     target=[tokens(line) for line in target],
                     **options,
-                    timeout_seconds=PATIENCE_SECONDS if self.timeout_seconds else 0,
+                    timeout_seconds=programs.PATIENCE_SECONDS if self.timeout_seconds else 0,
                 )
             except (InputError, ProgramError) as error:
                 raise type(error)(f"{self.train_source}: {error}") from None
@@ -162,7 +159,7 @@ class Thot(Decoder):
             "train_source": digest(source),
             "train_target": digest(target),
         }
-        make_folder(self.model, fingerprint, make)
+        model_folders.make_folder(self.model, fingerprint, make)
 
     def decode(self, weights: FeatureWeights, **asked: Unpack[Decoding]) -> None:
         """Write the `size`-best list of every line of `source` to `out`.
@@ -182,7 +179,7 @@ class Thot(Decoder):
             A decoding process died; the message names the line.
         """
         source, size, team = asked["source"], asked["size"], asked.get("team")
-        lines = read_lines(source)
+        lines = files.read_lines(source)
         for number, line in enumerate(lines, 1):
             if (length := len(tokens(line))) > MAX_TOKENS:
                 raise InputError(
@@ -196,7 +193,7 @@ class Thot(Decoder):
                 return count
             return max(-(-count // MOST_OF_A_SHARD), min(count, SHARDS_OF_A_WORKER * tasks))
 
-        decode_lines(
+        _shards.decode_lines(
             self._work(weights, size, source),
             [line.encode() for line in lines],
             asked,
@@ -220,7 +217,7 @@ class Thot(Decoder):
         }
         return ThotWork(
             task=json.dumps(task),
-            trained=(self.model / RECORD).read_text(encoding="utf-8"),
+            trained=(self.model / model_folders.RECORD).read_text(encoding="utf-8"),
             weights=tuple(weights.vector(FEATURES).tolist()),
             size=size,
             source=str(source),
@@ -242,11 +239,11 @@ class Thot(Decoder):
             },
             "weights": {name: list(values) for name, values in weights.values.items()},
         }
-        write_text(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+        files.write_text(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
 
 
 @plain_dataclass(frozen=True)
-class ThotWork(Work):
+class ThotWork(_shards.Work):
     """Decoding by thot with some weights.
 
     Parameters
@@ -278,7 +275,7 @@ class ThotWork(Work):
 
     def decode(
         self,
-        shard: Shard,
+        shard: _shards.Shard,
         scratch: Path,  # noqa: ARG002  translations come by pipes
         logs: Path,
         step: Progress,

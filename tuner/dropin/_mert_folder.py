@@ -9,13 +9,9 @@ import numpy as np
 
 from portmert.metrics._base import FloatArray
 from portmert.tuner.decoders._moses_command import ShownFeatures
-from portmert.tuner.dropin._program import number
-from portmert.tuner.dropin._scorer import Scorer
-from portmert.tuner.dropin.kbmira import weights_text
-from portmert.tuner.dropin.mert import best_point, column_names, read_starts
+from portmert.tuner.dropin import _program, _scorer, kbmira, mert
+from portmert.tuner.ground import files, numbers
 from portmert.tuner.ground.errors import StateError, counted
-from portmert.tuner.ground.files import read_lines, write_text
-from portmert.tuner.ground.numbers import parse_number
 from portmert.tuner.nbest.moses_dat import DatLists, read_dat
 from portmert.tuner.weights.feature_weights import FeatureNames, FeatureWeights, read_weights
 from portmert.tuner.weights.weights_file import read_sparse
@@ -46,7 +42,7 @@ class StepFolder:
 
     path: Path
     names: FeatureNames
-    scorer: Scorer
+    scorer: _scorer.Scorer
 
     def last_finished(self) -> int:
         """Return the last step that was finished, 0 for none."""
@@ -55,7 +51,7 @@ class StepFolder:
             raise StateError(
                 f"{path}: is not there, so there is nothing to --continue; leave it out"
             )
-        lines = read_lines(path)
+        lines = files.read_lines(path)
         if not lines or not lines[0].strip().isdecimal():
             raise StateError(f"{path}: holds no number of a step")
         step = int(lines[0])
@@ -82,7 +78,7 @@ class StepFolder:
 
     def write(self, name: str, text: str) -> None:
         """Write a file of the folder."""
-        write_text(self.path / name, text)
+        files.write_text(self.path / name, text)
 
     def vector(self, weights: FeatureWeights) -> FloatArray:
         """Return the dense weights in the order of the features."""
@@ -96,7 +92,7 @@ class StepFolder:
     def dense_text(self, weights: FeatureWeights) -> str:
         """Return the dense weights, a line each."""
         return "".join(
-            f"{name}= {number(value)}\n"
+            f"{name}= {_program.number(value)}\n"
             for name, _ in self.names
             for value in weights.values[name]
         )
@@ -104,14 +100,14 @@ class StepFolder:
     def write_starts(self, step: int, weights: FeatureWeights, ranges: Ranges) -> None:
         """Write where the search of a step begins and in which ranges."""
         rows = [self.vector(weights), *ranges]
-        text = "".join(" ".join(map(number, row)) + "\n" for row in rows)
+        text = "".join(" ".join(map(_program.number, row)) + "\n" for row in rows)
         self.write("init.opt", text)
         self.write(f"run{step}.init.opt", text)
 
     def earlier_start(self, step: int) -> FloatArray:
         """Return where the search of an earlier step began."""
         width = sum(size for _, size in self.names)
-        return read_starts([self.path / f"run{step}.init.opt"], width).points[0]
+        return mert.read_starts([self.path / f"run{step}.init.opt"], width).points[0]
 
     def write_features_list(self, shown: ShownFeatures) -> None:
         """Write the output of -show-weights, for scripts that read it."""
@@ -129,9 +125,9 @@ class StepFolder:
     ) -> None:
         """Write the files that Moses' mert, pro or kbmira would have left."""
         point = self.vector(found)
-        lines = [*notes, best_point(point, score), f"Best BLEU = {score:.6f}"]
-        weights = "".join(f"{number(value)} " for value in point) + "\n"
-        by_position = weights_text(found, self.names)
+        lines = [*notes, mert.best_point(point, score), f"Best BLEU = {score:.6f}"]
+        weights = "".join(f"{_program.number(value)} " for value in point) + "\n"
+        by_position = kbmira.weights_text(found, self.names)
         self.write("mert.log", "".join(f"{line}\n" for line in lines))
         self.write("mert.out", by_position)
         self.write("weights.txt", weights)
@@ -141,19 +137,19 @@ class StepFolder:
     def found_by(self, step: int) -> tuple[FeatureWeights, str]:
         """Return the weights that a finished step found, and their score."""
         width = sum(size for _, size in self.names)
-        log = "\n".join(read_lines(self.path / f"run{step}.mert.log"))
+        log = "\n".join(files.read_lines(self.path / f"run{step}.mert.log"))
         match = _BEST.search(log)
         score = match["score"] if match else NOT_ESTIMATED
         if match is not None:
             tokens = match["weights"].split()
         else:  # of pro or kbmira: by position, not yet normalised
             self.demand(f"run{step}.mert.out", step)
-            lines = read_lines(self.path / f"run{step}.mert.out")
+            lines = files.read_lines(self.path / f"run{step}.mert.out")
             by_position = {m[1]: m[2] for m in map(_DENSE.match, lines) if m is not None}
             tokens = [by_position.get(str(k), "0") for k in range(width)]
             best = _BEST_BLEU.search(log)
             score = best[1] if best else score
-        values = [parse_number(token) for token in tokens]
+        values = [numbers.parse_number(token) for token in tokens]
         if len(values) != width or any(value is None for value in values):
             raise StateError(
                 f"{self.path}: step {step} found {counted(len(values), 'weight')}, the decoder "
@@ -182,8 +178,8 @@ class StepFolder:
         if lists.feature_names != self.names:
             raise StateError(
                 f"{self.path / f'run{step}.features.dat'}: features "
-                f"{' '.join(column_names(lists.feature_names))}, but the decoder said "
-                f"{' '.join(column_names(self.names))}"
+                f"{' '.join(mert.column_names(lists.feature_names))}, but the decoder said "
+                f"{' '.join(mert.column_names(self.names))}"
             )
 
     def demand(self, name: str, step: int) -> None:

@@ -14,15 +14,12 @@ from portmert.tuner.annotation.annotating import TextAnnotator
 from portmert.tuner.annotation.cache import default_folder
 from portmert.tuner.components import registry
 from portmert.tuner.dropin._program import Given, UsageError, say
+from portmert.tuner.ground import numbers, programs
 from portmert.tuner.ground.errors import ConfigError, InputError, ProgramError, counted
 from portmert.tuner.ground.files import read_lines
-from portmert.tuner.ground.numbers import parse_number
-from portmert.tuner.ground.programs import TIMES_INPUT, Bound, Command, run, scratch
 from portmert.tuner.nbest.moses_dat import DatLists, read_dat
-from portmert.tuner.texts import corpus
+from portmert.tuner.texts import corpus, prepare, text_pipeline
 from portmert.tuner.texts.corpus import References
-from portmert.tuner.texts.prepare import Preparation
-from portmert.tuner.texts.text_pipeline import TextPipeline
 
 NOT_HERE = {
     "sempos": "it compares tectogrammatic factors, which only Moses' own program reads",
@@ -110,9 +107,9 @@ class Scorer:
             texts = _filtered(texts, self.filter)
         if self.factors:
             texts = _mapped(texts, self._of_factors)
-        pipeline = TextPipeline.from_names(("lowercase",) if self.lowercase else ())
+        pipeline = text_pipeline.TextPipeline.from_names(("lowercase",) if self.lowercase else ())
         with ExitStack() as opened:
-            ready = Preparation.of(
+            ready = prepare.Preparation.of(
                 [self.metric],
                 pipeline,
                 lambda: opened.enter_context(closing(self._open_annotator())),
@@ -243,7 +240,7 @@ def _interpolated(name: str, options: dict[str, str]) -> Metric:
     """Return the mean of several metrics; an option goes to those that have it."""
     names = name.split(",")
     given = options.pop("weights", "+".join(["1"] * len(names))).split("+")
-    weights = [parse_number(text) for text in given]
+    weights = [numbers.parse_number(text) for text in given]
     if len(weights) != len(names) or any(w is None or w < 0 for w in weights) or not any(weights):
         raise ConfigError(
             f"--scconfig: weights:{'+'.join(given)}, expected {counted(len(names), 'number')} "
@@ -300,16 +297,16 @@ def _filtered(texts: Texts, command: str) -> Texts:
         words = shlex.split(command)
     except ValueError as error:
         raise ConfigError(f"--filter {command}: {error}") from None
-    with scratch(name="filter") as folder:
+    with programs.scratch(name="filter") as folder:
         given, out = folder / "in", folder / "out"
         given.write_bytes(text)
-        run(
-            Command(
+        programs.run(
+            programs.Command(
                 words,
                 folder / "log",
                 out,
                 given=given,
-                bounds={out: Bound(MOST_FILTERED + TIMES_INPUT * len(text))},
+                bounds={out: programs.Bound(MOST_FILTERED + programs.TIMES_INPUT * len(text))},
                 timeout_seconds=FILTER_SECONDS,
                 name=f"--filter {command}",
                 is_scratch=True,

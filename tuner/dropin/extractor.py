@@ -13,19 +13,12 @@ from portmert.tuner.dropin._program import Flag, Given, UsageError, program, say
 from portmert.tuner.dropin._scorer import Scorer, given_scorer
 from portmert.tuner.ground.errors import InputError, counted
 from portmert.tuner.ground.processes import available_processors
-from portmert.tuner.nbest.check import check_links
+from portmert.tuner.nbest import check, moses_dat
 from portmert.tuner.nbest.model import NBest, taken, without_texts
-from portmert.tuner.nbest.moses_dat import (
-    DatLists,
-    merge_dat,
-    read_dat,
-    write_features,
-    write_scores,
-)
+from portmert.tuner.nbest.moses_dat import DatLists
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.nbest.readers._base import read_list
-from portmert.tuner.texts.corpus import make_batch
-from portmert.tuner.texts.statistics import compute_stats, notices
+from portmert.tuner.texts import corpus, statistics
 
 OPTIONS = (
     Flag("sctype", "s", help="the scorer type: any metric of `portmert metrics`, as BLEU, PORT"),
@@ -73,14 +66,14 @@ def extract(
             f"--decoder-flags)"
         )
     if read.source_lengths is not None:
-        check_links(nbest, read.source_lengths)
+        check.check_links(nbest, read.source_lengths)
     nbest = replace(nbest, texts=scorer.prepared(nbest.texts))
-    batch = make_batch(nbest.texts, nbest.offsets, read, lines=nbest.lines)
-    for line in notices(scorer.metric, batch):
+    batch = corpus.make_batch(nbest.texts, nbest.offsets, read, lines=nbest.lines)
+    for line in statistics.notices(scorer.metric, batch):
         notice(line)
     lists = DatLists(
         features=nbest.features,
-        stats=compute_stats(scorer.metric, batch, threads=threads),
+        stats=statistics.compute_stats(scorer.metric, batch, threads=threads),
         offsets=nbest.offsets,
         feature_names=nbest.feature_names,
         score_name=scorer.name,
@@ -107,7 +100,7 @@ def merged_as_moses(
     """
     if keep_duplicates and len(parts) == 1:
         return _taken(*parts[0])
-    lists = merge_dat([part for part, _ in parts])
+    lists = moses_dat.merge_dat([part for part, _ in parts])
     order: list[Sequence[int]] = []
     for segment, (begin, end) in enumerate(pairwise(lists.offsets.tolist())):
         arrived = [(part, row) for part, rows in parts for row in rows[segment]]
@@ -189,15 +182,15 @@ def main(given: Given) -> int:
     say(f"Scorer type: {scorer.metric.signature}")
     parts: list[tuple[DatLists, Sequence[Sequence[int]]]] = []
     if before[0] or before[1]:
-        earlier = read_dat(*before)
+        earlier = moses_dat.read_dat(*before)
         parts.append((earlier, list(starmap(range, pairwise(earlier.offsets.tolist())))))
     if nbests:
         threads = available_processors()
         new, nbest = extract(nbests, references, scorer, notice=say, threads=threads)
         parts.append((new, _arrived(nbests, nbest)))
     lists = merged_as_moses(parts, keep_duplicates="allow-duplicates" in given)
-    write_features(lists, given.last("ffile", "features.data"))
-    write_scores(lists, given.last("scfile", "statscore.data"))
+    moses_dat.write_features(lists, given.last("ffile", "features.data"))
+    moses_dat.write_scores(lists, given.last("scfile", "statscore.data"))
     say(f"{counted(len(lists.features), 'hypothesis')} of {counted(len(lists), 'segment')}")
     return 0
 

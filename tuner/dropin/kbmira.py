@@ -7,19 +7,9 @@ import numpy as np
 
 from portmert.metrics._base import FloatArray
 from portmert.tuner.components import registry
-from portmert.tuner.dropin._program import (
-    Flag,
-    Given,
-    UsageError,
-    number,
-    printed_score,
-    program,
-    say,
-)
-from portmert.tuner.dropin._scorer import scored_lists
-from portmert.tuner.dropin.mert import Starts, search
-from portmert.tuner.ground.errors import InputError, counted
-from portmert.tuner.ground.files import read_lines, writing
+from portmert.tuner.dropin import _program, _scorer, mert
+from portmert.tuner.dropin._program import Flag
+from portmert.tuner.ground import errors, files
 from portmert.tuner.ground.numbers import parse_number
 from portmert.tuner.weights.feature_weights import FeatureNames, FeatureWeights, read_weights
 from portmert.tuner.weights.weights_file import read_sparse
@@ -63,34 +53,34 @@ REFUSED = {
 NAMES = {"cparam": "c", "decay": "decay", "iters": "epochs"}
 
 
-@program("kbmira", OPTIONS)
-def main(given: Given) -> int:
+@_program.program("kbmira", OPTIONS)
+def main(given: _program.Given) -> int:
     """Run the program; return its exit status."""
     for name, reason in REFUSED.items():
         if name in given:
-            raise UsageError(f"--{name}: {reason}")
+            raise _program.UsageError(f"--{name}: {reason}")
     if given.last("type", "nbest") != "nbest":
-        raise UsageError("--type hypergraph: hypergraphs are not read, only n-best lists")
-    lists, scorer = scored_lists(given)
+        raise _program.UsageError("--type hypergraph: hypergraphs are not read, only n-best lists")
+    lists, scorer = _scorer.scored_lists(given)
     options = {ours: given.last(name) for name, ours in NAMES.items() if name in given}
     start = dense_start(given.last("dense-init"), lists.feature_names)
     sparse = read_sparse(given.last("sparse-init")) if "sparse-init" in given else {}
-    weights, score = search(
+    weights, score = mert.search(
         lists,
         scorer.metric,
         registry.optimizer("kbmira", options | given.settings()),
-        Starts((start,), np.zeros(len(start)), np.ones(len(start))),
+        mert.Starts((start,), np.zeros(len(start)), np.ones(len(start))),
         sparse=FeatureWeights(sparse),
         seed=given.integer("random-seed", 0),
-        notice=say,
+        notice=_program.say,
     )
     if not math.isfinite(score):
         raise ValueError(f"{scorer.metric.name()} is {score} under the weights found")
-    with writing(given.last("output-file", "-")) as out:
+    with files.writing(given.last("output-file", "-")) as out:
         out.write(weights_text(weights, lists.feature_names).encode())
     # mert-moses.pl looks for these words, whatever the metric.
-    printed = printed_score(scorer.metric, score)
-    say(f"Best BLEU = {printed:.6f} (the metric is {scorer.name})")
+    printed = _program.printed_score(scorer.metric, score)
+    _program.say(f"Best BLEU = {printed:.6f} (the metric is {scorer.name})")
     return 0
 
 
@@ -105,15 +95,15 @@ def dense_start(path: str, names: FeatureNames) -> FloatArray:
     width = sum(size for _, size in names)
     if not path:
         return np.full(width, 1.0 / width)
-    lines = read_lines(path)
+    lines = files.read_lines(path)
     numbers = [parse_number(token) for token in (lines[0].split() if lines else [])]
     if not numbers or any(value is None for value in numbers):
         return read_weights(path).vector(names, origin=path)
     found = np.array(numbers, dtype=np.float64)
     if len(found) != width or not np.isfinite(found).all():
-        raise InputError(
-            f"{path}:1: {counted(len(found), 'weight')}, the feature files have "
-            f"{counted(width, 'feature')}"
+        raise errors.InputError(
+            f"{path}:1: {errors.counted(len(found), 'weight')}, the feature files have "
+            f"{errors.counted(width, 'feature')}"
         )
     return found
 
@@ -121,10 +111,10 @@ def dense_start(path: str, names: FeatureNames) -> FloatArray:
 def weights_text(weights: FeatureWeights, names: FeatureNames) -> str:
     """Return weights as mert-moses.pl reads them: `F0 0.1`, and sparse ones by name."""
     vector = weights.vector(names)
-    lines = [f"F{k} {number(value)}\n" for k, value in enumerate(vector)]
+    lines = [f"F{k} {_program.number(value)}\n" for k, value in enumerate(vector)]
     dense = {name for name, _ in names}
     lines += [
-        f"{name} {number(values[0])}\n"
+        f"{name} {_program.number(values[0])}\n"
         for name, values in weights.values.items()
         if name not in dense and abs(values[0]) > SMALLEST
     ]

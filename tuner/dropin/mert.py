@@ -23,22 +23,10 @@ from portmert.tuner.dropin._program import (
 )
 from portmert.tuner.dropin._scorer import scorer_of
 from portmert.tuner.executors.team import Team
-from portmert.tuner.ground import streams
-from portmert.tuner.ground.errors import (
-    ConfigError,
-    InputError,
-    PortmertError,
-    counted,
-    shown,
-    suggest,
-)
+from portmert.tuner.ground import errors, numbers, streams
 from portmert.tuner.ground.files import read_lines, write_text
-from portmert.tuner.ground.numbers import parse_number
-from portmert.tuner.nbest.model import best_hypotheses, model_scores, without_texts
-from portmert.tuner.nbest.moses_dat import DatLists, read_dat
-from portmert.tuner.search.averaging import step_share
-from portmert.tuner.search.constraints import SIGNS, Constraints
-from portmert.tuner.search.optimization import Setup, optimize_dat
+from portmert.tuner.nbest import model, moses_dat
+from portmert.tuner.search import averaging, constraints, optimization
 from portmert.tuner.search.optimizers._base import Optimizer
 from portmert.tuner.search.optimizers.mert import Mert
 from portmert.tuner.search.problem import StatTable, TuningProblem
@@ -93,18 +81,18 @@ def main(given: Given) -> int:
     files = given.items_of("ifile", "init.opt")
     try:
         starts = read_starts(files, width + bool(merged))
-    except PortmertError as error:
+    except errors.PortmertError as error:
         say(f"mert: error: {error}")
         return NO_STARTS
-    lists = read_dat(
+    lists = moses_dat.read_dat(
         given.items_of("ffile", "features.data"), given.items_of("scfile", "statscore.data")
     )
     if merged:
         lists = merge_sparse(lists, Path(merged))
     found = sum(size for _, size in lists.feature_names)
     if found != width + bool(merged):
-        raise InputError(
-            f"-d {width}, but the feature files have {counted(found, 'feature')}: "
+        raise errors.InputError(
+            f"-d {width}, but the feature files have {errors.counted(found, 'feature')}: "
             f"{' '.join(column_names(lists.feature_names))}"
         )
     if (starts.lowest > starts.highest).any():
@@ -170,26 +158,26 @@ def read_starts(paths: Sequence[str | Path], width: int) -> Starts:
         wanted = 3 * width if not points else width
         if len(tokens) < wanted:
             what = "weights, lowest and highest ones" if not points else "weights"
-            raise InputError(
-                f"{path}: {counted(len(tokens), 'number')}, expected {wanted}: {what}"
+            raise errors.InputError(
+                f"{path}: {errors.counted(len(tokens), 'number')}, expected {wanted}: {what}"
             )
         values = np.array([_finite(token, path) for token in tokens[:wanted]])
         if not points:
             ranges = values[width:].reshape(2, width)
         points.append(values[:width])
     if not points:
-        raise InputError("no starting point given: --ifile")
+        raise errors.InputError("no starting point given: --ifile")
     return Starts(tuple(points), ranges[0], ranges[1])
 
 
 def _finite(token: str, path: str | Path) -> float:
-    value = parse_number(token)
+    value = numbers.parse_number(token)
     if value is None or not math.isfinite(value):
-        raise InputError(f"{path}: '{token}' is not a number")
+        raise errors.InputError(f"{path}: '{token}' is not a number")
     return value
 
 
-def merge_sparse(lists: DatLists, path: Path) -> DatLists:
+def merge_sparse(lists: moses_dat.DatLists, path: Path) -> moses_dat.DatLists:
     """Return the lists with one feature more: weights times sparse features.
 
     Raises
@@ -244,8 +232,8 @@ def optimizer_of_type(kind: str, options: Mapping[str, str]) -> Optimizer:
     """
     try:
         return registry.optimizer(TYPES.get(kind, kind), options)
-    except ConfigError as error:
-        raise ConfigError(f"--type {shown(kind)}: {error}") from None
+    except errors.ConfigError as error:
+        raise errors.ConfigError(f"--type {errors.shown(kind)}: {error}") from None
 
 
 def column_names(names: FeatureNames) -> list[str]:
@@ -258,11 +246,11 @@ def check_columns(wanted: Sequence[str], names: FeatureNames) -> None:
     columns = column_names(names)
     for name in wanted:
         if name not in columns:
-            raise InputError(f"there is no feature {name}{suggest(name, columns)}")
+            raise errors.InputError(f"there is no feature {name}{errors.suggest(name, columns)}")
 
 
 def search(
-    lists: DatLists,
+    lists: moses_dat.DatLists,
     metric: Metric,
     optimizer: Optimizer,
     starts: Starts,
@@ -306,18 +294,18 @@ def search(
         rng = streams.whole(seed)
         points += list(rng.uniform(starts.lowest, starts.highest, size=(count, len(columns))))
     extra = {} if sparse is None else dict(sparse.values)
-    found = optimize_dat(
+    found = optimization.optimize_dat(
         lists,
         metric,
-        Setup(
+        optimization.Setup(
             optimizer=optimizer,
             starts=tuple(
                 FeatureWeights({**FeatureWeights.from_vector(names, point).values, **extra})
                 for point in points
             ),
-            constraints=Constraints(
+            constraints=constraints.Constraints(
                 fixed=tuple(name for name in columns if active and name not in active),
-                bounds=dict.fromkeys(positive, SIGNS["+"]),
+                bounds=dict.fromkeys(positive, constraints.SIGNS["+"]),
             ),
             seed=seed,
             threads=threads,
@@ -335,14 +323,14 @@ def search(
     if step is None:
         return sized(found.weights), found.final_score
     number, before, to = step[0], sized(step[1]), sized(found.weights)
-    weights = sized(before.towards(to, step_share(number, before, to)))
-    nbest = without_texts(lists.features, lists.offsets, names, lists.sparse)
-    best = best_hypotheses(nbest, model_scores(nbest, weights))
+    weights = sized(before.towards(to, averaging.step_share(number, before, to)))
+    nbest = model.without_texts(lists.features, lists.offsets, names, lists.sparse)
+    best = model.best_hypotheses(nbest, model.model_scores(nbest, weights))
     return weights, float(metric.score(StatTable(moses_stats(lists, metric)).total(best)))
 
 
 def _best(
-    lists: DatLists, metric: Metric, points: Sequence[FloatArray], restarts: int
+    lists: moses_dat.DatLists, metric: Metric, points: Sequence[FloatArray], restarts: int
 ) -> list[FloatArray]:
     """Return the best of some starts, as many as there are restarts besides the first."""
     if not points:

@@ -19,16 +19,8 @@ from urllib.parse import urlsplit
 
 import portmert
 from portmert.tuner.executors.team import Team
-from portmert.tuner.ground.documents import parse_json
-from portmert.tuner.ground.errors import (
-    ConfigError,
-    PortmertError,
-    ProgramError,
-    StateError,
-    counted,
-    faults_at,
-)
-from portmert.tuner.ground.programs import Cancelled
+from portmert.tuner.ground import documents, errors, programs
+from portmert.tuner.ground.errors import ConfigError
 
 Value = TypeVar("Value")
 
@@ -67,7 +59,7 @@ class Cluster(Team):
 
         state = get_worker().state.tasks.get(thread_state.key)
         if state is None or state.state == "cancelled":
-            raise Cancelled
+            raise programs.Cancelled
 
     @staticmethod
     def folder() -> Path:
@@ -142,18 +134,18 @@ class Cluster(Team):
 
     def fault(self, error: Exception, task: str) -> Exception:
         """Return the worker's own message."""
-        if isinstance(error, PortmertError):
+        if isinstance(error, errors.PortmertError):
             return error
         if isinstance(error, CancelledError) or self._client.status != "running":
             return self._gone()
         if type(error).__name__ == "KilledWorker":
             last = getattr(getattr(error, "last_worker", None), "address", "unknown")
-            return ProgramError(
+            return errors.ProgramError(
                 f"{self._name}: {task}: each worker that took it died of it, the last one was "
                 f"{last}; its log says why (often it had too little memory)"
             )
         what = f"{type(error).__name__}: {_one_line(error)}"
-        return ProgramError(f"{self._name}: {task} failed {ATTEMPTS} times: {what}")
+        return errors.ProgramError(f"{self._name}: {task} failed {ATTEMPTS} times: {what}")
 
     @contextmanager
     def _answering(self) -> Iterator[None]:
@@ -162,8 +154,8 @@ class Cluster(Team):
         except (OSError, RuntimeError):  # closed connections and clients are either
             raise self._gone() from None
 
-    def _gone(self) -> StateError:
-        return StateError(
+    def _gone(self) -> errors.StateError:
+        return errors.StateError(
             f"{self._name}: the scheduler is gone, or has dropped what it was to do; what is done "
             f"is kept: start the same command again"
         )
@@ -178,11 +170,11 @@ def perform(version: str, work: Callable[..., Value], *task: Any) -> Value:
         raise ConfigError(_differs(here, portmert.__version__, version))
     try:
         return work(*task)
-    except PortmertError as error:
+    except errors.PortmertError as error:
         raise type(error)(f"{error} (on worker {here})") from None
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        raise ProgramError(f"{where}{error.strerror or error} (on worker {here})") from None
+        raise errors.ProgramError(f"{where}{error.strerror or error} (on worker {here})") from None
 
 
 def same(value: Value) -> Value:
@@ -243,9 +235,11 @@ def connected(given: str, address: str, *, notice: Callable[[str], None]) -> Ite
         try:
             client = distributed.Client(address, timeout=_CONNECT, set_as_default=False)
         except (OSError, ValueError, TimeoutError) as error:
-            raise StateError(f"{given}: no scheduler answers there: {_one_line(error)}") from None
+            raise errors.StateError(
+                f"{given}: no scheduler answers there: {_one_line(error)}"
+            ) from None
         except MemoryError:  # the answer was taken for the length of an array
-            raise StateError(
+            raise errors.StateError(
                 f"{given}: another server answers there, no scheduler; give the scheduler's port, "
                 f"not that of its dashboard"
             ) from None
@@ -268,7 +262,7 @@ def check_address(address: str, origin: str) -> None:
 
 def _check_certificate(distributed: Any, given: str) -> None:
     """Raise ConfigError if Dask's own configuration names no certificate for TLS."""
-    with faults_at(
+    with errors.faults_at(
         f"{given}: the certificate that Dask's configuration names", OSError, ConfigError
     ):
         known = distributed.Security().get_connection_args("client")
@@ -282,11 +276,11 @@ def _check_certificate(distributed: Any, given: str) -> None:
 def _address_in(path: Path, given: str) -> str:
     """Return the address in the file that a scheduler wrote."""
     if not path.is_file():
-        raise StateError(f"{given}: no such file, and no address as tcp://HOST:8786")
+        raise errors.StateError(f"{given}: no such file, and no address as tcp://HOST:8786")
     try:
-        address = parse_json(path.read_bytes())["address"]
+        address = documents.parse_json(path.read_bytes())["address"]
     except (OSError, ValueError, LookupError, TypeError):
-        raise StateError(
+        raise errors.StateError(
             f"{path}: not what `dask scheduler --scheduler-file` writes; is the scheduler running?"
         ) from None
     check_address(str(address), str(path))
@@ -322,7 +316,7 @@ def started(
     with _quiet():
         program = shlex.split(made.job_cls.submit_command)[0]
         if shutil.which(program) is None:
-            raise ProgramError(
+            raise errors.ProgramError(
                 f"{given}: no program {program} on PATH; start it where jobs are submitted"
             )
         try:
@@ -340,7 +334,9 @@ def started(
                 for job in cluster.workers.values():
                     if job.status.name == "created":  # else the cluster does not close
                         job.status = type(job.status).failed
-                raise ProgramError(f"{given}: {program} failed: {_one_line(error)}") from None
+                raise errors.ProgramError(
+                    f"{given}: {program} failed: {_one_line(error)}"
+                ) from None
             client = distributed.Client(cluster, timeout=_CONNECT, set_as_default=False)
             yield from _of_client(client, given, notice, expected=jobs)
         finally:
@@ -368,8 +364,8 @@ def _of_client(
         team = Cluster(client, name, notice=notice, expected=expected)
         if threads := client.nthreads():
             notice(
-                f"{name}: {counted(len(threads), 'worker')}, "
-                f"{counted(sum(threads.values()), 'task')} at once"
+                f"{name}: {errors.counted(len(threads), 'worker')}, "
+                f"{errors.counted(sum(threads.values()), 'task')} at once"
             )
         else:
             team.look()

@@ -21,9 +21,7 @@ from portmert.metrics._base import (
     offsets_of,
     rows_taken,
 )
-from portmert.tuner.ground.errors import InputError
-from portmert.tuner.ground.files import writing
-from portmert.tuner.ground.mapped import segment_blocks
+from portmert.tuner.ground import errors, files, mapped
 from portmert.tuner.weights.feature_weights import FeatureNames, FeatureWeights
 
 
@@ -78,7 +76,7 @@ class NBest:
     def segments_in_files(self) -> IntArray:
         """(L,) the segment of each hypothesis of the files, equal ones too."""
         if self.lines is None or self.dropped is None:
-            raise InputError("these lists were not read from files")
+            raise errors.InputError("these lists were not read from files")
         segments = np.empty(len(self.lines) + len(self.dropped), dtype=np.int64)
         segments[self.lines] = np.repeat(np.arange(len(self)), np.diff(self.offsets))
         segments[self.dropped[:, 0]] = self.dropped[:, 1]
@@ -135,7 +133,7 @@ def model_scores(nbest: NBest, weights: FeatureWeights, *, origin: str = "weight
     vector = weights.vector(nbest.feature_names, origin=origin)
     # Column by column: a matrix product may sum rows in different orders, and break ties.
     scores = np.zeros(len(nbest.features))
-    for first, last in segment_blocks(nbest.offsets, nbest.features):
+    for first, last in mapped.segment_blocks(nbest.offsets, nbest.features):
         begin, end = nbest.offsets[first], nbest.offsets[last]
         for column, weight in enumerate(vector):
             scores[begin:end] += weight * nbest.features[begin:end, column]
@@ -212,7 +210,7 @@ def write_nbest(nbest: NBest, path: Path | str, weights: FeatureWeights | None =
     """
     if weights is not None:
         nbest = replace(nbest, model_scores=model_scores(nbest, weights))
-    with writing(path) as out:
+    with files.writing(path) as out:
         out.writelines(nbest_lines(nbest, where=str(path)))
 
 
@@ -221,7 +219,7 @@ def nbest_lines(nbest: NBest, *, where: str) -> Iterator[bytes]:
     sparse = () if nbest.sparse is None else nbest.sparse.names
     for name in (*(name for name, _ in nbest.feature_names), *sparse):
         if name.split() != [name] or name == "|||":
-            raise InputError(
+            raise errors.InputError(
                 f"{where}: feature '{name}' cannot be in a Moses list: a name there is one word; "
                 f"rename it"
             )
@@ -234,7 +232,7 @@ def nbest_lines(nbest: NBest, *, where: str) -> Iterator[bytes]:
         for row in range(int(nbest.offsets[segment]), int(nbest.offsets[segment + 1])):
             tokens = nbest.texts.tokens.row(row).tolist()
             if forbidden and not forbidden.isdisjoint(tokens):
-                raise InputError(
+                raise errors.InputError(
                     f"{where}: segment {segment}: a hypothesis has the token |||, which "
                     f"separates fields; escape it"
                 )

@@ -24,10 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from portmert.metrics._base import FloatArray, IntArray, Texts
-from portmert.tuner.ground.documents import parse_json, to_json
-from portmert.tuner.ground.errors import InputError, PortmertError, faults_at
-from portmert.tuner.ground.files import read_bytes, write_text, writing
-from portmert.tuner.ground.mapped import map_array
+from portmert.tuner.ground import documents, errors, files, mapped
 from portmert.tuner.weights.feature_weights import FeatureNames
 
 VERSION = 1
@@ -93,7 +90,7 @@ def open_pool(folder: Path, inputs: dict[str, object]) -> Pool | str | None:
         _check_free(folder)
         return None
     try:
-        content = parse_json(read_bytes(path))
+        content = documents.parse_json(files.read_bytes(path))
         version, made_from = content["version"], dict(content["inputs"])
         names = tuple((str(name), int(size)) for name, size in content["features"])
         notices = tuple(map(str, content["notices"]))
@@ -102,7 +99,7 @@ def open_pool(folder: Path, inputs: dict[str, object]) -> Pool | str | None:
         if not with_keys and {*FILES} != sums.keys():
             raise ValueError  # noqa: TRY301  said below
     except (ValueError, LookupError, TypeError, AttributeError):
-        raise InputError(
+        raise errors.InputError(
             f"{path}: not what portmert writes; name another folder, or remove this one"
         ) from None
     if version != VERSION:
@@ -134,14 +131,14 @@ def locked(folder: Path) -> Iterator[None]:
     PortmertError
         It cannot be made, or another process is at work in it.
     """
-    with faults_at(f"{folder}: cannot write", OSError, PortmertError):
+    with errors.faults_at(f"{folder}: cannot write", OSError, errors.PortmertError):
         folder.mkdir(parents=True, exist_ok=True)
         lock = (folder / LOCK).open("a")
     with lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise PortmertError(
+            raise errors.PortmertError(
                 f"{folder}: another process is making or reading this pool; wait for it, or name "
                 f"another folder"
             ) from None
@@ -182,7 +179,7 @@ class PoolWriter:
         columns = {FILES[0]: list(features.T), FILES[1]: [stats]}
         if keys is not None:
             columns[KEYS] = [keys]
-        with faults_at(f"{self.folder}: cannot write", OSError, PortmertError):
+        with errors.faults_at(f"{self.folder}: cannot write", OSError, errors.PortmertError):
             if not self._parts:
                 self._parts = {name: [self._spool() for _ in own] for name, own in columns.items()}
                 self._kinds = stats.shape[1]
@@ -215,7 +212,7 @@ class PoolWriter:
             KEYS: (np.int64, (self._size,)),
         }
         self._parts[FILES[2]] = [io.BytesIO(offsets.tobytes())]
-        with faults_at(f"{self.folder}: cannot write", OSError, PortmertError):
+        with errors.faults_at(f"{self.folder}: cannot write", OSError, errors.PortmertError):
             (self.folder / DESCRIPTION).unlink(missing_ok=True)
             sums = {
                 name: self._write(name, *how, self._parts[name])
@@ -230,7 +227,7 @@ class PoolWriter:
             "crc32": sums,
             "notices": list(notices),
         }
-        write_text(self.folder / DESCRIPTION, to_json(content, indent=1) + "\n")
+        files.write_text(self.folder / DESCRIPTION, documents.to_json(content, indent=1) + "\n")
 
     def _spool(self) -> IO[bytes]:
         return self._open.enter_context(tempfile.TemporaryFile(dir=self.folder))
@@ -244,7 +241,7 @@ class PoolWriter:
         described = {"descr": np.dtype(kind).str, "fortran_order": False, "shape": shape}
         np.lib.format.write_array_header_1_0(head, described)
         found = zlib.crc32(head.getbuffer())
-        with writing(self.folder / name) as out:
+        with files.writing(self.folder / name) as out:
             out.write(head.getbuffer())
             for part in parts:
                 part.seek(0)
@@ -284,7 +281,7 @@ def _mapped(path: Path, expected: int) -> NDArray[Any]:
         raise _damaged(path, "its head is none") from None
     if size - begin != kind.itemsize * int(np.prod(shape)) or kind.hasobject:
         raise _damaged(path, f"{size - begin} bytes for {shape} numbers of type {kind}")
-    return map_array(path, kind, shape, begin=begin)
+    return mapped.map_array(path, kind, shape, begin=begin)
 
 
 def _check_free(folder: Path) -> None:
@@ -298,15 +295,15 @@ def _check_free(folder: Path) -> None:
     except FileNotFoundError:
         return
     except OSError as error:
-        raise InputError(f"{folder}: {error.strerror or error}") from None
+        raise errors.InputError(f"{folder}: {error.strerror or error}") from None
     if others:
-        raise InputError(
+        raise errors.InputError(
             f"{folder}: holds {others[0]} and no pool ({DESCRIPTION}); name a new folder"
         )
 
 
-def _damaged(path: Path, what: str) -> InputError:
-    return InputError(
+def _damaged(path: Path, what: str) -> errors.InputError:
+    return errors.InputError(
         f"{path}: the pool is damaged: {what}; remove {path.parent}, it is then made anew"
     )
 

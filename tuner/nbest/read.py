@@ -17,15 +17,9 @@ from portmert.metrics._base import (
 )
 from portmert.metrics._shared import flat
 from portmert.tuner.ground.errors import InputError, counted
+from portmert.tuner.nbest import pool
 from portmert.tuner.nbest._pool_kernels import Rows
 from portmert.tuner.nbest.model import NBest, SparseFeatures
-from portmert.tuner.nbest.pool import (
-    ArrivedList,
-    HypothesisPool,
-    empty_rows,
-    segment_sizes,
-    with_sparse,
-)
 from portmert.tuner.nbest.readers._base import ListFile, Reader, SegmentNames, read_list
 from portmert.tuner.nbest.readers.moses import MosesReader
 from portmert.tuner.weights.feature_weights import FeatureNames
@@ -154,7 +148,7 @@ class Merger:
 
     def __init__(self, notice: Callable[[str], None] | None = None) -> None:
         self._notice = notice or (lambda _: None)
-        self._pool = HypothesisPool(features=0)
+        self._pool = pool.HypothesisPool(features=0)
         self._scores = np.empty(0)
         self._lines = np.empty(0, dtype=np.int64)
         self._ranks = np.empty(0, dtype=np.int32)
@@ -168,12 +162,12 @@ class Merger:
         self._first = ""
         self._lists = 0
 
-    def add(self, new: ArrivedList) -> None:
+    def add(self, new: pool.ArrivedList) -> None:
         """Add a list."""
         self._lists += 1
         if not self._first:
             self._first, self._names = new.where, new.names
-            self._pool = HypothesisPool(features=sum(size for _, size in new.names))
+            self._pool = pool.HypothesisPool(features=sum(size for _, size in new.names))
         self._absent_is_zero = self._absent_is_zero and new.absent_is_zero
         if self._absent_is_zero:
             new = self._with_all_columns(new)
@@ -203,7 +197,7 @@ class Merger:
         """Return everything that was added as one list."""
         rows, order = self._pool.finish()
         where = self._first if self._lists == 1 else "the n-best lists together"
-        sizes = segment_sizes(rows.segments, segments, where)
+        sizes = pool.segment_sizes(rows.segments, segments, where)
         if self._linked and self._unlinked:
             self._notice(
                 f"{self._unlinked} has no word alignment, {self._linked} has; metrics that need "
@@ -246,10 +240,10 @@ class Merger:
         scores, self._scores = self._scores, np.empty(0)
         lines, self._lines = self._lines, np.empty(0, dtype=np.int64)
         ranks, self._ranks = self._ranks, np.empty(0, dtype=np.int32)
-        self._pool = HypothesisPool(features=rows.features.shape[1])
+        self._pool = pool.HypothesisPool(features=rows.features.shape[1])
         self._append(rows, scores, lines, ranks)
 
-    def _with_all_columns(self, new: ArrivedList) -> ArrivedList:
+    def _with_all_columns(self, new: pool.ArrivedList) -> pool.ArrivedList:
         """Give both sides the columns that only the other has, all 0: what is absent is 0."""
         mine, theirs = dict(self._names), dict(new.names)
         sparse = {*self._sparse, *new.sparse_names}
@@ -264,7 +258,7 @@ class Merger:
             return new
         return replace(new, rows=_with_zeros(new.rows, lacking), names=(*new.names, *lacking))
 
-    def _aligned_columns(self, new: ArrivedList) -> Rows:
+    def _aligned_columns(self, new: pool.ArrivedList) -> Rows:
         """Return the rows of `new` with the columns of the pool; both may give up dense ones."""
         mine, theirs = dict(self._names), dict(new.names)
         for name, size in (*self._names, *new.names):
@@ -352,7 +346,7 @@ def _sparse_columns(
     rows = rows._replace(
         features=np.ascontiguousarray(rows.features[:, np.array(kept, dtype=np.int64)])
     )
-    rows = with_sparse(
+    rows = pool.with_sparse(
         rows, np.concatenate(lines), np.concatenate(columns), np.concatenate(values)
     )
     return rows, tuple(item for item in names if item[0] in keep), sparse_names
@@ -361,14 +355,14 @@ def _sparse_columns(
 def _renumbered(rows: Rows, columns: TokenArray) -> Rows:
     """Give sparse columns new numbers."""
     lines = np.repeat(np.arange(len(rows.segments)), np.diff(rows.sparse_offsets))
-    return with_sparse(rows, lines, columns[rows.sparse_columns], rows.sparse_values)
+    return pool.with_sparse(rows, lines, columns[rows.sparse_columns], rows.sparse_values)
 
 
-def _as_list(nbest: NBest, where: str) -> ArrivedList:
+def _as_list(nbest: NBest, where: str) -> pool.ArrivedList:
     """Return a list as the merger takes it."""
     features = np.ascontiguousarray(nbest.features) + 0.0  # no -0.0
     tokens = flat(nbest.texts.tokens.alone())
-    rows = empty_rows(len(features), features=0, stats=0)._replace(
+    rows = pool.empty_rows(len(features), features=0, stats=0)._replace(
         segments=np.repeat(np.arange(len(nbest)), np.diff(nbest.offsets)),
         features=features,
         tokens=tokens.values,
@@ -383,7 +377,7 @@ def _as_list(nbest: NBest, where: str) -> ArrivedList:
             sparse_values=nbest.sparse.values + 0.0,
             sparse_offsets=nbest.sparse.offsets,
         )
-    return ArrivedList(
+    return pool.ArrivedList(
         rows=rows,
         model_scores=nbest.model_scores,
         names=nbest.feature_names,

@@ -21,23 +21,16 @@ from portmert.aligners._base import Aligner
 from portmert.metrics._base import Metric
 from portmert.metrics._lexicon_files import content_hash
 from portmert.tuner.annotation.annotators._base import Annotator
-from portmert.tuner.components import registry
-from portmert.tuner.components.external import Scores
-from portmert.tuner.components.features import Feature
+from portmert.tuner.components import external, features, registry
 from portmert.tuner.decoders._base import Decoder
 from portmert.tuner.executors.opening import Workplace
-from portmert.tuner.ground.arguments import checked
-from portmert.tuner.ground.documents import parse_toml
+from portmert.tuner.ground import arguments, documents, files, numbers, processes
 from portmert.tuner.ground.errors import AnnotatorError, ConfigError, counted, faults_at, suggest
-from portmert.tuner.ground.files import file_digest
-from portmert.tuner.ground.numbers import LARGEST
-from portmert.tuner.ground.processes import available_processors
 from portmert.tuner.nbest.readers._base import TABLES
 from portmert.tuner.search import DEFAULT_OPTIMIZER
 from portmert.tuner.search.constraints import Constraints
 from portmert.tuner.search.optimizers._base import Optimizer
-from portmert.tuner.texts.statistics import needs_of
-from portmert.tuner.texts.text_pipeline import TextPipeline
+from portmert.tuner.texts import statistics, text_pipeline
 
 Table = TypeVar("Table")
 
@@ -112,10 +105,10 @@ class Tune:
     patience: Annotated[int, Field(ge=1)] = 3
     min_weight_change: Annotated[float, Field(ge=0, le=2)] = 0.01
     decodings: Annotated[int, Field(ge=0)] = 0
-    min_gain: Annotated[float, Field(ge=0, le=LARGEST)] = 0.0
+    min_gain: Annotated[float, Field(ge=0, le=numbers.LARGEST)] = 0.0
     weights: Path | None = None
     held_out: Annotated[float, Field(ge=0, lt=1)] = 0.0
-    prior: Annotated[float, Field(ge=0, le=LARGEST)] = 0.0
+    prior: Annotated[float, Field(ge=0, le=numbers.LARGEST)] = 0.0
     bootstrap: Annotated[int, Field(ge=0)] = 0
     replicas: Annotated[int, Field(ge=1)] = 1
     annotation_cache: Path | None = None
@@ -162,9 +155,9 @@ class Data:
     text_model: Path | None = None
 
     @property
-    def pipeline(self) -> TextPipeline:
+    def pipeline(self) -> text_pipeline.TextPipeline:
         """The steps that change texts before they are scored."""
-        return TextPipeline.from_names(
+        return text_pipeline.TextPipeline.from_names(
             ("lowercase",) if self.lowercase else self.text, self.text_model
         )
 
@@ -205,7 +198,7 @@ class Experiment:
     @property
     def threads(self) -> int:
         """Return the number of threads to use, at least 1."""
-        return self.tune.threads or available_processors()
+        return self.tune.threads or processes.available_processors()
 
     def fingerprint(self) -> dict[str, str]:
         """Return everything on which the result depends: key -> value, a file by its digest.
@@ -224,7 +217,7 @@ class Experiment:
         }
         if self.aligner is not None and "links" in self.metric.needs:
             tables["aligner"] = self.aligner
-        if self.annotator is not None and needs_of([self.metric]):
+        if self.annotator is not None and statistics.needs_of([self.metric]):
             prints["annotator"] = self.annotator.fingerprint()
         for table, content in tables.items():
             if table not in {"tune", "data", "constraints"}:
@@ -236,7 +229,7 @@ class Experiment:
         return prints
 
 
-@checked
+@arguments.checked
 def load_config(
     path: Path | str,
     *,
@@ -279,7 +272,7 @@ def load_config(
 
 def _read_toml(path: Path) -> dict[str, Any]:
     try:
-        return parse_toml(path.read_bytes().decode("utf-8"))
+        return documents.parse_toml(path.read_bytes().decode("utf-8"))
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror or error}") from None
     except UnicodeDecodeError as error:
@@ -294,7 +287,7 @@ def _override(tables: dict[str, Any], override: str) -> None:
     if not equals or not all(keys) or (len(keys) < 2 and keys != ["metric"]):
         raise ConfigError(f"--set {override}: expected table.key=value, for example tune.seed=3")
     try:
-        value = parse_toml(f"value = {text}")["value"]
+        value = documents.parse_toml(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         value = text.strip()
     except ValueError as error:
@@ -431,7 +424,7 @@ def _resolved(content: Mapping[str, Any], cls: type[Any], folder: Path) -> dict[
     hints = typing.get_type_hints(cls)
     makers: dict[type[Any], Callable[[str], object]] = {
         Path: lambda text: str(folder / Path(text).expanduser()),
-        Feature: lambda text: Feature.parse(text, folder),
+        features.Feature: lambda text: features.Feature.parse(text, folder),
     }
     resolved = dict(content)
     for key in content:
@@ -478,7 +471,7 @@ def _check_files(experiment: Experiment) -> None:
 def _named_files(value: object) -> Iterator[Path]:
     if isinstance(value, Path):
         yield value
-    for item in value.files if isinstance(value, Feature) else ():
+    for item in value.files if isinstance(value, features.Feature) else ():
         yield item
     for item in value if isinstance(value, tuple) else ():
         yield from _named_files(item)
@@ -524,7 +517,7 @@ def _check_links(experiment: Experiment) -> None:
 
 def _check_annotator(experiment: Experiment) -> None:
     metric, annotator = experiment.metric, experiment.annotator
-    if not needs_of([metric]):
+    if not statistics.needs_of([metric]):
         return
     if annotator is None:
         raise ConfigError(
@@ -543,11 +536,11 @@ def _check_annotator(experiment: Experiment) -> None:
 
 def content_of(value: object) -> Any:
     """Return a value for JSON; a file is replaced by the digest of its content."""
-    if isinstance(value, Feature):
+    if isinstance(value, features.Feature):
         value = value.content()
     if isinstance(value, Path):
         return _digest(value)
-    if isinstance(value, Scores):
+    if isinstance(value, external.Scores):
         value = {"name": value.name(), "files": value.paths}
     if isinstance(value, Metric):  # a metric of a formula
         options = {f.name: content_of(getattr(value, f.name)) for f in dataclasses.fields(value)}
@@ -564,7 +557,7 @@ def content_of(value: object) -> Any:
 def _digest(path: Path) -> str:
     """Return a digest of a file, or of a WordNet folder; the name of another folder."""
     if path.is_file() or any(path.rglob(TABLES)):
-        return file_digest(path)
+        return files.file_digest(path)
     if (path / "index.sense").is_file():
         return content_hash(path)
     return path.name

@@ -14,9 +14,7 @@ from pydantic import TypeAdapter
 
 from portmert.tuner.annotation.annotators._base import Annotator
 from portmert.tuner.components import registry
-from portmert.tuner.ground.documents import parse_json, to_json
-from portmert.tuner.ground.errors import StateError
-from portmert.tuner.ground.files import write_text
+from portmert.tuner.ground import documents, errors, files
 from portmert.tuner.runs.config import Data, Experiment, ListsData
 
 NAME = "inputs.json"
@@ -59,7 +57,7 @@ def write_inputs(
         component = components.get(family)
         if component is not None:
             content[family] = {"name": component.name(), "options": _fields(component, folder)}
-    write_text(folder / NAME, to_json(content) + "\n")
+    files.write_text(folder / NAME, documents.to_json(content) + "\n")
 
 
 def read_inputs(folder: Path) -> Inputs | None:
@@ -78,9 +76,9 @@ def read_inputs(folder: Path) -> Inputs | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise StateError(f"{path}: {error.strerror or error}") from None
+        raise errors.StateError(f"{path}: {error.strerror or error}") from None
     try:
-        content = _from_json(parse_json(text), folder)
+        content = _from_json(documents.parse_json(text), folder)
         components = {
             family: registry.build(
                 family, content[family]["name"], content[family]["options"], where=str(path)
@@ -94,7 +92,7 @@ def read_inputs(folder: Path) -> Inputs | None:
         return Inputs(None if config is None else Path(config), data, components)
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         reason = str(error).splitlines()[0]
-        raise StateError(
+        raise errors.StateError(
             f"{path}: not what portmert writes ({reason}); delete it, and start the run again: it "
             f"goes on where it was and writes the file anew"
         ) from None

@@ -25,10 +25,8 @@ import portmert
 from portmert.metrics._base import Metric
 from portmert.tuner.decoders._base import Progress
 from portmert.tuner.executors.team import Team
-from portmert.tuner.ground import streams
+from portmert.tuner.ground import files, streams, tables
 from portmert.tuner.ground.errors import counted
-from portmert.tuner.ground.files import write_text
-from portmert.tuner.ground.tables import Table
 from portmert.tuner.runs import experiment as single
 from portmert.tuner.runs.config import Experiment
 from portmert.tuner.runs.folder import CONFIG_NAME, RunFolder, Shared, today
@@ -124,7 +122,7 @@ class Replicas:
         ]
         known = [key for key in SCORES if any(row.get(key) is not None for _, row in rows)]
         unseen = " unseen: the search's own estimate for other text." * ("unseen_score" in known)
-        return Table(
+        return tables.Table(
             f"{found['metric']}: {counted(len(found['replicas']), 'replica')}",
             ["", *(key.removesuffix("_score") for key in known)],
             [[name, *(self._shown(row, key) for key in known)] for name, row in rows],
@@ -361,7 +359,7 @@ class _Tunings:
         with closing(evaluator):
             test = evaluator.test(weights, path / "test")
             average = (*self._dev(evaluator, weights), test)
-        write_text(path / "weights.json", weights.to_json() + "\n")
+        files.write_text(path / "weights.json", weights.to_json() + "\n")
         signature = experiment.metric.signature
         header = (
             f"Tuned by portmert {portmert.__version__} on {signature}: average of {len(results)} "
@@ -392,7 +390,7 @@ class _Tunings:
                 if old.exists():
                     shutil.rmtree(old)
             folder.mkdir()
-            write_text(kept, text)
+            files.write_text(kept, text)
 
     def _row(self, number: int, result: Result) -> dict[str, Any]:
         """Return the line of a replica in result.json."""

@@ -13,13 +13,10 @@ from typing import Any
 import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray, Texts, Vocabulary
-from portmert.tuner.annotation.annotating import TextAnnotator
-from portmert.tuner.annotation.cache import default_folder
+from portmert.tuner.annotation import annotating, cache
 from portmert.tuner.decoders._base import Progress
 from portmert.tuner.executors.team import Team
-from portmert.tuner.ground import streams
-from portmert.tuner.ground.documents import parse_json, to_json
-from portmert.tuner.ground.errors import ConfigError, StateError, counted
+from portmert.tuner.ground import documents, errors, streams
 from portmert.tuner.ground.files import file_digest, read_lines, text_digest, write_text
 from portmert.tuner.nbest.model import NBest
 from portmert.tuner.nbest.read import read_nbest
@@ -108,12 +105,12 @@ class Evaluator:
         """The steps that prepare texts for the metric."""
         experiment = self.experiment
 
-        def opened() -> TextAnnotator | None:
+        def opened() -> annotating.TextAnnotator | None:
             if experiment.annotator is None:
                 return None
-            return TextAnnotator(
+            return annotating.TextAnnotator(
                 experiment.annotator,
-                cache=experiment.tune.annotation_cache or default_folder(),
+                cache=experiment.tune.annotation_cache or cache.default_folder(),
                 processes=experiment.threads,
                 notice=self.note,
                 progress=self.annotated,
@@ -170,9 +167,9 @@ class Evaluator:
         count = len(self.references)
         tuned, held = held_out_split(count, share, self.split_seed)
         if not len(tuned):
-            raise ConfigError(
+            raise errors.ConfigError(
                 f"{self.experiment.path}: [tune] held_out: {share:g} of "
-                f"{counted(count, 'segment')} leaves none to tune on"
+                f"{errors.counted(count, 'segment')} leaves none to tune on"
             )
         return tuned, held
 
@@ -276,7 +273,7 @@ _HINT = "is the disk damaged? --fresh starts the run over"
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
     """Write a JSON object, whole or not at all."""
-    write_text(path, to_json(content) + "\n")
+    write_text(path, documents.to_json(content) + "\n")
 
 
 def finish(last: Path, content: Mapping[str, Any], *, alone: bool = False) -> None:
@@ -285,7 +282,7 @@ def finish(last: Path, content: Mapping[str, Any], *, alone: bool = False) -> No
     The counts of the annotator's cache have no digest: they depend on earlier runs. With `alone`
     only the last file has one.
     """
-    folder, text = last.parent, to_json(content) + "\n"
+    folder, text = last.parent, documents.to_json(content) + "\n"
     files = [] if alone else [path for path in folder.rglob("*") if path.is_file()]
     held = {
         str(path.relative_to(folder)): file_digest(path)
@@ -323,7 +320,7 @@ def refuse_changed(folder: Path) -> None:
     for name, digest in (read_json(digests) if digests.exists() else {}).items():
         path = folder / name
         if path.is_file() and file_digest(path) != digest:
-            raise StateError(
+            raise errors.StateError(
                 f"{path}: changed since it was written; the command that made the run makes it "
                 f"again"
             )
@@ -345,16 +342,16 @@ def read_json(path: Path, optional: Sequence[str] = (), **kinds: Any) -> dict[st
         It is not what portmert writes.
     """
     try:
-        content = parse_json(path.read_bytes())
+        content = documents.parse_json(path.read_bytes())
     except (OSError, ValueError) as error:
-        raise StateError(f"{path}: {error}; {_HINT}") from None
+        raise errors.StateError(f"{path}: {error}; {_HINT}") from None
     if not isinstance(content, dict):
-        raise StateError(f"{path}: not what portmert writes; {_HINT}")
+        raise errors.StateError(f"{path}: not what portmert writes; {_HINT}")
     for key, kind in kinds.items():
         if key not in content and key in optional:
             continue
         if not isinstance(content.get(key, _MISSING), kind):
-            raise StateError(f"{path}: {key} is not what portmert writes there; {_HINT}")
+            raise errors.StateError(f"{path}: {key} is not what portmert writes there; {_HINT}")
     return content
 
 
@@ -374,5 +371,5 @@ def read_scored(path: Path, held: Mapping[str, Any], key: str) -> Scored | None:
         and isinstance(found.get("score"), NUMBER)
         and isinstance(found.get("parts"), dict)
     ):
-        raise StateError(f"{path}: {key} is not what portmert writes there; {_HINT}")
+        raise errors.StateError(f"{path}: {key} is not what portmert writes there; {_HINT}")
     return Scored(found["score"], found["parts"])

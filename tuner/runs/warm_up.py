@@ -21,14 +21,11 @@ from portmert.metrics._base import (
 )
 from portmert.metrics._m2 import gold_row
 from portmert.tuner.components import registry
-from portmert.tuner.nbest.model import write_nbest
+from portmert.tuner.nbest import model, read
 from portmert.tuner.nbest.moses_dat import DatLists, read_dat, write_features, write_scores
-from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.search import DEFAULT_OPTIMIZER
 from portmert.tuner.search.optimization import Setup, optimize_dat, optimize_lists
-from portmert.tuner.texts.corpus import make_batch, read_references
-from portmert.tuner.texts.mbr import Average, expected_scores, uniform
-from portmert.tuner.texts.statistics import compute_stats
+from portmert.tuner.texts import corpus, mbr, statistics
 
 LIST = """\
 0 ||| a b c d e ||| F0= -3 -1.5 G0= -3 ||| -1 ||| 0-1=0-1 2-3=2-4 ||| 0-0 1-1 2-2
@@ -65,13 +62,13 @@ def warm_up(share: int = 0, shares: int = 1) -> None:
 def _steps(folder: Path) -> list[Callable[[], object]]:
     """Return what is to be compiled, as calls; those that take longest come first."""
     vocabulary = Vocabulary()
-    references = read_references(
+    references = corpus.read_references(
         [folder / "ref"], vocabulary=vocabulary, source=folder / "src", links=[folder / "links"]
     )
-    nbest = read_nbest([folder / "list", folder / "list"], vocabulary, segments=2)
+    nbest = read.read_nbest([folder / "list", folder / "list"], vocabulary, segments=2)
     metrics = [registry.metric(name) for name in ("m2", *registry.own_names("metric"))]
     arcs = {need for metric in metrics for need in metric.needs if isinstance(need, Arcs)}
-    batch = make_batch(
+    batch = corpus.make_batch(
         _parsed(nbest.texts, arcs),
         nbest.offsets,
         replace(references, texts=_parsed(references.texts, arcs)),
@@ -84,13 +81,13 @@ def _steps(folder: Path) -> list[Callable[[], object]]:
     edits = replace(batch, references=gold, reference_offsets=np.arange(len(batch) + 1))
 
     def count(metric: Metric) -> None:
-        compute_stats(metric, edits if metric.reads_gold else batch)
+        statistics.compute_stats(metric, edits if metric.reads_gold else batch)
         metric.details(batch)
 
     def optimize() -> None:
         for setup in (quick, usual):
             optimize_lists(nbest, references, port, setup, notice=lambda _: None)
-        counted = compute_stats(bleu, batch)
+        counted = statistics.compute_stats(bleu, batch)
         dat = DatLists(nbest.features, counted, nbest.offsets, nbest.feature_names, "BLEU")
         write_features(dat, folder / "features")
         write_scores(dat, folder / "scores")
@@ -98,10 +95,10 @@ def _steps(folder: Path) -> list[Callable[[], object]]:
         optimize_dat(lists, bleu, quick, notice=lambda _: None)
 
     def rerank() -> None:
-        write_nbest(nbest, folder / "copy")
-        alike = uniform(nbest.offsets)
-        for average in get_args(Average):
-            expected_scores(bleu, nbest.texts, nbest.offsets, alike, average=average)
+        model.write_nbest(nbest, folder / "copy")
+        alike = mbr.uniform(nbest.offsets)
+        for average in get_args(mbr.Average):
+            mbr.expected_scores(bleu, nbest.texts, nbest.offsets, alike, average=average)
 
     metrics.sort(key=lambda metric: metric.name() not in SLOWEST)
     counting = [partial(count, metric) for metric in metrics]

@@ -13,14 +13,8 @@ from numpy.typing import NDArray
 from portmert.metrics._base import FloatArray, IntArray, Metric, rows_taken
 from portmert.tuner.executors.team import Team
 from portmert.tuner.ground.errors import InputError, counted
-from portmert.tuner.nbest.model import (
-    NBest,
-    SparseFeatures,
-    best_hypotheses,
-    model_scores,
-    without_texts,
-)
-from portmert.tuner.nbest.moses_dat import DatLists
+from portmert.tuner.nbest import model, moses_dat
+from portmert.tuner.nbest.model import NBest
 from portmert.tuner.search.constraints import Constraints
 from portmert.tuner.search.optimizers._base import Optimizer, Outcome
 from portmert.tuner.search.oracle import oracle
@@ -189,13 +183,13 @@ def optimize_stats(
             f"this search is for dense ones (pro, kbmira and min-risk search both)"
         )
         dense_only = FeatureWeights({name: (0.0,) * size for name, size in nbest.feature_names})
-        sparse_scores = model_scores(
+        sparse_scores = model.model_scores(
             nbest, FeatureWeights({**starts[0].values, **dense_only.values})
         )
 
     def rescore(weights: FeatureWeights) -> float:
         """Score as `portmert rerank` chooses."""
-        best = best_hypotheses(nbest, model_scores(nbest, weights))
+        best = model.best_hypotheses(nbest, model.model_scores(nbest, weights))
         if segments is not None:
             best = best[segments]
         return float(metric.score(stats.total(best)))
@@ -219,7 +213,7 @@ def optimize_stats(
 
 
 def optimize_dat(
-    lists: DatLists,
+    lists: moses_dat.DatLists,
     metric: Metric,
     setup: Setup,
     *,
@@ -234,11 +228,11 @@ def optimize_dat(
         The statistics are not this metric's, or a feature has no weight.
     """
     stats = StatTable(moses_stats(lists, metric))
-    nbest = without_texts(lists.features, lists.offsets, lists.feature_names, lists.sparse)
+    nbest = model.without_texts(lists.features, lists.offsets, lists.feature_names, lists.sparse)
     return optimize_stats(nbest, stats, metric, setup, notice=notice, progress=progress)
 
 
-def _matrix(sparse: SparseFeatures) -> Any:
+def _matrix(sparse: model.SparseFeatures) -> Any:
     """Return sparse features as a scipy.sparse.csr_array (H, P)."""
     from scipy.sparse import csr_array  # noqa: PLC0415  start-up time
 

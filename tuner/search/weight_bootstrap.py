@@ -7,14 +7,9 @@ import numpy as np
 
 from portmert.metrics._base import IntArray, Metric
 from portmert.tuner.executors.team import Team
-from portmert.tuner.ground import streams
-from portmert.tuner.ground.errors import counted
-from portmert.tuner.ground.mapped import is_mapped
-from portmert.tuner.ground.tables import aligned
+from portmert.tuner.ground import errors, mapped, streams, tables
 from portmert.tuner.nbest.model import NBest, without_texts
-from portmert.tuner.search.averaging import stacked
-from portmert.tuner.search.optimization import Setup, optimize_stats
-from portmert.tuner.search.problem import StatTable
+from portmert.tuner.search import averaging, optimization, problem
 from portmert.tuner.weights.feature_weights import FeatureWeights
 
 PERCENTILES = (2.5, 50.0, 97.5)
@@ -51,10 +46,10 @@ class Confidence:
             for i, value in enumerate(values)
         ]
         headers = [
-            f"weight, {counted(self.samples, 'sample')}",
+            f"weight, {errors.counted(self.samples, 'sample')}",
             *(f"{p:g} %" for p in PERCENTILES),
         ]
-        return aligned(headers, rows)
+        return tables.aligned(headers, rows)
 
 
 def resampled(segments: int, *, seed: int, sample: int) -> tuple[IntArray, int]:
@@ -65,9 +60,9 @@ def resampled(segments: int, *, seed: int, sample: int) -> tuple[IntArray, int]:
 
 def bootstrap(
     nbest: NBest,
-    stats: StatTable,
+    stats: problem.StatTable,
     metric: Metric,
-    setup: Setup,
+    setup: optimization.Setup,
     samples: Sequence[int],
     *,
     segments: IntArray | None = None,
@@ -98,9 +93,9 @@ def bootstrap(
     progress
         Called as progress(samples done, samples in all), from this thread.
     """
-    team: Team = Team(1 if is_mapped(nbest.features) else setup.threads)
+    team: Team = Team(1 if mapped.is_mapped(nbest.features) else setup.threads)
     if setup.team is not None and setup.team.is_remote:
-        if is_mapped(nbest.features):
+        if mapped.is_mapped(nbest.features):
             notice("bootstrap samples are searched on this machine: the lists are on its disk")
         elif not stats.can_travel:
             notice(
@@ -120,9 +115,9 @@ def bootstrap(
 
 def found_on(
     nbest: NBest,
-    stats: StatTable,
+    stats: problem.StatTable,
     metric: Metric,
-    setup: Setup,
+    setup: optimization.Setup,
     sample: int,
     segments: IntArray | None = None,
     step: Callable[[int, int], None] | None = None,
@@ -138,7 +133,7 @@ def found_on(
         starts=setup.starts[:1] if toward is None else (toward,),
         optimizer=replace(setup.optimizer, restarts=1),
     )
-    found = optimize_stats(
+    found = optimization.optimize_stats(
         nbest,
         stats,
         metric,
@@ -152,7 +147,7 @@ def found_on(
 
 def confidence(weights: Sequence[FeatureWeights]) -> Confidence:
     """Return the percentiles of each weight over samples, at least one."""
-    names, rows = stacked(weights)
+    names, rows = averaging.stacked(weights)
     percentiles = np.percentile(rows, PERCENTILES, axis=0).T
     by_name: dict[str, list[list[float]]] = {}
     at = 0

@@ -7,14 +7,11 @@ from typing import Literal
 
 import numpy as np
 
+from portmert.metrics import _pairs, _shared
 from portmert.metrics._base import Batch, FloatArray, IntArray, Metric, Texts
-from portmert.metrics._pairs import PairBatch, WeightedLists
-from portmert.metrics._shared import flat
 from portmert.metrics.kernels.pairs import first_equals
 from portmert.tuner.executors.team import each
-from portmert.tuner.ground.errors import InputError
-from portmert.tuner.ground.numbers import LARGEST
-from portmert.tuner.ground.processes import available_processors
+from portmert.tuner.ground import errors, numbers, processes
 from portmert.tuner.texts.statistics import check_texts
 
 Average = Literal["scores", "statistics"]
@@ -79,7 +76,7 @@ def expected_scores(
     """
     if metric.needs or not metric.reads_references:
         what = " and ".join(sorted(map(str, metric.needs))) or "no references"
-        raise InputError(
+        raise errors.InputError(
             f"metric {metric.name()} reads {what}; minimum Bayes risk compares the tokens of the "
             f"hypotheses of a list with each other: take a metric of tokens, as chrf or bleu"
         )
@@ -87,11 +84,11 @@ def expected_scores(
     whole = Batch(distinct.texts, distinct.offsets, distinct.texts, distinct.offsets)
     check_texts(metric, whole)
     if average == "statistics":
-        lists = WeightedLists.of(distinct.texts, distinct.offsets, distinct.weights)
+        lists = _pairs.WeightedLists.of(distinct.texts, distinct.offsets, distinct.weights)
         mean = metric.mean_stats(lists)
         if mean is not None:
             return np.asarray(metric.score(mean)[distinct.places])
-    threads = threads or available_processors()
+    threads = threads or processes.available_processors()
     pairs = _Pairs(metric, distinct, whole, scores=average == "scores")
     parts = each(pairs.sums, len(pairs.blocks), threads=threads, progress=progress)
     return np.asarray(pairs.expected(list(parts))[distinct.places])
@@ -118,7 +115,7 @@ class _Pairs:
         firsts, lasts, chosen = self._firsts[part], self._lasts[part], self._chosen[part]
         first, last = int(firsts[0]), int(lasts[-1])
         texts = self._distinct.texts.rows(first, last)
-        pairs = PairBatch.of(texts, firsts - first, lasts - first, chosen - first)
+        pairs = _pairs.PairBatch.of(texts, firsts - first, lasts - first, chosen - first)
         values = self._metric.stats(replace(pairs, whole=self._whole))
         if self._scores:
             values = self._metric.score(values)[:, np.newaxis]
@@ -173,7 +170,7 @@ def by_model(
     for begin, end in pairwise(offsets.tolist()):
         own = scores[begin:end]
         kept = begin + np.argsort(-own, kind="stable")[:size]
-        logits = min(temperature or 0.0, LARGEST) * scores[kept]
+        logits = min(temperature or 0.0, numbers.LARGEST) * scores[kept]
         shares = np.exp(logits - logits.max())
         weights[kept] = shares / shares.sum()
     return weights
@@ -181,7 +178,7 @@ def by_model(
 
 def _distinct(texts: Texts, offsets: IntArray, weights: FloatArray) -> _Distinct:
     """Return the distinct texts of each list; the first of equal texts has the weights of all."""
-    tokens = flat(texts.tokens)
+    tokens = _shared.flat(texts.tokens)
     firsts: IntArray = first_equals(tokens.values, tokens.offsets, offsets)
     rows = np.flatnonzero(firsts == np.arange(len(firsts)))
     if len(rows) == len(firsts):

@@ -7,10 +7,8 @@ from typing import Any
 import numpy as np
 
 from portmert.metrics._base import Batch, FloatArray, Metric
-from portmert.tuner.ground.errors import counted
-from portmert.tuner.ground.tables import aligned
-from portmert.tuner.texts.prepare import Preparation
-from portmert.tuner.texts.statistics import compute_stats
+from portmert.tuner.ground import errors, tables
+from portmert.tuner.texts import prepare, statistics
 
 SEGMENTS_PER_PART = 65536
 """Segments that are scored at a time, for the sake of memory."""
@@ -46,7 +44,7 @@ class Score:
 
 
 def score_texts(
-    metrics: Sequence[Metric], batch: Batch, ready: Preparation, *, threads: int = 1
+    metrics: Sequence[Metric], batch: Batch, ready: prepare.Preparation, *, threads: int = 1
 ) -> list[Score]:
     """Score one hypothesis a segment with each metric.
 
@@ -72,7 +70,7 @@ def score_texts(
         raise ValueError("scoring takes exactly one hypothesis for each of at least one segment")
     scores, starts = [], range(0, len(batch), SEGMENTS_PER_PART)
     for metric in metrics:
-        stats = compute_stats(metric, batch, threads=threads)
+        stats = statistics.compute_stats(metric, batch, threads=threads)
         total = stats.sum(axis=0)
         scores.append(
             Score(
@@ -124,7 +122,7 @@ def as_text(scores: Sequence[Score], *, by_segment: bool) -> str:
         + [f"{100.0 * score.parts[key]:.2f}" if key in score.parts else "" for key in columns]
         for score in scores
     ]
-    table = aligned(["metric", "score", *columns], rows)
+    table = tables.aligned(["metric", "score", *columns], rows)
     blocks = [table, _lengths_line(scores)]
     blocks.append("\n".join(score.signature for score in scores))
     if by_segment:
@@ -133,12 +131,12 @@ def as_text(scores: Sequence[Score], *, by_segment: bool) -> str:
             for segment in range(len(scores[0].segment_scores))
         ]
         headers = ["segment", *(score.metric.name() for score in scores)]
-        blocks.append(aligned(headers, by_number, sides="r" * len(headers)))
+        blocks.append(tables.aligned(headers, by_number, sides="r" * len(headers)))
     return "\n\n".join(blocks)
 
 
 def _lengths_line(scores: Sequence[Score]) -> str:
-    line = f"{counted(len(scores[0].segment_scores), 'segment')}"
+    line = f"{errors.counted(len(scores[0].segment_scores), 'segment')}"
     for score in scores:
         if "hyp_len" in score.parts and "ref_len" in score.parts:
             hypothesis, reference = score.parts["hyp_len"], score.parts["ref_len"]

@@ -7,19 +7,9 @@ predicate if that is below it too. The third marks spans by brackets.
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from portmert.tuner.annotation.annotators import _meaning, _rules
 from portmert.tuner.annotation.annotators._base import faulty_word, heads_fault
-from portmert.tuner.annotation.annotators._meaning import (
-    Analysed,
-    Argument,
-    Fault,
-    Proposition,
-    at,
-    paragraphs,
-    proposition,
-    roles_tree,
-    whole_number,
-)
-from portmert.tuner.annotation.annotators._rules import Sentence
+from portmert.tuner.annotation.annotators._meaning import Fault
 from portmert.tuner.ground.errors import counted
 
 NOTHING = ("_", "-", "", "*")
@@ -50,9 +40,9 @@ class Row(NamedTuple):
     columns: list[str]
 
 
-def read(lines: Sequence[str]) -> Iterator[Analysed]:
+def read(lines: Sequence[str]) -> Iterator[_meaning.Analysed]:
     """Yield the sentences of a file; raise `Fault` where a line is wrong."""
-    for paragraph in paragraphs(lines, "#"):  # `#begin document` too
+    for paragraph in _meaning.paragraphs(lines, "#"):  # `#begin document` too
         form, rows = UP, list[Row]()
         for number, line in paragraph:
             if not rows:
@@ -86,20 +76,24 @@ def _form(number: int, line: str) -> Form:
     )
 
 
-def _sentence(form: Form, rows: list[Row]) -> Analysed:
+def _sentence(form: Form, rows: list[Row]) -> _meaning.Analysed:
     words = tuple(row.columns[form.word] for row in rows)
     tags = tuple(row.columns[form.tag] for row in rows)
     for row in rows:
         if not row.columns[form.word]:
             raise Fault(row.line, "the word is empty")
     first = rows[0].line
-    with at(first):
+    with _meaning.at(first):
         found = _by_heads(form, rows, words) if form.head >= 0 else _by_spans(form, rows, words)
-        roles = roles_tree(found)
-    return Analysed(first, words, () if any(tag in NOTHING[:3] for tag in tags) else tags, roles)
+        roles = _meaning.roles_tree(found)
+    return _meaning.Analysed(
+        first, words, () if any(tag in NOTHING[:3] for tag in tags) else tags, roles
+    )
 
 
-def _by_heads(form: Form, rows: list[Row], words: tuple[str, ...]) -> Iterator[Proposition]:
+def _by_heads(
+    form: Form, rows: list[Row], words: tuple[str, ...]
+) -> Iterator[_meaning.Proposition]:
     predicates = [
         place for place, row in enumerate(rows) if row.columns[form.predicate] not in NOTHING
     ]
@@ -113,15 +107,15 @@ def _by_heads(form: Form, rows: list[Row], words: tuple[str, ...]) -> Iterator[P
         )
     links = []
     for row in rows:
-        head = whole_number(row.columns[form.head])
+        head = _meaning.whole_number(row.columns[form.head])
         if head is None:
             raise Fault(row.line, f"HEAD is '{row.columns[form.head]}', expected a number")
         links.append((head, "_"))
     if bad := faulty_word(tuple(links)):
         raise Fault(rows[bad - 1].line, heads_fault(tuple(links)))
-    sentence = Sentence(words, tuple(links))
+    sentence = _rules.Sentence(words, tuple(links))
     for number, predicate in enumerate(predicates):
-        arguments: list[Argument] = []
+        arguments: list[_meaning.Argument] = []
         for place, row in enumerate(rows):
             role = row.columns[form.first + number]
             if role in NOTHING or role == "V":
@@ -132,11 +126,13 @@ def _by_heads(form: Form, rows: list[Row], words: tuple[str, ...]) -> Iterator[P
         yield predicate, tuple(arguments)
 
 
-def _by_spans(form: Form, rows: list[Row], words: tuple[str, ...]) -> Iterator[Proposition]:
+def _by_spans(
+    form: Form, rows: list[Row], words: tuple[str, ...]
+) -> Iterator[_meaning.Proposition]:
     for column in range(form.first, len(rows[0].columns) - form.behind):
         opened: list[tuple[str, int, int]] = []
         verbs: list[int] = []
-        arguments: list[Argument] = []
+        arguments: list[_meaning.Argument] = []
         for place, row in enumerate(rows):
             before, star, after = row.columns[column].partition("*")
             names = before.split("(")[1:]
@@ -159,4 +155,4 @@ def _by_spans(form: Form, rows: list[Row], words: tuple[str, ...]) -> Iterator[P
                 f"{len(verbs)} verbs '(V*)' in column {column + 1}, expected one in each column "
                 f"of arguments"
             )
-        yield proposition(words, verbs[0], arguments)
+        yield _meaning.proposition(words, verbs[0], arguments)

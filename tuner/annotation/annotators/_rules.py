@@ -16,13 +16,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from portmert.tuner.annotation.annotators import _meaning
 from portmert.tuner.annotation.annotators._base import Heads, Structure
-from portmert.tuner.annotation.annotators._meaning import (
-    Argument,
-    Part,
-    discourse_tree,
-    roles_tree,
-)
+from portmert.tuner.annotation.annotators._meaning import Part
 
 OLD = {
     "nsubjpass": "nsubj:pass", "csubjpass": "csubj:pass", "auxpass": "aux:pass", "dobj": "obj",
@@ -228,10 +224,12 @@ class Sentence:
 
 def roles(sentence: Sentence) -> Structure:
     """Return the predicates of a sentence and their arguments, with all words below them."""
-    return roles_tree((place, arguments(sentence, place)) for place in sentence.predicates)
+    return _meaning.roles_tree(
+        (place, arguments(sentence, place)) for place in sentence.predicates
+    )
 
 
-def arguments(sentence: Sentence, predicate: int) -> tuple[Argument, ...]:
+def arguments(sentence: Sentence, predicate: int) -> tuple[_meaning.Argument, ...]:
     """Return the arguments of a predicate in the order of their heads.
 
     They are its dependents, a subject that it shares, and the noun that a relative clause
@@ -265,7 +263,7 @@ def representation(sentence: Sentence) -> Structure | None:
     for place in sentence.roots:
         builder.clause(place, root)
     try:
-        return discourse_tree(root)
+        return _meaning.discourse_tree(root)
     except ValueError:
         return None
 

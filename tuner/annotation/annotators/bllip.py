@@ -9,10 +9,8 @@ from typing import Annotated, Any, Literal
 from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
-from portmert.tuner.annotation.annotators import _trees
+from portmert.tuner.annotation.annotators import _tokens, _trees, _workers
 from portmert.tuner.annotation.annotators._base import Annotation, AnnotationRequest, Heads
-from portmert.tuner.annotation.annotators._tokens import escaped, prepared
-from portmert.tuner.annotation.annotators._workers import LibraryAnnotator, Parse
 from portmert.tuner.ground.errors import AnnotatorError
 
 VOCABULARY, TERMS = "pSgT.txt", "terms.txt"
@@ -24,7 +22,7 @@ _SPACE = re.compile(r"\s")
 
 
 @dataclass(frozen=True)
-class Bllip(LibraryAnnotator):
+class Bllip(_workers.LibraryAnnotator):
     """Gives trees, their dependency parses and tags by BLLIP (Charniak's first-stage parser).
 
     Parameters
@@ -80,7 +78,7 @@ def _folder(model: Path) -> Path:
     )
 
 
-def load(options: dict[str, Any]) -> Parse:
+def load(options: dict[str, Any]) -> _workers.Parse:
     """Load a model in a worker; a process can load only one."""
     return _Parser(options).annotate
 
@@ -116,7 +114,7 @@ class _Parser:
         trees = [_trees.parse(str(parse.ptb_parse)) for parse in listed]
         layers, best = request.layers, trees[0]
         leaves = [
-            escaped(word) for word in words
+            _tokens.escaped(word) for word in words
         ]  # the words of the text, not those changed for the parser
         parses: list[tuple[float, Heads]] = []
         if "parses" in layers:
@@ -134,8 +132,8 @@ class _Parser:
 
     def _given(self, words: Sequence[str]) -> list[str]:
         """Return the tokens as the parser's treebank writes them."""
-        plain = prepared(words, self._options)
-        given = [_SPACE.sub("_", escaped(word)) for word in plain]
+        plain = _tokens.prepared(words, self._options)
+        given = [_SPACE.sub("_", _tokens.escaped(word)) for word in plain]
         if self._straight_quotes:
             given = ['"' if word in _QUOTES else word for word in given]
         else:

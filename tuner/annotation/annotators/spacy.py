@@ -9,12 +9,10 @@ from typing import Annotated, Any
 from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
-from portmert.tuner.annotation.annotators import _conllu, _models
+from portmert.tuner.annotation.annotators import _conllu, _models, _tokens, _workers
 from portmert.tuner.annotation.annotators._base import Annotation, AnnotationRequest, Heads
 from portmert.tuner.annotation.annotators._conllu import Tagset
-from portmert.tuner.annotation.annotators._tokens import prepared
 from portmert.tuner.annotation.annotators._trees import ROOT
-from portmert.tuner.annotation.annotators._workers import LibraryAnnotator, Parse
 from portmert.tuner.ground.errors import AnnotatorError
 
 BEAMS_AT_ONCE = 128
@@ -22,7 +20,7 @@ BEAMS_AT_ONCE = 128
 
 
 @dataclass(frozen=True)
-class Spacy(LibraryAnnotator):
+class Spacy(_workers.LibraryAnnotator):
     """Gives tags, heads and weighted parses by a spaCy pipeline.
 
     Parameters
@@ -85,7 +83,7 @@ def _folder(model: str) -> Path:
     )
 
 
-def load(options: dict[str, Any]) -> Parse:
+def load(options: dict[str, Any]) -> _workers.Parse:
     """Load a pipeline in a worker."""
     return _Pipeline(options).annotate
 
@@ -148,7 +146,7 @@ class _Pipeline:
             # One sentence stays one, also if the parser would end it at a full stop.
             Doc(
                 self._nlp.vocab,
-                words=prepared(words, self._options),
+                words=_tokens.prepared(words, self._options),
                 sent_starts=[True] + [False] * (len(words) - 1),
             )
             for words in sentences

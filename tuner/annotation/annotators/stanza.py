@@ -10,7 +10,7 @@ import numpy as np
 from annotated_types import Gt
 from pydantic.dataclasses import dataclass
 
-from portmert.tuner.annotation.annotators import _conllu, _models
+from portmert.tuner.annotation.annotators import _conllu, _models, _tokens, _trees, _workers
 from portmert.tuner.annotation.annotators._base import Annotation, AnnotationRequest, WeightedArc
 from portmert.tuner.annotation.annotators._conllu import Tagset
 from portmert.tuner.annotation.annotators._marginals import (
@@ -19,9 +19,6 @@ from portmert.tuner.annotation.annotators._marginals import (
     tree_marginals,
     weighted_arcs,
 )
-from portmert.tuner.annotation.annotators._tokens import prepared
-from portmert.tuner.annotation.annotators._trees import ROOT
-from portmert.tuner.annotation.annotators._workers import LibraryAnnotator, Parse
 from portmert.tuner.ground.errors import AnnotatorError, counted
 
 RESOURCES = "resources.json"
@@ -29,7 +26,7 @@ RESOURCES = "resources.json"
 
 
 @dataclass(frozen=True)
-class Stanza(LibraryAnnotator):
+class Stanza(_workers.LibraryAnnotator):
     """Gives tags, heads and expected links by a Stanza pipeline.
 
     Parameters
@@ -99,7 +96,7 @@ class Stanza(LibraryAnnotator):
         return [self.model / self.language, _models.text_digest(json.dumps(known, sort_keys=True))]
 
 
-def load(options: dict[str, Any]) -> Parse:
+def load(options: dict[str, Any]) -> _workers.Parse:
     """Load a pipeline in a worker."""
     return _Pipeline(options).annotate
 
@@ -173,7 +170,7 @@ class _Pipeline:
 
     def _annotate(self, words: Sequence[str], request: AnnotationRequest) -> Annotation | None:
         # Alone: in a batch the sums, and so the last bits, depend on the other sentences.
-        given = prepared(words, self._options)
+        given = _tokens.prepared(words, self._options)
         found = self._run([given]).sentences
         if len(found) != 1 or len(found[0].words) != len(words):
             return None
@@ -208,7 +205,7 @@ class _Pipeline:
             probabilities,
             self._labels,
             min_count=self._options["min_count"],
-            root_label=ROOT,
+            root_label=_trees.ROOT,
         )
 
 

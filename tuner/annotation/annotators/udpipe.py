@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar
 from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
-from portmert.tuner.annotation.annotators import _conllu
+from portmert.tuner.annotation.annotators import _conllu, _tokens, _workers
 from portmert.tuner.annotation.annotators._base import (
     Annotation,
     AnnotationRequest,
@@ -15,8 +15,6 @@ from portmert.tuner.annotation.annotators._base import (
     heads_fault,
 )
 from portmert.tuner.annotation.annotators._conllu import Tagset
-from portmert.tuner.annotation.annotators._tokens import prepared
-from portmert.tuner.annotation.annotators._workers import LibraryAnnotator, Parse, Sentence
 from portmert.tuner.ground.errors import AnnotatorError
 
 TRAIN = "portmert annotate train --treebank TREEBANK.conllu --out {model}"
@@ -24,7 +22,7 @@ TRAIN = "portmert annotate train --treebank TREEBANK.conllu --out {model}"
 
 
 @dataclass(frozen=True)
-class Udpipe(LibraryAnnotator):
+class Udpipe(_workers.LibraryAnnotator):
     """Gives tags, features and one dependency tree by UDPipe (Straka and Strakova, 2017).
 
     Parameters
@@ -67,7 +65,7 @@ class Udpipe(LibraryAnnotator):
         return [self.model]
 
 
-def load(options: dict[str, Any]) -> Parse:
+def load(options: dict[str, Any]) -> _workers.Parse:
     """Return a function that annotates sentences with a model.
 
     Raises
@@ -89,12 +87,12 @@ def load(options: dict[str, Any]) -> Parse:
 
 
 def _annotation(
-    model: Any, options: dict[str, Any], tokens: Sentence, request: AnnotationRequest
+    model: Any, options: dict[str, Any], tokens: _workers.Sentence, request: AnnotationRequest
 ) -> Annotation | None:
     from ufal import udpipe  # noqa: PLC0415
 
     sentence, error = udpipe.Sentence(), udpipe.ProcessingError()
-    for word in prepared(tokens, options):
+    for word in _tokens.prepared(tokens, options):
         sentence.addWord(word)
     beam = f"beam_search={options['beam']}"
     parses = "heads" in request.layers

@@ -15,16 +15,8 @@ from portmert.tuner.evaluation.comparison.systems import NamedSystem, Output, Te
 from portmert.tuner.ground.errors import InputError, counted
 from portmert.tuner.ground.files import read_lines
 from portmert.tuner.nbest.read import read_nbest
-from portmert.tuner.texts.corpus import (
-    References,
-    concatenate,
-    interleaved,
-    make_batch,
-    read_links,
-    read_references,
-)
+from portmert.tuner.texts import corpus, prepare
 from portmert.tuner.texts.links import Linker
-from portmert.tuner.texts.prepare import Preparation, read_output
 
 
 @dataclass(frozen=True)
@@ -138,7 +130,7 @@ class Material:
 
     systems: IntArray
     texts: Texts
-    references: References
+    references: corpus.References
     sources: tuple[str, ...] | None = None
     links: str | None = None
 
@@ -172,13 +164,13 @@ class Material:
 
     def batch(self, output: int) -> Batch:
         """Return one output against the references."""
-        return make_batch(self.outputs[output], np.arange(len(self) + 1), self.references)
+        return corpus.make_batch(self.outputs[output], np.arange(len(self) + 1), self.references)
 
     def batch_of_all(self) -> Batch:
         """Return all outputs against the references: N hypotheses a segment."""
         count = len(self.systems)
         offsets = np.arange(len(self) + 1, dtype=np.int64) * count
-        return make_batch(interleaved(self.texts, count), offsets, self.references)
+        return corpus.make_batch(corpus.interleaved(self.texts, count), offsets, self.references)
 
 
 def read_material(
@@ -186,7 +178,7 @@ def read_material(
     test: TestFiles,
     sets: Sequence[LinkSet],
     linker: Linker | None,
-    ready: Preparation,
+    ready: prepare.Preparation,
 ) -> list[Material]:
     """Read everything: one material for each set of links, or one without links.
 
@@ -198,7 +190,7 @@ def read_material(
         A file is malformed, or files have different lengths.
     """
     vocabulary = Vocabulary()
-    references = read_references(test.references, vocabulary=vocabulary, source=test.source)
+    references = corpus.read_references(test.references, vocabulary=vocabulary, source=test.source)
     texts, owners = [], []
     for number, system in enumerate(systems):
         for output in system.outputs:
@@ -207,12 +199,12 @@ def read_material(
     if linker is not None and any(not links.hypotheses for links in sets):
         _note_mixed_links([systems[owner].name for owner in owners], texts, linker)
     sources = tuple(read_lines(test.source)) if test.source is not None else None
-    found: list[tuple[list[Texts], References, str | None]] = []
+    found: list[tuple[list[Texts], corpus.References, str | None]] = []
     for links in sets:
         with_links = _with_links(texts, links, linker, test, sources or ())
         if with_links is None:
             continue
-        of_set = read_references(
+        of_set = corpus.read_references(
             test.references, vocabulary=vocabulary, source=test.source, links=links.references
         )
         found.append((with_links, of_set, links.name))
@@ -221,7 +213,7 @@ def read_material(
     return [
         Material(
             np.array(owners),
-            ready.hypotheses(concatenate(some)),
+            ready.hypotheses(corpus.concatenate(some)),
             ready.references(of_set),
             sources,
             name,
@@ -254,7 +246,9 @@ def _with_links(
         return [
             replace(
                 text,
-                links=read_links(path, source_lengths=lengths, target_lengths=text.tokens.lengths),
+                links=corpus.read_links(
+                    path, source_lengths=lengths, target_lengths=text.tokens.lengths
+                ),
             )
             for text, path in zip(texts, links.hypotheses, strict=True)
         ]
@@ -289,8 +283,8 @@ def _with_links(
     return found
 
 
-def _read_output(output: Output, references: References, beside: Path) -> Texts:
-    text = read_output(output.text, references, beside=beside)
+def _read_output(output: Output, references: corpus.References, beside: Path) -> Texts:
+    text = prepare.read_output(output.text, references, beside=beside)
     if output.nbest is None:
         return text
     vocabulary = references.texts.vocabulary

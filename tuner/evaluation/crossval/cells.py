@@ -20,21 +20,13 @@ from numpy.typing import NDArray
 import portmert
 from portmert.metrics._base import FloatArray, IntArray, Metric
 from portmert.tuner.executors.team import Team
-from portmert.tuner.ground import streams
+from portmert.tuner.ground import files, streams
 from portmert.tuner.ground.documents import parse_json, to_json
 from portmert.tuner.ground.errors import ConfigError, InputError, StateError, counted, suggest
-from portmert.tuner.ground.files import (
-    clear_parts,
-    make_folder,
-    read_bytes,
-    text_digest,
-    write_text,
-)
 from portmert.tuner.nbest.model import NBest, best_hypotheses, model_scores, without_texts
+from portmert.tuner.search import optimization, problem
 from portmert.tuner.search.constraints import Constraints, columns_of
-from portmert.tuner.search.optimization import Setup, equal_weights, optimize_stats
 from portmert.tuner.search.optimizers._base import Optimizer
-from portmert.tuner.search.problem import StatTable
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
 
 
@@ -125,7 +117,7 @@ class Judge:
     """
 
     metric: Metric
-    stats: StatTable
+    stats: problem.StatTable
     signature: str
     digest: str
 
@@ -172,7 +164,7 @@ class CrossPlan:
     @property
     def untuned(self) -> FeatureWeights:
         """The weights that searches begin at."""
-        return self.start or equal_weights(self.nbest.feature_names)
+        return self.start or optimization.equal_weights(self.nbest.feature_names)
 
     def parts(self, split: int) -> tuple[IntArray, IntArray]:
         """Return the segments learnt from and those judged, both rising; splits count from 0."""
@@ -252,8 +244,8 @@ def measure(
         plan = replace(plan, nbest=bare)
     cells = folder and folder / "cells"
     if cells is not None:
-        make_folder(cells)
-        clear_parts(cells)
+        files.make_folder(cells)
+        files.clear_parts(cells)
     shape = (len(choices), plan.splits, plan.seeds)
     sparse, of_sparse = plan.nbest.sparse, list[Any]()
     if sparse is not None:
@@ -330,14 +322,14 @@ def _search(
     lines: list[str] = []
     if cell is None:
         judged = plan.judges[choice.tuned_on]
-        setup = Setup(
+        setup = optimization.Setup(
             choice.optimizer,
             starts=() if plan.start is None else (plan.start,),
             seed=streams.split_search(plan.seed, split + 1, repeat + 1),
             prior=choice.prior,
             constraints=plan.constraints,
         )
-        found = optimize_stats(
+        found = optimization.optimize_stats(
             nbest,
             judged.stats,
             judged.metric,
@@ -411,8 +403,8 @@ def _read(path: Path) -> Cell | None:
     if not path.is_file():
         return None
     try:
-        content = dict(parse_json(read_bytes(path)))
-        is_cell = content.pop("digest") == text_digest(to_json(content))
+        content = dict(parse_json(files.read_bytes(path)))
+        is_cell = content.pop("digest") == files.text_digest(to_json(content))
         estimate, seconds = content["unseen_score"], content["cpu_seconds"]
     except (ValueError, TypeError, KeyError):  # no JSON, no object, not all of it
         is_cell = False
@@ -428,7 +420,9 @@ def _write(path: Path, key: str, cell: Cell) -> None:
         "cpu_seconds": cell.cpu_seconds,
         "of": json.loads(key),
     }
-    write_text(path, to_json({**content, "digest": text_digest(to_json(content))}) + "\n")
+    files.write_text(
+        path, to_json({**content, "digest": files.text_digest(to_json(content))}) + "\n"
+    )
 
 
 def digest(*parts: NDArray[Any] | str) -> str:

@@ -27,12 +27,10 @@ from portmert.tuner.nbest.model import NBest
 from portmert.tuner.nbest.read import read_first_hypotheses
 from portmert.tuner.runs.inputs import NAME, Inputs, read_inputs
 from portmert.tuner.runs.scorer import held_out_split, read_json, write_json
-from portmert.tuner.search.problem import StatTable
-from portmert.tuner.search.stat_tables import statistics_table
-from portmert.tuner.texts.corpus import References, read_references
+from portmert.tuner.search import problem, stat_tables
+from portmert.tuner.texts import corpus, statistics
 from portmert.tuner.texts.links import Linker
 from portmert.tuner.texts.prepare import Preparation, Prepare
-from portmert.tuner.texts.statistics import needs_of
 
 
 class UnknownDevSet(Exception):  # noqa: N818  not a fault: the answer is not known
@@ -89,7 +87,7 @@ class DevSet:
     digests: tuple[str, ...]
     tools: ScoringTools
     lender: tuple[Path, Inputs] | None = None
-    _references: dict[frozenset[Need], References] = field(default_factory=dict)
+    _references: dict[frozenset[Need], corpus.References] = field(default_factory=dict)
 
     @classmethod
     def of_run(cls, folder: Path, fingerprint: Mapping[str, str], tools: ScoringTools) -> DevSet:
@@ -146,21 +144,21 @@ class DevSet:
         )
 
     @cached_property
-    def references(self) -> References:
+    def references(self) -> corpus.References:
         """The references as read, with links if they are known or can be made."""
         data = self.inputs.data
         links: tuple[Path, ...] = ()
         if self.has_links:
             _, inputs = self.lender or (self.folder, self.inputs)
             links = tuple(inputs.data.reference_links) or self.linker.dev_links()
-        return read_references(
+        return corpus.read_references(
             data.references, vocabulary=self.vocabulary, source=data.source, links=links
         )
 
     def ready(self, metric: Metric) -> Preparation:
         """Return what makes texts ready for a metric."""
         pipeline = self.inputs.data.pipeline
-        if self.tools.prepare is None or not needs_of([metric]):
+        if self.tools.prepare is None or not statistics.needs_of([metric]):
             return Preparation(pipeline)
         annotator = self.inputs.components.get("annotator", self.tools.annotator)
         return self.tools.prepare([metric], pipeline, annotator)
@@ -173,7 +171,7 @@ class DevSet:
     def check(self, metric: Metric) -> Metric:
         """Return a metric. Raise UnknownDevSet if its annotations or links are not known here."""
         try:
-            if needs_of([metric]) and self.ready(metric).annotator is None:
+            if statistics.needs_of([metric]) and self.ready(metric).annotator is None:
                 raise UnknownDevSet(f"{metric.name()} needs an annotator")
         except (InputError, ProgramError) as error:
             raise UnknownDevSet(str(error)) from None
@@ -181,7 +179,7 @@ class DevSet:
             raise UnknownDevSet(f"{metric.name()} needs word alignments")
         return metric
 
-    def stats(self, metric: Metric, nbest: NBest) -> StatTable:
+    def stats(self, metric: Metric, nbest: NBest) -> problem.StatTable:
         """Return the statistics of a list read into `vocabulary`."""
         texts = nbest.texts
         if "links" in metric.needs:
@@ -190,11 +188,11 @@ class DevSet:
             texts = self.linker.hypothesis_links(
                 texts, offsets=nbest.offsets, sources=self.sources
             )
-        needs = needs_of([metric])
+        needs = statistics.needs_of([metric])
         if needs not in self._references:
             self._references[needs] = self.ready(metric).references(self.references)
         scored, annotate = self.ready(metric).lazily(texts)
-        return statistics_table(
+        return stat_tables.statistics_table(
             replace(nbest, texts=scored),
             self._references[needs],
             metric,

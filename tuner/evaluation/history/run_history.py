@@ -46,15 +46,13 @@ from portmert.tuner.evaluation.history.dev_set import (
     all_segments,
     metric_of,
 )
-from portmert.tuner.ground.documents import plain
+from portmert.tuner.ground import documents, files
 from portmert.tuner.ground.errors import StateError, counted
-from portmert.tuner.ground.files import file_digest
 from portmert.tuner.nbest.model import NBest, model_scores
 from portmert.tuner.nbest.read import merge, read_nbest
 from portmert.tuner.runs.folder import STATE, is_at_work
 from portmert.tuner.runs.scorer import read_json, read_scored, refuse_changed
-from portmert.tuner.search.averaging import stacked
-from portmert.tuner.search.line_search import LineSearch
+from portmert.tuner.search import averaging, line_search
 from portmert.tuner.search.problem import NOTHING, TuningProblem
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
 
@@ -127,7 +125,7 @@ def read_history(
     features = _scaled(read)
     sliced, surfaces = _slices(read, dev, tuned_on, notes) if surface else (None, [])
     replicas = [one.history for one in read]
-    run: dict[str, Any] = plain(
+    run: dict[str, Any] = documents.plain(
         {
             "name": name,
             "metric": metric_name,
@@ -337,7 +335,7 @@ def _scaled(read: Sequence[_Read]) -> list[str]:
                     )
     if not weights:
         return []
-    sizes, rows = stacked(weights)
+    sizes, rows = averaging.stacked(weights)
     passes = [one for replica in read for one in replica.history["passes"]]
     for one, row in zip(passes, rows.tolist(), strict=True):
         one["weights"] = row
@@ -412,7 +410,7 @@ def slices(
     """
     key = dev.key(metric)
     if key is not None:
-        key += f"|{[file_digest(path) for path in lists]}|{weights.to_json()}"
+        key += f"|{[files.file_digest(path) for path in lists]}|{weights.to_json()}"
     make = partial(_found, dev, metric, lists, weights, origin)
     # Surfaces of fewer lists are of no more use.
     found = Kept(dev, "surface.json").get(key, make, alone=True)
@@ -433,7 +431,7 @@ def _found(
     shares = np.abs(vector * problem.spread)
     chosen = sorted(sorted(range(len(names)), key=lambda f: -shares[f])[:MOST_SLICES])
     free = np.full(len(names), np.inf)
-    line = LineSearch(problem, -free, free)
+    line = line_search.LineSearch(problem, -free, free)
     made = []
     for feature in chosen:
         steps, values = line.surface(vector, np.array([feature]), np.ones(1))

@@ -15,14 +15,10 @@ from pydantic import TypeAdapter
 import portmert
 from portmert.metrics._base import IntArray, Texts, Vocabulary
 from portmert.metrics.terp import Ter
-from portmert.tuner.ground import streams
-from portmert.tuner.ground.documents import parse_json, plain
+from portmert.tuner.ground import documents, files, streams
 from portmert.tuner.ground.errors import InputError, counted
-from portmert.tuner.ground.files import read_bytes
-from portmert.tuner.texts.corpus import References, make_batch, read_references
+from portmert.tuner.texts import corpus, statistics, text_pipeline
 from portmert.tuner.texts.prepare import Preparation, read_output
-from portmert.tuner.texts.statistics import compute_stats
-from portmert.tuner.texts.text_pipeline import TextPipeline
 
 FORM = 1
 """Version of the format of keys and exported answers."""
@@ -105,7 +101,7 @@ class Evaluation:
 
     def as_json(self) -> dict[str, Any]:
         """Return the key."""
-        held = plain(self)
+        held = documents.plain(self)
         name = held.pop("id")
         return {
             "portmert_humaneval_key": FORM,
@@ -124,7 +120,7 @@ def read_key(path: Path) -> Evaluation:
         It is not what `humaneval make` wrote.
     """
     try:
-        held = parse_json(read_bytes(path))
+        held = documents.parse_json(files.read_bytes(path))
         evaluation = TypeAdapter(Evaluation).validate_python({**held, "id": held["evaluation"]})
         whole = held["portmert_humaneval_key"] == FORM and evaluation.id == _digest(evaluation)
     except (ValueError, KeyError, TypeError):
@@ -256,7 +252,7 @@ class Filters:
 
 def select(
     outputs: Sequence[Texts],
-    references: References,
+    references: corpus.References,
     shown: Sequence[Sequence[str]],
     filters: Filters,
 ) -> tuple[IntArray, dict[str, int]]:
@@ -292,7 +288,7 @@ def select(
         best, metric = np.zeros(len(kept), dtype=np.bool_), Ter()
         offsets = np.arange(len(references) + 1, dtype=np.int64)
         for texts in outputs:
-            stats = compute_stats(metric, make_batch(texts, offsets, references))
+            stats = statistics.compute_stats(metric, corpus.make_batch(texts, offsets, references))
             rates = metric.score(stats)[segments]
             best[segments[np.argsort(rates, kind="stable")[:count]]] = True
         segments = np.flatnonzero(best)
@@ -303,7 +299,7 @@ def select(
 def read_and_select(
     outputs: Sequence[Path],
     references: Sequence[Path],
-    pipeline: TextPipeline,
+    pipeline: text_pipeline.TextPipeline,
     shown: Sequence[Sequence[str]],
     filters: Filters,
 ) -> tuple[IntArray, dict[str, int]]:
@@ -315,6 +311,6 @@ def read_and_select(
         Files of different lengths.
     """
     ready = Preparation(pipeline)
-    read = read_references(references, vocabulary=Vocabulary())
+    read = corpus.read_references(references, vocabulary=Vocabulary())
     texts = [ready.hypotheses(read_output(path, read, beside=references[0])) for path in outputs]
     return select(texts, ready.references(read), shown, filters)

@@ -10,9 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 from portmert.tuner.evaluation.comparison.report import Document
 from portmert.tuner.evaluation.documents import shown
 from portmert.tuner.families import reason
-from portmert.tuner.ground.documents import parse_toml
-from portmert.tuner.ground.errors import InputError, counted
-from portmert.tuner.ground.numbers import shown_p
+from portmert.tuner.ground import documents, errors, numbers
 from portmert.tuner.ground.tables import aligned
 
 Rows = list[list[str]]
@@ -52,20 +50,20 @@ def read_published(path: Path) -> Published:
         The file is missing, not TOML, or a table has other keys or rows of another length.
     """
     try:
-        content = parse_toml(path.read_text(encoding="utf-8"))
+        content = documents.parse_toml(path.read_text(encoding="utf-8"))
         found = TypeAdapter(Published).validate_python(content)
     except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from None
+        raise errors.InputError(f"{path}: {error.strerror or error}") from None
     except ValidationError as error:
-        raise InputError(f"{path}: {reason(error)}") from None
+        raise errors.InputError(f"{path}: {reason(error)}") from None
     except ValueError as error:
-        raise InputError(f"{path}: not TOML: {error}") from None
+        raise errors.InputError(f"{path}: not TOML: {error}") from None
     for table in found.table:
         for row in table.rows:
             if len(row) != len(table.headers):
-                raise InputError(
+                raise errors.InputError(
                     f"{path}: table {table.number}: the row of '{row[0] if row else ''}' has "
-                    f"{counted(len(row), 'cell')}, the headers are {len(table.headers)}"
+                    f"{errors.counted(len(row), 'cell')}, the headers are {len(table.headers)}"
                 )
     return found
 
@@ -239,7 +237,7 @@ def _scores(comparison: Document) -> Shown:
         row += [_shown(one[key], metric) for key in ("score", "s_sel", "s_opt")]
         row.append("" if change is None else shown(change, metric, sign=True))
         ps = (one[key] for key in ("p", "p_holm", "p_randomization", "p_bootstrap"))
-        rows.append([*row, *("" if p is None else shown_p(p) for p in ps)])
+        rows.append([*row, *("" if p is None else numbers.shown_p(p) for p in ps)])
     return Shown(headers, rows)
 
 

@@ -12,9 +12,7 @@ from typing import Any
 from portmert.aligners._base import parse_links
 from portmert.metrics._base import Ragged
 from portmert.tuner.decoders._base import Progress
-from portmert.tuner.evaluation.comparison.compare import CompareRequest, compare_request
-from portmert.tuner.evaluation.comparison.material import parse_link_set
-from portmert.tuner.evaluation.comparison.scores import error_rate
+from portmert.tuner.evaluation.comparison import compare, material, scores
 from portmert.tuner.evaluation.reproduction.document import (
     Published,
     Shown,
@@ -85,7 +83,7 @@ def experiments_of(
             add(formula[1], f"metric={formula[2]}")
     references = len(next(iter(found.values())).data.references)
     for text in links:
-        given = parse_link_set(text, references=references)
+        given = material.parse_link_set(text, references=references)
         files = json.dumps([str(file.absolute()) for file in given.references])
         if not re.fullmatch(r"[\w.-]+", given.name):
             raise InputError(f"--links {text}: a name of letters, digits, '.', '_' and '-' alone")
@@ -139,14 +137,14 @@ def reproduce(
             log(f"tuning on {name}: {experiment.tune.output}")
             replicas.run(experiment, log=replicas.named(log, name), progress=progress)
     log("comparing the systems")
-    request = CompareRequest(
+    request = compare.CompareRequest(
         tuple(f"{name}={experiment.tune.output}" for name, experiment in experiments.items()),
         metrics=tuple(scored_with),
         prepare=prepare,
         resampling=resampling,
         threads=next(iter(experiments.values())).threads,
     )
-    comparison = compare_request(request, log)
+    comparison = compare.compare_request(request, log)
     origin = _origin(config, next(iter(experiments.values())))
     more = _link_sets(experiments, log)
     made = document(comparison, figures, origin=origin, more=more)
@@ -176,7 +174,7 @@ def _link_sets(
         return {}
     first, (_, against) = next(iter(linked.items()))
     rows = [
-        [name, origin, "" if name == first else f"{error_rate(against, links):.4f}"]
+        [name, origin, "" if name == first else f"{scores.error_rate(against, links):.4f}"]
         for name, (origin, links) in linked.items()
     ]
     return {7: Shown(["tuned on", "links of the dev set", f"AER against those of {first}"], rows)}

@@ -14,11 +14,9 @@ from portmert.metrics._base import FloatArray, IntArray, offsets_of, rows_taken
 from portmert.tuner.executors.team import each, raise_if_cancelled
 from portmert.tuner.search._kernels import best_hypotheses
 from portmert.tuner.search.constraints import Bounds
+from portmert.tuner.search.optimizers import _linear, coordinate, kbmira
 from portmert.tuner.search.optimizers._base import Found, Optimizer
 from portmert.tuner.search.optimizers._likelihood import Likelihood, are_outcomes
-from portmert.tuner.search.optimizers._linear import Linear, all_stats
-from portmert.tuner.search.optimizers.coordinate import Coordinate
-from portmert.tuner.search.optimizers.kbmira import Mira, MiraLists
 from portmert.tuner.search.optimizers.min_risk import Risk
 from portmert.tuner.search.problem import TuningProblem, objective, within_segment_spread
 from portmert.tuner.search.unseen import SHARES, Unseen, blends_of, choose, judged, samples
@@ -207,12 +205,12 @@ class Bagged(Optimizer):
 
     def _lists(
         self, problem: TuningProblem, start: FloatArray, bounds: Bounds
-    ) -> Callable[[int], MiraLists]:
+    ) -> Callable[[int], kbmira.MiraLists]:
         """Return a function from a fold to the lists that are learnt from without it."""
 
-        def thin(fold: int) -> MiraLists:
+        def thin(fold: int) -> kbmira.MiraLists:
             some = thinned(problem, self.longest, part=fold, parts=self.folds)
-            return MiraLists(Linear(some, start, bounds), start)
+            return kbmira.MiraLists(_linear.Linear(some, start, bounds), start)
 
         is_whole = bool(np.diff(problem.offsets).max(initial=0) <= self.longest)
         if not (is_whole or problem.stats.is_lazy):
@@ -225,11 +223,11 @@ class Bagged(Optimizer):
         if problem.stats.is_lazy or not (self.iterations and self.likelihood):
             return False
         some = thinned(problem, self.longest, part=0, parts=self.folds)
-        return are_outcomes(some, all_stats(some))
+        return are_outcomes(some, _linear.all_stats(some))
 
     def _climbed(
         self,
-        lists: MiraLists,
+        lists: kbmira.MiraLists,
         fold: int,
         is_learnt: NDArray[np.bool_],
         rng: np.random.Generator,
@@ -239,14 +237,14 @@ class Bagged(Optimizer):
         half = thinned(problem, max(self.longest // 2, 2), part=fold, parts=self.folds)
         at, offsets = rows_taken(half.offsets, np.flatnonzero(is_learnt))
         some = half.take(at, offsets)
-        return Coordinate().search(some, lists.start, lists.linear.bounds, rng).weights
+        return coordinate.Coordinate().search(some, lists.start, lists.linear.bounds, rng).weights
 
     def _learn(
-        self, lists: MiraLists, is_learnt: NDArray[np.bool_], rng: np.random.Generator
+        self, lists: kbmira.MiraLists, is_learnt: NDArray[np.bool_], rng: np.random.Generator
     ) -> list[FloatArray]:
         """Return the weights that MIRA, and minimum risk, learn from some segments."""
         linear = lists.linear
-        mira = Mira(lists, np.flatnonzero(is_learnt), c=self.c)
+        mira = kbmira.Mira(lists, np.flatnonzero(is_learnt), c=self.c)
         for _ in range(self.epochs):
             mira.epoch(rng)
         found = [linear.weights(mira.mean)]

@@ -10,16 +10,8 @@ from portmert.metrics._base import FloatArray, IntArray
 from portmert.tuner.executors.team import raise_if_cancelled
 from portmert.tuner.ground.mapped import BLOCK_BYTES, release
 from portmert.tuner.search.constraints import Bounds
-from portmert.tuner.search.optimizers import _kernels
+from portmert.tuner.search.optimizers import _kernels, _linear
 from portmert.tuner.search.optimizers._base import Found, Optimizer
-from portmert.tuner.search.optimizers._linear import (
-    Linear,
-    all_stats,
-    best_between,
-    best_of,
-    gains,
-    worths,
-)
 from portmert.tuner.search.problem import TuningProblem, within_segment_spread
 
 DECAY = 0.999
@@ -48,15 +40,15 @@ class MiraLists:
         One over the spread of the worth within segments; 0 where all are worth the same.
     """
 
-    def __init__(self, linear: Linear, start: FloatArray) -> None:
+    def __init__(self, linear: _linear.Linear, start: FloatArray) -> None:
         problem = linear.problem
         self.linear = linear
         self.start = start
-        self.stats = all_stats(problem)
+        self.stats = _linear.all_stats(problem)
         self.winners = problem.winners(start)
         self.begin = np.clip(linear.scaled(linear.start, START_SPREAD), linear.lower, linear.upper)
         background = problem.total(self.winners) / len(self.winners)
-        worth = gains(problem, self.stats, background, 1.0)[np.newaxis]
+        worth = _linear.gains(problem, self.stats, background, 1.0)[np.newaxis]
         found = within_segment_spread(worth, problem.offsets, if_constant=0.0)[0]
         self.unit = 1.0 / float(found) if found > 0 else 0.0
         sparse = linear.sparse
@@ -110,7 +102,7 @@ class Mira:
         problem, stats = lists.linear.problem, lists.stats
         raise_if_cancelled()
         sums = _kernels.beside(stats, problem.offsets, segments, self.background)
-        worth = worths(problem, sums, self.size) * lists.unit
+        worth = _linear.worths(problem, sums, self.size) * lists.unit
         hopes = _kernels.mira(
             lists.arrays,
             segments,
@@ -168,16 +160,16 @@ class Kbmira(Optimizer):
         self, problem: TuningProblem, start: FloatArray, bounds: Bounds, rng: np.random.Generator
     ) -> Found:
         """Make `epochs` passes from one start."""
-        linear = Linear(problem, start, bounds)
+        linear = _linear.Linear(problem, start, bounds)
         segments = np.arange(len(problem.offsets) - 1)
         mira = Mira(MiraLists(linear, start), segments, c=self.c)
         candidates = [start]
         for _ in range(self.epochs):
             mira.epoch(rng)
             candidates.append(linear.weights(mira.mean))
-        found = best_of(problem, candidates)
+        found = _linear.best_of(problem, candidates)
         if problem.prior is None:
             return found
         # MIRA's own loss knows nothing of the prior.
         end = candidates[-1] if found.weights is start else found.weights
-        return best_of(problem, [found.weights, best_between(problem, start, end)])
+        return _linear.best_of(problem, [found.weights, _linear.best_between(problem, start, end)])

@@ -12,15 +12,8 @@ from portmert.metrics._base import FloatArray, IntArray
 from portmert.tuner.executors.team import raise_if_cancelled
 from portmert.tuner.ground.mapped import gather
 from portmert.tuner.search.constraints import Bounds
+from portmert.tuner.search.optimizers import _linear
 from portmert.tuner.search.optimizers._base import Found, Optimizer
-from portmert.tuner.search.optimizers._linear import (
-    Linear,
-    all_stats,
-    background_of,
-    best_between,
-    best_of,
-    gains,
-)
 from portmert.tuner.search.problem import TuningProblem
 
 PILOT = 100
@@ -96,18 +89,18 @@ class Pro(Optimizer):
         self, problem: TuningProblem, start: FloatArray, bounds: Bounds, rng: np.random.Generator
     ) -> Found:
         """Sample pairs and regress, in rounds."""
-        linear = Linear(problem, start, bounds)
-        background = background_of(problem, start, self.background)
+        linear = _linear.Linear(problem, start, bounds)
+        background = _linear.background_of(problem, start, self.background)
         candidates, last = [start], start
         for new, _, _ in self.rounds_on(linear, background, rng):
             mixed = self._interpolate(start, new) if self.interpolation < 1 else new
             mixed = bounds.clip(mixed)
-            candidates += [mixed, best_between(problem, last, mixed)]
+            candidates += [mixed, _linear.best_between(problem, last, mixed)]
             last = mixed
-        return best_of(problem, candidates)
+        return _linear.best_of(problem, candidates)
 
     def rounds_on(
-        self, linear: Linear, background: FloatArray, rng: np.random.Generator
+        self, linear: _linear.Linear, background: FloatArray, rng: np.random.Generator
     ) -> Iterator[tuple[FloatArray, IntArray, IntArray]]:
         """Yield the weights of each round, and the better and worse ones of its pairs.
 
@@ -117,15 +110,15 @@ class Pro(Optimizer):
             Statistics of the first background corpus, of `self.background` segments.
         """
         problem = linear.problem
-        stats = all_stats(problem)
+        stats = _linear.all_stats(problem)
         for _ in range(self.rounds):
-            worth = gains(problem, stats, background, self.background)
+            worth = _linear.gains(problem, stats, background, self.background)
             better, worse = self.sample(worth, problem.offsets, rng)
             if not better.size:
                 return
             weights = linear.weights(self._regress(linear, better, worse))
             yield weights, better, worse
-            background = background_of(problem, weights, self.background)
+            background = _linear.background_of(problem, weights, self.background)
 
     def sample(
         self, worth: FloatArray, offsets: IntArray, rng: np.random.Generator
@@ -160,7 +153,7 @@ class Pro(Optimizer):
             worse.append(np.where(rises, second[kept], first[kept]))
         return np.concatenate(better), np.concatenate(worse)
 
-    def _regress(self, linear: Linear, better: IntArray, worse: IntArray) -> FloatArray:
+    def _regress(self, linear: _linear.Linear, better: IntArray, worse: IntArray) -> FloatArray:
         """Return the scaled weights that minimise the logistic loss of all pairs."""
         from scipy.optimize import minimize  # noqa: PLC0415  start-up time
 
