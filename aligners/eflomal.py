@@ -10,10 +10,9 @@ from pydantic.dataclasses import dataclass
 from portmert.aligners._base import Links, format_links, parse_links
 from portmert.aligners._programs import Directions, ProgramAligner, escape, write_rows
 from portmert.aligners._training import FORMAT, Rows, digest, usable
+from portmert.tuner.ground import model_folders, programs
 from portmert.tuner.ground.errors import counted
 from portmert.tuner.ground.files import make_folder, read_lines, write_text
-from portmert.tuner.ground.model_folders import read_record
-from portmert.tuner.ground.programs import run
 
 PRIORS = "priors"
 
@@ -67,7 +66,7 @@ class Eflomal(ProgramAligner):
         self, folder: Path, source: Sequence[str], target: Sequence[str], workdir: Path
     ) -> list[Links]:
         """Return the links of an earlier call with the same pairs, or align and keep the links."""
-        made = (read_record(folder) or {})["notes"][PRIORS]
+        made = (model_folders.read_record(folder) or {})["notes"][PRIORS]
         settings = str({"format": FORMAT, **self._settings()})
         key = digest([made, self.symmetrization, settings, *source, *target])
         known = workdir / f"eflomal-{key}.links"
@@ -83,7 +82,7 @@ class Eflomal(ProgramAligner):
         self._sample(folder, [source[row] for row in used], [target[row] for row in used])
         files = ("-s", "source", "-t", "target", "-f", "forward", "-r", "reverse", "-p", PRIORS)
         program = self._program("eflomal-makepriors")
-        run(self._command(folder, [program, *files], log="eflomal-makepriors"))
+        programs.run(self._command(folder, [program, *files], log="eflomal-makepriors"))
         for name in ("source", "target", "forward", "reverse"):
             (folder / name).unlink()
         return {**notes, PRIORS: digest(read_lines(folder / PRIORS))}
@@ -111,7 +110,7 @@ class Eflomal(ProgramAligner):
             ],
             log="eflomal-align",
         )
-        run(command)
+        programs.run(command)
         by_source, by_target = _read(room / "reverse"), _read(room / "forward")
         for links in (by_source, by_target):
             if len(links) != len(source):

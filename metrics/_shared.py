@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from portmert.metrics._base import Batch, FloatArray, IntArray, Metric, Ragged, Texts
 from portmert.metrics._pairs import PairBatch, WeightedLists
+from portmert.metrics.kernels import ngrams, pairs
 from portmert.metrics.kernels.compiled import Segments
-from portmert.metrics.kernels.ngrams import ngram_matches
-from portmert.metrics.kernels.pairs import mean_matches, pair_matches
 
 ReferenceLength = Literal["closest", "shortest", "average"]
 
@@ -53,19 +52,19 @@ def matched(batch: Batch, max_order: int) -> FloatArray:
     counts: FloatArray
     if isinstance(batch, PairBatch):
         single = flat(batch.single.tokens)
-        counts = pair_matches(
+        counts = pairs.pair_matches(
             single.values, single.offsets, batch.firsts, batch.lasts, batch.chosen, max_order
         )
         return counts.T
     require_references(batch)
-    counts = ngram_matches(segments_of(batch), ALL_ONE, max_order)
+    counts = ngrams.ngram_matches(segments_of(batch), ALL_ONE, max_order)
     return counts
 
 
 def mean_matched(lists: WeightedLists, max_order: int) -> FloatArray:
     """Return (H, N) float64: the mean clipped matches of each text with all texts of its list."""
     tokens = flat(lists.hypotheses.tokens)
-    means: FloatArray = mean_matches(
+    means: FloatArray = pairs.mean_matches(
         tokens.values, tokens.offsets, lists.offsets, lists.weights, max_order
     )
     return means

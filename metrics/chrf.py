@@ -7,9 +7,8 @@ import numpy as np
 from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
+from portmert.metrics import _characters, _pairs
 from portmert.metrics._base import Batch, FloatArray, Metric
-from portmert.metrics._characters import in_characters, without_punctuation
-from portmert.metrics._pairs import WeightedLists
 from portmert.metrics._shared import (
     SMALLEST_COUNT,
     best_reference,
@@ -63,16 +62,16 @@ class Chrf(Metric):
         """Return (H, 3 N) counts in the order of `stat_names`."""
         return best_reference(batch, lambda single: self._of_units(single, _counts), self.score)
 
-    def mean_stats(self, lists: WeightedLists) -> FloatArray:
+    def mean_stats(self, lists: _pairs.WeightedLists) -> FloatArray:
         """Return (H, 3 N) mean counts."""
         return self._of_units(lists, _mean_counts)
 
     def _of_units(self, batch: T, count: Callable[[T, int], FloatArray]) -> FloatArray:
         """Return the counts of characters, and of words where they are asked for."""
-        characters = count(in_characters(batch), self.max_order)
+        characters = count(_characters.in_characters(batch), self.max_order)
         if self.word_order is None:
             return characters
-        words = count(without_punctuation(batch), self.word_order)
+        words = count(_characters.without_punctuation(batch), self.word_order)
         return np.concatenate([characters, words], axis=1)
 
     def score(self, stats: FloatArray) -> FloatArray:
@@ -112,7 +111,7 @@ def _counts(single: Batch, max_order: int) -> FloatArray:
     return stats
 
 
-def _mean_counts(lists: WeightedLists, max_order: int) -> FloatArray:
+def _mean_counts(lists: _pairs.WeightedLists, max_order: int) -> FloatArray:
     """Return (H, 3 N): the means of `_counts` against all texts of the list."""
     own = totals(hypothesis_lengths(lists), max_order)
     stats = np.empty((len(own), 3 * max_order), order="F")

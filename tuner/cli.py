@@ -16,9 +16,8 @@ from typing import Any
 import click
 
 import portmert
-from portmert.tuner import commands
+from portmert.tuner import commands, families
 from portmert.tuner.commands._outputs import VOICE, with_volume
-from portmert.tuner.families import readable_packages
 from portmert.tuner.ground.errors import PortmertError, as_message, exhausted, suggest
 
 ENDING = (signal.SIGTERM, signal.SIGHUP)
@@ -87,7 +86,7 @@ class CommandFolder(click.Group):
         """Run the command; a fault the user can mend ends as one line and exit status 1."""
         VOICE.reset()
         try:
-            with _signals_as_interrupts(), readable_packages():
+            with _signals_as_interrupts(), families.readable_packages():
                 return super().invoke(ctx)
         except PortmertError as error:
             click.echo(f"portmert: error: {error}", err=True)

@@ -23,9 +23,8 @@ from portmert.metrics._base import (
     Vocabulary,
     offsets_of,
 )
-from portmert.tuner.annotation.annotators import _trees
+from portmert.tuner.annotation.annotators import _tokens, _trees
 from portmert.tuner.annotation.annotators._base import Heads, Structure, WeightedArc, heads_fault
-from portmert.tuner.annotation.annotators._tokens import escaped
 from portmert.tuner.texts._kernels import intern_tokens
 
 UNPARSED = b""
@@ -306,7 +305,7 @@ def heads_of(record: bytes) -> Heads:
 def tree_of(record: bytes, tokens: Sequence[str]) -> str:
     """Return the constituency parse of one record in brackets, its tokens escaped."""
     names, parents, _, _ = _lists(record)
-    labels, leaves, inner = iter(names), map(escaped, tokens), {*parents}
+    labels, leaves, inner = iter(names), map(_tokens.escaped, tokens), {*parents}
     found = tuple(next(labels if place in inner else leaves) for place in range(len(parents)))
     return str(_trees.Tree(found, tuple(parents)))
 

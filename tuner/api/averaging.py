@@ -5,9 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from portmert.tuner.api import optimizing, texts
 from portmert.tuner.api.lists import ListsLike, as_lists
-from portmert.tuner.api.optimizing import WeightsLike, as_weights
-from portmert.tuner.api.texts import Notice, PathLike, log_notice
 from portmert.tuner.ground.arguments import checked
 from portmert.tuner.ground.errors import InputError, counted
 from portmert.tuner.search.averaging import absolute_size, averaged, spread_size
@@ -33,18 +32,18 @@ class WeightAverage:
     sizes: tuple[float, ...]
     first: WeightsFile = field(repr=False)
 
-    def write(self, path: PathLike) -> None:
+    def write(self, path: texts.PathLike) -> None:
         """Write the weights in the format of the first file, or as JSON if there is none."""
         self.first.written(self.weights, Path(path))
 
 
 @checked
 def average(
-    weights: Sequence[WeightsLike],
+    weights: Sequence[optimizing.WeightsLike],
     lists: ListsLike | None = None,
     *,
     missing_features: Literal["refuse", "zero"] = "refuse",
-    notice: Notice = log_notice,
+    notice: texts.Notice = texts.log_notice,
 ) -> WeightAverage:
     """Average the weights of several searches, each divided by its size first.
 
@@ -97,11 +96,11 @@ def average(
     return WeightAverage(averaged([one.weights for one in files], sizes), tuple(sizes), files[0])
 
 
-def _read(given: WeightsLike, number: int) -> tuple[str, WeightsFile]:
+def _read(given: optimizing.WeightsLike, number: int) -> tuple[str, WeightsFile]:
     """Return weights, and their name in messages."""
     if isinstance(given, Path | str):
         return str(given), read_weights_file(Path(given))
-    found, alpha, _ = as_weights(given)
+    found, alpha, _ = optimizing.as_weights(given)
     if found is None:
         raise ValueError(f"weights {number} are None; give a file or weights by name")
     return f"weights {number}", WeightsFile(found, length_penalty=alpha)

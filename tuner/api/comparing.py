@@ -14,8 +14,7 @@ from portmert.tuner.evaluation.comparison.systems import TestSet
 from portmert.tuner.evaluation.page.html import Report
 from portmert.tuner.evaluation.significance import Resampling
 from portmert.tuner.executors.opening import opened
-from portmert.tuner.ground.arguments import checked
-from portmert.tuner.ground.processes import available_processors
+from portmert.tuner.ground import arguments, processes
 from portmert.tuner.texts.text_pipeline import TextPipeline
 
 RESAMPLING = Resampling()
@@ -37,7 +36,7 @@ class Compared(Report):
         return report.as_latex(self.document)
 
 
-@checked
+@arguments.checked
 def compare(
     systems: Sequence[str] | Mapping[str, PathLike | Sequence[PathLike]],
     test: TestSet | PathLike | Sequence[PathLike] = (),
@@ -107,7 +106,7 @@ def compare(
         metrics=(metric,) if isinstance(metric, str | Metric) else tuple(metric),
         pipeline=pipeline,
         resampling=resampling,
-        threads=threads or available_processors(),
+        threads=threads or processes.available_processors(),
         runs=runs,
         timing=timing,
     )

@@ -24,15 +24,13 @@ from portmert.tuner.api.texts import (
     phase,
     preparing,
 )
-from portmert.tuner.components import registry
-from portmert.tuner.components.comet import neural
+from portmert.tuner.components import comet, registry
 from portmert.tuner.components.formula import Formula
 from portmert.tuner.executors.opening import opened
 from portmert.tuner.executors.team import Team
-from portmert.tuner.ground.arguments import checked
+from portmert.tuner.ground import arguments, processes
 from portmert.tuner.ground.documents import to_json
 from portmert.tuner.ground.errors import ConfigError, suggest
-from portmert.tuner.ground.processes import available_processors
 from portmert.tuner.nbest.model import NBest, best_hypotheses, model_scores
 from portmert.tuner.search import DEFAULT_OPTIMIZER
 from portmert.tuner.search.constraints import Constraints
@@ -41,9 +39,8 @@ from portmert.tuner.search.optimization import Optimization, Setup, equal_weight
 from portmert.tuner.search.optimizers._base import Optimizer
 from portmert.tuner.search.problem import StatTable
 from portmert.tuner.search.weight_bootstrap import Confidence, bootstrap, confidence
-from portmert.tuner.texts.corpus import make_batch, no_references
+from portmert.tuner.texts import corpus, statistics
 from portmert.tuner.texts.prepare import Preparation, depth
-from portmert.tuner.texts.statistics import check_texts, needs_of
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_penalised_weights
 
 ConstraintsLike = Constraints | Mapping[str, Sequence[str]]
@@ -143,7 +140,7 @@ def setup_of(search: SearchOptions) -> tuple[Start, Setup]:
         starts=() if start.weights is None else (start.weights,),
         constraints=limits,
         seed=search.get("seed", 1),
-        threads=search.get("threads", 0) or available_processors(),
+        threads=search.get("threads", 0) or processes.available_processors(),
         prior=search.get("prior", 0.0),
     )
     return start, setup
@@ -244,9 +241,11 @@ def list_problem(
             begin = time.perf_counter()
             read = lists.prepared(metrics, ready)
             for one in also:
-                if not needs_of([one]):
+                if not statistics.needs_of([one]):
                     nbest = read.scored
-                    check_texts(one, make_batch(nbest.texts, nbest.offsets, read.references))
+                    statistics.check_texts(
+                        one, corpus.make_batch(nbest.texts, nbest.offsets, read.references)
+                    )
             read_at = time.perf_counter()
             stats = read.statistics(metric, threads=setup.threads, notice=notice)
             _describe(metric, stats, read.nbest.offsets, notice)
@@ -288,7 +287,7 @@ def _counted_problem(
     nbest = found.nbest
     _describe(found.metric, found.stats, nbest.offsets, notice)
     return ListProblem(
-        PreparedLists(nbest, nbest, no_references(nbest.texts.vocabulary, len(nbest))),
+        PreparedLists(nbest, nbest, corpus.no_references(nbest.texts.vocabulary, len(nbest))),
         Preparation(),
         found.metric,
         found.stats,
@@ -457,7 +456,7 @@ class OtherScore:
         )
 
 
-@checked
+@arguments.checked
 def optimize(
     lists: ListsLike,
     metric: str | Metric | None = None,
@@ -621,7 +620,7 @@ def _others(
 
 def remind(metric: Metric, also: Sequence[object], notice: Notice) -> None:
     """Advise another metric where scores come from a network or from outside."""
-    if also or not (metric.of_lists or any(neural(metric))):
+    if also or not (metric.of_lists or any(comet.neural(metric))):
         return
     notice(
         f"{metric.name()}: such scores may reward what readers do not want, and tuning finds it; "

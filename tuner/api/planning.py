@@ -10,9 +10,8 @@ from portmert.tuner.annotation.annotators._base import Annotator
 from portmert.tuner.api.texts import Notice, PathLike, log_notice
 from portmert.tuner.evaluation.reproduction.run import experiments_of
 from portmert.tuner.executors.opening import opened
-from portmert.tuner.ground.arguments import checked
+from portmert.tuner.ground import arguments, processes
 from portmert.tuner.ground.errors import counted
-from portmert.tuner.ground.processes import available_processors
 from portmert.tuner.runs.config import Experiment, load_config
 from portmert.tuner.runs.plan import Needs, Planned, Range, planned, take_sample
 
@@ -66,7 +65,7 @@ class Plan:
         return {"needs": [dataclasses.asdict(needs) for needs in self.needs], "runs": runs}
 
 
-@checked
+@arguments.checked
 def plan(
     config: PathLike | Experiment,
     *,
@@ -125,7 +124,7 @@ def plan(
             f"{counted(segments, 'segment')} and {counted(fewest, 'worker')}: expected 1 or more"
         )
     place = next(iter(experiments.values())).executor
-    size = place.jobs if place.kind else available_processors()
+    size = place.jobs if place.kind else processes.available_processors()
     if place.address:
         with opened(place, threads=1, notice=log) as team:
             size = team.size

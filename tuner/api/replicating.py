@@ -23,8 +23,7 @@ from portmert.tuner.api.texts import Notice, PathLike, Phases, Progress, log_not
 from portmert.tuner.components import registry
 from portmert.tuner.components.features import Feature
 from portmert.tuner.executors.team import Team
-from portmert.tuner.ground import streams
-from portmert.tuner.ground.arguments import checked
+from portmert.tuner.ground import arguments, streams
 from portmert.tuner.ground.errors import ConfigError, InputError
 from portmert.tuner.ground.files import text_digest, write_text
 from portmert.tuner.nbest.model import NBest, taken, without_texts, write_nbest
@@ -47,7 +46,7 @@ MoreChoices = Callable[
 feature alone. Returns name -> (S,) rows of the test lists."""
 
 
-@checked
+@arguments.checked
 def replicate(
     lists: ListsLike,
     metric: str | Metric,

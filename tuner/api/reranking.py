@@ -15,8 +15,7 @@ from portmert.tuner.api.lists import Lists, ListsLike, Original, PreparedLists, 
 from portmert.tuner.api.optimizing import WeightsLike, as_weights
 from portmert.tuner.api.texts import Notice, Progress, log_notice, preparing
 from portmert.tuner.components import registry
-from portmert.tuner.ground.arguments import checked
-from portmert.tuner.ground.errors import InputError
+from portmert.tuner.ground import arguments, errors
 from portmert.tuner.nbest.model import NBest, best_hypotheses, model_scores
 from portmert.tuner.search.oracle import oracle
 from portmert.tuner.texts.mbr import Average, by_model, expected_scores
@@ -146,7 +145,7 @@ class Mbr:
             raise ValueError(f"average is {self.average!r}; it is scores or statistics")
 
 
-@checked
+@arguments.checked
 def rerank(
     lists: ListsLike,
     weights: WeightsLike | None = None,
@@ -247,7 +246,7 @@ def _expected(
         scores = nbest.model_scores
         starts = nbest.offsets[:-1]
         if (np.maximum.reduceat(scores, starts) == np.minimum.reduceat(scores, starts)).all():
-            raise InputError(
+            raise errors.InputError(
                 "a temperature weighs hypotheses by their model scores, but in no segment do "
                 "those of these lists differ; give weights, or no temperature"
             )
@@ -278,7 +277,7 @@ def _refuse_missing(nbest: NBest, weights: FeatureWeights, origin: str) -> None:
         if name not in known and any(values) and name.rstrip("0123456789") not in NEVER_TUNED
     ]
     if missing:
-        raise InputError(
+        raise errors.InputError(
             f"{origin}: weights of {', '.join(missing)}, which the lists lack (they have "
             f"{', '.join(known) or 'none'}); add the features to the lists, or count them as 0: "
             f"--missing-features zero"

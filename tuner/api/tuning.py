@@ -1,7 +1,5 @@
 """Tunes a decoder: a function, or what a configuration names."""
 
-from __future__ import annotations
-
 import hashlib
 import html
 import json

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 import portmert
-from portmert.tuner.commands import _options
+from portmert.tuner.commands import _options, _outputs
 from portmert.tuner.commands._options import (
     FILE,
     LIST,
@@ -16,7 +16,6 @@ from portmert.tuner.commands._options import (
     Whole,
     several,
 )
-from portmert.tuner.commands._outputs import notice
 from portmert.tuner.families import names
 from portmert.tuner.search import DEFAULT_OPTIMIZER
 
@@ -188,8 +187,8 @@ def take_lists(given: dict[str, Any]) -> portmert.Lists:
     options: Any = {name: given.pop(name) for name in _READ}
     pool, paths = given.pop("pool", None), given.pop("lists")
     if pool is not None:
-        return portmert.Lists.on_disk(pool, paths, notice=notice, **options)
-    return portmert.Lists.unread(paths, notice=notice, **options)
+        return portmert.Lists.on_disk(pool, paths, notice=_outputs.notice, **options)
+    return portmert.Lists.unread(paths, notice=_outputs.notice, **options)
 
 
 def take_test(given: dict[str, Any], lists: portmert.Lists) -> portmert.Lists | None:
@@ -206,7 +205,7 @@ def take_test(given: dict[str, Any], lists: portmert.Lists) -> portmert.Lists | 
         ids=lists.ids and bool(found["test_refs"] or found["test_source"]),
         format=found["test_format"] or lists.format,
         features=found["test_features"],
-        notice=notice,
+        notice=_outputs.notice,
     )
 
 

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import click
 
-from portmert.tuner.ground.errors import StateError
-from portmert.tuner.ground.files import make_folder, write_text
+from portmert.tuner.ground import errors, files
 
 PROGRAMS = {
     "extractor": "extractor",
@@ -35,17 +34,17 @@ def command(folder: Path) -> None:
     \b
     portmert shims shims-folder
     """  # noqa: D301  \b is click's sign for lines to leave alone
-    make_folder(folder)
+    files.make_folder(folder)
     for name in PROGRAMS:
         path = folder / name
         if path.exists() and MARK not in path.read_text("utf-8", "replace"):
-            raise StateError(
+            raise errors.StateError(
                 f"{path}: is there already and no shim of portmert; name another folder than the "
                 f"one of Moses' own programs"
             )
     for name, module in PROGRAMS.items():
         # -P: mert-moses.pl works in a folder of the user's, whose files are no modules of ours.
         start = f"exec {shlex.quote(sys.executable)} -P -m portmert.tuner.dropin.{module}"
-        write_text(folder / name, f'#!/bin/sh\n{MARK}\n{start} "$@"\n')
+        files.write_text(folder / name, f'#!/bin/sh\n{MARK}\n{start} "$@"\n')
         (folder / name).chmod(0o755)
     click.echo(f"mert-moses.pl ... --mertdir {shlex.quote(str(folder.resolve()))}")

@@ -144,6 +144,16 @@ class Formula(Metric):
 
     source: ClassVar[str] = "a formula of metrics"
 
+    # Other metrics have these as class variables.
+    needs = property(lambda self: frozenset(need for one in self.metrics for need in one.needs))
+    most_tokens = property(
+        lambda self: min(filter(None, (one.most_tokens for one in self.metrics)), default=None)
+    )
+    in_percent = property(lambda self: all(one.in_percent for one in self.metrics))
+    reads_references = property(lambda self: any(one.reads_references for one in self.metrics))
+    compares_words = property(lambda self: any(one.compares_words for one in self.metrics))
+    of_lists = property(lambda self: any(one.of_lists for one in self.metrics))
+
     def __post_init__(self) -> None:
         """Check which way is better.
 
@@ -153,16 +163,6 @@ class Formula(Metric):
             It gets better with one metric and worse with another.
         """
         _ = self.higher_is_better
-        # Other metrics have these as class variables.
-        limits = [one.most_tokens for one in self.metrics if one.most_tokens]
-        self.__dict__.update(
-            needs=frozenset(need for one in self.metrics for need in one.needs),
-            most_tokens=min(limits, default=None),
-            in_percent=all(one.in_percent for one in self.metrics),
-            reads_references=any(one.reads_references for one in self.metrics),
-            compares_words=any(one.compares_words for one in self.metrics),
-            of_lists=any(one.of_lists for one in self.metrics),
-        )
 
     @cached_property
     def _tree(self) -> ast.expr:

@@ -12,8 +12,7 @@ from portmert.metrics._base import Metric
 from portmert.tuner import families
 from portmert.tuner.annotation.annotators._base import Annotator
 from portmert.tuner.families import check_name, reason
-from portmert.tuner.ground.errors import ConfigError, suggest
-from portmert.tuner.ground.numbers import MOST
+from portmert.tuner.ground import errors, numbers
 from portmert.tuner.nbest.readers._base import Reader
 from portmert.tuner.search.optimizers._base import Optimizer
 
@@ -44,21 +43,21 @@ def build(family: str, name: str, options: Mapping[str, Any], *, where: str = ""
     prefix = f"{where}: " if where else ""
     for key in options:
         if key not in fields:
-            near = suggest(key, fields)
-            raise ConfigError(f"{prefix}{family} {name} has no option '{key}'{near}")
+            near = errors.suggest(key, fields)
+            raise errors.ConfigError(f"{prefix}{family} {name} has no option '{key}'{near}")
     try:
         built = cls(**options)
         if family == "metric":
             built.load()
     except ValidationError as error:
-        raise ConfigError(f"{prefix}{family} {name}: {reason(error)}") from None
+        raise errors.ConfigError(f"{prefix}{family} {name}: {reason(error)}") from None
     except ValueError as error:
-        raise ConfigError(f"{prefix}{family} {name}: {error}") from None
+        raise errors.ConfigError(f"{prefix}{family} {name}: {error}") from None
     for key in options:
         value = getattr(built, key)
-        if isinstance(value, int | float) and not abs(value) <= MOST:
-            raise ConfigError(
-                f"{prefix}{family} {name}: {key} is {value}, expected at most {MOST}"
+        if isinstance(value, int | float) and not abs(value) <= numbers.MOST:
+            raise errors.ConfigError(
+                f"{prefix}{family} {name}: {key} is {value}, expected at most {numbers.MOST}"
             )
     return built
 
@@ -107,7 +106,7 @@ def metric(text: str | Metric) -> Metric:
         if name == "m2" and not rest:
             return formula.outside_metric(name, rest)
         if not colon:
-            raise ConfigError(f"metric {text}: write it as {name}:{external.NAMES[name]}")
+            raise errors.ConfigError(f"metric {text}: write it as {name}:{external.NAMES[name]}")
         if name.startswith("command") or not rest:
             return formula.outside_metric(name, rest)
         return formula.outside(text) or formula.parse(text, metric)
@@ -115,7 +114,7 @@ def metric(text: str | Metric) -> Metric:
     if len(several) > 1 and {_canonical(one).partition(":")[0] for one in several} <= {
         *names("metric")
     }:
-        raise ConfigError(
+        raise errors.ConfigError(
             f"metric '{text}': several names in one; repeat the option, or combine them in a "
             f"formula, as 0.5*{several[0]} + 0.5*{several[1]}"
         )
@@ -210,7 +209,7 @@ def annotator(text: str | Annotator, *, model: str = "") -> Annotator:
     if model:
         key = "model" if "model" in hints else "files"
         if key in options:
-            raise ConfigError(f"annotator '{text}': {key} is given twice")
+            raise errors.ConfigError(f"annotator '{text}': {key} is given twice")
         options[key] = [model] if key in several else model
     built: Annotator = build("annotator", name, options)
     return built
@@ -238,11 +237,11 @@ def key_values(
         key, equals, value = item.partition("=")
         if not (key and equals):
             hint = f"; {form}" if form else ""
-            raise ConfigError(f"{where}: '{item}' is not option=value{hint}")
+            raise errors.ConfigError(f"{where}: '{item}' is not option=value{hint}")
         if key in several:
             options.setdefault(key, []).append(value)
         elif key in options:
-            raise ConfigError(f"{where}: option '{key}' is given twice")
+            raise errors.ConfigError(f"{where}: option '{key}' is given twice")
         else:
             options[key] = value
     return options
@@ -265,7 +264,7 @@ def optimizer(
     name, found = written("optimizer", text, _several("optimizer", text))
     for key, value in (options or {}).items():
         if key in found:
-            raise ConfigError(f"optimizer '{text}': option '{key}' is given twice")
+            raise errors.ConfigError(f"optimizer '{text}': option '{key}' is given twice")
         found[key] = value
     built: Optimizer = build("optimizer", name, found, where=where)
     return built

@@ -1,7 +1,5 @@
 """Check lists that a decoder gave, and bring them into the form that tuning reads."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,9 +10,8 @@ import numpy as np
 from portmert.metrics._base import Vocabulary, offsets_of
 from portmert.tuner.components import registry
 from portmert.tuner.ground.errors import InputError
-from portmert.tuner.nbest.check import score_fault
+from portmert.tuner.nbest import check, read
 from portmert.tuner.nbest.model import NBest, model_scores, nbest_lines, taken
-from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.nbest.readers._base import ListFile, positions, read_list
 from portmert.tuner.nbest.readers.moses import MosesReader
 from portmert.tuner.weights.feature_weights import FeatureWeights
@@ -54,7 +51,7 @@ class Fitting:
         """
         file = given if isinstance(given, ListFile) else read_list(given)
         reader = registry.reader(self.format).detect(file)
-        nbest = read_nbest([file], Vocabulary(), segments=len(lines), reader=reader)
+        nbest = read.read_nbest([file], Vocabulary(), segments=len(lines), reader=reader)
         _check(nbest, lines, file.where)
         absent_is_zero = bool(getattr(reader, "absent_is_zero", False))
         fitted = self.fitted(nbest, lines, where=file.where, absent_is_zero=absent_is_zero)
@@ -99,7 +96,7 @@ class Fitting:
                 feature_names=(*nbest.feature_names, *lacking),
             )
         if self.scored and nbest.model_scores.any():
-            if fault := score_fault(nbest, self.weights):
+            if fault := check.score_fault(nbest, self.weights):
                 raise InputError(
                     f"{where}: {fault}; correct that, or give no scores ({self.unscored})"
                 )
@@ -110,7 +107,7 @@ class Fitting:
 
 def check_usable(paths: Sequence[Path], lines: Lines) -> None:
     """Raise `InputError` if Moses lists together are not a whole one that tuning can use."""
-    _check(read_nbest(paths, Vocabulary(), segments=len(lines)), lines, str(paths[0]))
+    _check(read.read_nbest(paths, Vocabulary(), segments=len(lines)), lines, str(paths[0]))
 
 
 def _check(nbest: NBest, lines: Lines, where: str) -> None:

@@ -1,16 +1,13 @@
 """Processes that stay from shard to shard, and from decoding to decoding."""
 
-from __future__ import annotations
-
 import itertools
 import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
-from portmert.tuner.ground.errors import ProgramError
+from portmert.tuner.ground import errors, programs
 from portmert.tuner.ground.processes import Crew, Died, LineProcess, Silent
-from portmert.tuner.ground.programs import described
 
 KEPT = 4
 """Models whose processes a worker keeps; a command has one, under changing weights."""
@@ -66,15 +63,15 @@ def end(key: object) -> None:
         crew.end()
 
 
-def fault(where: str, death: Died) -> ProgramError:
+def fault(where: str, death: Died) -> errors.ProgramError:
     """Return the error that a process died or is stuck."""
     if isinstance(death, Silent):
-        return ProgramError(
+        return errors.ProgramError(
             f"{where}: the decoder process is stuck: {death} (timeout_seconds); its log is "
             f"{death.log}"
         )
     log = f"; its log is {death.log}" if Path(death.log).is_file() else ""
-    return ProgramError(
-        f"{where}: the decoder process {described(death.status)}: "
+    return errors.ProgramError(
+        f"{where}: the decoder process {programs.described(death.status)}: "
         f"{death.last or 'no message'}{log}"
     )

@@ -1,7 +1,5 @@
 """Let a program decode shards of a text, each in a process of its own, and check what it wrote."""
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Iterator, Mapping, Sequence

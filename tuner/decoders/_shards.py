@@ -1,7 +1,5 @@
 """Decode a text in shards, by a team here or elsewhere, and keep what is done."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import itertools

@@ -7,9 +7,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from portmert.aligners import _thot
+from portmert.aligners import _thot, _training
 from portmert.aligners._base import Links
-from portmert.aligners._training import usable
 from portmert.tuner.ground.errors import ProgramError, StateError
 
 Kind = Literal["ibm1", "ibm2", "hmm", "fast_align"]
@@ -77,7 +76,7 @@ def train(
         timeout_seconds=timeout_seconds,
     )
     limit = _thot.max_length(aligner)
-    used, _ = usable(f"thot {aligner}", left, right, most=limit)
+    used, _ = _training.usable(f"thot {aligner}", left, right, most=limit)
     left, right = [left[index] for index in used], [right[index] for index in used]
     models = _thot.SymmetrizedModels(folder, aligner, "grow-diag-final-and")
     links = models.align(left, right)

@@ -14,8 +14,7 @@ from portmert.tuner.ground.errors import ConfigError, InputError, counted, fault
 from portmert.tuner.ground.files import read_lines, write_text, writing
 from portmert.tuner.nbest.model import NBest, best_rows, model_scores, taken, write_nbest
 from portmert.tuner.nbest.read import read_nbest
-from portmert.tuner.texts.prepare import Preparation
-from portmert.tuner.texts.text_pipeline import TextPipeline
+from portmert.tuner.texts import prepare, text_pipeline
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
 from portmert.tuner.weights.moses_ini import read_moses_ini
 
@@ -62,7 +61,7 @@ class Recorded(Decoder):
         with faults_at("format", ConfigError, ValueError):
             registry.reader(self.format)
         with faults_at("text", ConfigError, ValueError):
-            TextPipeline.from_names(self.text, self.text_model)
+            text_pipeline.TextPipeline.from_names(self.text, self.text_model)
 
     def read_weights(self) -> FeatureWeights:
         """Return the start weights of the features that the lists have."""
@@ -130,5 +129,5 @@ class Recorded(Decoder):
 def _read(decoder: Recorded, stamps: tuple[tuple[int, int], ...]) -> NBest:  # noqa: ARG001
     """Read lists and features; `stamps` tells whether their files changed since."""
     nbest = read_nbest(decoder.lists, Vocabulary(), reader=registry.reader(decoder.format))
-    pipeline = TextPipeline.from_names(decoder.text, decoder.text_model)
-    return with_features(nbest, decoder.features, ready=Preparation(pipeline))
+    pipeline = text_pipeline.TextPipeline.from_names(decoder.text, decoder.text_model)
+    return with_features(nbest, decoder.features, ready=prepare.Preparation(pipeline))

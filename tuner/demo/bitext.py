@@ -10,8 +10,7 @@ tests/support/languages/; a test generates the files of this folder again and co
 
 from pathlib import Path
 
-from portmert.tuner.ground.errors import InputError
-from portmert.tuner.ground.files import read_bytes, read_lines, write_text
+from portmert.tuner.ground import errors, files
 
 HERE = Path(__file__).parent
 PAIRS = HERE / "bitext.tsv.xz"
@@ -34,9 +33,9 @@ def write_bitext(folder: Path, *, train: int, dev: int, test: int) -> None:
     InputError
         More pairs are asked for than there are.
     """
-    pairs = [line.split("\t") for line in read_lines(PAIRS)]
+    pairs = [line.split("\t") for line in files.read_lines(PAIRS)]
     if train + dev + test > len(pairs):
-        raise InputError(
+        raise errors.InputError(
             f"{train} + {dev} + {test} sentence pairs are asked for, but the demo has "
             f"{len(pairs)}; ask for fewer"
         )
@@ -46,11 +45,11 @@ def write_bitext(folder: Path, *, train: int, dev: int, test: int) -> None:
         start += size
         for column, suffix in enumerate(("src", "tgt", "links")):
             lines = "".join(f"{pair[column]}\n" for pair in part)
-            write_text(folder / f"{name}.{suffix}", lines)
-    parses = read_bytes(PARSES).decode("utf-8").split("\n\n")[:-1]
+            files.write_text(folder / f"{name}.{suffix}", lines)
+    parses = files.read_bytes(PARSES).decode("utf-8").split("\n\n")[:-1]
     parsed = list(zip(parses, pairs, strict=True))[dev + test :][: min(train, TREEBANK_SIZE)]
     blocks = (
         f"# sent_id = train-{number}\n# text = {target}\n{parse}\n\n"
         for number, (parse, (_, target, _)) in enumerate(parsed, 1)
     )
-    write_text(folder / TREEBANK, "".join(blocks))
+    files.write_text(folder / TREEBANK, "".join(blocks))

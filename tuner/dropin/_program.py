@@ -10,8 +10,7 @@ import click
 
 from portmert.metrics._base import Metric
 from portmert.tuner.components import registry
-from portmert.tuner.ground.errors import PortmertError, exhausted, suggest
-from portmert.tuner.ground.numbers import parse_number
+from portmert.tuner.ground import errors, numbers
 
 FAILURE = 1
 
@@ -115,11 +114,11 @@ def program(
                     return work(given)
             except UsageError as error:
                 say(f"{name}: {error}")
-            except (PortmertError, ValueError) as error:
+            except (errors.PortmertError, ValueError) as error:
                 say(f"{name}: error: {error}")
                 return FAILURE
             except (MemoryError, RecursionError) as error:
-                say(f"{name}: error: {exhausted(error)}")
+                say(f"{name}: error: {errors.exhausted(error)}")
                 return FAILURE
             say(usage(name, options))
             return FAILURE
@@ -221,7 +220,7 @@ def _fits(value: str, kind: str) -> bool:
     """Return whether a value is one that an option of this kind takes."""
     if kind == "i":
         return WHOLE.fullmatch(value) is not None
-    number = parse_number(value) if kind == "f" else 0.0
+    number = numbers.parse_number(value) if kind == "f" else 0.0
     return number is not None and math.isfinite(number)
 
 
@@ -238,4 +237,4 @@ def _find(name: str, spellings: Mapping[str, tuple[str, str]]) -> tuple[str, str
         raise click.UsageError(
             f"--{name} may be {' or '.join(f'--{one}' for one in sorted(near))}; write more of it"
         )
-    raise click.UsageError(f"mert-moses has no option --{name}{suggest(wanted, spellings)}")
+    raise click.UsageError(f"mert-moses has no option --{name}{errors.suggest(wanted, spellings)}")

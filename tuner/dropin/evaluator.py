@@ -13,8 +13,7 @@ from portmert.tuner.dropin._scorer import Scorer, given_scorer, read_plain
 from portmert.tuner.ground import streams
 from portmert.tuner.nbest.check import check_links
 from portmert.tuner.nbest.read import read_nbest
-from portmert.tuner.texts.corpus import References, make_batch
-from portmert.tuner.texts.statistics import compute_stats, notices
+from portmert.tuner.texts import corpus, statistics
 
 SHARE_OUTSIDE = 0.05
 """Share of the bootstrap samples that lie outside the interval printed."""
@@ -78,7 +77,7 @@ def _scorers(given: Given) -> list[Scorer]:
 def _stats(path: str, scorer: Scorer, references: Sequence[str], *, is_list: bool) -> FloatArray:
     """Return the (S, K) statistics of the output."""
     vocabulary = Vocabulary()
-    read: References = scorer.references(references, vocabulary)
+    read: corpus.References = scorer.references(references, vocabulary)
     if is_list:
         nbest = read_nbest([path], vocabulary, segments=len(read), notice=say)
         if read.source_lengths is not None:
@@ -86,10 +85,10 @@ def _stats(path: str, scorer: Scorer, references: Sequence[str], *, is_list: boo
         texts = scorer.prepared(nbest.texts.take(nbest.offsets[:-1]))
     else:
         texts = read_plain(path, scorer, read)
-    batch = make_batch(texts, np.arange(len(texts) + 1), read)
-    for line in notices(scorer.metric, batch):
+    batch = corpus.make_batch(texts, np.arange(len(texts) + 1), read)
+    for line in statistics.notices(scorer.metric, batch):
         say(line)
-    return compute_stats(scorer.metric, batch)
+    return statistics.compute_stats(scorer.metric, batch)
 
 
 def _interval(metric: Metric, stats: FloatArray, samples: int, seed: int) -> list[str]:

@@ -10,9 +10,8 @@ from scipy.sparse import csr_array
 
 from portmert.metrics._base import FloatArray
 from portmert.tuner.dropin._program import FAILURE, number, say
+from portmert.tuner.ground import files, numbers
 from portmert.tuner.ground.errors import InputError, PortmertError
-from portmert.tuner.ground.files import read_lines
-from portmert.tuner.ground.numbers import parse_number
 
 USAGE = """usage: megam [-fvals] [-nobias] [-maxi N] [-lambda L] binary FILE
 reads lines `1 name value name value` and `0 ...`, prints a weight for each name"""
@@ -27,7 +26,7 @@ def main(arguments: Sequence[str]) -> int:
     while words:
         word = words.pop(0)
         if word in {"-maxi", "-lambda"} and words:
-            value = parse_number(words.pop(0))
+            value = numbers.parse_number(words.pop(0))
             if value is None or value < 0:
                 say(USAGE)
                 return FAILURE
@@ -58,13 +57,13 @@ def read_pairs(path: str) -> tuple[list[str], FloatArray, csr_array]:
     """
     columns: dict[str, int] = {}
     labels, indices, values, offsets = [], [], [], [0]
-    for line_number, line in enumerate(read_lines(path), 1):
+    for line_number, line in enumerate(files.read_lines(path), 1):
         label, *tokens = line.split() or [""]
         if label not in {"0", "1"} or len(tokens) % 2:
             raise InputError(f"{path}:{line_number}: expected 0 or 1, then names with values")
         labels.append(1.0 if label == "1" else -1.0)
         for name, text in zip(tokens[::2], tokens[1::2], strict=True):
-            value = parse_number(text)
+            value = numbers.parse_number(text)
             if value is None or not np.isfinite(value):
                 raise InputError(f"{path}:{line_number}: {name} is '{text}', expected a number")
             indices.append(columns.setdefault(name, len(columns)))

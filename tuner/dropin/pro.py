@@ -18,9 +18,8 @@ from portmert.metrics.bleu import Bleu
 from portmert.tuner.components import registry
 from portmert.tuner.dropin._program import Flag, Given, number, program, say
 from portmert.tuner.dropin._scorer import scored_lists
-from portmert.tuner.ground import streams
+from portmert.tuner.ground import files, streams
 from portmert.tuner.ground.errors import counted
-from portmert.tuner.ground.files import writing
 from portmert.tuner.nbest.moses_dat import DatLists
 from portmert.tuner.search.constraints import Bounds
 from portmert.tuner.search.optimizers._linear import Linear
@@ -60,7 +59,7 @@ def main(given: Given) -> int:
         better, worse = most_different(worth, lists.offsets, rng)
     else:
         better, worse = on_background(lists, stats, metric, settings, rng)
-    with writing(given.last("output-file", "-")) as out:
+    with files.writing(given.last("output-file", "-")) as out:
         for line in differences(lists, better, worse):
             out.write(line.encode())
     say(f"{counted(len(better), 'pair')} of {counted(len(lists.features), 'hypothesis')}")

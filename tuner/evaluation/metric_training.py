@@ -23,9 +23,8 @@ from portmert.metrics._base import FloatArray, IntArray
 from portmert.metrics.learned import GROUPS, feature_names
 from portmert.tuner.evaluation.correlation import from_sums, mean_removed, pearson
 from portmert.tuner.evaluation.metaeval.intervals import interval
-from portmert.tuner.ground import streams
+from portmert.tuner.ground import streams, tables
 from portmert.tuner.ground.errors import InputError
-from portmert.tuner.ground.tables import Table
 
 BoolArray = NDArray[np.bool_]
 
@@ -293,7 +292,7 @@ def table(
     units: str = "documents",
     removed: str = ", the mean of systems removed",
     published: Mapping[str, str] | None = None,
-) -> Table:
+) -> tables.Table:
     """Return the table of conditions, as the paper prints it.
 
     Parameters
@@ -317,7 +316,7 @@ def table(
         ]
         for one in conditions
     ]
-    return Table(
+    return tables.Table(
         f"Agreement with human scores: Pearson's r of segments, weighted by length{removed}",
         [
             "features", "test on B", "test on A", "mean", "95 %", "learnt on A", "learnt on B",
@@ -340,7 +339,7 @@ def shown_interval(samples: FloatArray) -> str:
     return f"({low:.4f} to {high:.4f})"
 
 
-def reference_table(conditions: Sequence[Condition]) -> Table:
+def reference_table(conditions: Sequence[Condition]) -> tables.Table:
     """Return the table of gains by each more reference; the first condition has one."""
     rows = []
     for number, one in enumerate(conditions, 1):
@@ -350,7 +349,7 @@ def reference_table(conditions: Sequence[Condition]) -> Table:
             row[3] = f"{one.mean - before.mean:+.4f}"
             row[4] = shown_interval(one.samples - before.samples)
         rows.append(row)
-    return Table(
+    return tables.Table(
         f"What one reference more is worth, features {conditions[0].groups}: means over all "
         f"choices of so many references",
         ["references", "mean", "95 %", "gain", "95 % of the gain"],

@@ -10,9 +10,8 @@ from typing import Any
 
 from portmert.tuner.executors.cluster import KINDS, check_address, connected, started
 from portmert.tuner.executors.team import Team
-from portmert.tuner.ground.documents import parse_toml
+from portmert.tuner.ground import documents, files
 from portmert.tuner.ground.errors import ConfigError, faults_at, suggest
-from portmert.tuner.ground.files import read_bytes
 from portmert.tuner.ground.numbers import MOST
 
 EXPECTED = "local, dask:ADDRESS, dask:FILE.json, dask-slurm:JOBS or FILE.toml with [executor]"
@@ -98,7 +97,7 @@ class Workplace:
 
 def _table(path: Path) -> Mapping[str, Any]:
     with faults_at(f"{path}: is not TOML", ValueError, ConfigError):
-        tables = parse_toml(read_bytes(path).decode("utf-8"))
+        tables = documents.parse_toml(files.read_bytes(path).decode("utf-8"))
     table = tables.get("executor")
     if not isinstance(table, dict):
         raise ConfigError(f"{path}: has no table [executor]")

@@ -1,7 +1,5 @@
 """Check the arguments of public functions by their types."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping

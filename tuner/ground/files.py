@@ -1,7 +1,5 @@
 """Files: compressed by suffix, written whole or not at all."""
 
-from __future__ import annotations
-
 import dataclasses
 import fcntl
 import hashlib

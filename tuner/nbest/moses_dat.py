@@ -23,8 +23,7 @@ from portmert.tuner.ground.errors import InputError, counted
 from portmert.tuner.ground.files import called, read_bytes, writing
 from portmert.tuner.ground.numbers import FINITE, parse_number
 from portmert.tuner.nbest import _text_kernels as kernels
-from portmert.tuner.nbest.model import SparseFeatures, shortest
-from portmert.tuner.nbest.pool import HypothesisPool, empty_rows, segment_sizes, with_sparse
+from portmert.tuner.nbest import model, pool
 from portmert.tuner.weights.feature_weights import FeatureNames
 
 _SPARSE = re.compile(rb"(?<!\S)(\S+)=(\S+)")  # once a token: a long one would be squared
@@ -52,7 +51,7 @@ class DatLists:
     offsets: IntArray
     feature_names: FeatureNames
     score_name: str
-    sparse: SparseFeatures | None = None
+    sparse: model.SparseFeatures | None = None
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -147,20 +146,20 @@ class _Merger:
 
     def __init__(self, features: int, stats: int) -> None:
         self.stats = stats
-        self._pool = HypothesisPool(features=features, stats=stats)
+        self._pool = pool.HypothesisPool(features=features, stats=stats)
         self._sparse: dict[str, int] = {}
 
     def add(
         self, segments: IntArray, features: FloatArray, stats: FloatArray, sparse: _Sparse | None
     ) -> None:
         """Add n hypotheses: (n,), (n, F) and (n, K), both in C order and without -0.0."""
-        rows = empty_rows(len(features), features=0, stats=0)._replace(
+        rows = pool.empty_rows(len(features), features=0, stats=0)._replace(
             segments=segments, features=features, stats=stats
         )
         if sparse is not None:
             lines, names, numbers, values = sparse
             columns = np.array([self._sparse.setdefault(n, len(self._sparse)) for n in names])
-            rows = with_sparse(rows, lines, columns[numbers], values)
+            rows = pool.with_sparse(rows, lines, columns[numbers], values)
         self._pool.append(rows)
 
     def finish(
@@ -168,11 +167,11 @@ class _Merger:
     ) -> DatLists:
         """Return all of them by segment; `where` is what messages call the lists."""
         rows, _ = self._pool.finish()
-        offsets = offsets_of(segment_sizes(rows.segments, segments, where))
+        offsets = offsets_of(pool.segment_sizes(rows.segments, segments, where))
         sparse = None
         if self._sparse:
             entries = rows.sparse_offsets, rows.sparse_columns, rows.sparse_values
-            sparse = SparseFeatures(tuple(self._sparse), *entries)
+            sparse = model.SparseFeatures(tuple(self._sparse), *entries)
         return DatLists(rows.features, rows.stats, offsets, names, score_name, sparse)
 
 
@@ -185,7 +184,7 @@ def write_features(lists: DatLists, path: Path | str) -> None:
         entries = [
             f"{sparse.names[column]}={number} "
             for column, number in zip(
-                sparse.columns.tolist(), map(shortest, sparse.values.tolist()), strict=True
+                sparse.columns.tolist(), map(model.shortest, sparse.values.tolist()), strict=True
             )
         ]
         offsets = sparse.offsets.tolist()
@@ -219,7 +218,7 @@ def _printed(table: FloatArray) -> list[str]:
     if table.size == 0:
         return [""] * len(table)
     values, inverse = np.unique(table, return_inverse=True)  # few are distinct
-    texts = np.array([shortest(value) for value in values.tolist()], dtype=object)
+    texts = np.array([model.shortest(value) for value in values.tolist()], dtype=object)
     rows: list[list[str]] = texts[inverse].reshape(table.shape).tolist()
     return [" ".join(row) + " " for row in rows]
 

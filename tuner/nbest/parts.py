@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from portmert.metrics._base import IntArray, Vocabulary
-from portmert.tuner.ground.errors import InputError
-from portmert.tuner.ground.files import reading
+from portmert.tuner.ground import errors, files
 from portmert.tuner.nbest.model import NBest
 from portmert.tuner.nbest.pool import ArrivedList, empty_rows, take_rows
 from portmert.tuner.nbest.read import Merger
@@ -96,12 +95,12 @@ class PartedList:
 
     def _read(self) -> Iterator[ArrivedList]:
         where, known, before = str(self.path), None, -1
-        for number, data in _whole_segments(reading(self.path)):
+        for number, data in _whole_segments(files.reading(self.path)):
             file = ListFile(where, data, SegmentNames(), number, self.segments, self.notice)
             if known is None:
                 known = self.reader.detect(file)
                 if not isinstance(known, BarsReader):
-                    raise InputError(
+                    raise errors.InputError(
                         f"{where}: lists of this format ({known.title}) are read whole; a pool on "
                         f"disk is made of lists with fields between |||, as Moses writes them"
                     )
@@ -142,7 +141,7 @@ class PartedList:
             what = f"feature {lacking[0]} is not in every hypothesis"
         else:
             what = "features stand in another order, or with more values, than before"
-        raise InputError(
+        raise errors.InputError(
             f"{file.where}: lines {file.first_line} and following: {what}; a pool on disk holds "
             f"features that all have, in one order"
         )
@@ -171,7 +170,7 @@ def merged_parts(
         if not left:
             return
         if len({one.has_links for one in lists}) > 1:
-            raise InputError(
+            raise errors.InputError(
                 f"{lists[0].path} and {lists[-1].path}: some of the lists have word alignments, "
                 f"others none; those of one pool on disk have all or none"
             )
@@ -185,7 +184,7 @@ def merged_parts(
         nbest = merger.finish(lists[0].vocabulary, len(present))
         names = names or nbest.feature_names
         if nbest.sparse is not None or nbest.feature_names != names:
-            raise InputError(
+            raise errors.InputError(
                 f"{parts[-1].where}: not the features of {lists[0].path}; lists of one pool on "
                 f"disk come from one model"
             )

@@ -21,6 +21,7 @@ from portmert.tuner.ground.errors import counted
 from portmert.tuner.ground.files import copy_file, write_text
 from portmert.tuner.nbest.check import model_score_mismatch
 from portmert.tuner.nbest.model import NBest, best_hypotheses, model_scores
+from portmert.tuner.runs import inputs, scorer
 from portmert.tuner.runs.config import Experiment
 from portmert.tuner.runs.folder import (
     ANNOTATION_NAME,
@@ -30,19 +31,8 @@ from portmert.tuner.runs.folder import (
     open_run,
     today,
 )
-from portmert.tuner.runs.inputs import write_inputs
 from portmert.tuner.runs.lists import ListMerger, PooledLists
 from portmert.tuner.runs.result import Iteration, Result, best_iteration, enough, stop_reason
-from portmert.tuner.runs.scorer import (
-    LOCAL,
-    NUMBER,
-    Evaluator,
-    finish,
-    is_finished,
-    read_json,
-    read_scored,
-    write_json,
-)
 from portmert.tuner.search.averaging import step_share, weight_change
 from portmert.tuner.search.optimization import Optimization, Setup, optimize_stats
 from portmert.tuner.search.problem import StatTable, finite, objective
@@ -59,7 +49,7 @@ def run(
     annotated: Progress | None = None,
     fresh: bool = False,
     shared: Shared | None = None,
-    team: Team = LOCAL,
+    team: Team = scorer.LOCAL,
     wait: float = 0,
 ) -> Result:
     """Tune once as `experiment` says, and go on where an earlier run ended.
@@ -134,9 +124,9 @@ def _opened(
 ) -> Iterator[_Run]:
     with open_folder(experiment, log, fresh=fresh, wait=wait) as (folder, note):
         if shared is None:
-            write_inputs(folder.path, experiment)
+            inputs.write_inputs(folder.path, experiment)
         common = shared or Shared(folder.annotations, experiment.tune.seed)
-        evaluator = Evaluator(
+        evaluator = scorer.Evaluator(
             experiment,
             annotations=common.annotations,
             scratch=folder.scratch,
@@ -169,7 +159,7 @@ class _Run:
     folder: RunFolder
     shared: Shared
     note: Callable[[str], None]
-    evaluator: Evaluator
+    evaluator: scorer.Evaluator
 
     def __post_init__(self) -> None:
         self.lists = (
@@ -228,7 +218,7 @@ class _Run:
 
     def decode(self, number: int) -> None:
         folder = self.folder.iteration(number)
-        is_finished(folder / "scores.json", self.note, later="optimized.json")
+        scorer.is_finished(folder / "scores.json", self.note, later="optimized.json")
         weights, out = self._weights_of(number), self._list(number)
         if out.exists() or self._shared_file(number, out):
             return
@@ -259,7 +249,7 @@ class _Run:
             self._report_annotation(number, "scoring")
             hypotheses = self.lists.count(number)
             before = iterations[-1].hypotheses if iterations else 0
-            finish(
+            scorer.finish(
                 path,
                 {
                     "metric": self.evaluator.signature,
@@ -271,10 +261,14 @@ class _Run:
                     "new": hypotheses - before,
                 },
             )
-        held = read_json(
-            path, hypotheses=int, new=int, dev_score=NUMBER, unseen_score=NUMBER | None
+        held = scorer.read_json(
+            path,
+            hypotheses=int,
+            new=int,
+            dev_score=scorer.NUMBER,
+            unseen_score=scorer.NUMBER | None,
         )
-        held_out = read_scored(path, held, "held_out")
+        held_out = scorer.read_scored(path, held, "held_out")
         return Iteration(
             number,
             held["hypotheses"],
@@ -295,14 +289,14 @@ class _Run:
         if number == 1:
             return dev_score
         path = self.folder.iteration(number - 1) / "optimized.json"
-        excess = read_json(path, excess=NUMBER | None)["excess"]
+        excess = scorer.read_json(path, excess=scorer.NUMBER | None)["excess"]
         return None if excess is None else dev_score - excess
 
     def _undecoded(self, last: Iteration) -> Iteration:
         """Return the iteration after the last one, as if it had been decoded."""
         number = last.number + 1
         path = self.folder.iteration(last.number) / "optimized.json"
-        listed: float = read_json(path, next_score=NUMBER)["next_score"]
+        listed: float = scorer.read_json(path, next_score=scorer.NUMBER)["next_score"]
         self._weights_of(number)
         unseen = self._unseen(number, listed)
         return Iteration(number, last.hypotheses, 0, listed, unseen_score=unseen, is_decoded=False)
@@ -339,7 +333,7 @@ class _Run:
             )
             self._report_annotation(last.number, "search", found)
             after = self._after(last.number, found.weights)
-            finish(
+            scorer.finish(
                 path,
                 {
                     "start_score": found.start_score,
@@ -353,9 +347,9 @@ class _Run:
                     "weights": found.weights.values,
                 },
             )
-        kinds = dict.fromkeys(("start_score", "optimized_score", "change"), NUMBER)
-        kinds |= dict.fromkeys(("gain", "gain_error"), NUMBER | None)
-        held = read_json(path, (), **kinds)
+        kinds = dict.fromkeys(("start_score", "optimized_score", "change"), scorer.NUMBER)
+        kinds |= dict.fromkeys(("gain", "gain_error"), scorer.NUMBER | None)
+        held = scorer.read_json(path, (), **kinds)
         return replace(last, **{name: held[name] for name in kinds})
 
     def _next(
@@ -417,7 +411,9 @@ class _Run:
         )
         ready.annotator.reset()
         path = self.folder.iteration(number) / ANNOTATION_NAME
-        write_json(path, {**(read_json(path) if path.exists() else {}), phase: counts})
+        scorer.write_json(
+            path, {**(scorer.read_json(path) if path.exists() else {}), phase: counts}
+        )
 
     def _setup(self, starts: Sequence[FeatureWeights], seed: int) -> Setup:
         experiment = self.experiment
@@ -476,7 +472,7 @@ class _Run:
         test = self.evaluator.test(weights, path / "test")
         self.folder.clear_scratch()
         sure = self._confidence(weights, len(iterations))
-        finish(
+        scorer.finish(
             path / "result.json",
             {
                 "metric": signature,

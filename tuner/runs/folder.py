@@ -11,9 +11,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from portmert.tuner.ground import errors, files
 from portmert.tuner.ground.documents import parse_json, to_json
-from portmert.tuner.ground.errors import StateError, faults_at
-from portmert.tuner.ground.files import write_text
 
 STATE = "state.json"
 LOCK = ".lock"
@@ -26,18 +25,10 @@ SEVERAL = "tune.replicas"
 """The key of a run's number of replicas. Each is a run of its own, so that it may change."""
 
 PRODUCTS = (
-    *(
-        "iteration-[0-9]*",
-        "annotations",
-        "scratch",
-        "test",
-        "texts",
-        "bootstrap",
-        "replica-[0-9]*",
-    ),
-    *("average", "history", "pool", STATE, "inputs.json", "weights.json", "result.json"),
-    *("digests.json", "decoder.*", "log.txt"),
-)
+    "iteration-[0-9]*", "annotations", "scratch", "test", "texts", "bootstrap", "replica-[0-9]*",
+    "average", "history", "pool", STATE, "inputs.json", "weights.json", "result.json",
+    "digests.json", "decoder.*", "log.txt",
+)  # fmt: skip
 """Names of the files that a run makes in its folder; it never removes others."""
 
 
@@ -154,7 +145,7 @@ def open_run(
         Another process works there; the fingerprint is another one (the message names the first
         key that differs); the folder has files of these names that no run made.
     """
-    with faults_at(f"{path}: cannot be the output folder", OSError, StateError):
+    with errors.faults_at(f"{path}: cannot be the output folder", OSError, errors.StateError):
         path.mkdir(parents=True, exist_ok=True)
         lock = os.open(path / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
     try:
@@ -172,7 +163,7 @@ def _lock(lock: int, path: Path, wait: float) -> None:
             return fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # ends with the process
         except BlockingIOError:
             if time.monotonic() >= end:
-                raise StateError(
+                raise errors.StateError(
                     f"{path}: another portmert is at work in this folder; wait for it or end it"
                 ) from None
             time.sleep(0.2)
@@ -182,7 +173,7 @@ def _claim(path: Path, fingerprint: Mapping[str, str], *, origin: str, fresh: bo
     state = path / STATE
     held = _read_state(state)
     if held is None and (found := _products(path)):
-        raise StateError(
+        raise errors.StateError(
             f"{path}: holds {found[0].name}, but no {STATE} of a run; "
             f"name another output folder or move it away"
         )
@@ -194,7 +185,7 @@ def _claim(path: Path, fingerprint: Mapping[str, str], *, origin: str, fresh: bo
     else:
         _compare(path, held["fingerprint"], fingerprint, origin)
     if held["fingerprint"] != fingerprint:
-        write_text(state, to_json({"fingerprint": dict(fingerprint)}) + "\n")
+        files.write_text(state, to_json({"fingerprint": dict(fingerprint)}) + "\n")
     for folder in (path, *filter(Path.is_dir, _products(path))):
         parts = folder.rglob(".*.part") if folder != path else folder.glob(".*.part")
         for part in list(parts):  # half a file, or half a model, of a killed process
@@ -210,7 +201,7 @@ def _read_state(state: Path) -> Any:
         held = None
     prints = held.get("fingerprint") if isinstance(held, dict) else None
     if not isinstance(prints, dict) or not all(isinstance(p, str) for p in prints.values()):
-        raise StateError(
+        raise errors.StateError(
             f"{state}: is not what portmert writes; name another output folder, or remove this one"
         )
     return held
@@ -229,7 +220,7 @@ def _compare(path: Path, held: Mapping[str, str], wanted: Mapping[str, str], ori
     else:
         what = f"{key} was {before}, is now {now}"
     more = f" (and {len(changed) - 1} more)" if len(changed) > 1 else ""
-    raise StateError(
+    raise errors.StateError(
         f"{path}: holds work of another experiment than {origin}: {what}{more}; "
         f"name another output folder, or give --fresh to start over"
     )
@@ -242,7 +233,7 @@ def _products(path: Path) -> list[Path]:
 def _remove_work(path: Path) -> None:
     """Remove the files of a run. If this is killed, the next run goes on removing."""
     state = path / STATE
-    write_text(state, to_json({"fingerprint": {}, "removing": True}, indent=None) + "\n")
+    files.write_text(state, to_json({"fingerprint": {}, "removing": True}, indent=None) + "\n")
     for item in _products(path):
         if item == state:
             continue

@@ -21,9 +21,8 @@ import numpy as np
 from portmert.aligners._base import tokens
 from portmert.metrics._base import FloatArray, IntArray, Texts, Vocabulary
 from portmert.tuner.annotation.annotators._workers import close_all
-from portmert.tuner.ground import streams
+from portmert.tuner.ground import files, streams
 from portmert.tuner.ground.errors import InputError, counted
-from portmert.tuner.ground.files import read_lines, write_text
 from portmert.tuner.nbest.model import NBest
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.runs.config import Experiment
@@ -157,30 +156,46 @@ def planned(experiment: Experiment, sample: Sample, workers: Sequence[int]) -> P
     limit = min(tune.iterations, tune.decodings or tune.iterations)
     least = _figures(experiment, sample, min(tune.patience, limit), workers, grows=False)
     most = _figures(experiment, sample, limit, workers, grows=True)
-    spans = {key: Range(least[key] / MARGIN, most[key] * MARGIN) for key in least}
+
+    def span(low: float, high: float) -> Range:
+        return Range(low / MARGIN, high * MARGIN)
+
+    ends = zip(workers, least.seconds, most.seconds, strict=True)
     return Planned(
         metric=experiment.metric.signature,
         experiment=experiment,
         sample=sample,
         searches=Range(min(tune.patience, limit), limit),
-        hypotheses=Range(least["pool"], most["pool"]),
-        needs=tuple(Needs(n, spans[f"wall {n}"], spans[f"cpu {n}"]) for n in workers),
-        command_bytes=spans["memory"],
-        folder_bytes=spans["disk"],
+        hypotheses=Range(least.pool, most.pool),
+        needs=tuple(Needs(n, *map(span, low, high)) for n, low, high in ends),
+        command_bytes=span(least.memory, most.memory),
+        folder_bytes=span(least.disk, most.disk),
     )
+
+
+class _Figures(NamedTuple):
+    """One end of the ranges.
+
+    Parameters
+    ----------
+    pool
+        The hypotheses of the last search.
+    memory, disk
+        Bytes.
+    seconds
+        On the clock and of processors, for each number of workers.
+    """
+
+    pool: float
+    memory: float
+    disk: float
+    seconds: list[FloatArray]
 
 
 def _figures(
     experiment: Experiment, sample: Sample, searches: int, workers: Sequence[int], *, grows: bool
-) -> dict[str, float]:
-    """Return one end of the ranges: for a number of searches, whose lists grow the pool or not.
-
-    Returns
-    -------
-    dict
-        `pool`, the hypotheses of the last search; bytes of `memory` and `disk`; for each number N
-        of workers seconds on the clock, `wall N`, and of processors, `cpu N`.
-    """
+) -> _Figures:
+    """Return one end of the ranges: for a number of searches, whose lists grow the pool or not."""
     costs, tune, copies = sample.costs, experiment.tune, COPIES if grows else 1
     longest = max(tune.nbest, sample.hypotheses)  # list of a segment
     later = longest if grows else sample.hypotheses
@@ -191,15 +206,11 @@ def _figures(
     lists = sample.list_bytes / sample.hypotheses * listed
     if tune.pool:
         lists += sample.hypothesis_bytes * pools[-1] * copies
-    found = {
-        "pool": pools[-1],
-        "memory": sample.command_bytes + sample.hypothesis_bytes * held * copies,
-        "disk": tune.replicas * (lists + sample.kept_bytes * pools[-1]),
-    }
     average = int(tune.replicas > 1)
     decodings = 1 + tune.replicas * searches + average  # all replicas share the first list
     searched = (sum(pools) + tune.bootstrap * pools[-1]) * (1 - tune.held_out)
     read = sample.dev * sample.hypotheses * (searches + 1)
+    spent = []
     for count in workers:
         seconds = costs["loading"] + costs["training"] + costs["references"]
         for segments, times in (
@@ -213,8 +224,13 @@ def _figures(
                 seconds = seconds + times * (start + costs["segment"] * segments * [1 / busy, 1.0])
         one = costs["search"] * searched + costs["reading"] * read
         one = one + costs["annotation"] * pools[-1] * [1 / count, 1.0]
-        found[f"wall {count}"], found[f"cpu {count}"] = seconds + tune.replicas * one
-    return found
+        spent.append(seconds + tune.replicas * one)
+    return _Figures(
+        pool=pools[-1],
+        memory=sample.command_bytes + sample.hypothesis_bytes * held * copies,
+        disk=tune.replicas * (lists + sample.kept_bytes * pools[-1]),
+        seconds=spent,
+    )
 
 
 # The sample.
@@ -296,14 +312,14 @@ def take_sample(experiment: Experiment, segments: int, note: Callable[[str], Non
         How many; all, where there are fewer or where the decoder reads whole sets only.
     """
     begin, clock, source = time.perf_counter(), _Clock(), experiment.data.source
-    lines = read_lines(source)
+    lines = files.read_lines(source)
     if not lines:
         raise InputError(f"{source}: the file is empty; there is nothing to do")
     picked = chosen(lines, len(lines) if experiment.decoder.reads_whole else segments)
     each = sum(len(tokens(lines[n])) + 1 for n in picked) / len(picked)
 
     def size(path: Path | None) -> float:
-        texts = [] if path is None else read_lines(path)
+        texts = [] if path is None else files.read_lines(path)
         return sum(len(tokens(line)) + 1 for line in texts) / each
 
     with tempfile.TemporaryDirectory(prefix="portmert-plan-") as name, clock.watching():
@@ -354,7 +370,7 @@ def _decoded(evaluator: Evaluator, clock: _Clock, folder: Path, count: int) -> N
     weights = start_weights(experiment)
     few, costs = folder / "few", clock.costs
     if not experiment.decoder.reads_whole and count > FEW:
-        write_text(few, "".join(f"{line}\n" for line in read_lines(source)[:FEW]))
+        files.write_text(few, "".join(f"{line}\n" for line in files.read_lines(source)[:FEW]))
         with clock.step("decoding"):
             evaluator.decode(weights, folder / "few.gz", source=few, size=size)
     less = costs.pop("decoding", None)
@@ -427,13 +443,13 @@ def _smaller(given: Experiment, picked: Sequence[int], count: int, folder: Path)
     data = given.data
 
     def part(name: str, path: Path) -> Path:
-        lines = read_lines(path)
+        lines = files.read_lines(path)
         if len(lines) != count:
             raise InputError(
                 f"{path}: {counted(len(lines), 'line')}, {data.source} has {count}; they must be "
                 f"of the same segments"
             )
-        write_text(folder / name, "".join(f"{lines[n]}\n" for n in picked))
+        files.write_text(folder / name, "".join(f"{lines[n]}\n" for n in picked))
         return folder / name
 
     def parts(name: str, paths: Sequence[Path]) -> tuple[Path, ...]:

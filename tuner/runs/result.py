@@ -6,8 +6,7 @@ from pathlib import Path
 
 from portmert.metrics._base import Metric
 from portmert.tuner.ground.errors import counted
-from portmert.tuner.runs.config import Tune
-from portmert.tuner.runs.scorer import Scored
+from portmert.tuner.runs import config, scorer
 from portmert.tuner.search.weight_bootstrap import Confidence
 from portmert.tuner.weights.feature_weights import FeatureWeights
 
@@ -95,7 +94,7 @@ class Iteration:
         )
 
 
-def stop_reason(iterations: Sequence[Iteration], tune: Tune, metric: Metric) -> str | None:
+def stop_reason(iterations: Sequence[Iteration], tune: config.Tune, metric: Metric) -> str | None:
     """Return the reason to stop after these iterations, or None.
 
     The loop asks twice in each iteration: after decoding and after optimizing.
@@ -115,7 +114,7 @@ def stop_reason(iterations: Sequence[Iteration], tune: Tune, metric: Metric) -> 
     return _gains_too_little(last, tune, metric)
 
 
-def _gains_too_little(last: Iteration, tune: Tune, metric: Metric) -> str | None:
+def _gains_too_little(last: Iteration, tune: config.Tune, metric: Metric) -> str | None:
     if last.number < FEWEST or last.gain is None or last.gain_error is None or not tune.min_gain:
         return None
     if last.gain > tune.min_gain * last.gain_error:
@@ -124,7 +123,7 @@ def _gains_too_little(last: Iteration, tune: Tune, metric: Metric) -> str | None
     return f"the next weights gain {gain} ± {error} on all lists"
 
 
-def enough(last: Iteration, tune: Tune) -> str | None:
+def enough(last: Iteration, tune: config.Tune) -> str | None:
     """Return the reason to judge the weights found last without decoding them, or None."""
     if last.held_out_score is None and last.number == tune.decodings:
         return f"the limit of {counted(tune.decodings, 'decoding')} is reached"
@@ -177,7 +176,7 @@ class Result:
     config_path: Path
     held_out: float | None
     unseen: float | None
-    test: Scored | None
+    test: scorer.Scored | None
     confidence: Confidence | None
     start_list: Path
     dev_list: Path

@@ -17,8 +17,7 @@ from portmert.metrics._base import IntArray, Metric
 from portmert.tuner.ground.errors import ConfigError
 from portmert.tuner.ground.numbers import parse_number
 from portmert.tuner.nbest.model import NBest, best_hypotheses, model_scores
-from portmert.tuner.search.optimization import Optimization, Setup, equal_weights, optimize_stats
-from portmert.tuner.search.problem import StatTable, worth
+from portmert.tuner.search import optimization, problem
 from portmert.tuner.search.unseen import typical
 
 GRID_POINTS = 9
@@ -84,16 +83,16 @@ def penalised(nbest: NBest, alpha: float, *, lengths: IntArray) -> NBest:
 
 def optimize_penalised(
     nbest: NBest,
-    stats: StatTable,
+    stats: problem.StatTable,
     metric: Metric,
-    setup: Setup,
+    setup: optimization.Setup,
     *,
     penalty: LengthPenalty,
     lengths: IntArray,
     start_alpha: float,
     notice: Callable[[str], None],
     progress: Callable[[int, int], None] | None = None,
-) -> tuple[Optimization, float]:
+) -> tuple[optimization.Optimization, float]:
     """Find weights and alpha under which the lists' best hypotheses score highest.
 
     An optimizer that holds segments out chooses alpha by its estimates for unseen text. The
@@ -118,13 +117,13 @@ def optimize_penalised(
     alpha : float
         With equal scores, the alpha nearest 0.
     """
-    tried: dict[float, Optimization] = {}
+    tried: dict[float, optimization.Optimization] = {}
     said: dict[float, list[str]] = {}
 
     def value(alpha: float) -> tuple[float, float]:
         """Return the objective and how near to 0 alpha is: what alphas are compared by."""
         if alpha not in tried:
-            tried[alpha] = optimize_stats(
+            tried[alpha] = optimization.optimize_stats(
                 penalised(nbest, alpha, lengths=lengths),
                 stats,
                 metric,
@@ -134,7 +133,7 @@ def optimize_penalised(
             )
         found = tried[alpha]
         score = found.final_score if found.unseen_score is None else found.unseen_score
-        return worth(metric, score), -abs(alpha)
+        return problem.worth(metric, score), -abs(alpha)
 
     alpha = search_alpha(value, penalty)
     for line in said.get(alpha, ()):  # notices on other alphas are of no interest
@@ -145,7 +144,7 @@ def optimize_penalised(
             seconds[phase] = seconds.get(phase, 0.0) + time
     estimates = [one.unseen for one in map(tried.__getitem__, grid(penalty)) if one.unseen]
     unseen = typical(estimates, stats, metric) if estimates else None
-    start = setup.starts[0] if setup.starts else equal_weights(nbest.feature_names)
+    start = setup.starts[0] if setup.starts else optimization.equal_weights(nbest.feature_names)
     at_start = penalised(nbest, start_alpha, lengths=lengths)
     best = best_hypotheses(at_start, model_scores(at_start, start))
     found = replace(

@@ -1,7 +1,5 @@
 """Optimize weights over given lists: from hypotheses with features to tuned weights."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace

@@ -11,8 +11,7 @@ from portmert.tuner.ground.errors import ConfigError, InputError
 from portmert.tuner.nbest.model import NBest
 from portmert.tuner.nbest.moses_dat import DatLists
 from portmert.tuner.search.problem import StatTable
-from portmert.tuner.texts.corpus import References, make_batch
-from portmert.tuner.texts.statistics import compute_stats, needs_of, notices
+from portmert.tuner.texts import corpus, statistics
 
 Annotate = Callable[[IntArray], Texts]
 
@@ -25,7 +24,7 @@ _MOST = 1e15
 
 def statistics_table(
     nbest: NBest,
-    references: References,
+    references: corpus.References,
     metric: Metric,
     *,
     threads: int,
@@ -46,26 +45,26 @@ def statistics_table(
     InputError
         Lists and references do not fit, or the metric needs what they lack.
     """
-    batch = make_batch(nbest.texts, nbest.offsets, references, lines=nbest.lines)
+    batch = corpus.make_batch(nbest.texts, nbest.offsets, references, lines=nbest.lines)
     if annotate is None and "source" not in metric.needs:
-        table = StatTable(compute_stats(metric, batch, threads=threads))
+        table = StatTable(statistics.compute_stats(metric, batch, threads=threads))
     else:
         make_texts = annotate or nbest.texts.take
 
         def compute(hypotheses: IntArray) -> FloatArray:
             part = replace(batch.take(hypotheses), hypotheses=make_texts(hypotheses))
-            return compute_stats(metric, part, threads=threads)
+            return statistics.compute_stats(metric, part, threads=threads)
 
         shape = (len(nbest.texts), len(metric.stat_names))
         table = StatTable(np.zeros(shape), compute)
-    for line in notices(metric, batch):
+    for line in statistics.notices(metric, batch):
         notice(line)
     return table
 
 
 def check_pooled(metric: Metric) -> None:
     """Raise ConfigError if a metric's statistics cannot be kept in place of texts."""
-    if needs_of([metric]) or "source" in metric.needs or metric.of_lists:
+    if statistics.needs_of([metric]) or "source" in metric.needs or metric.of_lists:
         raise ConfigError(
             f"metric {metric.name()} does not go with a pool on disk: its statistics are "
             f"computed on demand or belong to lines of the lists"

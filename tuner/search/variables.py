@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray
-from portmert.tuner.ground.errors import ConfigError
-from portmert.tuner.ground.mapped import empty_beside, release
+from portmert.tuner.ground import errors, mapped
 from portmert.tuner.search.constraints import Bounds, Constraints, columns_of
 from portmert.tuner.search.problem import NOTHING, within_segment_spread
 from portmert.tuner.weights.feature_weights import FeatureNames
@@ -58,10 +57,10 @@ class Variables:
         """Return (V, H), C order, of features (F, H); `features` itself if nothing changes."""
         if len(self) == len(features) and all(len(c) == 1 for c in self.columns):
             return features
-        out = empty_beside(features, (len(self), features.shape[1]))
+        out = mapped.empty_beside(features, (len(self), features.shape[1]))
         for v, (columns, ratios) in enumerate(zip(self.columns, self.ratios, strict=True)):
             out[v] = ratios @ features[columns] if len(columns) > 1 else features[columns[0]]
-            release(features, out)
+            mapped.release(features, out)
         return out
 
     def fixed(self, features: FloatArray, moving: IntArray) -> FloatArray:
@@ -77,7 +76,7 @@ class Variables:
         scores = np.zeros(features.shape[1])
         for column in rest:
             scores += self.start[column] * features[column]
-            release(features)
+            mapped.release(features)
         return scores
 
 
@@ -170,13 +169,13 @@ def _check_groups(
     for group in groups:
         for column in group:
             if column in seen:
-                raise ConfigError(f"{labels[column]} is tied twice; tie each feature once")
+                raise errors.ConfigError(f"{labels[column]} is tied twice; tie each feature once")
             if column in fixed:
-                raise ConfigError(
+                raise errors.ConfigError(
                     f"{labels[column]} is fixed and tied; it can be only one of them"
                 )
             if start[column] == 0:
-                raise ConfigError(
+                raise errors.ConfigError(
                     f"{labels[column]} is tied, but its start weight is 0 and tied weights keep "
                     f"the ratios of their start weights; give it another start weight"
                 )
@@ -196,7 +195,7 @@ def _variable_bounds(
         bounds.lower[v] = ends.min(axis=0).max()
         bounds.upper[v] = ends.max(axis=0).min()
         if not bounds.lower[v] < bounds.upper[v]:
-            raise ConfigError(f"the bounds leave no weight for {_listed(columns, labels)}")
+            raise errors.ConfigError(f"the bounds leave no weight for {_listed(columns, labels)}")
     return bounds
 
 
@@ -207,7 +206,7 @@ def _equal(
     if abs(spread[first] - spread[second]) > EQUAL_SPREADS * spread[first]:
         return False
     difference = (features[first] - features[second])[np.newaxis]
-    release(features)
+    mapped.release(features)
     return bool(
         within_segment_spread(difference, offsets, if_constant=0.0)[0] <= 1e-12 * spread[first]
     )

@@ -10,8 +10,7 @@ import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from portmert.tuner.ground.errors import ConfigError, InputError, suggest
-from portmert.tuner.ground.numbers import FINITE, bounded
+from portmert.tuner.ground import errors, numbers
 
 LONGEST = 1000
 """Characters of a formula: functions that walk through it call themselves."""
@@ -61,23 +60,23 @@ class WeightFormula:
         try:
             found = self._value(self._tree(), weights)
             reason = "" if isinstance(found, float) else f"{found} is no real number"
-            if not reason and not math.isfinite(bounded(found)):
-                reason = f"{found} is not {FINITE}"
+            if not reason and not math.isfinite(numbers.bounded(found)):
+                reason = f"{found} is not {numbers.FINITE}"
         except (ArithmeticError, ValueError) as error:
             reason = str(error)
         if reason:
             known = ", ".join(f"{name} {value:g}" for name, value in weights.items())
-            raise InputError(f"formula '{self.text}' has no value at {known}: {reason}")
+            raise errors.InputError(f"formula '{self.text}' has no value at {known}: {reason}")
         return found
 
     def _tree(self) -> ast.expr:
         if len(self.text) > LONGEST:
-            raise ConfigError(f"formula '{self.text}': longer than {LONGEST} characters")
+            raise errors.ConfigError(f"formula '{self.text}': longer than {LONGEST} characters")
         try:
             return ast.parse(self.text.strip(), mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             reason = error.msg if isinstance(error, SyntaxError) else error
-            raise ConfigError(f"formula '{self.text}': {reason}") from None
+            raise errors.ConfigError(f"formula '{self.text}': {reason}") from None
 
     def _value(self, node: ast.expr, weights: Mapping[str, float] | None) -> float:
         """Return the value of a part; without weights it is only looked at, and 1."""
@@ -88,8 +87,8 @@ class WeightFormula:
                 if weights is None:
                     return 1.0
                 if name not in weights:
-                    raise InputError(
-                        f"formula '{self.text}': no weight {name}{suggest(name, weights)}"
+                    raise errors.InputError(
+                        f"formula '{self.text}': no weight {name}{errors.suggest(name, weights)}"
                     )
                 return float(weights[name])
             case ast.UnaryOp(op=sign, operand=operand) if type(sign) in _SIGNS:
@@ -102,7 +101,7 @@ class WeightFormula:
             ):
                 inner = self._value(argument, weights)
                 return 1.0 if weights is None else _FUNCTIONS[name](inner)
-        raise ConfigError(
+        raise errors.ConfigError(
             f"formula '{self.text}': cannot read '{ast.unparse(node)}'; a formula has numbers, "
             f"names of weights, + - * / **, brackets, log and exp"
         )

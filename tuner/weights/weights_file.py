@@ -16,8 +16,7 @@ from portmert.tuner.ground.files import (
     writing,
 )
 from portmert.tuner.ground.numbers import parse_number
-from portmert.tuner.weights.feature_weights import FeatureWeights, read_penalised_weights
-from portmert.tuner.weights.moses_ini import MosesIni, read_moses_ini
+from portmert.tuner.weights import feature_weights, moses_ini
 
 
 @dataclass(frozen=True)
@@ -37,12 +36,12 @@ class WeightsFile:
         The whole moses.ini.
     """
 
-    weights: FeatureWeights
+    weights: feature_weights.FeatureWeights
     form: str = "json"
     length_penalty: float = 0.0
-    ini: MosesIni | None = None
+    ini: moses_ini.MosesIni | None = None
 
-    def written(self, weights: FeatureWeights, path: Path) -> None:
+    def written(self, weights: feature_weights.FeatureWeights, path: Path) -> None:
         """Write other weights in this form.
 
         Of a moses.ini only numbers change; weights of sparse features that its [weight] section
@@ -51,7 +50,7 @@ class WeightsFile:
         with writing(path) as out:
             out.write(self.content(weights, path))
 
-    def content(self, weights: FeatureWeights, path: Path) -> bytes:
+    def content(self, weights: feature_weights.FeatureWeights, path: Path) -> bytes:
         """Return what `written` writes to a file."""
         values = weights.values
         if self.ini is not None:
@@ -90,15 +89,15 @@ def read_weights_file(path: Path) -> WeightsFile:
     InputError
         It is none, or a weight is no finite number.
     """
-    ini = read_moses_ini(path)  # the only one that is read: stdin can be read once
+    ini = moses_ini.read_moses_ini(path)  # the only one that is read: stdin can be read once
     where = ini.origin
     raw = (line.removesuffix("\r").encode("utf-8", "surrogateescape") for line in ini.lines)
     text = Lines(where, [decode_line(line, where, number) for number, line in enumerate(raw, 1)])
     lines = [line.strip() for line in text]
     lines = [line for line in lines if line and not line.startswith("#")]
     if lines and "=" not in lines[0] and len(lines[0].split()) == 2:
-        return WeightsFile(FeatureWeights(read_sparse(text)), "sparse")
-    weights, alpha = read_penalised_weights(text)
+        return WeightsFile(feature_weights.FeatureWeights(read_sparse(text)), "sparse")
+    weights, alpha = feature_weights.read_penalised_weights(text)
     if lines[0].startswith("{"):
         return WeightsFile(weights, "json", alpha)
     if not ini.sections:
@@ -110,7 +109,7 @@ def read_weights_file(path: Path) -> WeightsFile:
     }
     if not values:
         raise InputError(f"{where}: no weights that Moses tunes")
-    return WeightsFile(FeatureWeights(values), "moses.ini", ini=ini)
+    return WeightsFile(feature_weights.FeatureWeights(values), "moses.ini", ini=ini)
 
 
 def sparse_text(weights: Mapping[str, Sequence[float]], separator: str = " ") -> str:

@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from portmert.tuner.annotation.annotators import _models
+from portmert.tuner.annotation.annotators import _models, _tokens
 from portmert.tuner.annotation.annotators._base import Annotation, AnnotationRequest, Annotator
-from portmert.tuner.annotation.annotators._tokens import as_parsed, comparable
 from portmert.tuner.ground.errors import AnnotatorError, counted, faults_at
 
 Missing = Literal["error", "unparsed"]
@@ -20,7 +19,7 @@ SHOWN = 12
 
 def key(tokens: Sequence[str]) -> str:
     """Return a key of a sentence: the same one for all ways to write its tokens."""
-    return " ".join(map(comparable, tokens))
+    return " ".join(map(_tokens.comparable, tokens))
 
 
 class FileAnnotator(Annotator):
@@ -69,7 +68,7 @@ class FileAnnotator(Annotator):
         for number, tokens in enumerate(sentences, 1):
             found = known.get(key(tokens))
             if found is None:
-                found = known.get(key(as_parsed(tokens)))
+                found = known.get(key(_tokens.as_parsed(tokens)))
             if found is None and self.missing == "error":
                 raise AnnotatorError(
                     f"{shown(tokens)} is not in {', '.join(map(str, self.files))}; parse it too, "

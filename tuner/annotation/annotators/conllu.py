@@ -10,11 +10,10 @@ from typing import ClassVar, NamedTuple
 
 from pydantic.dataclasses import dataclass
 
-from portmert.tuner.annotation.annotators import _conllu, _lookup, _trees
+from portmert.tuner.annotation.annotators import _conllu, _lookup, _tokens, _trees
 from portmert.tuner.annotation.annotators._base import Annotation, AnnotationRequest, Heads, Layer
 from portmert.tuner.annotation.annotators._conllu import ConlluTree, Tagset
 from portmert.tuner.annotation.annotators._lookup import FileAnnotator, Missing
-from portmert.tuner.annotation.annotators._tokens import as_parsed, comparable
 from portmert.tuner.ground.errors import InputError, counted, faults_at
 
 
@@ -182,12 +181,12 @@ def _tree(path: str, block: ConlluTree) -> tuple[str, Heads]:
         )
     if _lookup.key(tree.tokens) not in (
         _lookup.key(block.tokens),
-        _lookup.key(as_parsed(block.tokens)),
+        _lookup.key(_tokens.as_parsed(block.tokens)),
     ):
         place = next(
             place
             for place, pair in enumerate(zip(tree.tokens, block.tokens, strict=True))
-            if comparable(pair[0]) != comparable(pair[1])
+            if _tokens.comparable(pair[0]) != _tokens.comparable(pair[1])
         )
         raise InputError(
             f"{where}: token {place + 1} of the tree is '{tree.tokens[place]}', that of the "

@@ -35,8 +35,7 @@ from portmert.tuner.evaluation.comparison.systems import (
     find_systems,
     find_test_files,
 )
-from portmert.tuner.evaluation.history.dev_set import ScoringTools, UnknownDevSet, metric_of
-from portmert.tuner.evaluation.history.run_history import read_history
+from portmert.tuner.evaluation.history import dev_set, run_history
 from portmert.tuner.evaluation.significance import Resampling
 from portmert.tuner.executors.team import Team
 from portmert.tuner.ground.documents import plain
@@ -131,9 +130,9 @@ def compare_request(request: CompareRequest, notice: Notice) -> dict[str, Any]:
                     f"{source}--aligner NAME or --links NAME=FILE[,FILE...]"
                 )
     lenders = [one.folder for one in systems if one.has_history and one.folder]
-    tools = ScoringTools(notice, request.threads, lenders, request.prepare, recorded)
+    tools = dev_set.ScoringTools(notice, request.threads, lenders, request.prepare, recorded)
     runs = [
-        read_history(system.folder, name=system.name, metrics=metrics, tools=tools)
+        run_history.read_history(system.folder, name=system.name, metrics=metrics, tools=tools)
         for system in systems
         if request.runs and system.has_history and system.folder is not None
     ]
@@ -233,14 +232,14 @@ def _metrics_and_preparation(
         if system.tuned_on is None:
             continue
         try:
-            metric = metric_of(system.tuned_on)
+            metric = dev_set.metric_of(system.tuned_on)
             if metric in asked.values():
                 continue
             label = registry.label(metric)
             ready({label: metric})
             if needs_of([metric]) and request.prepare is None:
                 continue
-        except (UnknownDevSet, InputError, ProgramError) as reason:
+        except (dev_set.UnknownDevSet, InputError, ProgramError) as reason:
             notice(f"not scored with what {system.name} was tuned on: {reason}")
         else:
             asked[label] = metric

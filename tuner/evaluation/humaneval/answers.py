@@ -7,9 +7,8 @@ from typing import Literal
 
 from portmert.tuner.evaluation.humaneval import sheets
 from portmert.tuner.evaluation.humaneval.evaluation import FORM, Evaluation, Placed
-from portmert.tuner.ground.documents import parse_json
+from portmert.tuner.ground import documents, files
 from portmert.tuner.ground.errors import InputError, counted, suggest
-from portmert.tuner.ground.files import read_bytes
 
 Vote = Literal[0, 1, 2]
 """The first system is better, the second is, neither is."""
@@ -44,7 +43,7 @@ def read_answers(path: Path, evaluations: Sequence[Evaluation]) -> Answers:
         The sheet belongs to none of the evaluations; an answer is missing, given twice, or not one
         of the three; an item is unknown; a text was changed. The message names file and row.
     """
-    content = read_bytes(path)
+    content = files.read_bytes(path)
     if path.suffix.lower() == ".json":
         return _of_export(path, content, evaluations)
     rows = _rows(path, content)
@@ -111,7 +110,7 @@ def _check_column(path: Path, name: str, row: Mapping[str, str]) -> None:
 
 def _of_export(path: Path, content: bytes, evaluations: Sequence[Evaluation]) -> Answers:
     try:
-        held = parse_json(content)
+        held = documents.parse_json(content)
         form = held["portmert_humaneval"]
         judge_id, evaluation_id = str(held["judge"]), str(held["evaluation"])
         answered = [

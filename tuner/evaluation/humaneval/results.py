@@ -8,8 +8,7 @@ import numpy as np
 from portmert.metrics._base import FloatArray, IntArray
 from portmert.tuner.evaluation.humaneval.answers import Answers
 from portmert.tuner.evaluation.humaneval.evaluation import Evaluation
-from portmert.tuner.ground.errors import InputError, counted
-from portmert.tuner.ground.numbers import shown_p
+from portmert.tuner.ground import errors, numbers
 from portmert.tuner.ground.tables import Table
 
 CATEGORIES = 3
@@ -149,9 +148,9 @@ def _agreement(
     left_out: list[int] = []
     if drop:
         if drop > len(judges) - 2 or kappa is None:
-            raise InputError(
-                f"{', '.join(conditions)}: {counted(len(judges), 'judge')} and "
-                f"{counted(len(counts), 'common item')}; leaving out {drop} needs "
+            raise errors.InputError(
+                f"{', '.join(conditions)}: {errors.counted(len(judges), 'judge')} and "
+                f"{errors.counted(len(counts), 'common item')}; leaving out {drop} needs "
                 f"{drop + 2} judges or more, and common items"
             )
         table = np.array([value for value in without if value is not None])
@@ -220,8 +219,8 @@ def tables(results: Mapping[str, Any]) -> list[Table]:
                 *([] if same else [" / ".join(one["systems"] or ())]),
                 *(f"{count} ({100 * count / sum(counts):.1f} %)" for count in counts),
                 str(sum(counts)),
-                shown_p(one["p_one_sided"]),
-                shown_p(one["p_two_sided"]),
+                numbers.shown_p(one["p_one_sided"]),
+                numbers.shown_p(one["p_two_sided"]),
             ]
         )
     preferences = Table(

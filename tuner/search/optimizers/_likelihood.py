@@ -5,8 +5,7 @@ import numpy as np
 from portmert.metrics._base import FloatArray, IntArray
 from portmert.tuner.executors.team import raise_if_cancelled
 from portmert.tuner.search._kernels import best_hypotheses
-from portmert.tuner.search.optimizers._linear import Linear
-from portmert.tuner.search.optimizers.min_risk import descend
+from portmert.tuner.search.optimizers import _linear, min_risk
 from portmert.tuner.search.problem import TuningProblem, objective, within_segment_spread
 
 STRENGTHS = (0.3, 0.1, 0.03, 0.01, 0.003)
@@ -68,7 +67,7 @@ class Likelihood:
         The score of each hypothesis; higher is better.
     """
 
-    def __init__(self, linear: Linear, scores: FloatArray) -> None:
+    def __init__(self, linear: _linear.Linear, scores: FloatArray) -> None:
         self.linear = linear
         offsets = linear.problem.offsets
         self._starts, self._lengths = offsets[:-1], np.diff(offsets)
@@ -105,7 +104,7 @@ class Likelihood:
         self._shares = np.zeros(len(self._starts))
         self._shares[counted] = 1.0 / max(len(counted), 1)
         self._l2 = strength
-        return descend(self.linear, self.loss, begin, iterations=ITERATIONS)
+        return min_risk.descend(self.linear, self.loss, begin, iterations=ITERATIONS)
 
     def loss(self, numbers: FloatArray) -> tuple[float, FloatArray]:
         """Return the loss at (X,) scaled weights and its gradient."""
