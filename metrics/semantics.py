@@ -12,21 +12,10 @@ from annotated_types import Ge, Le
 from numpy.typing import NDArray
 from pydantic.dataclasses import dataclass
 
-from portmert.metrics import _shared
-from portmert.metrics._base import (
-    Batch,
-    FloatArray,
-    IntArray,
-    Metric,
-    Need,
-    Ragged,
-    Structures,
-    Texts,
-    Vocabulary,
-    offsets_of,
-)
-from portmert.metrics.kernels import semantics, trees
+from portmert.metrics import _base, _shared
+from portmert.metrics._base import Batch, FloatArray, IntArray, Need, Texts
 from portmert.metrics.kernels import semantics as kernels
+from portmert.metrics.kernels import trees
 from portmert.metrics.kernels.semantics import Items
 
 BoolArray = NDArray[np.bool_]
@@ -36,7 +25,7 @@ Denominator = Literal["all", "available"]
 
 ALL_TYPES = "*"
 NO_NAME = "names"
-MOST_WORDS = semantics.REFERENTS
+MOST_WORDS = kernels.REFERENTS
 """Items hold ids of words in 31 bits, kinds in three of them."""
 
 PAPER = "Gimenez and Marquez, WMT 2009; Asiya"
@@ -53,7 +42,7 @@ def _lexical_overlap(single: Batch) -> FloatArray:
 
 def _lowered(corpus: Batch) -> IntArray:
     """Return of each word of the vocabulary a number of its lowercased form."""
-    known = Vocabulary()
+    known = _base.Vocabulary()
     words = corpus.references.vocabulary.words
     return np.fromiter((known.add(word.lower()) for word in words), np.int64, len(words))
 
@@ -101,7 +90,7 @@ class Ol(_shared.WeightedMean):
 
 
 @dataclass(frozen=True)
-class _SegmentMean(Metric):
+class _SegmentMean(_base.Metric):
     """Averages an overlap of hypothesis and reference; lexical overlap may stand in for it.
 
     A subclass computes the overlap (`_overlaps`). With several references, the best value counts.
@@ -233,18 +222,18 @@ class _RoleOverlap(_TypedOverlap):
         With `*`: average the shares of the roles, instead of one share of all items.
     """
 
-    items: ClassVar[int] = semantics.WORDS
+    items: ClassVar[int] = kernels.WORDS
     with_verb: ClassVar[bool] = False
     layer: ClassVar[Literal["roles", "drs"]] = "roles"
     needs: ClassVar[frozenset[Need]] = frozenset({"roles"})
 
     def _items(self, texts: Texts, what: str) -> tuple[Items, IntArray]:
-        names = self.type == NO_NAME and self.items == semantics.WORDS and not self.with_verb
+        names = self.type == NO_NAME and self.items == kernels.WORDS and not self.with_verb
         items: tuple[Items, IntArray] = kernels.role_items(
             _analysed(texts, texts.roles, f"the semantic roles of each {what}"),
-            semantics.NAMES if names else self.items,
+            kernels.NAMES if names else self.items,
             self.with_verb,
-            semantics.ANY if names else _wanted(texts.vocabulary, self.type),
+            kernels.ANY if names else _wanted(texts.vocabulary, self.type),
         )
         return items
 
@@ -257,7 +246,7 @@ class SrOr(_RoleOverlap):
     roles, one for each argument. Roles that rules derive from a parse are approximate.
     """
 
-    items: ClassVar[int] = semantics.WORDS
+    items: ClassVar[int] = kernels.WORDS
 
 
 @dataclass(frozen=True)
@@ -268,7 +257,7 @@ class SrMr(_RoleOverlap):
     approximate.
     """
 
-    items: ClassVar[int] = semantics.STRINGS
+    items: ClassVar[int] = kernels.STRINGS
 
 
 @dataclass(frozen=True)
@@ -278,7 +267,7 @@ class SrOrv(_RoleOverlap):
     As `sr-or`, but only arguments of the same verb, in the same spelling, are compared.
     """
 
-    items: ClassVar[int] = semantics.WORDS
+    items: ClassVar[int] = kernels.WORDS
     with_verb: ClassVar[bool] = True
 
 
@@ -289,7 +278,7 @@ class SrMrv(_RoleOverlap):
     As `sr-mr`, but only arguments of the same verb, in the same spelling, are compared.
     """
 
-    items: ClassVar[int] = semantics.STRINGS
+    items: ClassVar[int] = kernels.STRINGS
     with_verb: ClassVar[bool] = True
 
 
@@ -325,7 +314,7 @@ class _DiscourseOverlap(_TypedOverlap):
         items: tuple[Items, IntArray] = kernels.discourse_items(
             _analysed(texts, texts.drs, name, texts.tags if self.of_tags else None),
             not self.of_tags,
-            semantics.REFERENTS if self.type == "dr" else _wanted(texts.vocabulary, self.type),
+            kernels.REFERENTS if self.type == "dr" else _wanted(texts.vocabulary, self.type),
         )
         return items
 
@@ -378,7 +367,7 @@ class DrStm(_SegmentMean):
         for texts, what in ((single.hypotheses, "hypothesis"), (single.references, "reference")):
             name = f"the discourse representation of each {what}"
             nodes, ends, *_ = _analysed(texts, texts.drs, name)
-            forests.append(Ragged(nodes[:, :2], ends).alone())
+            forests.append(_base.Ragged(nodes[:, :2], ends).alone())
         matches, totals, other_totals = trees.item_matches(
             _shared.segments_of(single, *forests),
             self.length,
@@ -401,17 +390,17 @@ def _tagged_only(texts: Texts) -> Texts:
         return texts
     kept = np.flatnonzero(~untagged)
     nodes, words = (
-        Ragged(rows.take(kept).values, offsets_of(np.where(untagged, 0, rows.lengths)))
+        _base.Ragged(rows.take(kept).values, _base.offsets_of(np.where(untagged, 0, rows.lengths)))
         for rows in (texts.drs.nodes, texts.drs.words)
     )
-    return replace(texts, drs=Structures(nodes, words))
+    return replace(texts, drs=_base.Structures(nodes, words))
 
 
-def _wanted(vocabulary: Vocabulary, name: str) -> int:
+def _wanted(vocabulary: _base.Vocabulary, name: str) -> int:
     if name == ALL_TYPES:
-        return semantics.ANY
+        return kernels.ANY
     found = vocabulary.find(name)
-    return semantics.NO_TYPE if found < 0 else found
+    return kernels.NO_TYPE if found < 0 else found
 
 
 def _present(single: Batch, layer: str) -> BoolArray:
@@ -423,8 +412,8 @@ def _present(single: Batch, layer: str) -> BoolArray:
 
 
 def _analysed(
-    texts: Texts, structures: Structures | None, what: str, tags: Ragged | None = None
-) -> semantics.Analysed:
+    texts: Texts, structures: _base.Structures | None, what: str, tags: _base.Ragged | None = None
+) -> kernels.Analysed:
     """Return analyses as kernels take them.
 
     Raises

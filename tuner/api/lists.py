@@ -14,18 +14,9 @@ from numpy.typing import ArrayLike
 
 from portmert.metrics._base import IntArray, Metric, Vocabulary
 from portmert.tuner.annotation.annotators._base import Annotator
+from portmert.tuner.api import texts
 from portmert.tuner.api.counts import Arrays, Counts, DatFiles, Pooled, pool_cannot
-from portmert.tuner.api.texts import (
-    ById,
-    Notice,
-    PathLike,
-    TextLike,
-    log_notice,
-    own_references,
-    pipeline_of,
-    text_file,
-    text_files,
-)
+from portmert.tuner.api.texts import Notice, PathLike, TextLike, text_files
 from portmert.tuner.components import registry
 from portmert.tuner.components.features import Feature, with_features
 from portmert.tuner.ground.arguments import checked
@@ -148,7 +139,7 @@ class Lists:
     text_model: PathLike | None = None
     annotator: str | Annotator | None = None
     annotation_cache: PathLike | None = None
-    notice: Notice = log_notice
+    notice: Notice = texts.log_notice
     held: NBest | ListFile | None = field(default=None, kw_only=True)
     counts: Counts | None = field(default=None, kw_only=True)
     origin: Lists | None = field(default=None, kw_only=True)
@@ -279,7 +270,7 @@ class Lists:
             Path(folder),
             tuple(map(Path, lists.paths)),
             text_files(lists.refs, "references"),
-            None if lists.source is None else text_file(lists.source, "the source"),
+            None if lists.source is None else texts.text_file(lists.source, "the source"),
             text_files(lists.ref_links, "links of references"),
             lists.format,
             lists.pipeline,
@@ -379,7 +370,7 @@ class Lists:
     @cached_property
     def pipeline(self) -> text_pipeline.TextPipeline:
         """The text steps."""
-        return pipeline_of(self.text, self.text_model)
+        return texts.pipeline_of(self.text, self.text_model)
 
     @cached_property
     def originals(self) -> tuple[Original, ...] | None:
@@ -414,7 +405,7 @@ class Lists:
         """Read lists and references and bring the texts into the order of the lists."""
         refs, source, ref_links, known = self.refs, self.source, self.ref_links, None
         if self.ids and (refs or source is None):
-            by_id = ById.of(refs)
+            by_id = texts.ById.of(refs)
             refs, source = by_id.all(refs, "references"), by_id.one(source, "the source")
             ref_links = by_id.all(ref_links, "links of references")
             known = by_id.names
@@ -424,7 +415,7 @@ class Lists:
             references = corpus.read_references(
                 text_files(refs, "references"),
                 vocabulary=vocabulary,
-                source=None if source is None else text_file(source, "the source"),
+                source=None if source is None else texts.text_file(source, "the source"),
                 links=text_files(ref_links, "links of references"),
             )
         elif ref_links:
@@ -477,7 +468,7 @@ class Lists:
 
         References are annotated at once, hypotheses when they are asked for.
         """
-        own = own_references(metrics)
+        own = texts.own_references(metrics)
         for metric in metrics:
             if metric.reads_references and not self.refs and not own:
                 raise InputError(
@@ -503,7 +494,7 @@ ListsLike = Lists | NBest | PathLike | Sequence[PathLike]
 """Lists as public functions take them: `Lists`, or names of files, read with the defaults."""
 
 
-def as_lists(given: ListsLike, notice: Notice = log_notice) -> Lists:
+def as_lists(given: ListsLike, notice: Notice = texts.log_notice) -> Lists:
     """Return lists given in any way; files are read when they are first needed."""
     if isinstance(given, Lists):
         return given
@@ -576,7 +567,7 @@ def in_order(nbest: NBest, text: TextLike, name: str) -> LinesById:
     InputError
         An id is on one side only.
     """
-    return read_by_id(text_file(text, name), LinesById("the n-best lists", (), _ids(nbest)))
+    return read_by_id(texts.text_file(text, name), LinesById("the n-best lists", (), _ids(nbest)))
 
 
 def _ids(nbest: NBest) -> tuple[str, ...]:
@@ -611,7 +602,7 @@ def _source_lines(
     """Return the source text of each segment, where it is known."""
     if references is not None or source is None:
         return None if references is None else references.source
-    text = in_order(nbest, source, "the source") if ids else text_file(source, "the source")
+    text = in_order(nbest, source, "the source") if ids else texts.text_file(source, "the source")
     lines = corpus.read_source(text)
     if len(lines) != len(nbest):
         raise InputError(

@@ -38,14 +38,8 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from portmert.metrics._base import FloatArray, Metric, rows_taken
-from portmert.tuner.evaluation.history.dev_set import (
-    DevSet,
-    Kept,
-    ScoringTools,
-    UnknownDevSet,
-    all_segments,
-    metric_of,
-)
+from portmert.tuner.evaluation.history import dev_set
+from portmert.tuner.evaluation.history.dev_set import DevSet
 from portmert.tuner.ground import documents, files
 from portmert.tuner.ground.errors import StateError, counted
 from portmert.tuner.nbest.model import NBest, model_scores
@@ -78,7 +72,7 @@ def read_history(
     *,
     name: str,
     metrics: Mapping[str, Metric],
-    tools: ScoringTools,
+    tools: dev_set.ScoringTools,
     surface: bool = True,
 ) -> dict[str, Any]:
     """Read the folder of a run, finished or not.
@@ -106,7 +100,7 @@ def read_history(
     )  # fmt: skip
     tuned_on = None
     if signature is not None:
-        tuned_on = _known(lambda: metric_of(signature), "no error surface", notes)
+        tuned_on = _known(lambda: dev_set.metric_of(signature), "no error surface", notes)
     metric_name = fingerprint.get("metric.name", "?")
     if metric_name == "formula" and signature:
         metric_name = signature.partition("|")[0]
@@ -158,7 +152,7 @@ def _known(make: Callable[[], Found], otherwise: str, notes: list[str]) -> Found
     """Return what `make` returns; if it is not known, None and a note of the reason."""
     try:
         return make()
-    except UnknownDevSet as reason:
+    except dev_set.UnknownDevSet as reason:
         notes.append(f"{otherwise}: {reason}")
         return None
 
@@ -413,7 +407,7 @@ def slices(
         key += f"|{[files.file_digest(path) for path in lists]}|{weights.to_json()}"
     make = partial(_found, dev, metric, lists, weights, origin)
     # Surfaces of fewer lists are of no more use.
-    found = Kept(dev, "surface.json").get(key, make, alone=True)
+    found = dev_set.Kept(dev, "surface.json").get(key, make, alone=True)
     keys = ("feature", "weight", "ends", "scores")
     return [dict(zip(keys, one, strict=True)) for one in found]
 
@@ -457,7 +451,7 @@ def _problem(dev: DevSet, metric: Metric, pool: NBest, weights: FeatureWeights) 
     if pool.sparse is not None:
         dense = {name: (0.0,) * size for name, size in pool.feature_names}
         fixed = model_scores(pool, FeatureWeights({**weights.values, **dense}))
-    segments = all_segments(dev)
+    segments = dev_set.all_segments(dev)
     rows, offsets = rows_taken(pool.offsets, segments)
     return TuningProblem(
         np.ascontiguousarray(pool.features[rows].T),
