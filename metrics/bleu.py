@@ -9,17 +9,8 @@ import numpy as np
 from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
+from portmert.metrics import _pairs, _shared
 from portmert.metrics._base import Batch, FloatArray, Metric
-from portmert.metrics._pairs import WeightedLists
-from portmert.metrics._shared import (
-    SMALLEST_COUNT,
-    ReferenceLength,
-    hypothesis_lengths,
-    matched,
-    mean_matched,
-    reference_lengths,
-    totals,
-)
 
 Smoothing = Literal["none", "exp", "mteval", "add1", "moses+1", "floor", "add-k"]
 
@@ -57,7 +48,7 @@ class Bleu(Metric):
     """
 
     max_order: Annotated[int, Ge(1), Le(16)] = 4
-    reflen: ReferenceLength = "closest"
+    reflen: _shared.ReferenceLength = "closest"
     smooth: Smoothing = "none"
     smooth_value: Annotated[float, Ge(1e-9), Le(1e9)] | None = None
 
@@ -80,10 +71,10 @@ class Bleu(Metric):
         """Return (H, 2 N + 1) counts in the order of `stat_names`."""
         return bleu_stats(batch, self.max_order, self.reflen)
 
-    def mean_stats(self, lists: WeightedLists) -> FloatArray:
+    def mean_stats(self, lists: _pairs.WeightedLists) -> FloatArray:
         """Return (H, 2 N + 1) mean counts."""
-        lengths = hypothesis_lengths(lists)
-        return _columns(mean_matched(lists, self.max_order), lengths, lists.mean(lengths))
+        lengths = _shared.hypothesis_lengths(lists)
+        return _columns(_shared.mean_matched(lists, self.max_order), lengths, lists.mean(lengths))
 
     def score(self, stats: FloatArray) -> FloatArray:
         """Return BLEU in 0..1 for stats (..., 2 N + 1)."""
@@ -100,24 +91,27 @@ def bleu_stat_names(max_order: int) -> tuple[str, ...]:
     return (*(f"{kind}_{n}" for n in orders for kind in ("matched", "total")), "ref_len")
 
 
-def bleu_stats(batch: Batch, max_order: int, reflen: ReferenceLength) -> FloatArray:
+def bleu_stats(batch: Batch, max_order: int, reflen: _shared.ReferenceLength) -> FloatArray:
     """Return (H, 2 N + 1) float64 in the order of `bleu_stat_names`."""
-    lengths, references = hypothesis_lengths(batch), reference_lengths(batch, reflen)
-    return _columns(matched(batch, max_order), lengths, references)
+    lengths, references = (
+        _shared.hypothesis_lengths(batch),
+        _shared.reference_lengths(batch, reflen),
+    )
+    return _columns(_shared.matched(batch, max_order), lengths, references)
 
 
 def _columns(matches: FloatArray, lengths: FloatArray, references: FloatArray) -> FloatArray:
     max_order = matches.shape[1]
     stats = np.empty((len(lengths), 2 * max_order + 1), order="F")
     stats[:, 0:-1:2] = matches
-    stats[:, 1:-1:2] = totals(lengths, max_order)
+    stats[:, 1:-1:2] = _shared.totals(lengths, max_order)
     stats[:, -1] = references
     return stats
 
 
 def brevity_penalty(stats: FloatArray) -> FloatArray:
     """Return BP (...) of BLEU statistics (..., 2 N + 1)."""
-    ratio = stats[..., -1] / np.maximum(stats[..., 1], SMALLEST_COUNT)
+    ratio = stats[..., -1] / np.maximum(stats[..., 1], _shared.SMALLEST_COUNT)
     return np.asarray(np.exp(np.minimum(1.0 - ratio, 0.0)))
 
 
@@ -126,9 +120,11 @@ def geometric_precision(counts: FloatArray, max_order: int, each: int = 2) -> Fl
 
     Each order has `each` counts; the first two are the matched and all n-grams.
     """
-    product = counts[..., 0] / np.maximum(counts[..., 1], SMALLEST_COUNT)
+    product = counts[..., 0] / np.maximum(counts[..., 1], _shared.SMALLEST_COUNT)
     for n in range(each, each * max_order, each):
-        product = product * (counts[..., n] / np.maximum(counts[..., n + 1], SMALLEST_COUNT))
+        product = product * (
+            counts[..., n] / np.maximum(counts[..., n + 1], _shared.SMALLEST_COUNT)
+        )
     return root(product, max_order)
 
 
@@ -167,7 +163,7 @@ def bleu_score(
         if smooth == "mteval":
             match = np.where(total > 0.0, match, 1.0)
             total = np.where(total > 0.0, total, 1.0)
-    product = (match / np.maximum(total, SMALLEST_COUNT)).prod(axis=-1)
+    product = (match / np.maximum(total, _shared.SMALLEST_COUNT)).prod(axis=-1)
     # Where the score is 0 anyway the product may be beyond all bounds: no root of it.
     smoothed = root(np.where(valid, product, 0.0), max_order)
     return smoothed * brevity_penalty(stats)
@@ -175,7 +171,7 @@ def bleu_score(
 
 def bleu_parts(stats: FloatArray) -> dict[str, float]:
     """Return p1..pN (unsmoothed), BP, the counts and the lengths of one row (2 N + 1,)."""
-    ratios = stats[0:-1:2] / np.maximum(stats[1:-1:2], SMALLEST_COUNT)
+    ratios = stats[0:-1:2] / np.maximum(stats[1:-1:2], _shared.SMALLEST_COUNT)
     parts = {f"p{n}": value for n, value in enumerate(ratios.tolist(), 1)}
     parts["BP"] = float(brevity_penalty(stats)) if stats[1] > 0.0 else float(stats[-1] == 0.0)
     *counts, length = stats.tolist()

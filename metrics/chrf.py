@@ -7,17 +7,8 @@ import numpy as np
 from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
-from portmert.metrics import _characters, _pairs
+from portmert.metrics import _characters, _pairs, _shared
 from portmert.metrics._base import Batch, FloatArray, Metric
-from portmert.metrics._shared import (
-    SMALLEST_COUNT,
-    best_reference,
-    hypothesis_lengths,
-    matched,
-    mean_matched,
-    one_length,
-    totals,
-)
 
 T = TypeVar("T", bound=Batch)
 
@@ -60,7 +51,9 @@ class Chrf(Metric):
 
     def stats(self, batch: Batch) -> FloatArray:
         """Return (H, 3 N) counts in the order of `stat_names`."""
-        return best_reference(batch, lambda single: self._of_units(single, _counts), self.score)
+        return _shared.best_reference(
+            batch, lambda single: self._of_units(single, _counts), self.score
+        )
 
     def mean_stats(self, lists: _pairs.WeightedLists) -> FloatArray:
         """Return (H, 3 N) mean counts."""
@@ -79,7 +72,9 @@ class Chrf(Metric):
         precision, recall = self._means(stats)
         weight = self.beta * self.beta
         product = (1.0 + weight) * precision * recall
-        return np.asarray(product / np.maximum(weight * precision + recall, SMALLEST_COUNT))
+        return np.asarray(
+            product / np.maximum(weight * precision + recall, _shared.SMALLEST_COUNT)
+        )
 
     def parts(self, stats: FloatArray) -> dict[str, float]:
         """Return mean precision and recall and the counts of stats (3 N,)."""
@@ -95,27 +90,27 @@ class Chrf(Metric):
         precision = recall = np.zeros(stats.shape[:-1])
         for n in range(both.shape[-1]):
             kept = np.where(both[..., n], match[..., n], 0.0)
-            precision = precision + kept / np.maximum(own[..., n], SMALLEST_COUNT)
-            recall = recall + kept / np.maximum(reference[..., n], SMALLEST_COUNT)
+            precision = precision + kept / np.maximum(own[..., n], _shared.SMALLEST_COUNT)
+            recall = recall + kept / np.maximum(reference[..., n], _shared.SMALLEST_COUNT)
         return precision / orders, recall / orders
 
 
 def _counts(single: Batch, max_order: int) -> FloatArray:
     """Return (H, 3 N): for each order the n-grams of both sides, and those that match."""
-    own = totals(hypothesis_lengths(single), max_order)
-    reference = totals(one_length(single), max_order)
+    own = _shared.totals(_shared.hypothesis_lengths(single), max_order)
+    reference = _shared.totals(_shared.one_length(single), max_order)
     stats = np.empty((len(own), 3 * max_order), order="F")
     stats[:, 0::3] = np.where(reference > 0.0, own, 0.0)
     stats[:, 1::3] = reference
-    stats[:, 2::3] = matched(single, max_order)
+    stats[:, 2::3] = _shared.matched(single, max_order)
     return stats
 
 
 def _mean_counts(lists: _pairs.WeightedLists, max_order: int) -> FloatArray:
     """Return (H, 3 N): the means of `_counts` against all texts of the list."""
-    own = totals(hypothesis_lengths(lists), max_order)
+    own = _shared.totals(_shared.hypothesis_lengths(lists), max_order)
     stats = np.empty((len(own), 3 * max_order), order="F")
     stats[:, 0::3] = own * lists.mean((own > 0.0).astype(np.float64))
     stats[:, 1::3] = lists.mean(own)
-    stats[:, 2::3] = mean_matched(lists, max_order)
+    stats[:, 2::3] = _shared.mean_matched(lists, max_order)
     return stats

@@ -10,17 +10,8 @@ import numpy as np
 from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
+from portmert.metrics import _orders, _shared
 from portmert.metrics._base import Batch, FloatArray, Metric
-from portmert.metrics._orders import Order, Ordered
-from portmert.metrics._shared import (
-    SMALLEST_COUNT,
-    harmonic_mean,
-    hypothesis_lengths,
-    matched,
-    named,
-    reference_lengths,
-    totals,
-)
 from portmert.metrics.bleu import geometric_precision
 
 MAX_ORDER = 4
@@ -111,13 +102,13 @@ class _PortOptions(Metric):
     """
 
     alpha: Annotated[float, Ge(0), Le(100)] = 0.25
-    order: Order = "v"
+    order: _orders.Order = "v"
     recall_cap: bool = False
 
 
 # The options of the last base come first.
 @dataclass(frozen=True)
-class Port(Ordered, _PortOptions, _Counted):
+class Port(_orders.Ordered, _PortOptions, _Counted):
     """Computes the harmonic mean of Qmean (n-gram precision, recall) and a measure of word order.
 
     Chen, Kuhn and Larkin 2012: PORT = 2 / (1 / Qmean + 1 / v^alpha).
@@ -147,7 +138,7 @@ class Port(Ordered, _PortOptions, _Counted):
             weighted = np.where(order > 0.0, 1.0, 0.0)
         else:
             weighted = order**self.alpha
-        return harmonic_mean(_qmean(stats, recall_cap=self.recall_cap), weighted)
+        return _shared.harmonic_mean(_qmean(stats, recall_cap=self.recall_cap), weighted)
 
     def parts(self, stats: FloatArray) -> dict[str, float]:
         """Return precisions, recalls, penalties, Qmean, ordering and counts of stats (16,)."""
@@ -161,7 +152,7 @@ class PortRho(Port):
     Section 3.3 of the PORT paper compares it with v.
     """
 
-    order: ClassVar[Order] = "rho"  # type: ignore[misc]  # no option here
+    order: ClassVar[_orders.Order] = "rho"  # type: ignore[misc]  # no option here
     tau_lr: ClassVar[bool] = False  # type: ignore[misc]  # no option here
     source: ClassVar[str] = "Chen, Kuhn and Larkin, ACL 2012 (PORT), section 3.3"
 
@@ -173,7 +164,7 @@ class PortTau(Port):
     Section 3.3 of the PORT paper compares it with v.
     """
 
-    order: ClassVar[Order] = "tau"  # type: ignore[misc]  # no option here
+    order: ClassVar[_orders.Order] = "tau"  # type: ignore[misc]  # no option here
     source: ClassVar[str] = "Chen, Kuhn and Larkin, ACL 2012 (PORT), section 3.3"
 
 
@@ -187,11 +178,11 @@ def _port_stats(batch: Batch, ordering: FloatArray | float) -> FloatArray:
     ordering : (H,) float64 in 0..1, or 0
         v_s or what stands in its place; weighted here with the closest reference length.
     """
-    lengths, closest = hypothesis_lengths(batch), reference_lengths(batch)
+    lengths, closest = _shared.hypothesis_lengths(batch), _shared.reference_lengths(batch)
     stats = np.empty((len(lengths), 16), order="F")
-    stats[:, 0:REF_LEN:3] = matched(batch, MAX_ORDER)
-    stats[:, 1:REF_LEN:3] = totals(lengths, MAX_ORDER)
-    stats[:, 2:REF_LEN:3] = totals(closest, MAX_ORDER)
+    stats[:, 0:REF_LEN:3] = _shared.matched(batch, MAX_ORDER)
+    stats[:, 1:REF_LEN:3] = _shared.totals(lengths, MAX_ORDER)
+    stats[:, 2:REF_LEN:3] = _shared.totals(closest, MAX_ORDER)
     stats[:, REF_LEN] = closest
     stats[:, SHORTER] = np.minimum(lengths, closest)
     stats[:, LONGER] = np.maximum(lengths, closest)
@@ -201,13 +192,13 @@ def _port_stats(batch: Batch, ordering: FloatArray | float) -> FloatArray:
 
 def _strict_brevity_penalty(stats: FloatArray) -> FloatArray:
     """Return SBP (...), equation 8."""
-    ratio = stats[..., REF_LEN] / np.maximum(stats[..., SHORTER], SMALLEST_COUNT)
+    ratio = stats[..., REF_LEN] / np.maximum(stats[..., SHORTER], _shared.SMALLEST_COUNT)
     return np.asarray(np.exp(np.minimum(1.0 - ratio, 0.0)))
 
 
 def _strict_redundancy_penalty(stats: FloatArray) -> FloatArray:
     """Return SRP (...), equation 9."""
-    ratio = stats[..., LONGER] / np.maximum(stats[..., REF_LEN], SMALLEST_COUNT)
+    ratio = stats[..., LONGER] / np.maximum(stats[..., REF_LEN], _shared.SMALLEST_COUNT)
     return np.asarray(np.exp(np.minimum(1.0 - ratio, 0.0)))
 
 
@@ -221,14 +212,14 @@ def _recalls(stats: FloatArray) -> Iterator[FloatArray]:
         match, ref_total = stats[..., 3 * n], stats[..., 3 * n + 2]
         if guarded:
             match = np.where(ref_total > 0.0, match, 0.0)
-        yield np.asarray(match / np.maximum(ref_total, SMALLEST_COUNT))
+        yield np.asarray(match / np.maximum(ref_total, _shared.SMALLEST_COUNT))
 
 
 def _qmean(stats: FloatArray, *, recall_cap: bool) -> FloatArray:
     """Return Qmean (...), equation 10."""
     precision, recall = np.zeros(stats.shape[:-1]), np.zeros(stats.shape[:-1])
     for n, part in enumerate(_recalls(stats)):
-        precision += stats[..., 3 * n] / np.maximum(stats[..., 3 * n + 1], SMALLEST_COUNT)
+        precision += stats[..., 3 * n] / np.maximum(stats[..., 3 * n + 1], _shared.SMALLEST_COUNT)
         recall += np.minimum(part, 1.0) if recall_cap else part
     precision *= _strict_brevity_penalty(stats)
     recall *= _strict_redundancy_penalty(stats)
@@ -242,7 +233,7 @@ def _mean_ordering(stats: FloatArray) -> FloatArray:
     A line search adds and subtracts changes of this sum of fractions. Rounding may leave the sum
     slightly below 0, where a power would be NaN.
     """
-    ratio = stats[..., ORDERING] / np.maximum(stats[..., REF_LEN], SMALLEST_COUNT)
+    ratio = stats[..., ORDERING] / np.maximum(stats[..., REF_LEN], _shared.SMALLEST_COUNT)
     return np.asarray(np.maximum(ratio, 0.0))
 
 
@@ -259,7 +250,7 @@ def _port_parts(
     ordering
         The name of the ordering measure; None leaves it out.
     """
-    precision = stats[0:REF_LEN:3] / np.maximum(stats[1:REF_LEN:3], SMALLEST_COUNT)
+    precision = stats[0:REF_LEN:3] / np.maximum(stats[1:REF_LEN:3], _shared.SMALLEST_COUNT)
     recall = np.array(list(_recalls(stats)))
     if recall_cap:
         recall = np.minimum(recall, 1.0)
@@ -270,5 +261,5 @@ def _port_parts(
     parts["Qmean"] = float(_qmean(stats, recall_cap=recall_cap))
     if ordering is not None:
         parts[ordering] = float(_mean_ordering(stats))
-    parts |= named(COUNTS, stats[:REF_LEN])
+    parts |= _shared.named(COUNTS, stats[:REF_LEN])
     return parts | {"hyp_len": float(stats[1]), "ref_len": float(stats[REF_LEN])}

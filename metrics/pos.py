@@ -10,16 +10,8 @@ import numpy as np
 from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
+from portmert.metrics import _shared
 from portmert.metrics._base import Batch, FloatArray, Metric, Need, Texts
-from portmert.metrics._shared import (
-    SMALLEST_COUNT,
-    ReferenceLength,
-    best_reference,
-    check_rows,
-    harmonic_mean,
-    matched,
-    totals,
-)
 from portmert.metrics.bleu import (
     Smoothing,
     bleu_parts,
@@ -67,7 +59,7 @@ class _TagMatch(Metric):
             return _counts(single, in_tags(single)) if self.with_words else _counts(single)
 
         # The geometric mean cannot choose a reference: it is 0 for most single segments.
-        return best_reference(
+        return _shared.best_reference(
             batch if self.with_words else in_tags(batch), stats, lambda rows: _f_score(rows, "am")
         )
 
@@ -80,7 +72,9 @@ class _TagMatch(Metric):
     def parts(self, stats: FloatArray) -> dict[str, float]:
         """Return means, F, precision and recall of each order and the counts of stats (12,)."""
         match, own, reference = (stats[k::3] for k in range(3))
-        precision, recall = (match / np.maximum(one, SMALLEST_COUNT) for one in (own, reference))
+        precision, recall = (
+            match / np.maximum(one, _shared.SMALLEST_COUNT) for one in (own, reference)
+        )
         return {
             "precision": float(_mean_share(stats, "precision", self.mean)),
             "recall": float(_mean_share(stats, "recall", self.mean)),
@@ -154,7 +148,7 @@ class _TagBleu(Metric):
     """
 
     max_order: Annotated[int, Ge(1), Le(16)] = 4
-    reflen: ReferenceLength = "closest"
+    reflen: _shared.ReferenceLength = "closest"
     smooth: Smoothing = "none"
 
     needs: ClassVar[frozenset[Need]] = frozenset({"tags"})
@@ -242,16 +236,16 @@ def in_tags(batch: Batch) -> Batch:
 def _tags_of(texts: Texts, what: str) -> Texts:
     if texts.tags is None:
         raise ValueError(f"the metric needs the part-of-speech tags of each {what}")
-    check_rows(texts.tags, texts, what, ("tags", "tag"))
+    _shared.check_rows(texts.tags, texts, what, ("tags", "tag"))
     return replace(texts, tokens=texts.tags)
 
 
 def _counts(*views: Batch) -> FloatArray:
     """Return (H, 12) float64: the counts of all views of one batch, added up."""
     stats = np.empty((len(views[0].hypotheses), 3 * MAX_ORDER))
-    matches = matched(views[0], MAX_ORDER)
+    matches = _shared.matched(views[0], MAX_ORDER)
     for view in views[1:]:
-        matches += matched(view, MAX_ORDER)
+        matches += _shared.matched(view, MAX_ORDER)
     stats[:, 0::3] = matches
     stats[:, 1::3] = _totals([view.hypotheses for view in views])
     references = _totals([view.references for view in views])
@@ -262,14 +256,14 @@ def _counts(*views: Batch) -> FloatArray:
 def _totals(views: list[Texts]) -> FloatArray:
     """Return (N, 4) float64: the n-grams of all views of the same texts, added up."""
     lengths = (view.tokens.lengths.astype(np.float64) for view in views)
-    return np.asarray(sum(totals(each, MAX_ORDER) for each in lengths))
+    return np.asarray(sum(_shared.totals(each, MAX_ORDER) for each in lengths))
 
 
 def _mean_share(stats: FloatArray, kind: Literal["precision", "recall"], mean: Mean) -> FloatArray:
     """Return the mean over the orders (...) of matched / total n-grams."""
     column = 1 if kind == "precision" else 2
     shares = [
-        stats[..., 3 * n] / np.maximum(stats[..., 3 * n + column], SMALLEST_COUNT)
+        stats[..., 3 * n] / np.maximum(stats[..., 3 * n + column], _shared.SMALLEST_COUNT)
         for n in range(MAX_ORDER)
     ]
     result = shares[0]
@@ -280,4 +274,6 @@ def _mean_share(stats: FloatArray, kind: Literal["precision", "recall"], mean: M
 
 def _f_score(stats: FloatArray, mean: Mean) -> FloatArray:
     """Return 2 P R / (P + R) (...) of the mean precision and the mean recall."""
-    return harmonic_mean(_mean_share(stats, "precision", mean), _mean_share(stats, "recall", mean))
+    return _shared.harmonic_mean(
+        _mean_share(stats, "precision", mean), _mean_share(stats, "recall", mean)
+    )
