@@ -12,6 +12,8 @@ EXTRAS := spacy stanza bllip comet
 APT := chromium chromium-driver libxmlrpc-c++8v5
 
 .DEFAULT_GOAL := help
+# Hundreds of processes of the tests would each compile the source anew.
+unexport PYTHONDONTWRITEBYTECODE
 .PHONY: help install demo paper test test-kernels test-slow test-all programs format lint type check docs bench fuzz crash mutants clean
 
 help:  ## Show this list.

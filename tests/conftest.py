@@ -1,5 +1,6 @@
 """Settings of all tests."""
 
+import gc
 import os
 import tempfile
 from collections import Counter
@@ -19,6 +20,15 @@ os.environ["PORTMERT_CACHE"] = _CACHE.name
 # The first call of a kernel compiles it, so that no example can be held to a time.
 settings.register_profile("portmert", deadline=None, print_blob=True)
 settings.load_profile("portmert")
+
+
+def pytest_collection_finish():
+    """Keep what has been imported out of every later garbage collection, also in forked children.
+
+    With thousands of tests a collection takes a second, and `tests/crash` asks for one a child.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -185,6 +185,13 @@ TWINS = {
 
 
 FORMS = list(itertools.product(("plain", "back-off", "interpolation"), ("all", "available")))
+METRICS = {
+    (name, *how): registry.metric(
+        f"{name}{',' if ':' in name else ':'}form={how[0]},denominator={how[1]}"
+    )
+    for name in TWINS
+    for how in FORMS
+}
 
 
 @given(corpora(layers=("tags", "meaning")))
@@ -193,10 +200,11 @@ def test_scores_are_those_of_the_twins(corpus):
     batch = batch_of(corpus)
     for name, (value, options) in TWINS.items():
         stats = registry.metric(name).stats(batch).sum(axis=0)
+        found = oracle.judged(corpus, value, **options)
         for form, denominator in FORMS:
-            key = f"{name}{',' if ':' in name else ':'}form={form},denominator={denominator}"
-            expected = oracle.corpus(corpus, value, form=form, denominator=denominator, **options)
-            assert float(registry.metric(key).score(stats)) == pytest.approx(expected), key
+            metric = METRICS[name, form, denominator]
+            expected = oracle.corpus(found, form=form, denominator=denominator)
+            assert float(metric.score(stats)) == pytest.approx(expected), metric
     overlaps = [float(oracle.lexical(s.hypothesis, s.references)) for s in corpus]
     assert registry.metric("ol").stats(batch)[:, 0] == pytest.approx(overlaps, abs=1e-12)
 

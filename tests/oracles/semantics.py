@@ -142,12 +142,18 @@ def dr_stm(hypothesis, reference, *, length=4, average=False):
 # Corpora
 
 
-def corpus(segments, value, *, form="plain", denominator="all", **options):
+def judged(segments, value, **options):
+    """What each segment is worth by its best reference, None where nobody knows, and its words."""
     found = []
     for segment in segments:
         values = [value(segment.hypothesis, r, **options) for r in segment.references]
         there = [v for v in values if v is not None]
         found.append((max(there, default=None), lexical(segment.hypothesis, segment.references)))
+    return found
+
+
+def corpus(found, *, form="plain", denominator="all"):
+    """The score of all segments that are judged."""
     there = [x for x, _ in found if x is not None]
     mean = sum(there, Fraction(0)) / len(there) if there else Fraction(0)
     counted = found if denominator == "all" else [one for one in found if one[0] is not None]

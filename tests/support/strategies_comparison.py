@@ -9,17 +9,16 @@ from portmert.tuner.texts.corpus import References
 from tests.oracles.metrics import Text
 from tests.support.strategies_metrics import arrays
 
-WORDS = st.sampled_from(["a", "b", "c", "d"])
+LINES = st.lists(st.sampled_from(["a", "b", "c", "d"]), max_size=6).map(tuple)
 
 
 @st.composite
 def materials(draw, *, systems=2, replicas=2, references=1):
     """A material, and what is in it: outputs[n][s] and references[s][r] as token tuples."""
     segments = draw(st.integers(1, 4))
-    line = st.lists(WORDS, max_size=6).map(tuple)
     count = systems * replicas
-    outputs = [[draw(line) for _ in range(segments)] for _ in range(count)]
-    golds = [[draw(line) for _ in range(references)] for _ in range(segments)]
+    outputs = [[draw(LINES) for _ in range(segments)] for _ in range(count)]
+    golds = [[draw(LINES) for _ in range(references)] for _ in range(segments)]
     return material_of(outputs, golds, systems=systems), outputs, golds
 
 

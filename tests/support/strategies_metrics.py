@@ -31,16 +31,21 @@ CATEGORIES = ("S", "NP", "VP")
 LAYERS = ("tags", "heads", "tree", "meaning")
 """Drawn of a text beside its words and links; it is much faster without."""
 
+# Strategies are made once: to make one takes longer than to draw from it.
+_LABELS, _CATEGORIES = st.sampled_from(LABELS), st.sampled_from(CATEGORIES)
+_UP_TO = functools.cache(lambda last: st.integers(0, last))
 
+
+@functools.cache
 @st.composite
 def heads(draw, length):
     """A random forest: words in a random order, each under an earlier one or the root."""
     order = draw(st.permutations(range(length)))
     parse = [(0, "root")] * length
     for place, word in enumerate(order):
-        above = draw(st.integers(0, place))
+        above = draw(_UP_TO(place))
         if above:
-            parse[word] = (order[above - 1] + 1, draw(st.sampled_from(LABELS)))
+            parse[word] = (order[above - 1] + 1, draw(_LABELS))
     return tuple(parse)
 
 
@@ -50,7 +55,7 @@ def trees(draw, words, tags):
     leaves = [Tree(tag, (Tree(word),)) for word, tag in zip(words, tags, strict=True)]
 
     def over(parts):
-        label = draw(st.sampled_from(CATEGORIES))
+        label = draw(_CATEGORIES)
         if len(parts) < 2:
             return Tree(label, tuple(parts))
         cut = draw(st.integers(1, len(parts) - 1))
@@ -64,59 +69,76 @@ ROLES = ("A0", "A1", "AM")
 SYMBOLS = ("a", "b", "c")
 
 
-@st.composite
-def roles(draw, length):
-    """None, no predicate, or some: of each argument the words need not stand together."""
-    if draw(st.integers(0, 5)) == 0:
-        return None
+@functools.cache
+def _propositions(length):
     places = st.integers(0, length - 1)
     spans = st.lists(places, min_size=1, max_size=3, unique=True).map(sorted).map(tuple)
     arguments = st.lists(st.tuples(st.sampled_from(ROLES), spans), max_size=3).map(tuple)
-    return tuple(draw(st.lists(st.tuples(places, arguments), max_size=2)))
+    return st.lists(st.tuples(places, arguments), max_size=2).map(tuple)
 
 
+@functools.cache
 @st.composite
-def boxes(draw, length, deep=3):
+def roles(draw, length):
+    """None, no predicate, or some: of each argument the words need not stand together."""
+    return None if draw(_UP_TO(5)) == 0 else draw(_propositions(length))
+
+
+@functools.cache
+def boxes(length, deep=3):
     """A random discourse representation."""
     words = st.tuples(
         st.sampled_from(["word", "word", "arg", "arg1", "arg2", "referent"]),
         st.integers(0, length - 1),
     )
     dates = st.tuples(st.just("date"), st.sampled_from(["+1999", "monday"]))
-    below = ()
-    if deep:
-        below = tuple(draw(st.lists(boxes(length, deep - 1), max_size=3)))
-    return semantics.Node(
-        draw(st.sampled_from(["drs", "imp", "or", "pred", "named", "rel"])),
-        draw(st.sampled_from(["", "per"])),
-        draw(st.sampled_from(["", *SYMBOLS])),
-        tuple(draw(st.lists(words | dates, max_size=2))),
-        below,
+    return st.builds(
+        semantics.Node,
+        st.sampled_from(["drs", "imp", "or", "pred", "named", "rel"]),
+        st.sampled_from(["", "per"]),
+        st.sampled_from(["", *SYMBOLS]),
+        st.lists(words | dates, max_size=2).map(tuple),
+        st.lists(boxes(length, deep - 1), max_size=3).map(tuple) if deep else st.just(()),
     )
 
 
+@functools.cache
+def _words(longest):
+    return st.lists(st.sampled_from("abcd"), max_size=longest).map(tuple)
+
+
+@functools.cache
+def _links(source_length, length):
+    positions = st.tuples(st.integers(0, source_length - 1), st.integers(0, length - 1))
+    return st.lists(positions, max_size=8).map(frozenset)
+
+
+_tags = functools.cache(lambda n: st.lists(st.sampled_from(TAGS), min_size=n, max_size=n))
+_LOGS = st.lists(st.integers(-9, 0), min_size=1, max_size=3)
+_drs = functools.cache(lambda length: st.none() | boxes(length))
+
+
+@functools.cache
 @st.composite
 def texts(draw, source_length, longest=7, *, layers=LAYERS):
-    words = tuple(draw(st.lists(st.sampled_from("abcd"), max_size=longest)))
+    words = draw(_words(longest))
     if not words:
         return Text(())
     links = frozenset()
     if source_length:
-        positions = st.tuples(st.integers(0, source_length - 1), st.integers(0, len(words) - 1))
-        links = frozenset(draw(st.lists(positions, max_size=8)))
+        links = draw(_links(source_length, len(words)))
     bare = Text(words, links)
-    if not layers or draw(st.integers(0, 7)) == 0:  # the parser failed
+    if not layers or draw(_UP_TO(7)) == 0:  # the parser failed
         return bare
     found = {}
     if "tags" in layers or "tree" in layers:
-        each = st.lists(st.sampled_from(TAGS), min_size=len(words), max_size=len(words))
-        found["tags"] = tuple(draw(each))
+        found["tags"] = tuple(draw(_tags(len(words))))
     if "heads" in layers:
-        logs = sorted(draw(st.lists(st.integers(-9, 0), min_size=1, max_size=3)), reverse=True)
+        logs = sorted(draw(_LOGS), reverse=True)
         parses = tuple((float(log), draw(heads(len(words)))) for log in logs)
         found |= {"parses": parses, "heads": parses[0][1]}
     if "meaning" in layers:
-        found["drs"] = draw(st.none() | boxes(len(words)))
+        found["drs"] = draw(_drs(len(words)))
         found["roles"] = draw(roles(len(words)))
     if "tree" in layers:
         found["tree"] = draw(trees(words, found["tags"]))
@@ -125,10 +147,15 @@ def texts(draw, source_length, longest=7, *, layers=LAYERS):
 
 @st.composite
 def segments(draw, *, layers):
-    source_length = draw(st.integers(0, 7))
+    source_length = draw(_UP_TO(7))
+    references = draw(_references(source_length, layers))
+    return Segment(source_length, draw(texts(source_length, layers=layers)), references)
+
+
+@functools.cache
+def _references(source_length, layers):
     text = texts(source_length, layers=layers)
-    references = draw(st.lists(text, min_size=1, max_size=3))
-    return Segment(source_length, draw(text), tuple(references))
+    return st.lists(text, min_size=1, max_size=3).map(tuple)
 
 
 def corpora(max_segments=3, *, layers=()):

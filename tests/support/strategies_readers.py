@@ -18,19 +18,26 @@ class Hypothesis(NamedTuple):
     links: tuple[tuple[int, int], ...]
 
 
+# Strategies are made once: to make one takes longer than to draw from it.
+_SEGMENTS, _NUMBER = st.integers(1, 3), st.integers(-40, 40).map(lambda n: n / 8)
+_WORDS = st.lists(st.sampled_from(WORDS), max_size=4).map(tuple)
+_IDS = {n: st.lists(st.integers(0, n - 1), max_size=5) for n in (1, 2, 3)}
+_LINKS = {
+    n: st.lists(st.tuples(st.integers(0, 3), st.integers(0, n - 1)), max_size=4).map(tuple)
+    for n in (1, 2, 3, 4)
+}
+
+
 @st.composite
 def lists(draw):
     """Two features; every segment has at least one hypothesis."""
-    segments = draw(st.integers(1, 3))
-    ids = [*range(segments), *draw(st.lists(st.integers(0, segments - 1), max_size=5))]
-    number = st.integers(-40, 40).map(lambda n: n / 8)
+    segments = draw(_SEGMENTS)
     found = []
-    for segment in draw(st.permutations(ids)):
-        words = tuple(draw(st.lists(st.sampled_from(WORDS), max_size=4)))
-        pairs = st.tuples(st.integers(0, 3), st.integers(0, max(len(words) - 1, 0)))
-        links = draw(st.lists(pairs, max_size=4)) if words else []
+    for segment in draw(st.permutations([*range(segments), *draw(_IDS[segments])])):
+        words = draw(_WORDS)
+        links = draw(_LINKS[len(words)]) if words else ()
         found.append(
-            Hypothesis(segment, words, (draw(number), draw(number)), draw(number), tuple(links))
+            Hypothesis(segment, words, (draw(_NUMBER), draw(_NUMBER)), draw(_NUMBER), links)
         )
     return found
 
