@@ -663,8 +663,8 @@ def _best_shift(
         places.content[i + 1] = places.content[i] + content[places.order[i]]
     for j in range(m):
         places.misses[j + 1] = places.misses[j] + places.missed[j]
-    best = costs[last] - max(prices[SHIFT], 1) + 1  # to be beaten
-    start, length, longer, gap, to = n, 0, n + m + 1, 0, 0
+    best = costs[last] - max(prices[SHIFT], 1)  # enough for the first
+    start, length, longer, gap, to = 0, 0, 0, 0, 0
     for h in range(n):
         word = places.order[h]
         if count == 0 and begins[word] == begins[word + 1]:

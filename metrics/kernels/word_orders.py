@@ -118,7 +118,7 @@ def _discordant_share(a: TokenArray, b: TokenArray, image: IntArray, tree: IntAr
         return 0.0
     for i in range(n):
         image[a[i]] = b[i]
-    tree[: n + 1] = 0  # Fenwick tree: how many values below x stand further right
+    tree[:n] = 0  # Fenwick tree: how many values below x stand further right
     inversions = 0
     for i in range(n - 1, -1, -1):
         x = image[i]
@@ -126,7 +126,7 @@ def _discordant_share(a: TokenArray, b: TokenArray, image: IntArray, tree: IntAr
             inversions += tree[x]
             x -= x & -x
         x = image[i] + 1
-        while x <= n:
+        while x < n:
             tree[x] += 1
             x += x & -x
     return inversions / (n * (n - 1) / 2)
@@ -177,8 +177,7 @@ def compare_orders(
         pairs += (offsets[s + 1] - offsets[s]) * (reference_offsets[s + 1] - reference_offsets[s])
         longest = max(longest, source_lengths[s])
     values = np.empty(pairs)
-    image = np.empty(longest, dtype=np.int64)
-    tree = np.empty(longest + 1, dtype=np.int64)
+    image, tree = np.empty(longest, dtype=np.int64), np.empty(longest, dtype=np.int64)
     at, base, reference_base = 0, 0, 0
     for s in range(source_lengths.size):
         n = source_lengths[s]

@@ -1,6 +1,6 @@
 """What every optimizer promises; the registry finds them."""
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 import pytest
@@ -8,6 +8,7 @@ from scipy.sparse import csr_array
 
 from portmert.tuner.components import registry
 from portmert.tuner.ground import mapped
+from portmert.tuner.ground.errors import ConfigError
 from portmert.tuner.search.constraints import Bounds
 from portmert.tuner.search.optimizers._exact import ExactSearch
 from portmert.tuner.search.problem import Prior, StatTable, TuningProblem
@@ -61,6 +62,40 @@ def test_the_optimizers_of_the_project_are_found():
     exact_ones = {"coordinate", "mert", "powell", "random-directions"}
     assert exact_ones <= {name for name in OPTIMIZERS if exact(name)}
     assert {"pro", "kbmira", "min-risk"} <= {name for name in OPTIMIZERS if not exact(name)}
+
+
+LOWEST = {
+    "bagged": {"restarts": 1, "folds": 2, "epochs": 1, "iterations": 0, "longest": 2},
+    "coordinate": {"restarts": 1, "tolerance": 0, "smooth": 0},
+    "kbmira": {"restarts": 1, "epochs": 1},
+    "mert": {"restarts": 1, "searches_per_feature": 1, "temperature": 0},
+    "min-risk": {"restarts": 1, "iterations": 1, "l2": 0},
+    "pro": {
+        "restarts": 1, "samples": 1, "pairs": 1, "rounds": 1, "least": 0, "background": 0,
+    },
+    "random-directions": {"restarts": 1, "patience": 1},
+}  # fmt: skip
+ABOVE_0 = {
+    "bagged": ["c", "spread"],
+    "kbmira": ["c"],
+    "mert": ["perturbation", "spread"],
+    "min-risk": ["scales"],
+    "pro": ["most", "l2", "interpolation"],
+}
+
+
+def test_options_have_a_lowest_value():
+    for name in OPTIMIZERS:
+        assert registry.optimizer(name, asdict(registry.optimizer(name))).restarts > 0
+    for name, lowest in LOWEST.items():
+        for option, value in lowest.items():
+            assert getattr(registry.optimizer(name, {option: value}), option) == value
+            with pytest.raises(ConfigError, match=option):
+                registry.optimizer(name, {option: value - 1})
+    for name, options in ABOVE_0.items():
+        for option in options:
+            with pytest.raises(ConfigError, match=option):
+                registry.optimizer(name, {option: [0] if option == "scales" else 0})
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)

@@ -102,6 +102,20 @@ def test_of_equal_insertions_at_a_place_the_first_is_the_gold_one_as_in_the_scor
 
 
 @pytest.mark.parametrize(
+    ("hypothesis", "gold", "expected"),
+    [
+        ("a b", ["b"], [1, 2, 1]),  # found from the right, where b joins nothing
+        ("a", ["a", "a"], [2, 1, 2]),  # one edit is both gold ones
+        ("b a a", ["a", "a"], [2, 3, 2]),  # one from the left, one from the right
+    ],
+)
+def test_gold_insertions_at_one_place(hypothesis, gold, expected):
+    words = hypothesis.split()
+    assert counts(gold_row([], [(0, 0, [text]) for text in gold]), words) == expected
+    assert [*max_match([], words, [(0, 0, [(text,)]) for text in gold])] == expected
+
+
+@pytest.mark.parametrize(
     ("source", "hypothesis", "gold", "expected"),
     [
         # The scorer has edits in its list twice or more: if a step is in both lattices, or if
@@ -184,6 +198,7 @@ def test_gold_edits_are_shown_as_corrected_sources():
     row = gold_row(["The", "cat", "sat", "at", "mat", "."], [(3, 4, ["on"]), (4, 4, ["the", "a"])])
     assert corrected(row.split()) == "The cat sat on the mat ."
     assert corrected(gold_row(["a"], []).split()) == "a"
+    assert corrected(gold_row(["a", "|||", "b"], [(2, 3, ["c"])]).split()) == "a ||| c"
     assert corrected(gold_row(["a", "b"], [(0, 1, [""]), (2, 2, ["c"])]).split()) == "b c"
 
 

@@ -131,6 +131,16 @@ def test_synonyms_by_base_form_and_exception(files):
     assert matched.tolist() == [1, 1, 0]
 
 
+def test_sets_of_synonyms_have_a_number_within_their_part_of_speech(tmp_path):
+    oracle.write_wordnet(tmp_path)
+    index = [("dog%1", 101), ("stroll%2", 101), ("walk%2", 100)]
+    lines = [f"{sense}:00:00:: {offset:08d} 1 0\n" for sense, offset in index]
+    (tmp_path / "index.sense").write_text("".join(lines))
+    metric = registry.metric(f"meteor:synonyms={tmp_path}")
+    pairs = batch_of_pairs((["dog"], ["stroll"]), (["dog"], ["walk"]))
+    assert metric.stats(pairs)[:, 2].tolist() == [0, 0]
+
+
 def test_stems_are_those_of_the_language():
     texts = batch_of_pairs((["Häuser"], ["Häusern"]))
     assert registry.metric("meteor:stem=true,language=german").stats(texts)[0, 2] == 1
@@ -148,6 +158,20 @@ def test_meteor_format_and_gzip_say_the_same(tmp_path, files):
     ]
     assert np.array_equal(*rows)
     assert rows[0][0, 16:].tolist() == [3, 4, 0, 0, 0, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("hypothesis", "reference", "matched"),
+    [
+        ("b c d e", "x y", [4, 2]),  # of paraphrases that begin alike, the longer one
+        ("b d e", "b c", [3, 2]),  # rather than the first word alone
+    ],
+)
+def test_longer_paraphrases_link_more_words(tmp_path, hypothesis, reference, matched):
+    pairs = [("x", "b"), ("x", "b c"), ("y", "d e"), ("y", "d"), ("b c", "b d e")]
+    (tmp_path / "table").write_text("".join(f"0.5 <p>{a}</p> <p>{b}</p>\n" for a, b in pairs))
+    metric = registry.metric(f"meteor:version=1.5,paraphrases={tmp_path}/table")
+    assert metric.stats(of_lines(hypothesis, reference))[0, 21:].tolist() == matched
 
 
 def test_signature_names_files_without_their_folders(files):
@@ -179,7 +203,7 @@ def test_wrong_option_is_named(options, message):
         ("t", "0.5\na\n\n", "t:1: a phrase without a word"),
         ("t", "0\na\nb\n", "t:1: probability 0; expected a number above 0, to 1"),
         ("t", "0.5\na\nb\nnan\na\nc\n", "t:4: probability nan"),
-        ("t", "1 <p>a</p> <p>b</p>\n\n-2 <p>a</p> <p>c</p>\n", "t:3: probability -2"),
+        ("t", "1 <p>a</p> <p>b</p>\n\n-0.5 <p>a</p> <p>c</p>\n", "t:3: probability -0.5"),
         ("t", "1 <p>a</p> <p>b</p>\na b\n", "t:2: no entry of a paraphrase table"),
         ("t.gz", "plain", "t.gz: the compressed stream is damaged or cut off"),
     ],

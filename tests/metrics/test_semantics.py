@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from portmert.metrics import semantics
 from portmert.metrics._base import Ragged
 from portmert.tuner.components import registry
 from portmert.tuner.ground.errors import ConfigError
@@ -113,6 +114,24 @@ def test_a_word_counts_once_for_each_node_at_or_above_it_with_what_it_is_to_the_
     assert score("dr-orp:type=timex", Segment(0, one, (one,))) == 1
 
 
+@pytest.mark.parametrize(
+    ("name", "segment", "first"),
+    [("sr-or:average=true", BOOKS, (1 + 1 / 4 + 1 / 2) / 3), ("dr-or:average=true", MARY, 1 / 2)],
+)
+def test_of_two_hypotheses_of_a_segment_the_second_is_the_reference(name, segment, first):
+    reference = segment.references[0]
+    two = batch_of([segment, replace(segment, hypothesis=reference)])
+    one_segment = replace(
+        two,
+        offsets=np.array([0, 2]),
+        references=two.references.take(np.array([0])),
+        reference_offsets=np.array([0, 1]),
+        source_lengths=two.source_lengths[:1],
+    )
+    for batch in (two, one_segment):
+        assert registry.metric(name).stats(batch)[:, 0] == pytest.approx([first, 1.0])
+
+
 STATS = np.array([[0.6, 1, 0, 0.5, 1], [0, 0, 0.8, 0, 1], [0.2, 1, 0, 0.4, 1]])
 """x = 0.6, missing, 0.2; l = 0.5, 0.8, 0.4."""
 
@@ -207,6 +226,12 @@ def test_scores_are_those_of_the_twins(corpus):
             assert float(metric.score(stats)) == pytest.approx(expected), metric
     overlaps = [float(oracle.lexical(s.hypothesis, s.references)) for s in corpus]
     assert registry.metric("ol").stats(batch)[:, 0] == pytest.approx(overlaps, abs=1e-12)
+
+
+def test_too_many_different_words_are_refused(monkeypatch):
+    monkeypatch.setattr(semantics, "MOST_WORDS", 5)  # not 2 ** 28, more than a test can have
+    with pytest.raises(ValueError, match="different words, at most 5 can be"):
+        registry.metric("sr-or").stats(batch_of([BOOKS]))
 
 
 def test_analyses_of_other_tokens_are_refused():

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from portmert.metrics._base import Batch, Texts, Vocabulary
@@ -29,6 +31,14 @@ PAIRS = st.lists(st.tuples(sentences, sentences), min_size=1, max_size=6)
 
 def counts(metric, texts):
     return terp_counts(texts, metric._lexicon, PRESETS[metric.costs])
+
+
+def one_list(hypotheses, reference):
+    """Hypotheses of one segment, all lists of words."""
+    vocabulary = Vocabulary()
+    texts = Texts.from_lines([" ".join(words) for words in hypotheses], vocabulary)
+    references = Texts.from_lines([" ".join(reference)], vocabulary)
+    return Batch(texts, np.array([0, len(hypotheses)]), references, np.array([0, 1]))
 
 
 @pytest.fixture(scope="module")
@@ -125,6 +135,33 @@ def test_edits_are_those_of_the_twin(files, preset, costs, phrase_costs, pairs):
         assert own == pytest.approx([total, len(reference)], abs=1e-9)
 
 
+def test_paraphrases_that_overlap_are_those_of_the_twin(tmp_path):
+    """Many cost nothing, so that paths of equal cost are frequent; `d` is in no reference."""
+    rng = np.random.default_rng(5)
+
+    def words(letters, least, most):
+        return tuple(rng.choice(list(letters), rng.integers(least, most + 1)).tolist())
+
+    for number in range(30):
+        table = {}
+        while len(table) < 12:
+            pair = words("abc", 1, 3), words("abcd", 1, 3)
+            if pair[0] != pair[1]:
+                table[pair] = float(rng.choice([1.0, 1.0, 0.1]))
+        lines = [f"{p} <p>{' '.join(a)}</p> <p>{' '.join(b)}</p>" for (a, b), p in table.items()]
+        path = tmp_path / str(number)
+        path.write_text("\n".join(lines))
+        metric = registry.build("metric", "terp", {"paraphrases": path})
+        lexicon = replace(oracle.NOTHING, phrases=tuple((p, *pair) for pair, p in table.items()))
+        twin = oracle.Terp(lexicon, oracle.TERPA, oracle.TERPA_PHRASE)
+        reference, hypotheses = words("abc", 2, 5), [words("abcd", 2, 5) for _ in range(5)]
+        for hypothesis, row in zip(
+            hypotheses, counts(metric, one_list(hypotheses, reference)), strict=True
+        ):
+            expected, total = twin.edits(hypothesis, reference)
+            assert row == pytest.approx([*expected, total], abs=1e-9), (number, hypothesis)
+
+
 @given(st.lists(st.tuples(*[st.lists(st.sampled_from("abcde"), max_size=14)] * 2), min_size=1))
 @settings(deadline=None, max_examples=60)
 def test_costs_of_ter_are_ter(pairs):
@@ -167,17 +204,23 @@ def test_a_text_of_20000_tokens_is_compared():
 
 
 @given(st.lists(st.lists(st.sampled_from(oracle.WORDS), max_size=5), min_size=1, max_size=9))
+@example([["dog", "tom"], ["home", "dog"]])  # the second one's last word is new
 @settings(deadline=None, max_examples=40)
 def test_hypotheses_of_a_list_are_counted_as_by_themselves(files, hypotheses):
     """Those with the same matches are counted once."""
     metric = registry.build("metric", "terp", files)
     reference = ["the", "dog", "walks", "home"]
-    vocabulary = Vocabulary()
-    texts = Texts.from_lines([" ".join(words) for words in hypotheses], vocabulary)
-    references = Texts.from_lines([" ".join(reference)], vocabulary)
-    together = Batch(texts, np.array([0, len(hypotheses)]), references, np.array([0, 1]))
+    together = one_list(hypotheses, reference)
     alone = batch_of_pairs(*((words, reference) for words in hypotheses))
     assert np.array_equal(counts(metric, together), counts(metric, alone))
+
+
+def test_a_segment_of_more_words_than_are_remembered():
+    """The matches of 512 words are; each of these hypotheses lacks 513 words."""
+    words = [f"w{k}" for k in range(514)]
+    batch = one_list([[word] for word in words], words)
+    edits = registry.metric("terp").stats(batch)[:, 0]
+    assert edits == pytest.approx(np.full(514, 513 * PRESETS["terpa"].edits[2]))
 
 
 def test_the_cheapest_reference_counts_over_the_mean_length():

@@ -202,9 +202,9 @@ def test_s_sel_by_hand():
     assert spreads[0].s_sel == pytest.approx(math.sqrt(1 / 8) / 2, rel=0.02)
 
 
-def test_one_replica_has_no_s_opt():
-    spreads, _ = pair([[1, 2]], [[1, 2]])
-    assert spreads[0].s_opt is None
+def test_one_replica_has_no_s_opt_and_one_sample_no_s_sel():
+    spreads, _ = pair([[1, 2]], [[1, 2]], samples=1)
+    assert (spreads[0].s_opt, spreads[0].s_sel) == (None, 0.0)
 
 
 @given(st.integers(1, 6), st.integers(1, 3), st.integers(0, 2**16))

@@ -304,6 +304,13 @@ def test_dat_files_of_another_metric_are_refused():
         moses_stats(dat_lists("PER"), registry.metric("bleu"))
 
 
+def test_impossible_statistics_of_dat_files_are_placed():
+    lists = replace(dat_lists(), offsets=np.array([0, 2, 6]))
+    lists.stats[5, 0] = -1
+    with pytest.raises(InputError, match="segment 1, hypothesis 4: matched_1 is -1"):
+        moses_stats(lists, registry.metric("bleu"))
+
+
 def test_dat_lists_are_optimized():
     found = optimize_dat(dat_lists(), registry.metric("bleu"), Setup(QUICK), notice=lambda _: None)
     assert found.final_score == found.oracle_score > found.start_score
@@ -334,7 +341,7 @@ def test_each_weight_of_0_gets_the_sign_that_scores_better():
     features = rng.normal(size=(400, 60))
     features[:, :3] = rng.integers(0, 2, size=(400, 3))  # so that there are ties
     stats = np.stack([rng.random(400), np.ones(400)], axis=1)
-    weights = {"A": tuple(np.where(np.arange(60) < 3, 1.0, 0.0).tolist())}
+    weights = {"A": tuple(np.where(np.arange(60) < 3, 4.0, 0.0).tolist())}
     nbest = without_texts(np.asfortranarray(features), np.arange(0, 401, 8), (("A", 60),), None)
     search = registry.optimizer("coordinate", {"restarts": 1, "tolerance": 0.99})
     setup = Setup(search, (FeatureWeights(weights),))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from portmert.tuner.search.problem import StatTable, TuningProblem, within_segment_spread
+from tests.support.mapped import in_file
 from tests.tuner.search.test_line_search import TWO, Share, problem_of
 
 
@@ -26,6 +27,16 @@ def test_score_by_hand():
     problem = problem_of(**TWO, stats=[[0, 1], [1, 1], [1, 3], [0, 1]])
     assert problem.winners(np.array([1.0, 2.0])).tolist() == [1, 2]
     assert problem.score(np.array([1.0, 2.0])) == 2 / 4
+
+
+def test_of_sums_without_a_score_the_least_are_remembered():
+    class Nowhere(Share):
+        def score(self, stats):
+            return np.full(stats.shape[:-1], np.nan)
+
+    problem = problem_of(**TWO, stats=np.ones((4, 2)), metric=Nowhere())
+    problem.objective(np.array([[1.0, 0.0], [0.0, 7.0], [0.0, 5.0]]))
+    assert problem.stats.no_score == (0.0, 5.0)
 
 
 def test_fixed_part_of_the_model_score_counts():
@@ -76,6 +87,13 @@ def test_statistics_given_are_known():
     table.need(np.array([0, 1, 1]))
     assert table.known == 2
     assert table.rows == pytest.approx(np.arange(4.0).reshape(2, 2))
+
+
+def test_rows_of_a_file_stay_there_and_others_become_float64(tmp_path):
+    rows = np.arange(4, dtype=np.uint8).reshape(2, 2)
+    mapped = in_file(rows, tmp_path / "rows")
+    assert StatTable(mapped).rows is mapped
+    assert StatTable(rows).rows.dtype == np.float64
 
 
 def test_a_table_knows_what_it_was_asked_for():

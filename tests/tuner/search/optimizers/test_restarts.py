@@ -30,6 +30,33 @@ class Slow(Optimizer):
         return Found(start, 0.0)
 
 
+@dataclass(frozen=True)
+class Stays(Optimizer):
+    """Each search ends where it begins."""
+
+    restarts: int = 1000
+    begun: list[np.ndarray] = field(default_factory=list)
+
+    def search(self, problem, start, bounds, rng):  # noqa: ARG002
+        self.begun.append(start)
+        return Found(start, 0.0)
+
+
+def test_restarts_begin_at_half_the_length_of_the_start_from_it():
+    # Features have a spread of 0.2 and 4, the start so measured the length 5 = |(3, 4)|: noise of
+    # 2.5, as much from each of the two.
+    stats = StatTable(np.ones((2, 2)))
+    problem = TuningProblem(
+        np.array([[0.0, 0.4], [8.0, 0.0]]), np.array([0, 2]), stats, registry.metric("wer")
+    )
+    start, optimizer = np.array([15.0, -1.0]), Stays()
+    optimizer.optimize(problem, [start])
+    assert optimizer.begun[0].tolist() == start.tolist()
+    noise = (np.array(optimizer.begun[1:]) - start) * [0.2, 4.0]
+    assert (noise**2).mean(axis=0) == pytest.approx([2.5**2 / 2] * 2, rel=0.15)
+    assert noise.mean(axis=0) == pytest.approx([0.0, 0.0], abs=0.2)
+
+
 def test_who_interrupts_does_not_wait_for_searches():
     metric = registry.metric("wer")
     stats = StatTable(np.ones((1, len(metric.stat_names))))
