@@ -22,6 +22,15 @@ settings.register_profile("portmert", deadline=None, print_blob=True)
 settings.load_profile("portmert")
 
 
+def pytest_xdist_auto_num_workers():
+    """One more than processors: some tests wait for a program that hangs, or for a cluster."""
+    return None if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else _processors() + 1
+
+
+def _processors():
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+
+
 def pytest_collection_finish():
     """Keep what has been imported out of every later garbage collection, also in forked children.
 

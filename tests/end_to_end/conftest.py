@@ -5,7 +5,7 @@ import pytest
 from tests.support.clusters import all_there, cluster
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # a cluster that waits takes a tenth of a processor
 def two_workers():
     with cluster(2) as two:
         yield two

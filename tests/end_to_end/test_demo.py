@@ -8,10 +8,11 @@ import pytest
 
 from tests.support.cli import run
 from tests.support.places import ROOT
+from tests.support.run_folders import LITTLE_SET
 
 SMALL = [
     "--train=300", "--dev=12", "--test=10", "--set=tune.iterations=1", "--set=tune.nbest=20",
-    "--set=tune.replicas=1",
+    "--set=tune.replicas=1", "--set=optimizer.name=bagged", *LITTLE_SET,
     "--set=decoder.non_monotonicity=1", "--set=decoder.processes=1",
     "--set=decoder.iterations=2", "--set=decoder.lm_order=2",
 ]  # fmt: skip
@@ -71,7 +72,7 @@ def test_demo_started_again_shows_the_same_and_decodes_nothing(finished):
 def test_demo_runs_are_what_tune_makes_of_their_configs(finished):
     folder, _ = finished
     before = products(folder)
-    options = [option for option in SMALL if option.startswith("--set")]
+    options = [option for option in SMALL if option.startswith("--set=")]
     run("tune", folder / "demo-port.toml", *options)
     assert products(folder) == before
 

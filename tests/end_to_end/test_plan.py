@@ -14,6 +14,7 @@ from tests.support.cli import fault, run
 from tests.support.clusters import NEEDS_DASK, cluster
 from tests.support.languages.grammar import generate
 from tests.support.places import ROOT
+from tests.support.run_folders import LITTLE
 from tests.support.thot_config import thot_config
 
 
@@ -28,8 +29,11 @@ def _own_temporary_folder(tmp_path, monkeypatch):
 @pytest.fixture
 def recorded(tmp_path):
     shutil.copytree(ROOT / "configs" / "recorded", tmp_path / "configs" / "recorded")
-    shutil.copy(ROOT / "configs" / "recorded.toml", tmp_path / "configs")
-    return tmp_path / "configs" / "recorded.toml"
+    text = (ROOT / "configs" / "recorded.toml").read_text()
+    little = "".join(f"{setting.removeprefix('optimizer.')}\n" for setting in LITTLE)
+    path = tmp_path / "configs" / "recorded.toml"
+    path.write_text(text.replace("[optimizer] ", f"[optimizer]\n{little}# "))
+    return path
 
 
 def test_the_run_is_as_large_as_planned_and_the_plan_leaves_nothing(recorded):

@@ -11,7 +11,9 @@ from tests.support.readme import BLOCK, PAGES, ROOT, in_a_copy, runnable, withou
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_commands_print_what_the_page_shows(page):
-    text = page.read_text(encoding="utf-8")
+    text, first = (one.read_text(encoding="utf-8") for one in (page, PAGES[0]))
+    if page != PAGES[0] and set(BLOCK.findall(text)) <= set(BLOCK.findall(first)):
+        return  # all of it is in the README too
     assert without_times(in_a_copy([page])[page]) == without_times(text)
 
 

@@ -9,7 +9,7 @@ from portmert.tuner.runs.config import load_config
 from portmert.tuner.runs.scorer import Evaluator
 from portmert.tuner.search.averaging import averaged
 from portmert.tuner.weights.feature_weights import read_weights
-from tests.end_to_end.test_tune_killed import MERT, SHORT, drive, products
+from tests.end_to_end.test_tune_killed import MERT, SHORT, drive, driver, products
 from tests.support.cli import run
 from tests.support.places import ROOT
 from tests.support.run_folders import LITTLE
@@ -188,7 +188,9 @@ def test_killed_at_every_file_it_ends_as_one_left_alone(tmp_path):
     options = [
         "tune.replicas=2", "tune.held_out=0.25", "tune.bootstrap=1", "tune.iterations=1", *MERT,
     ]  # fmt: skip
-    kills = drive(tmp_path, ["never", "after"], options, module="portmert.tuner.runs.replicas")
+    module = "portmert.tuner.runs.replicas"
+    with driver() as process:
+        kills = drive(process, tmp_path, ["never", "after"], options, module=module)
     assert kills["never"] == 0
     alone = products(tmp_path / "never")
     assert kills["after"] >= len(alone) // 2

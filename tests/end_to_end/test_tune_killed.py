@@ -9,7 +9,7 @@ import json
 import sqlite3
 import subprocess
 import sys
-from contextlib import closing
+from contextlib import closing, contextmanager
 
 import pytest
 
@@ -25,9 +25,7 @@ import importlib, json, os, pathlib, signal, sys, tempfile
 from portmert.tuner.texts import links
 from portmert.tuner.runs.config import load_config
 
-config, job = sys.argv[1:]
-job = json.loads(job)
-run = importlib.import_module(job["module"]).run
+config, = sys.argv[1:]
 replace = pathlib.Path.replace
 align = links.Linker._align
 
@@ -61,28 +59,49 @@ def tune(folder, options):
     given = [*options, f"tune.output={folder}"]
     run(load_config(config, overrides=given), log=lambda _: None, progress=lambda *_: None)
 
-# Compiled code is loaded once, in the parent. Threads and thot's library must not be: they do not
-# survive a fork.
-with tempfile.TemporaryDirectory() as warm:
-    tune(warm, job["warm"])
-for mode, folder in job["runs"]:
-    kills = 0
-    while True:
-        child = os.fork()
-        if child == 0:
-            try:
-                work(mode, folder)
-            except BaseException as error:
-                print(repr(error), file=sys.stderr)
-                os._exit(1)
-            os._exit(0)
-        status = os.waitpid(child, 0)[1]
-        if not os.WIFSIGNALED(status):
-            break
-        kills += 1
-    print(kills)
-    assert os.waitstatus_to_exitcode(status) == 0
+for line in sys.stdin:
+    job = json.loads(line)
+    run = importlib.import_module(job["module"]).run
+    # Compiled code is loaded once, in the parent. Threads and thot's library must not be: they do
+    # not survive a fork.
+    with tempfile.TemporaryDirectory() as warm:
+        tune(warm, job["warm"])
+    counts = []
+    for mode, folder in job["runs"]:
+        kills = 0
+        while True:
+            child = os.fork()
+            if child == 0:
+                try:
+                    work(mode, folder)
+                except BaseException as error:
+                    print(repr(error), file=sys.stderr)
+                    os._exit(1)
+                os._exit(0)
+            status = os.waitpid(child, 0)[1]
+            if not os.WIFSIGNALED(status):
+                break
+            kills += 1
+        assert os.waitstatus_to_exitcode(status) == 0
+        counts.append(kills)
+    print(json.dumps(counts), flush=True)
 """
+
+
+@contextmanager
+def driver():
+    """Start the process; `drive` hands it jobs."""
+    command = [sys.executable, "-c", DRIVER, ROOT / "configs/recorded.toml"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, cwd=ROOT, **pipes) as process:
+        yield process
+        process.stdin.close()
+
+
+@pytest.fixture(scope="module")
+def process():
+    with driver() as process:
+        yield process
 
 
 def products(folder):
@@ -94,17 +113,16 @@ def products(folder):
     }  # fmt: skip
 
 
-def drive(folder, modes, options, *, warm=None, module="portmert.tuner.runs.experiment"):
+def drive(process, folder, modes, options, *, warm=None, module="portmert.tuner.runs.experiment"):
     """Tune once for each mode, in a folder of its name; return how often each was killed."""
     runs = [(mode, str(folder / mode)) for mode in modes]
     options = (*SHORT, *options)
     job = {"runs": runs, "options": options, "warm": warm or options, "module": module}
-    done = subprocess.run(
-        [sys.executable, "-c", DRIVER, ROOT / "configs/recorded.toml", json.dumps(job)],
-        cwd=ROOT, capture_output=True, text=True, timeout=600, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return dict(zip(modes, map(int, done.stdout.split()), strict=True))
+    process.stdin.write(f"{json.dumps(job)}\n")
+    process.stdin.flush()
+    counts = process.stdout.readline()
+    assert counts, "the driver has ended"
+    return dict(zip(modes, json.loads(counts), strict=True))
 
 
 @pytest.mark.parametrize(
@@ -112,8 +130,8 @@ def drive(folder, modes, options, *, warm=None, module="portmert.tuner.runs.expe
     [(["after", "before"], LITTLE), (["after"], MERT), (["after", "before"], POOL)],
     ids=["default", "mert", "pool"],
 )
-def test_a_run_killed_at_every_file_ends_as_one_left_alone(tmp_path, modes, options):
-    kills = drive(tmp_path, ["never", *modes], options)
+def test_a_run_killed_at_every_file_ends_as_one_left_alone(process, tmp_path, modes, options):
+    kills = drive(process, tmp_path, ["never", *modes], options)
     assert kills["never"] == 0
     left_alone = products(tmp_path / "never")
     assert "iteration-03/weights.json" in left_alone
@@ -122,7 +140,7 @@ def test_a_run_killed_at_every_file_ends_as_one_left_alone(tmp_path, modes, opti
         assert products(tmp_path / mode) == left_alone
 
 
-def test_a_run_killed_while_aligning_ends_as_one_left_alone(tmp_path):
+def test_a_run_killed_while_aligning_ends_as_one_left_alone(process, tmp_path):
     lists = []
     for number in (1, 2):
         packed = (ROOT / f"configs/recorded/{number}.nbest.gz").read_bytes()
@@ -137,7 +155,7 @@ def test_a_run_killed_while_aligning_ends_as_one_left_alone(tmp_path):
         "aligner.name=thot",
         "aligner.model=ibm1",
     ]
-    kills = drive(tmp_path, ["never", "align", "after"], options, warm=MERT)
+    kills = drive(process, tmp_path, ["never", "align", "after"], options, warm=MERT)
     assert kills["never"] == 0
     for mode in ("align", "after"):
         assert kills[mode] > 0

@@ -496,7 +496,7 @@ def test_real_lists_beat_what_moses_found():
             nbest,
             references,
             registry.metric(metric),
-            Setup(registry.optimizer("mert", {"searches_per_feature": 200}), (start,), threads=2),
+            Setup(registry.optimizer("mert", {"searches_per_feature": 50}), (start,), threads=2),
             notice=lambda _: None,
         )
         assert found.final_score > max(low, found.start_score + 0.02)
