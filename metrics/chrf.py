@@ -9,6 +9,7 @@ from pydantic.dataclasses import dataclass
 
 from portmert.metrics import _characters, _pairs, _shared
 from portmert.metrics._base import Batch, FloatArray, Metric
+from portmert.metrics._shared import SMALLEST_COUNT
 
 T = TypeVar("T", bound=Batch)
 
@@ -72,9 +73,7 @@ class Chrf(Metric):
         precision, recall = self._means(stats)
         weight = self.beta * self.beta
         product = (1.0 + weight) * precision * recall
-        return np.asarray(
-            product / np.maximum(weight * precision + recall, _shared.SMALLEST_COUNT)
-        )
+        return np.asarray(product / np.maximum(weight * precision + recall, SMALLEST_COUNT))
 
     def parts(self, stats: FloatArray) -> dict[str, float]:
         """Return mean precision and recall and the counts of stats (3 N,)."""
@@ -90,8 +89,8 @@ class Chrf(Metric):
         precision = recall = np.zeros(stats.shape[:-1])
         for n in range(both.shape[-1]):
             kept = np.where(both[..., n], match[..., n], 0.0)
-            precision = precision + kept / np.maximum(own[..., n], _shared.SMALLEST_COUNT)
-            recall = recall + kept / np.maximum(reference[..., n], _shared.SMALLEST_COUNT)
+            precision = precision + kept / np.maximum(own[..., n], SMALLEST_COUNT)
+            recall = recall + kept / np.maximum(reference[..., n], SMALLEST_COUNT)
         return precision / orders, recall / orders
 
 

@@ -10,6 +10,7 @@ from pydantic.dataclasses import dataclass
 
 from portmert.metrics import _characters, _shared
 from portmert.metrics._base import Batch, FloatArray, Metric
+from portmert.metrics._shared import SMALLEST_COUNT
 from portmert.metrics.kernels.edits import edit_distances, edit_kinds
 
 
@@ -63,14 +64,14 @@ class _DistanceRate(Metric):
         )
         names = ("substitutions", "insertions", "deletions")
         counts = dict(zip(names, chosen[2:].tolist(), strict=True))
-        length = max(float(chosen[1]), _shared.SMALLEST_COUNT)
+        length = max(float(chosen[1]), SMALLEST_COUNT)
         shares = {f"{name[:3]}_rate": count / length for name, count in counts.items()}
         return (shares if chosen[1] else dict.fromkeys(shares, 0.0)) | counts
 
 
 def _one_minus_rate(stats: FloatArray) -> FloatArray:
     """Return 1 - distance / length (...) of stats (..., 2), 1 where the length is 0."""
-    rate = stats[..., 0] / np.maximum(stats[..., 1], _shared.SMALLEST_COUNT)
+    rate = stats[..., 0] / np.maximum(stats[..., 1], SMALLEST_COUNT)
     return np.asarray(1.0 - np.where(stats[..., 1] > 0.0, rate, 0.0))
 
 
@@ -163,9 +164,7 @@ class Per(Metric):
     def score(self, stats: FloatArray) -> FloatArray:
         """Return 1 - per, at most 1, for stats (..., 3)."""
         correct, own, length = stats[..., 0], stats[..., 1], stats[..., 2]
-        share = (correct - np.maximum(own - length, 0.0)) / np.maximum(
-            length, _shared.SMALLEST_COUNT
-        )
+        share = (correct - np.maximum(own - length, 0.0)) / np.maximum(length, SMALLEST_COUNT)
         return np.asarray(np.where(length > 0.0, share, 0.0))
 
     def parts(self, stats: FloatArray) -> dict[str, float]:

@@ -14,6 +14,7 @@ from pydantic.dataclasses import dataclass
 from portmert.metrics import _shared
 from portmert.metrics._base import Batch, FloatArray, Metric
 from portmert.metrics._lexicon import Lexicon, listed_words, matches, read_lexicon
+from portmert.metrics._shared import SMALLEST_COUNT
 from portmert.metrics.kernels.meteor import alignments
 
 _PENALTIES = {
@@ -179,7 +180,7 @@ class Meteor(Metric):
         mean = (
             precision
             * recall
-            / np.maximum(alpha * precision + (1.0 - alpha) * recall, _shared.SMALLEST_COUNT)
+            / np.maximum(alpha * precision + (1.0 - alpha) * recall, SMALLEST_COUNT)
         )
         return np.asarray(mean * (1.0 - gamma * self._fragmentation(stats) ** beta))
 
@@ -220,7 +221,7 @@ class Meteor(Metric):
             length, function = stats[..., side], stats[..., 2 + side]
             total = delta * (length - function) + (1.0 - delta) * function
             linked = ((counts[..., side] * kinds).sum(axis=-1) * weights).sum(axis=-1)
-            shares.append(linked / np.maximum(total, _shared.SMALLEST_COUNT))
+            shares.append(linked / np.maximum(total, SMALLEST_COUNT))
         return shares[0], shares[1]
 
     def _fragmentation(self, stats: FloatArray) -> FloatArray:

@@ -8,6 +8,7 @@ from pydantic.dataclasses import dataclass
 
 from portmert.metrics import _shared
 from portmert.metrics._base import Batch, FloatArray, IntArray, Metric
+from portmert.metrics._shared import SMALLEST_COUNT
 from portmert.metrics.kernels.ngrams import ngram_information, ngram_matches
 
 MAX_ORDER = 5
@@ -51,14 +52,12 @@ class Nist(Metric):
         """Return NIST, 0 or more, for stats (..., 12)."""
         total = np.zeros(stats.shape[:-1])
         for n in range(MAX_ORDER):
-            total = total + stats[..., 2 * n] / np.maximum(
-                stats[..., 2 * n + 1], _shared.SMALLEST_COUNT
-            )
+            total = total + stats[..., 2 * n] / np.maximum(stats[..., 2 * n + 1], SMALLEST_COUNT)
         return total * _brevity_penalty(stats)
 
     def parts(self, stats: FloatArray) -> dict[str, float]:
         """Return information per n-gram, brevity penalty and lengths of stats (12,)."""
-        values = stats[0:-2:2] / np.maximum(stats[1:-2:2], _shared.SMALLEST_COUNT)
+        values = stats[0:-2:2] / np.maximum(stats[1:-2:2], SMALLEST_COUNT)
         return {
             **{f"info_{n + 1}": float(values[n]) for n in range(MAX_ORDER)},
             "BP": float(_brevity_penalty(stats)),
@@ -78,6 +77,6 @@ def _information(corpus: Batch) -> tuple[IntArray, FloatArray]:
 def _brevity_penalty(stats: FloatArray) -> FloatArray:
     own, reference = stats[..., -2], stats[..., -1]
     # An empty text has the score 0 whatever its penalty; only its logarithm has to be finite.
-    shorter = np.maximum(np.minimum(own, reference), _shared.SMALLEST_COUNT)
-    short = np.log(shorter / np.maximum(reference, _shared.SMALLEST_COUNT))
+    shorter = np.maximum(np.minimum(own, reference), SMALLEST_COUNT)
+    short = np.log(shorter / np.maximum(reference, SMALLEST_COUNT))
     return np.asarray(np.exp(-math.log(2.0) / math.log(HALF_AT) ** 2 * short**2))

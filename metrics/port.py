@@ -12,6 +12,7 @@ from pydantic.dataclasses import dataclass
 
 from portmert.metrics import _orders, _shared
 from portmert.metrics._base import Batch, FloatArray, Metric
+from portmert.metrics._shared import SMALLEST_COUNT
 from portmert.metrics.bleu import geometric_precision
 
 MAX_ORDER = 4
@@ -192,13 +193,13 @@ def _port_stats(batch: Batch, ordering: FloatArray | float) -> FloatArray:
 
 def _strict_brevity_penalty(stats: FloatArray) -> FloatArray:
     """Return SBP (...), equation 8."""
-    ratio = stats[..., REF_LEN] / np.maximum(stats[..., SHORTER], _shared.SMALLEST_COUNT)
+    ratio = stats[..., REF_LEN] / np.maximum(stats[..., SHORTER], SMALLEST_COUNT)
     return np.asarray(np.exp(np.minimum(1.0 - ratio, 0.0)))
 
 
 def _strict_redundancy_penalty(stats: FloatArray) -> FloatArray:
     """Return SRP (...), equation 9."""
-    ratio = stats[..., LONGER] / np.maximum(stats[..., REF_LEN], _shared.SMALLEST_COUNT)
+    ratio = stats[..., LONGER] / np.maximum(stats[..., REF_LEN], SMALLEST_COUNT)
     return np.asarray(np.exp(np.minimum(1.0 - ratio, 0.0)))
 
 
@@ -212,14 +213,14 @@ def _recalls(stats: FloatArray) -> Iterator[FloatArray]:
         match, ref_total = stats[..., 3 * n], stats[..., 3 * n + 2]
         if guarded:
             match = np.where(ref_total > 0.0, match, 0.0)
-        yield np.asarray(match / np.maximum(ref_total, _shared.SMALLEST_COUNT))
+        yield np.asarray(match / np.maximum(ref_total, SMALLEST_COUNT))
 
 
 def _qmean(stats: FloatArray, *, recall_cap: bool) -> FloatArray:
     """Return Qmean (...), equation 10."""
     precision, recall = np.zeros(stats.shape[:-1]), np.zeros(stats.shape[:-1])
     for n, part in enumerate(_recalls(stats)):
-        precision += stats[..., 3 * n] / np.maximum(stats[..., 3 * n + 1], _shared.SMALLEST_COUNT)
+        precision += stats[..., 3 * n] / np.maximum(stats[..., 3 * n + 1], SMALLEST_COUNT)
         recall += np.minimum(part, 1.0) if recall_cap else part
     precision *= _strict_brevity_penalty(stats)
     recall *= _strict_redundancy_penalty(stats)
@@ -233,7 +234,7 @@ def _mean_ordering(stats: FloatArray) -> FloatArray:
     A line search adds and subtracts changes of this sum of fractions. Rounding may leave the sum
     slightly below 0, where a power would be NaN.
     """
-    ratio = stats[..., ORDERING] / np.maximum(stats[..., REF_LEN], _shared.SMALLEST_COUNT)
+    ratio = stats[..., ORDERING] / np.maximum(stats[..., REF_LEN], SMALLEST_COUNT)
     return np.asarray(np.maximum(ratio, 0.0))
 
 
@@ -250,7 +251,7 @@ def _port_parts(
     ordering
         The name of the ordering measure; None leaves it out.
     """
-    precision = stats[0:REF_LEN:3] / np.maximum(stats[1:REF_LEN:3], _shared.SMALLEST_COUNT)
+    precision = stats[0:REF_LEN:3] / np.maximum(stats[1:REF_LEN:3], SMALLEST_COUNT)
     recall = np.array(list(_recalls(stats)))
     if recall_cap:
         recall = np.minimum(recall, 1.0)

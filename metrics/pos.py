@@ -12,6 +12,7 @@ from pydantic.dataclasses import dataclass
 
 from portmert.metrics import _shared
 from portmert.metrics._base import Batch, FloatArray, Metric, Need, Texts
+from portmert.metrics._shared import SMALLEST_COUNT
 from portmert.metrics.bleu import (
     Smoothing,
     bleu_parts,
@@ -72,9 +73,7 @@ class _TagMatch(Metric):
     def parts(self, stats: FloatArray) -> dict[str, float]:
         """Return means, F, precision and recall of each order and the counts of stats (12,)."""
         match, own, reference = (stats[k::3] for k in range(3))
-        precision, recall = (
-            match / np.maximum(one, _shared.SMALLEST_COUNT) for one in (own, reference)
-        )
+        precision, recall = (match / np.maximum(one, SMALLEST_COUNT) for one in (own, reference))
         return {
             "precision": float(_mean_share(stats, "precision", self.mean)),
             "recall": float(_mean_share(stats, "recall", self.mean)),
@@ -263,7 +262,7 @@ def _mean_share(stats: FloatArray, kind: Literal["precision", "recall"], mean: M
     """Return the mean over the orders (...) of matched / total n-grams."""
     column = 1 if kind == "precision" else 2
     shares = [
-        stats[..., 3 * n] / np.maximum(stats[..., 3 * n + column], _shared.SMALLEST_COUNT)
+        stats[..., 3 * n] / np.maximum(stats[..., 3 * n + column], SMALLEST_COUNT)
         for n in range(MAX_ORDER)
     ]
     result = shares[0]

@@ -8,6 +8,7 @@ from pydantic.dataclasses import dataclass
 
 from portmert.metrics import _shared
 from portmert.metrics._base import Batch, FloatArray
+from portmert.metrics._shared import SMALLEST_COUNT
 from portmert.metrics.kernels.edits import rank_agreements
 
 
@@ -44,7 +45,7 @@ class Ribes(_shared.WeightedMean):
 
     def _values(self, single: Batch) -> FloatArray:
         agreement, links = rank_agreements(_shared.segments_of(single)).T
-        lengths = np.maximum(_shared.hypothesis_lengths(single), _shared.SMALLEST_COUNT)
+        lengths = np.maximum(_shared.hypothesis_lengths(single), SMALLEST_COUNT)
         # Where there is no link the agreement is 0; elsewhere no text is empty.
         brevity = np.minimum(1.0 - _shared.one_length(single) / lengths, 0.0)
         product = agreement * (links / lengths) ** self.alpha * np.exp(brevity * self.beta)
