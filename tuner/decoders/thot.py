@@ -25,6 +25,8 @@ from portmert.tuner.weights.feature_weights import FeatureNames, FeatureWeights,
 FORMAT = 1
 """The format of a trained model. A model of another format is refused, not misread."""
 
+TRAINED = ("aligner", "iterations", "lm_order", "max_phrase_length", "translations")
+"""Options that the trained models depend on."""
 MAX_TOKENS = 200
 """The longest line thot translates; of a longer one it returns nothing."""
 
@@ -132,13 +134,7 @@ class Thot(Decoder):
             The bitext is faulty, thot failed, or the folder holds other models.
         """
         source, target = read_bitext(self.train_source, self.train_target)
-        options: dict[str, Any] = {
-            "aligner": self.aligner,
-            "iterations": self.iterations,
-            "lm_order": self.lm_order,
-            "max_phrase_length": self.max_phrase_length,
-            "translations": self.translations,
-        }
+        options: dict[str, Any] = {name: getattr(self, name) for name in TRAINED}
 
         def make(aside: Path) -> dict[str, int]:
             try:
@@ -232,9 +228,8 @@ class Thot(Decoder):
             "settings": {
                 name: getattr(self, name)
                 for name in (
-                    *("aligner", "iterations", "lm_order", "max_phrase_length", "translations"),
-                    *("non_monotonicity", "max_source_phrase", "options_per_phrase"),
-                    "stack_size",
+                    *TRAINED,
+                    *("non_monotonicity", "max_source_phrase", "options_per_phrase", "stack_size"),
                 )
             },
             "weights": {name: list(values) for name, values in weights.values.items()},

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -256,7 +256,7 @@ class _Run:
                     "dev_score": scored.score,
                     "unseen_score": self._unseen(number, scored.score),
                     "parts": scored.parts,
-                    "held_out": None if held_out is None else asdict(held_out),
+                    "held_out": held_out,
                     "hypotheses": hypotheses,
                     "new": hypotheses - before,
                 },
@@ -482,8 +482,8 @@ class _Run:
                 "unseen_score": best.unseen_score,
                 "best_iteration": best.number,
                 "stopped": stopped,
-                "iterations": [asdict(iteration) for iteration in iterations],
-                "test": None if test is None else asdict(test),
+                "iterations": iterations,
+                "test": test,
                 "bootstrap": None if sure is None else sure.as_json(),
             },
             alone=True,

@@ -413,14 +413,7 @@ class _Tunings:
             evaluator.decode(weights, out, source=evaluator.experiment.data.source, size=1)
             dev, held_out = evaluator.dev(evaluator.read(out))
             held_out = held_out or evaluator.held_out(weights, folder)
-            finish(
-                scores,
-                {
-                    "metric": evaluator.signature,
-                    "dev": asdict(dev),
-                    "held_out": None if held_out is None else asdict(held_out),
-                },
-            )
+            finish(scores, {"metric": evaluator.signature, "dev": dev, "held_out": held_out})
         kept = read_json(scores, dev=dict)
         first = read_scored(scores, kept, "dev")
         assert first is not None  # noqa: S101  it is a dict

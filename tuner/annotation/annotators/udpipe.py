@@ -6,14 +6,7 @@ from typing import Annotated, Any, ClassVar
 from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
-from portmert.tuner.annotation.annotators import _conllu, _tokens, _workers
-from portmert.tuner.annotation.annotators._base import (
-    Annotation,
-    AnnotationRequest,
-    Heads,
-    Layer,
-    heads_fault,
-)
+from portmert.tuner.annotation.annotators import _base, _conllu, _tokens, _workers
 from portmert.tuner.annotation.annotators._conllu import Tagset
 from portmert.tuner.ground.errors import AnnotatorError
 
@@ -49,7 +42,7 @@ class Udpipe(_workers.LibraryAnnotator):
     contractions: bool = True
     lowercase: bool = False
 
-    gives: ClassVar[frozenset[Layer]] = frozenset({"tags", "heads"})
+    gives: ClassVar[frozenset[_base.Layer]] = frozenset({"tags", "heads"})
 
     def _versions(self) -> str:
         from ufal import udpipe  # noqa: PLC0415  start-up time
@@ -87,8 +80,11 @@ def load(options: dict[str, Any]) -> _workers.Parse:
 
 
 def _annotation(
-    model: Any, options: dict[str, Any], tokens: _workers.Sentence, request: AnnotationRequest
-) -> Annotation | None:
+    model: Any,
+    options: dict[str, Any],
+    tokens: _workers.Sentence,
+    request: _base.AnnotationRequest,
+) -> _base.Annotation | None:
     from ufal import udpipe  # noqa: PLC0415
 
     sentence, error = udpipe.Sentence(), udpipe.ProcessingError()
@@ -102,11 +98,11 @@ def _annotation(
     if not done:
         raise AnnotatorError(f"{options['model']}: {' '.join(error.message.split())}")
     found = list(sentence.words)[1:]  # the first one is the root
-    heads: Heads = tuple((word.head, word.deprel) for word in found) if parses else ()
-    if heads_fault(heads):
+    heads: _base.Heads = tuple((word.head, word.deprel) for word in found) if parses else ()
+    if _base.heads_fault(heads):
         return None
     tags: tuple[str, ...] = ()
     if "tags" in request.layers:
         words = (_conllu.Word(word.form, word.upostag, word.xpostag, word.feats) for word in found)
         tags = tuple(_conllu.tag(word, options["tagset"]) or _conllu.NOTHING for word in words)
-    return Annotation(tags, heads)
+    return _base.Annotation(tags, heads)

@@ -10,18 +10,13 @@ from pydantic.dataclasses import dataclass
 from portmert.tuner.ground.errors import InputError
 from portmert.tuner.ground.files import read_lines
 from portmert.tuner.nbest.extra import plain_number
-from portmert.tuner.nbest.readers._base import (
-    CollectingReader,
-    Collector,
-    ListFile,
-    check_all_used,
-)
+from portmert.tuner.nbest.readers import _base
 
 _TABLE = re.compile(r"(?:.*/)?([1-9][0-9]{0,8})best_recog/[^/]+")
 
 
 @dataclass(frozen=True)
-class Espnet2(CollectingReader):
+class Espnet2(_base.CollectingReader):
     """Read a folder with `1best_recog/text`, `1best_recog/score`, `2best_recog/text` and so on.
 
     asr_inference.py writes them. The folder of a whole decoding has them below
@@ -36,9 +31,9 @@ class Espnet2(CollectingReader):
         """Whether the lines are names of such tables."""
         return all(_TABLE.fullmatch(line) for line in head)
 
-    def collect(self, file: ListFile) -> Collector:
+    def collect(self, file: _base.ListFile) -> _base.Collector:
         """Return the hypotheses of a whole folder."""
-        collector = Collector(file, (("score", 1),))
+        collector = _base.Collector(file, (("score", 1),))
         for rank, folder in _folders(file):
             path, used = folder / "score", set()
             scores = {
@@ -51,11 +46,11 @@ class Espnet2(CollectingReader):
                 place = f"{folder.relative_to(file.where) / 'text'}:{line}"
                 segment = collector.named_segment(place, key)
                 collector.add(place, segment=segment, text=text, values=[scores[key]], rank=rank)
-            check_all_used(path, [key for key in scores if key not in used], file)
+            _base.check_all_used(path, [key for key in scores if key not in used], file)
         return collector
 
 
-def _folders(file: ListFile) -> list[tuple[int, Path]]:
+def _folders(file: _base.ListFile) -> list[tuple[int, Path]]:
     """Return the rank and the path of each folder of tables, in order of rank and job."""
     found = set()
     for line in file.lines():

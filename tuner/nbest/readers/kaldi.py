@@ -8,18 +8,13 @@ from pydantic.dataclasses import dataclass
 
 from portmert.tuner.ground.errors import InputError, counted
 from portmert.tuner.nbest.extra import keyed_lines, number_under, read_keyed
-from portmert.tuner.nbest.readers._base import (
-    CollectingReader,
-    Collector,
-    ListFile,
-    check_all_used,
-)
+from portmert.tuner.nbest.readers import _base
 
 _LINE = re.compile(r"(\S+-([1-9][0-9]{0,8}))(?:[ \t]+(.*))?")
 
 
 @dataclass(frozen=True)
-class Kaldi(CollectingReader):
+class Kaldi(_base.CollectingReader):
     """Read `utt-1 words`, the first hypothesis of utterance `utt`, `utt-2 words` and so on.
 
     The file has words, not word ids. Costs and scores are in other files with the same keys, lines
@@ -58,7 +53,7 @@ class Kaldi(CollectingReader):
         """The files that options name."""
         return tuple(path for paths in self._columns().values() for path in paths)
 
-    def collect(self, file: ListFile) -> Collector:
+    def collect(self, file: _base.ListFile) -> _base.Collector:
         """Return the hypotheses of a whole file."""
         columns: dict[str, tuple[str, dict[str, float]]] = {}
         for name, paths in self._columns().items():
@@ -71,7 +66,7 @@ class Kaldi(CollectingReader):
                 known |= more
             negated = {key: 0.0 - value for key, value in known.items()}
             columns[name] = "+".join(paths), negated
-        collector = Collector(file, tuple((name, 1) for name in columns))
+        collector = _base.Collector(file, tuple((name, 1) for name in columns))
         used: set[str] = set()
         for number, key, text in keyed_lines(file.lines(), file.where):
             used.add(key)
@@ -84,7 +79,7 @@ class Kaldi(CollectingReader):
         for at, known in columns.values():
             left = [key for key in known if key not in used]
             own = [key for key in left if key.rpartition("-")[0] in utterances]
-            check_all_used(at, own, file)
+            _base.check_all_used(at, own, file)
             if left:
                 remarks.append(f"{counted(len(left), 'number')} of other lists in {at}")
         collector.remark = ", ".join(remarks) if columns else "no costs (kaldi:NAME=FILE)"
