@@ -1,17 +1,13 @@
 """Run the demo: one bitext, one decoder, tuned once on BLEU and once on PORT."""
 
-import contextlib
-import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from portmert.metrics._base import Metric, Vocabulary
-from portmert.tuner.annotation.annotating import TextAnnotator
-from portmert.tuner.annotation.annotators._base import Annotator
-from portmert.tuner.annotation.cache import default_folder
+from portmert.metrics._base import Vocabulary
+from portmert.tuner.api.texts import preparing
 from portmert.tuner.components import registry
 from portmert.tuner.decoders._base import Progress
 from portmert.tuner.demo.bitext import TREEBANK, write_bitext
@@ -22,7 +18,7 @@ from portmert.tuner.runs import replicas
 from portmert.tuner.runs.config import Experiment, load_config
 from portmert.tuner.texts.corpus import read_references
 from portmert.tuner.texts.links import Linker
-from portmert.tuner.texts.prepare import Preparation
+from portmert.tuner.texts.prepare import Preparation, Prepare
 from portmert.tuner.texts.scoring import score_texts
 from portmert.tuner.texts.text_pipeline import TextPipeline
 
@@ -134,37 +130,18 @@ def run_demo(
     lists = {"untuned": start, **results}
     annotated = next((one for one in experiments.values() if one.annotator is not None), None)
     metrics = METRICS if annotated is None else SYNTAX_METRICS
-    with _annotator_of(annotated, log) as annotator:
-        ready = Preparation.of(list(map(registry.metric, metrics)), TextPipeline(), annotator)
+    annotator, cache = None, None
+    if annotated is not None:
+        annotator, cache = annotated.annotator, annotated.tune.annotation_cache
+    with preparing(annotator, cache, notice=log) as prepare:
+        ready = prepare(list(map(registry.metric, metrics)), TextPipeline(), None)
         scores, outputs = _score(experiments["port"], metrics, ready, lists, log)
         log("comparing the systems")
         runs = [experiments[name].tune.output for name in names]
-        verdicts, html = _comparison(runs, annotator, log)
+        verdicts, html = _comparison(runs, prepare, log)
     write_text(folder / PAGE, html)
     identical = sum(a == b for a, b in zip(outputs["bleu"], outputs["port"], strict=True))
     return Demo(metrics, scores, identical, len(outputs["bleu"]), verdicts, folder / PAGE)
-
-
-@contextlib.contextmanager
-def _annotator_of(
-    experiment: Experiment | None, log: Callable[[str], None]
-) -> Iterator[Callable[[], TextAnnotator | None]]:
-    """Give a function that returns the annotator of an experiment, if there is one."""
-    with contextlib.ExitStack() as opened:
-
-        @functools.cache  # several would each give the same notes
-        def annotator() -> TextAnnotator | None:
-            if experiment is None or experiment.annotator is None:
-                return None
-            one = TextAnnotator(
-                experiment.annotator,
-                cache=experiment.tune.annotation_cache or default_folder(),
-                processes=experiment.threads,
-                notice=log,
-            )
-            return opened.enter_context(contextlib.closing(one))
-
-        yield annotator
 
 
 def _tuned(
@@ -191,9 +168,7 @@ def _train_annotator(treebank: Path, model: Path, log: Callable[[str], None]) ->
 
 
 def _comparison(
-    runs: Sequence[Path],
-    annotator: Callable[[], TextAnnotator | None],
-    log: Callable[[str], None],
+    runs: Sequence[Path], prepare: Prepare, log: Callable[[str], None]
 ) -> tuple[tuple[str, ...], str]:
     """Compare the tuned systems on the test set; return sentences, and an HTML page.
 
@@ -202,11 +177,6 @@ def _comparison(
     from portmert.tuner.evaluation.comparison.compare import CompareRequest, compare_request  # noqa: PLC0415
     from portmert.tuner.evaluation.comparison.report import summaries  # noqa: PLC0415
     from portmert.tuner.evaluation.page.html import render  # noqa: PLC0415  heavy, and only here
-
-    def prepare(
-        metrics: Sequence[Metric], pipeline: TextPipeline, _recorded: Annotator | None
-    ) -> Preparation:
-        return Preparation.of(metrics, pipeline, annotator)
 
     request = CompareRequest(tuple(map(str, runs)), prepare=prepare, runs=True, timing=False)
     document = compare_request(request, log)
