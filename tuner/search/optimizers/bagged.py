@@ -14,7 +14,7 @@ from portmert.metrics._base import FloatArray, IntArray, offsets_of, rows_taken
 from portmert.tuner.executors.team import each, raise_if_cancelled
 from portmert.tuner.search._kernels import best_hypotheses
 from portmert.tuner.search.constraints import Bounds
-from portmert.tuner.search.optimizers import _linear, coordinate, kbmira
+from portmert.tuner.search.optimizers import _linear, kbmira, mert
 from portmert.tuner.search.optimizers._base import Found, Optimizer
 from portmert.tuner.search.optimizers._likelihood import Likelihood, are_outcomes
 from portmert.tuner.search.optimizers.min_risk import Risk
@@ -237,7 +237,7 @@ class Bagged(Optimizer):
         half = thinned(problem, max(self.longest // 2, 2), part=fold, parts=self.folds)
         at, offsets = rows_taken(half.offsets, np.flatnonzero(is_learnt))
         some = half.take(at, offsets)
-        return coordinate.Coordinate().search(some, lists.start, lists.linear.bounds, rng).weights
+        return mert.Coordinate().search(some, lists.start, lists.linear.bounds, rng).weights
 
     def _learn(
         self, lists: kbmira.MiraLists, is_learnt: NDArray[np.bool_], rng: np.random.Generator

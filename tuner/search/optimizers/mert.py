@@ -1,4 +1,4 @@
-"""Search for the highest score on the lists: annealed local search with exact lines."""
+"""Search for the highest score on the lists by exact lines: annealed, or climbing alone."""
 
 from typing import Annotated
 
@@ -90,3 +90,70 @@ class Mert(ExactSearch):
             climb.move_along(int(rng.integers(climb.features)))
         else:
             climb.move_randomly(rng)
+
+
+@dataclass(frozen=True)
+class Coordinate(ExactSearch):
+    """Search the line along each feature and take the best step, until none gains (Och 2003).
+
+    A line along one feature needs only that feature's values, which are the slopes. Model scores
+    are updated after each step, not computed anew.
+    """
+
+    def climb(self, climb: Climb, rng: np.random.Generator) -> None:  # noqa: ARG002  draws nothing
+        """Improve `climb` until no single feature's line gains."""
+        while True:
+            points = [climb.look_along(feature) for feature in range(climb.features)]
+            values = [-np.inf if point is None else point.value for point in points]
+            if not climb.move_along(int(np.argmax(values))):
+                break
+        climb.keep()
+
+
+@dataclass(frozen=True)
+class Powell(ExactSearch):
+    """Search lines along a set of directions, and adapt the set to each round (Powell 1964).
+
+    At first the set has one direction for each feature. After each round the line along the whole
+    step of the round is searched too. If that gains, its direction replaces the one that gained
+    most, because they are most alike. Otherwise the set stays as it is.
+    """
+
+    def climb(self, climb: Climb, rng: np.random.Generator) -> None:  # noqa: ARG002  draws nothing
+        """Improve `climb` until a round gains nothing."""
+        columns = climb.whole.all_columns
+        directions = list(np.diag(1.0 / climb.whole.spread))
+        while True:
+            begin = climb.weights
+            gains = [climb.move(columns, direction) for direction in directions]
+            if not any(gains):
+                break
+            way = climb.weights - begin
+            if way.any() and climb.move(columns, way):
+                directions.pop(int(np.argmax(gains)))
+                directions.append(way / climb.length(way))
+        climb.keep()
+
+
+@dataclass(frozen=True)
+class RandomDirections(ExactSearch):
+    """Search along random directions until many in a row gain nothing (Cer et al. 2008).
+
+    Directions are drawn from a normal distribution. Each feature is scaled by the spread of its
+    values, so that no feature dominates because of its units.
+
+    Parameters
+    ----------
+    patience : int
+        The search stops after this many lines in a row without a gain, times the number of
+        features.
+    """
+
+    patience: Annotated[int, Ge(1)] = 10
+
+    def climb(self, climb: Climb, rng: np.random.Generator) -> None:
+        """Improve `climb` until `patience` runs out."""
+        idle = 0
+        while idle < self.patience * climb.features:
+            idle = 0 if climb.move_randomly(rng) else idle + 1
+        climb.keep()
