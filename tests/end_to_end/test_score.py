@@ -1,6 +1,7 @@
 """`portmert score` and `portmert metrics` as a user runs them."""
 
 import json
+import re
 
 import pytest
 from click.testing import CliRunner
@@ -231,6 +232,25 @@ def test_metrics_lists_all_with_needs_options_and_source():
     assert "links" in port
     assert "alpha=0.25" in port
     assert "PORT" in port
+
+
+@pytest.mark.parametrize(
+    ("name", "needs", "form"),
+    [
+        ("comet", "model, source", "as comet:MODEL"),
+        ("command", "program", "as command:PROGRAM ARGUMENTS"),
+        ("command+links", "program, links", "as command+links:PROGRAM ARGUMENTS"),
+        ("m2", "file", "as m2:FILE"),
+        ("scores", "file", "as scores:FILE"),
+    ],
+)
+def test_metrics_lists_those_from_outside_with_what_they_need(name, needs, form):
+    lines = run("metrics").stdout.splitlines()
+    (line,) = (line for line in lines if line.split()[:1] == [name])
+    assert re.split(r"\s{2,}", line)[1:3] == [needs, form]
+    names = [one["name"] for one in json.loads(run("metrics", "--json").stdout)]
+    assert name in names
+    assert names == sorted(names)
 
 
 @pytest.mark.parametrize("name", registry.names("metric"))

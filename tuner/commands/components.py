@@ -97,14 +97,14 @@ def _table(family: str, found: Iterable[Described]) -> str:
         [
             [
                 one["name"],
-                ", ".join(one.get("needs", ())) or "-",
+                ", ".join(_needs(one)) or "-",
                 # An option without a default is among the needs, except for metrics.
                 ", ".join(
                     _pair(option)
                     for option in one.get("options", ())
                     if family == "metric" or option["default"] is not None
                 )
-                or "-",
+                or (f"as {one['name']}:{one['argument']}" if "argument" in one else "-"),
                 _last_cell(family, one),
             ]
             for one in found
@@ -112,6 +112,12 @@ def _table(family: str, found: Iterable[Described]) -> str:
         sides="llll",
         widths=[None, None, 42, 40],
     )
+
+
+def _needs(one: Described) -> list[str]:
+    """Return what it needs: for a metric from outside first its file, model or program."""
+    own = [one["argument"].split()[0].lower()] if "argument" in one else []
+    return [*own, *one.get("needs", ())]
 
 
 def _pair(option: Described) -> str:

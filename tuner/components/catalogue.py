@@ -23,9 +23,10 @@ def catalogue(family: str) -> Iterator[dict[str, Any]]:
     """Yield the components of a family in order of name, each as `describe` returns it.
 
     Of a broken one of another package only `name` and `package` are known, and `fault`, the
-    reason why it cannot be used.
+    reason why it cannot be used. Metrics that are written `name:ARGUMENT` are among the others.
     """
-    for name in registry.names(family):
+    outside = external.NAMES if family == "metric" else ()
+    for name in sorted({*registry.names(family), *outside}):
         try:
             yield describe(family, name)
         except ConfigError as error:
@@ -42,7 +43,8 @@ def describe(family: str, text: str) -> dict[str, Any]:
         `description`, the rest, up to the options; `options`; `needs`, the inputs of a metric
         besides tokens, or the options of another component that must be given; `source`, the
         paper or program; `package`, name and version of the package it comes from, empty if it is
-        ours; and more facts of its family.
+        ours; and more facts of its family. A metric from outside has an `argument`, what stands
+        behind its colon.
 
         An option has its `name` in a configuration and on the command line; its possible `values`
         and its `default` as a user writes them (None if it must be given); its `meaning`, from the
@@ -103,6 +105,7 @@ def _from_outside(name: str) -> dict[str, Any]:
     needs = {"comet": ["source"], "command+links": ["links"]}.get(name, [])
     return {
         "name": name,
+        "argument": external.NAMES[name],
         "summary": summary,
         "description": "\n\n".join(filter(None, [more.strip(), form])),
         "options": [],
