@@ -74,12 +74,12 @@ def segment_blocks(offsets: IntArray, *arrays: NDArray[Any]) -> Iterator[tuple[i
         The arrays that are read; each has one column or row for each hypothesis.
     """
     mapped = [array for array in arrays if is_mapped(array)]
-    segments = len(offsets) - 1
-    most = int(offsets[-1])
-    if mapped:
-        width = sum(array.nbytes for array in mapped) / max(most, 1)
-        most = int(BLOCK_BYTES / max(width, 1.0))
-    first = 0
+    first, segments = 0, len(offsets) - 1
+    if segments and not mapped:
+        yield 0, segments
+        return
+    width = sum(array.nbytes for array in mapped) / max(int(offsets[-1]), 1)
+    most = int(BLOCK_BYTES / max(width, 1.0))
     while first < segments:
         last = int(np.searchsorted(offsets, offsets[first] + most, side="right")) - 1
         last = min(max(last, first + 1), segments)

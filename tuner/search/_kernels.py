@@ -313,17 +313,19 @@ def choose(ends: FloatArray, values: FloatArray, tie: float, outer: float) -> tu
         Ends of the intervals, from left to right; some intervals may be empty, not all.
     values : (B + 1,) float64
     tie : float
-        Values that are less apart are equal.
+        Values that are less apart than this share of the largest finite one are equal.
     outer : float
         The outermost intervals are entered by at most this much beyond the outermost breakpoint.
     """
-    best, last = -np.inf, values.size - 1
+    best, last, largest = -np.inf, values.size - 1, 0.0
     for i in range(values.size):
         if values[i] > best and ends[i + 1] > ends[i]:
             best = values[i]
+        if np.isfinite(values[i]):
+            largest = max(largest, abs(values[i]))
     step, value = np.inf, best
     for i in range(values.size):
-        if values[i] < best - tie or not ends[i + 1] > ends[i]:
+        if values[i] < best - tie * largest or not ends[i + 1] > ends[i]:
             continue
         middle = (ends[i] + ends[i + 1]) / 2
         if i == 0 and last == 0:

@@ -8,7 +8,7 @@ from portmert.metrics._base import FloatArray, IntArray
 from portmert.tuner.executors.team import raise_if_cancelled
 from portmert.tuner.ground.mapped import segment_blocks
 from portmert.tuner.search import _kernels
-from portmert.tuner.search.problem import TuningProblem, finite
+from portmert.tuner.search.problem import NOTHING, TuningProblem, finite
 
 OUTER_STEP = 0.1
 """How far beyond the outermost breakpoint the outer intervals are entered, in units of the
@@ -69,6 +69,7 @@ class LineSearch:
         self.count = 0
         self.slopes = np.empty(problem.size)
         self._bounded = bool(np.isfinite(lower).any() or np.isfinite(upper).any())
+        self._measured = NOTHING, 1.0  # weights and their length, the same for many lines
         size = problem.size
         self._work = (self.slopes, np.empty(size, dtype=np.int64), np.empty(size))
 
@@ -94,7 +95,7 @@ class LineSearch:
         Parameters
         ----------
         weights : (F,) float64
-            Feature weights at step 0. Not modified.
+            Feature weights at step 0. Not modified, and not by the caller between searches.
         scores : (H,) float64
             Model scores under `weights`. Not modified.
         columns, direction : (D,)
@@ -118,12 +119,12 @@ class LineSearch:
         ----------
         Och, "Minimum Error Rate Training in SMT", ACL 2003.
         """
-        if not (np.isfinite(direction).all() and direction.any()):
+        if not direction.all():
+            columns, direction = columns[direction != 0], direction[direction != 0]
+        if not (direction.size and np.isfinite(direction).all()):
             raise ValueError("direction must be finite and not zero")
         raise_if_cancelled()
         self.count += 1
-        if not direction.all():
-            columns, direction = columns[direction != 0], direction[direction != 0]
         window, unit = self._window(weights, columns, direction, ball)
         if not window[0] < window[1]:
             return None
@@ -134,7 +135,7 @@ class LineSearch:
             return self._choose_with_prior(
                 weights, columns, direction, (steps, values), OUTER_STEP * unit
             )
-        return LinePoint(*_kernels.choose(steps, values, _tie(values), OUTER_STEP * unit))
+        return LinePoint(*_kernels.choose(steps, values, TIE, OUTER_STEP * unit))
 
     def surface(
         self, weights: FloatArray, columns: IntArray, direction: FloatArray
@@ -172,7 +173,8 @@ class LineSearch:
             points = np.where((steps[:-1] < nearest) & (nearest < steps[1:]), nearest, points)
         penalties, _ = self.problem.prior.along(weights, columns, direction, points)
         goals = np.where(steps[1:] > steps[:-1], values - penalties, -np.inf)
-        best = np.flatnonzero(goals >= goals.max() - _tie(goals))
+        tie = TIE * np.max(np.abs(goals), initial=0.0, where=np.isfinite(goals))
+        best = np.flatnonzero(goals >= goals.max() - tie)
         chosen = int(best[np.argmin(np.abs(points[best]))])
         return LinePoint(float(points[chosen]), float(goals[chosen]))
 
@@ -187,9 +189,11 @@ class LineSearch:
         spread = self.problem.spread
         scaled = direction * spread[columns]
         square = float(scaled @ scaled)
-        scaled_weights = weights * spread
-        length = float(scaled_weights @ scaled_weights) ** 0.5 or 1.0
-        unit = length / square**0.5
+        if self._measured[0] is not weights:
+            scaled_weights = weights * spread
+            length = float(scaled_weights @ scaled_weights) ** 0.5 or 1.0
+            self._measured = weights, length
+        unit = self._measured[1] / square**0.5
         low, high = -REACH * unit, REACH * unit
         if self._bounded:
             to_lower = (self.lower[columns] - weights[columns]) / direction
@@ -234,11 +238,6 @@ class LineSearch:
         ends[0], ends[-1] = window
         ends[1:-1] = starts[order[segments:]]
         return ends, problem.objective(sums)
-
-
-def _tie(values: FloatArray) -> float:
-    """Return how much less than the best objective still counts as equal to it."""
-    return TIE * float(np.max(np.abs(values), initial=0.0, where=np.isfinite(values)))
 
 
 def averaged(steps: FloatArray, values: FloatArray, half_width: float) -> FloatArray:

@@ -290,7 +290,7 @@ class TuningProblem:
     def objective(self, stats: FloatArray) -> FloatArray:
         """Return the objective of summed statistics (..., K); see `objective`."""
         values = objective(self.metric, stats)
-        if (none := np.isneginf(values)).any():
+        if (none := values == -np.inf).any():
             sums = stats[none]
             self.stats.note_no_score(tuple(sums[np.lexsort(sums.T[::-1])[0]].tolist()))
         return values
