@@ -15,11 +15,16 @@ from portmert.metrics._base import Metric
 from portmert.tuner.evaluation.correlation import Pairs
 from portmert.tuner.evaluation.crossval.report import corrected_p
 from portmert.tuner.evaluation.metaeval import differences
-from portmert.tuner.evaluation.metaeval.data import Draws, Points
-from portmert.tuner.evaluation.metaeval.intervals import interval, pearson_sums
+from portmert.tuner.evaluation.metaeval.data import Draws, Judged, Points
+from portmert.tuner.evaluation.metaeval.intervals import (
+    fisher_interval,
+    pearson_sums,
+    system_samples,
+)
 from portmert.tuner.evaluation.significance import Resampling, systems_tested
 from portmert.tuner.search.optimizers.bagged import Bagged
 from portmert.tuner.search.problem import StatTable, TuningProblem
+from tests.support.agreements import given_scores
 
 SEGMENTS, SAMPLES, RUNS = 100, 999, 200
 TUNING, SYSTEM, OWN = 0.01, 0.02, 0.05
@@ -69,8 +74,34 @@ def metaevaluated(rng):
     found = differences.permute([block], "segment", permutations=SAMPLES, rng=rng)
     draws = Draws.draw(*human.shape, samples=SAMPLES, resampled="segments", rng=rng)
     values = pearson_sums(points, scores[0], draws).correlations(systems=5)["pearson"]
-    low, high = interval(values[1:], 0.95)
+    low, high = fisher_interval(values, 0.95, SEGMENTS)
     return found.p_values()["segment.pearson"][0], low <= 0.5**0.5 <= high
+
+
+def agreed(rng, systems, own):
+    """Correlate a metric with people, on systems that differ as much as their segments.
+
+    What the metric adds to all segments of a system has the deviation `own`. Return whether the
+    intervals of r of systems and of segments have the truth; samples are of systems and segments.
+    """
+    human = rng.normal(size=(SEGMENTS, systems)) + rng.normal(size=systems)
+    scores = human + rng.normal(size=human.shape) + own * rng.normal(size=systems)
+    draws = Draws.draw(SEGMENTS, systems, samples=300, resampled="both", rng=rng)
+    judged = Judged(tuple(map(str, range(systems))), human, np.ones(SEGMENTS))
+    pooled = pearson_sums(judged.points, scores, draws).correlations(systems=systems)
+    of_systems = system_samples(judged, given_scores(scores), draws)
+    covered = []
+    for values, luck in ((of_systems["pearson"], 1 / SEGMENTS), (pooled["pearson"], 1)):
+        truth = ((1 + luck) / (1 + own**2 + 2 * luck)) ** 0.5
+        low, high = fisher_interval(values, 0.95, systems)
+        covered.append(low <= truth <= high)
+    return covered
+
+
+def covering(systems, own, runs=RUNS):
+    """Return the shares of intervals of `agreed` that have the truth: of systems, of segments."""
+    rng = np.random.default_rng(1)
+    return np.mean([agreed(rng, systems, own) for _ in range(runs)], axis=0)
 
 
 def cross_validated(rng):
@@ -135,7 +166,7 @@ def estimated(segments, *, folds=10, seeds=RUNS, signal=0.0, **options):
 
 
 def main(seeds):
-    """Print both tables."""
+    """Print the three tables."""
     rows = []
     for name in TESTS:
         p, covered = calibrated(name)
@@ -143,6 +174,12 @@ def main(seeds):
         shown = "" if covered is None else f"{100 * covered:.1f} %"
         rows.append([name, f"{kstest(p, 'uniform').pvalue:.2f}", level, shown])
     headers = ["test, without a true difference", "uniform: p of K.-S.", "p below 0.05", "covered"]
+    click.echo(tabulate(rows, headers, tablefmt="github", disable_numparse=True))
+    rows = []
+    for systems in (5, 8, 15, 30):
+        shares = np.concatenate([covering(systems, own) for own in (1, 0)])
+        rows.append([systems, *(f"{100 * share:.1f} %" for share in shares)])
+    headers = ["systems", "r of systems", "of segments", "r of systems, no own", "of segments"]
     click.echo(tabulate(rows, headers, tablefmt="github", disable_numparse=True))
     rows = []
     for signal, segments, folds in ESTIMATES:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import kstest
 
-from tests.bench.calibration import TESTS, calibrated, estimated
+from tests.bench.calibration import TESTS, calibrated, covering, estimated
 
 EXACT = [name for name in TESTS if "five and three" not in name]
 
@@ -14,6 +14,12 @@ def test_p_values_are_uniform_and_intervals_cover_the_truth(name):
     p, covered = calibrated(name)
     assert kstest(p, "uniform").pvalue > 0.01
     assert 0.92 <= covered <= 0.98
+
+
+@pytest.mark.parametrize(("systems", "own"), [(8, 0), (15, 1)])
+def test_intervals_over_few_systems_cover_the_truth(systems, own):
+    """Of segments, quantiles of the samples cover 74 to 81 % with 8 systems and own 0."""
+    assert (covering(systems, own, runs=100) >= 0.92).all()
 
 
 @pytest.mark.slow

@@ -308,6 +308,38 @@ def test_intervals_hold_the_correlation_of_good_data():
         assert r.low < r.value < r.high
 
 
+def test_an_interval_of_pearsons_r_by_hand():
+    # The z of the samples are -1, 0, 1 and 2; that of the data is 0.5. With 5 units Student's t
+    # has 4 degrees of freedom and the 97.5 % quantile 2.776445.
+    samples = np.tanh(np.array([0.5, -1.0, 0.0, 1.0, 2.0]))
+    half = 2.776445 * 1.25**0.5 * 1.25**0.5
+    expected = np.tanh([0.5 - half, 0.5 + half])
+    assert intervals.fisher_interval(samples, 0.95, 5) == pytest.approx(expected, rel=1e-6)
+    # What has two points at most, or cannot be computed, says nothing.
+    more = np.concatenate([samples, [1.0, -1.0, np.nan]])
+    assert intervals.fisher_interval(more, 0.95, 5) == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("samples", "units"), [([0.5, 0.1, 0.2, 0.3], 1), ([1.0, 0.1, 0.2, 0.3], 9), ([0.5, 0.2], 9)]
+)
+def test_an_interval_is_quantiles_where_there_is_no_z_or_deviation(samples, units):
+    samples = np.array(samples)
+    expected = intervals.interval(samples[1:], 0.95)
+    assert intervals.fisher_interval(samples, 0.95, units) == expected
+
+
+def test_units_are_the_fewer_of_what_is_sampled():
+    people = data.Judged(
+        ("A", "B", "C"), np.zeros((9, 3)), np.ones(9), np.arange(9) // 5, ("d", "e")
+    )
+    assert people.units("both") == {"system": 3, "segment": 3, "document": 2}
+    assert people.units("systems") == {"system": 3, "segment": 3, "document": 3}
+    assert people.units("segments") == {"system": 9, "segment": 9, "document": 2}
+    alone = data.Judged(("A",), np.zeros((9, 1)), np.ones(9))
+    assert alone.units("both")["segment"] == 9
+
+
 def test_one_segment_has_no_intervals():
     people = Judged(("A", "B"), np.array([[1.0, 2.0]]), np.ones(1))
     result = evaluate(people, [given_scores(np.array([[0.1, 0.2]]))], Settings(samples=10))

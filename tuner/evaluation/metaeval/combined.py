@@ -109,7 +109,7 @@ def combine(
                     name,
                     kind,
                     sets,
-                    tuple(evaluation.estimates(one, settings.level) for one in samples),
+                    _estimates(samples, parts),
                     evaluation.differences_of(samples, found),
                 )
                 for kind, (samples, found) in (("mean", mean), ("pooled", pooled))
@@ -126,6 +126,16 @@ def combine(
         _scenarios(measured, scenarios, settings),
         {name: each for name, each in values.items() if not np.isnan(each).any()},
     )
+
+
+def _estimates(
+    samples: Sequence[dict[str, FloatArray]], parts: Sequence[evaluation.MetaEvaluation]
+) -> tuple[dict[str, evaluation.Estimate], ...]:
+    """Return the estimates of each metric; a test set adds its units, less one for its mean."""
+    settings = parts[0].settings
+    each = [part.judged.units(settings.resampled) for part in parts]
+    units = {level: 1 + sum(own[level] - 1 for own in each) for level in each[0]}
+    return tuple(evaluation.estimates(one, settings.level, units) for one in samples)
 
 
 def _means(parts: Sequence[evaluation.MetaEvaluation]) -> list[dict[str, FloatArray]]:
@@ -183,7 +193,7 @@ def _scenarios(
             Scenario(
                 name,
                 tuple(part.name for part in parts),
-                tuple(evaluation.estimates(one, settings.level) for one in samples),
+                _estimates(samples, parts),
                 tuple(
                     evaluation.estimates(one, settings.level) if before else {} for one in drops
                 ),

@@ -156,6 +156,16 @@ class Judged:
         assert self.documents is not None  # noqa: S101  the caller has checked it
         return np.bincount(self.documents, self.lengths).astype(np.float64)
 
+    def units(self, resampled: Resampled) -> dict[str, int]:
+        """Return for each level how many units samples are drawn from, the fewer of both kinds."""
+        systems, segments = len(self.systems), len(self.human)
+        found = {"system": segments, "segment": segments, "document": len(self.document_names)}
+        if resampled == "systems":
+            return dict.fromkeys(found, systems)
+        if resampled == "both" and systems > 1:
+            return {level: min(rows, systems) for level, rows in found.items()}
+        return found
+
     @property
     def sizes(self) -> str:
         """Numbers of systems, segments, documents and judgments, in words."""

@@ -204,7 +204,7 @@ def evaluate(
     levels = _levels(data, scores)
     documents = _document_correlations(data, scores)
     agreements = tuple(
-        _agreement(data, place, one, documents[:, place], draws, levels, soft, settings.level)
+        _agreement(data, place, one, documents[:, place], draws, levels, soft, settings)
         for place, one in enumerate(scores)
     )
     rows = _rows(data, scores, [one.epsilon for one in agreements])
@@ -225,7 +225,7 @@ def _agreement(
     draws: Mapping[str, Draws],
     levels: Mapping[str, ScoredPoints],
     soft: SoftAccuracy | None,
-    level_of_intervals: float,
+    settings: Settings,
 ) -> MetricAgreement:
     """Compute every measure of one metric; `place` is its index in the scores of `levels`."""
     found: dict[str, FloatArray] = {}
@@ -251,7 +251,7 @@ def _agreement(
         scores.label,
         scores.signature,
         tuple(scores.system_scores.tolist()),
-        estimates(found, level_of_intervals),
+        estimates(found, settings.level, data.units(settings.resampled)),
         tuple(documents.tolist()),
         epsilon,
         found,
@@ -357,14 +357,24 @@ def shares(values: FloatArray) -> tuple[FloatArray, FloatArray]:
     return (near[:, None] > near).mean(axis=-1), (near[:, None] >= near).mean(axis=-1)
 
 
-def estimates(samples: Mapping[str, FloatArray], level: float) -> dict[str, Estimate]:
-    """Return value and interval of each measure. The first sample is the data itself."""
+def estimates(
+    samples: Mapping[str, FloatArray], level: float, units: Mapping[str, int] | None = None
+) -> dict[str, Estimate]:
+    """Return value and interval of each measure. The first sample is the data itself.
+
+    Parameters
+    ----------
+    units
+        Level of measures -> units that samples are drawn from. Without it, intervals are
+        quantiles, as those of measures of ranks and pairs always are.
+    """
     found = {}
     for name in MEASURES:
         if name not in samples:
             continue
         value = float(samples[name][0])
-        low, high = intervals.interval(samples[name][1:], level) or (None, None)
+        of = units[name.partition(".")[0]] if units is not None and "pearson" in name else 1
+        low, high = intervals.fisher_interval(samples[name], level, of) or (None, None)
         found[name] = Estimate(None if np.isnan(value) else value, low, high)
     return found
 

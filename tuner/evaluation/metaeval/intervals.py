@@ -260,6 +260,36 @@ def interval(samples: FloatArray, level: float) -> tuple[float, float] | None:
     return float(low), float(high)
 
 
+def fisher_interval(samples: FloatArray, level: float, units: int) -> tuple[float, float] | None:
+    """Return the interval of a Pearson correlation by Student's t on the scale of Fisher's z.
+
+    Quantiles of few units are too near: the deviation over samples of n units is too small by
+    sqrt(1 - 1/n), and it is an estimate itself. Samples of 1 or -1 have two points, or repeat
+    them, and say nothing. With one unit, or if the data have such a correlation, it is quantiles.
+
+    Parameters
+    ----------
+    samples : (B,) float64
+        That of the data itself first.
+    units : int
+        How many systems (or segments) the samples are drawn from.
+
+    References
+    ----------
+    Fisher, "On the probable error of a coefficient of correlation", Metron 1921.
+    """
+    from scipy.special import stdtrit  # noqa: PLC0415  start-up time
+
+    is_known = np.abs(samples) < 1 - _ROUNDING  # False for NaN
+    if units < 2 or not is_known[0] or np.count_nonzero(is_known) < 3:
+        return interval(samples[1:], level)
+    scaled = np.arctanh(samples[is_known])
+    error = np.std(scaled[1:]) * (units / (units - 1)) ** 0.5
+    width = stdtrit(units - 1, (1 + level) / 2) * error
+    low, high = np.tanh(scaled[0] + np.array([-width, width]))
+    return float(low), float(high)
+
+
 def row_correlations(points: Points, scores: FloatArray) -> FloatArray:
     """Return (N,) Pearson's r within each row, over its judgments; 0 if the metric ties all."""
     judged = np.maximum(points.counts.sum(axis=1, keepdims=True), 1.0)
