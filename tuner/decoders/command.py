@@ -14,18 +14,9 @@ from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
 from portmert.tuner.components import registry
-from portmert.tuner.decoders import _crews
+from portmert.tuner.decoders import _crews, _program_work
 from portmert.tuner.decoders._any_lists import Fitting, answers_of
 from portmert.tuner.decoders._base import Decoder, Decoding, Progress
-from portmert.tuner.decoders._program_work import (
-    MOST_OF_A_SEGMENT,
-    MOST_PRINTED,
-    ProgramWork,
-    answer_part,
-    asks_for,
-    joined,
-    with_places,
-)
 from portmert.tuner.decoders._shards import Shard, Work, decode_lines, lines_of
 from portmert.tuner.executors.team import Team
 from portmert.tuner.ground.documents import parse_json
@@ -171,7 +162,7 @@ class CommandDecoder(Decoder):
         if self.protocol == "lines":
             return
         where, words = "[decoder] program", list(self.program)
-        by_file = asks_for(words, "weights")
+        by_file = _program_work.asks_for(words, "weights")
         if by_file and self.template is not None:
             where = str(self.template)
             words.append(read_bytes(self.template).decode("utf-8", "surrogateescape"))
@@ -231,13 +222,15 @@ class CommandDecoder(Decoder):
             name="command",
             shards=lambda count, tasks: min(count, max(jobs, tasks)),
             here=Team(jobs, waits=self.protocol == "files"),  # lines are not waited for: `end`
-            outputs={asked["out"]: partial(answer_part, 1)},
+            outputs={asked["out"]: partial(_program_work.answer_part, 1)},
         )
 
-    def _work(self, weights: FeatureWeights, asked: Decoding) -> ProgramWork | LineWork:
+    def _work(
+        self, weights: FeatureWeights, asked: Decoding
+    ) -> _program_work.ProgramWork | LineWork:
         told, source, size = self.told(weights), asked["source"], asked["size"]
         words = [self._filled("[decoder] program", word, told) for word in self.program]
-        words = [with_places(word, {"size": str(size)}) for word in words]
+        words = [_program_work.with_places(word, {"size": str(size)}) for word in words]
         if self.protocol == "lines":
             return LineWork(
                 command=self.program,
@@ -247,8 +240,8 @@ class CommandDecoder(Decoder):
                 timeout_seconds=self.timeout_seconds,
                 fitting=Fitting(weights, "jsonl", self.scored),
             )
-        with_file = asks_for(words, "weights")
-        return ProgramWork(
+        with_file = _program_work.asks_for(words, "weights")
+        return _program_work.ProgramWork(
             name="command",
             command=tuple(words),
             size=size,
@@ -320,7 +313,7 @@ class LineWork(Work):
         except InputError as error:
             raise ProgramError(f"the answer cannot be used: {error}") from None
         for rows in answers_of(data, shard.lines):
-            yield joined(b"", rows)
+            yield _program_work.joined(b"", rows)
 
     @property
     def _name(self) -> str:
@@ -357,7 +350,7 @@ class LineWork(Work):
                 self.command,
                 log,
                 timeout_seconds=self.timeout_seconds,
-                most=MOST_PRINTED + self.size * MOST_OF_A_SEGMENT,
+                most=_program_work.MOST_PRINTED + self.size * _program_work.MOST_OF_A_SEGMENT,
             )
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error

@@ -11,14 +11,8 @@ from portmert.tuner.ground import errors, files
 from portmert.tuner.nbest.model import NBest
 from portmert.tuner.nbest.pool import ArrivedList, empty_rows, take_rows
 from portmert.tuner.nbest.read import Merger
+from portmert.tuner.nbest.readers import _base
 from portmert.tuner.nbest.readers._bars import BarsReader
-from portmert.tuner.nbest.readers._base import (
-    BYTE_ORDER_MARK,
-    ListFile,
-    Reader,
-    SegmentNames,
-    empty_list,
-)
 
 PART_BYTES = 1 << 24
 """Text that is parsed at once: small beside what it becomes, large beside a segment."""
@@ -51,7 +45,7 @@ class PartedList:
     """
 
     path: Path
-    reader: Reader
+    reader: _base.Reader
     vocabulary: Vocabulary
     segments: int | None
     notice: Callable[[str], None]
@@ -96,7 +90,9 @@ class PartedList:
     def _read(self) -> Iterator[ArrivedList]:
         where, known, before = str(self.path), None, -1
         for number, data in _whole_segments(files.reading(self.path)):
-            file = ListFile(where, data, SegmentNames(), number, self.segments, self.notice)
+            file = _base.ListFile(
+                where, data, _base.SegmentNames(), number, self.segments, self.notice
+            )
             if known is None:
                 known = self.reader.detect(file)
                 if not isinstance(known, BarsReader):
@@ -127,9 +123,9 @@ class PartedList:
             self.counts = np.concatenate([self.counts, gap, counts])
             yield part
         if self._first is None:
-            raise empty_list(where)
+            raise _base.empty_list(where)
 
-    def _differs(self, file: ListFile, part: ArrivedList, first: ArrivedList) -> None:
+    def _differs(self, file: _base.ListFile, part: ArrivedList, first: ArrivedList) -> None:
         """Raise the error of features that are not everywhere."""
         here, there = dict(part.names), dict(first.names)
         lacking = [
@@ -207,7 +203,7 @@ def _whole_segments(pieces: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
             continue
         data = b"".join(held)
         if number == 1:
-            data = data.removeprefix(BYTE_ORDER_MARK)
+            data = data.removeprefix(_base.BYTE_ORDER_MARK)
         cut = _last_segment(data)
         if cut:
             yield number, data[:cut]
@@ -217,7 +213,7 @@ def _whole_segments(pieces: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
         most = PART_BYTES if cut else 2 * size  # of a long segment not all again and again
     data = b"".join(held)
     if number == 1:
-        data = data.removeprefix(BYTE_ORDER_MARK)
+        data = data.removeprefix(_base.BYTE_ORDER_MARK)
     if data:
         yield number, data
 

@@ -6,15 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from portmert.metrics._base import (
-    FloatArray,
-    IntArray,
-    Ragged,
-    Texts,
-    TokenArray,
-    Vocabulary,
-    offsets_of,
-)
+from portmert.metrics import _base
 from portmert.metrics._shared import flat
 from portmert.tuner.ground.errors import InputError, counted
 from portmert.tuner.nbest import pool
@@ -27,7 +19,7 @@ from portmert.tuner.weights.feature_weights import FeatureNames
 
 def read_nbest(
     paths: Sequence[Path | str | ListFile],
-    vocabulary: Vocabulary,
+    vocabulary: _base.Vocabulary,
     *,
     segments: int | None = None,
     notice: Callable[[str], None] | None = None,
@@ -97,7 +89,7 @@ def read_nbest(
     return merger.finish(vocabulary, segments, from_files=True, ids=names.ids)
 
 
-def read_first_hypotheses(path: Path, vocabulary: Vocabulary, *, segments: int) -> NBest:
+def read_first_hypotheses(path: Path, vocabulary: _base.Vocabulary, *, segments: int) -> NBest:
     """Read a Moses list's first hypothesis of each segment: the decoder's own output.
 
     The others are not parsed.
@@ -188,7 +180,7 @@ class Merger:
 
     def finish(
         self,
-        vocabulary: Vocabulary,
+        vocabulary: _base.Vocabulary,
         segments: int | None,
         *,
         from_files: bool = False,
@@ -210,12 +202,12 @@ class Merger:
                 tuple(self._sparse), rows.sparse_offsets, rows.sparse_columns, rows.sparse_values
             )
         return NBest(
-            texts=Texts(
+            texts=_base.Texts(
                 vocabulary,
-                Ragged(rows.tokens, rows.token_offsets),
-                Ragged(rows.links, rows.link_offsets) if has_links else None,
+                _base.Ragged(rows.tokens, rows.token_offsets),
+                _base.Ragged(rows.links, rows.link_offsets) if has_links else None,
             ),
-            offsets=offsets_of(sizes),
+            offsets=_base.offsets_of(sizes),
             features=rows.features,
             feature_names=self._names,
             model_scores=self._scores[order],
@@ -227,7 +219,9 @@ class Merger:
             dropped=self._dropped if from_files else None,
         )
 
-    def _append(self, rows: Rows, scores: FloatArray, lines: IntArray, ranks: TokenArray) -> None:
+    def _append(
+        self, rows: Rows, scores: _base.FloatArray, lines: _base.IntArray, ranks: _base.TokenArray
+    ) -> None:
         new = self._pool.append(rows)
         self._scores = np.concatenate([self._scores, scores[new]])
         self._lines = np.concatenate([self._lines, lines[new]])
@@ -303,7 +297,7 @@ class Merger:
         return rows
 
 
-def _ranks(segments: IntArray) -> TokenArray:
+def _ranks(segments: _base.IntArray) -> _base.TokenArray:
     """Return (n,) the number of each row among those of its segment, from 1."""
     order = np.argsort(segments, kind="stable")
     begins = np.flatnonzero(np.diff(segments[order], prepend=-1))
@@ -352,7 +346,7 @@ def _sparse_columns(
     return rows, tuple(item for item in names if item[0] in keep), sparse_names
 
 
-def _renumbered(rows: Rows, columns: TokenArray) -> Rows:
+def _renumbered(rows: Rows, columns: _base.TokenArray) -> Rows:
     """Give sparse columns new numbers."""
     lines = np.repeat(np.arange(len(rows.segments)), np.diff(rows.sparse_offsets))
     return pool.with_sparse(rows, lines, columns[rows.sparse_columns], rows.sparse_values)

@@ -9,16 +9,7 @@ from typing import get_args
 
 import numpy as np
 
-from portmert.metrics._base import (
-    Arcs,
-    ExpectedArcs,
-    Metric,
-    Ragged,
-    Structures,
-    Texts,
-    Vocabulary,
-    offsets_of,
-)
+from portmert.metrics import _base
 from portmert.metrics._m2 import gold_row
 from portmert.tuner.components import registry
 from portmert.tuner.nbest import model, read
@@ -61,13 +52,13 @@ def warm_up(share: int = 0, shares: int = 1) -> None:
 
 def _steps(folder: Path) -> list[Callable[[], object]]:
     """Return what is to be compiled, as calls; those that take longest come first."""
-    vocabulary = Vocabulary()
+    vocabulary = _base.Vocabulary()
     references = corpus.read_references(
         [folder / "ref"], vocabulary=vocabulary, source=folder / "src", links=[folder / "links"]
     )
     nbest = read.read_nbest([folder / "list", folder / "list"], vocabulary, segments=2)
     metrics = [registry.metric(name) for name in ("m2", *registry.own_names("metric"))]
-    arcs = {need for metric in metrics for need in metric.needs if isinstance(need, Arcs)}
+    arcs = {need for metric in metrics for need in metric.needs if isinstance(need, _base.Arcs)}
     batch = corpus.make_batch(
         _parsed(nbest.texts, arcs),
         nbest.offsets,
@@ -77,10 +68,10 @@ def _steps(folder: Path) -> list[Callable[[], object]]:
     quick = Setup(registry.optimizer("mert", {"searches_per_feature": 30, "restarts": 1}))
     usual = Setup(registry.optimizer(DEFAULT_OPTIMIZER, {}))
 
-    gold = Texts.from_lines([gold_row(["a"], [(0, 1, ["b"])])] * len(batch), vocabulary)
+    gold = _base.Texts.from_lines([gold_row(["a"], [(0, 1, ["b"])])] * len(batch), vocabulary)
     edits = replace(batch, references=gold, reference_offsets=np.arange(len(batch) + 1))
 
-    def count(metric: Metric) -> None:
+    def count(metric: _base.Metric) -> None:
         statistics.compute_stats(metric, edits if metric.reads_gold else batch)
         metric.details(batch)
 
@@ -105,7 +96,7 @@ def _steps(folder: Path) -> list[Callable[[], object]]:
     return [counting[0], optimize, *counting[1:], rerank]
 
 
-def _parsed(texts: Texts, needs: Iterable[Arcs]) -> Texts:
+def _parsed(texts: _base.Texts, needs: Iterable[_base.Arcs]) -> _base.Texts:
     """Return texts with a parse each, in which every word depends on the one before it."""
     lengths = texts.tokens.lengths.tolist()
     label = texts.vocabulary.add("x")
@@ -119,19 +110,19 @@ def _parsed(texts: Texts, needs: Iterable[Arcs]) -> Texts:
         for row in (texts.tokens.row(k).tolist() for k in range(len(lengths)))
     ]
     links = [(i, i, label) for n in lengths for i in range(n)]
-    offsets = offsets_of(lengths)
-    arcs = ExpectedArcs(
-        Ragged(np.array(links, dtype=np.int32).reshape(-1, 3), offsets), np.ones(len(links))
+    offsets = _base.offsets_of(lengths)
+    arcs = _base.ExpectedArcs(
+        _base.Ragged(np.array(links, dtype=np.int32).reshape(-1, 3), offsets), np.ones(len(links))
     )
     # A root, a predicate and an argument, which is the first word.
     nodes = [[(label, k - 1, label) for k in range(3 if n else 0)] for n in lengths]
     words = [[(2, 0, 0)][:n] for n in lengths]
-    meaning = Structures(Ragged.from_rows(nodes, 3), Ragged.from_rows(words, 3))
+    meaning = _base.Structures(_base.Ragged.from_rows(nodes, 3), _base.Ragged.from_rows(words, 3))
     return replace(
         texts,
         tags=texts.tokens,
-        heads=Ragged.from_rows(heads, 2),
-        trees=Ragged.from_rows(trees, 2),
+        heads=_base.Ragged.from_rows(heads, 2),
+        trees=_base.Ragged.from_rows(trees, 2),
         arcs=dict.fromkeys(needs, arcs),
         roles=meaning,
         drs=meaning,
