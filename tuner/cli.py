@@ -101,6 +101,9 @@ class CommandFolder(click.Group):
             status = 128 + number  # as shells have it
             others = set(threading.enumerate()) - {threading.main_thread()}
             if any(not thread.daemon for thread in others):  # Python waits for searches: minutes
+                from portmert.tuner.ground.programs import end_all  # noqa: PLC0415  start-up time
+
+                end_all()
                 os._exit(status)
             ctx.exit(status)
 

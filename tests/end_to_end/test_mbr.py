@@ -1,6 +1,10 @@
 """Minimum Bayes risk by `portmert rerank --mbr`, and as a feature."""
 
 import json
+import signal
+import subprocess
+import sys
+import time
 
 import pytest
 
@@ -117,3 +121,40 @@ def test_from_python(files):
     for wrong in ({"size": 0}, {"temperature": float("inf")}, {"average": "means"}):
         with pytest.raises(ValueError, match=next(iter(wrong))):
             portmert.Mbr("chrf", **wrong)
+
+
+LONG = """
+import random, sys, tempfile, pathlib, portmert
+draw = random.Random(1)
+words = [f"w{n}" for n in range(99)]
+with tempfile.TemporaryDirectory() as folder:
+    path = pathlib.Path(folder) / "list"
+    path.write_text("".join(
+        f"{segment} ||| {' '.join(draw.choices(words, k=40))} ||| F= 0 ||| 0\\n"
+        for segment in range(30) for _ in range(300)
+    ))
+    try:
+        portmert.rerank(
+            portmert.Lists.read([path]), mbr="ter",
+            progress=lambda *at: print("comparing", flush=True),
+        )
+    except KeyboardInterrupt:
+        print("interrupted", flush=True)
+"""
+
+
+def test_in_python_it_ends_soon_after_an_interrupt():
+    """A block of 16,384 pairs takes TER some seconds; threads looked up after each block."""
+    with subprocess.Popen(
+        [sys.executable, "-c", LONG], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
+        for line in process.stdout:
+            if line == "comparing\n":
+                break
+        time.sleep(1)
+        begin = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        said = process.stdout.read()
+        assert process.wait(60) == 0
+    assert "interrupted" in said
+    assert time.monotonic() - begin < 6  # 2 s; the rest is for a busy machine

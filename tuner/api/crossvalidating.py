@@ -6,15 +6,9 @@ from pathlib import Path
 from typing import Any, Unpack, cast
 
 from portmert.metrics._base import Metric
+from portmert.tuner.api import optimizing
 from portmert.tuner.api.counts import Mean
 from portmert.tuner.api.lists import Lists, ListsLike, as_lists
-from portmert.tuner.api.optimizing import (
-    CommonOptions,
-    ListProblem,
-    SearchOptions,
-    check_options,
-    list_problem,
-)
 from portmert.tuner.api.texts import Notice, PathLike, Phases, log_notice, once, phase
 from portmert.tuner.components import registry
 from portmert.tuner.evaluation.crossval import cells
@@ -61,7 +55,7 @@ def crossval(
     timing: bool = True,
     notice: Notice = log_notice,
     progress: Phases | None = None,
-    **search: Unpack[CommonOptions],
+    **search: Unpack[optimizing.CommonOptions],
 ) -> CrossValidation:
     """Tune on half of the segments and score the other half, for every choice given.
 
@@ -115,7 +109,7 @@ def crossval(
     >>> {one["name"]: one["judged"]["bleu"]["unseen"] for one in found.document["choices"]}
     {'bagged': 1.0, 'first': 0.0, 'only LM': 1.0, 'only TM': 1.0, 'start weights': 0.0}
     """
-    check_options(search, CommonOptions)
+    optimizing.check_options(search, optimizing.CommonOptions)
     notice, given = once(notice), as_lists(lists, notice)
     if min(splits, seeds, 1 if size is None else size) < 1:
         raise ValueError("splits, seeds and size are above 0")
@@ -124,7 +118,7 @@ def crossval(
     choices = _choices(labels, _several(optimizer), without, _several(prior))
     folder = None if out_dir is None else Path(out_dir)
     sizes: dict[str, Any] = {"splits": splits, "seeds": seeds, "size": size, "timing": timing}
-    options = cast("SearchOptions", search)
+    options = cast("optimizing.SearchOptions", search)
     document = _judged(given, metrics, choices, sizes, options, folder, notice, progress)
     return _written(document, folder)
 
@@ -134,13 +128,13 @@ def _judged(
     metrics: Mapping[str, Metric],
     choices: list[cells.Choice],
     sizes: Mapping[str, Any],
-    search: SearchOptions,
+    search: optimizing.SearchOptions,
     folder: Path | None,
     notice: Notice,
     progress: Phases | None,
 ) -> dict[str, Any]:
     """Tune and judge every choice on every split."""
-    with list_problem(
+    with optimizing.list_problem(
         given,
         next(iter(metrics.values()), None),
         search,
@@ -208,7 +202,9 @@ def _several(given: Any) -> list[Any]:
     return list(given) if isinstance(given, list | tuple) else [given]
 
 
-def _judge(problem: ListProblem, metric: Metric, threads: int, notice: Notice) -> cells.Judge:
+def _judge(
+    problem: optimizing.ListProblem, metric: Metric, threads: int, notice: Notice
+) -> cells.Judge:
     """Return a metric with the statistics of all hypotheses."""
     if metric is problem.metric:
         table, signature = problem.stats, problem.signature

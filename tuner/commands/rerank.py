@@ -8,21 +8,13 @@ from typing import Any
 import click
 
 import portmert
-from portmert.tuner.commands import _lists, _outputs
-from portmert.tuner.commands._options import (
-    FILE,
-    OUT_FILE,
-    FiniteRange,
-    defaulted,
-    refuse,
-    several,
-)
+from portmert.tuner.commands import _lists, _options, _outputs
 from portmert.tuner.commands._outputs import notice
 from portmert.tuner.ground import documents, errors, files
 
 
 @click.command()
-@several(
+@_options.several(
     "--nbest",
     "lists",
     kind=str,
@@ -32,7 +24,7 @@ from portmert.tuner.ground import documents, errors, files
 )
 @click.option(
     "--weights",
-    type=FILE,
+    type=_options.FILE,
     help="File of weights: our JSON (its length penalty is applied), a moses.ini, or a "
     "runN.dense of mert-moses.pl.",
 )
@@ -47,7 +39,7 @@ from portmert.tuner.ground import documents, errors, files
 )
 @click.option(
     "--mbr-temperature",
-    type=FiniteRange(0),
+    type=_options.FiniteRange(0),
     metavar="T",
     help="With --mbr: as a reference, a hypothesis counts by the softmax of T times its model "
     "score, under --weights or as in the list. Default: all count alike.",
@@ -59,7 +51,7 @@ from portmert.tuner.ground import documents, errors, files
     help="With --mbr: use only the N hypotheses with the highest model scores as references; the "
     "first N if there are neither weights nor T. Default: all.",
 )
-@defaulted(
+@_options.defaulted(
     "--mbr-average",
     click.Choice(["scores", "statistics"]),
     "scores",
@@ -83,7 +75,7 @@ from portmert.tuner.ground import documents, errors, files
 )
 @click.option(
     "--out",
-    type=OUT_FILE,
+    type=_options.OUT_FILE,
     help="File for the chosen hypotheses, one a line; or, if its name ends in .jsonl, a JSON "
     "object a line: the id of the segment, the index of the hypothesis among those of its segment "
     "(from 0), its score, its text as it was given and, if the list is JSON, its own record. "
@@ -91,7 +83,9 @@ from portmert.tuner.ground import documents, errors, files
 )
 @_outputs.json_option
 @click.option(
-    "--links-out", type=OUT_FILE, help="File for their word alignments, a line as 0-0 1-2 each."
+    "--links-out",
+    type=_options.OUT_FILE,
+    help="File for their word alignments, a line as 0-0 1-2 each.",
 )
 def command(
     *, out: Path | None, json_out: Path | None, links_out: Path | None, **given: Any
@@ -115,9 +109,9 @@ def command(
     if given["weights"] is None and given["oracle_metric"] is None and mbr is None:
         raise click.UsageError("give --weights, or --mbr or --oracle with a metric")
     if given["oracle_metric"] is None:
-        refuse(("refs", "ref_links", "annotator"), "goes with --oracle")
+        _options.refuse(("refs", "ref_links", "annotator"), "goes with --oracle")
         if not given["features"]:
-            refuse(("source",), "goes with --oracle or --feature")
+            _options.refuse(("source",), "goes with --oracle or --feature")
     elif mbr is not None:
         raise click.UsageError("--mbr and --oracle choose by different things; give one of them")
     _outputs.announce_compiling()

@@ -36,7 +36,7 @@ from pydantic.dataclasses import dataclass
 from portmert.metrics._base import Batch, FloatArray, Metric, Need, Ragged
 from portmert.tuner.ground.errors import InputError, ProgramError, counted
 from portmert.tuner.ground.numbers import parse_number
-from portmert.tuner.ground.programs import undisturbed
+from portmert.tuner.ground.programs import end, start, undisturbed
 from portmert.tuner.nbest.extra import read_numbers
 
 BARS = "|||"
@@ -377,13 +377,8 @@ class _Process:
         stderr = tempfile.TemporaryFile()  # noqa: SIM115  lives as long as the program
         with undisturbed():
             try:
-                process = subprocess.Popen(  # noqa: S603  the user names the program; no shell
-                    self.words,
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    stderr=stderr,
-                    bufsize=0,
-                )
+                pipe = subprocess.PIPE
+                process = start(self.words, stdin=pipe, stdout=pipe, stderr=stderr, bufsize=0)
             except OSError as error:
                 stderr.close()
                 raise self.error(f"cannot be started: {error.strerror or error}") from None
@@ -405,7 +400,7 @@ class _Process:
             writer.start()
             while lines < expected:
                 if not selector.select(self.timeout_seconds):
-                    process.kill()
+                    end(process)
                     raise self.error(
                         f"wrote nothing for {self.timeout_seconds:g} s, {lines} of {due} are there"
                     )
@@ -415,14 +410,14 @@ class _Process:
                 found += chunk
                 lines += chunk.count(b"\n")
                 if len(found) - found.rfind(b"\n") > MOST_IN_A_LINE:
-                    process.kill()
+                    end(process)
                     raise self.error(
                         f"wrote a line of more than {MOST_IN_A_LINE} bytes, expected numbers"
                     )
         answers = found.decode(errors="replace").split("\n")
         writer.join(CLOSING_SECONDS)
         if len(answers) != expected + 1 or answers[-1] or writer.is_alive():
-            process.kill()
+            end(process)
             raise self.error(
                 f"wrote more than one line for each of {counted(expected, 'question')}"
             )
@@ -453,6 +448,5 @@ def _end(process: subprocess.Popen[bytes], stderr: IO[bytes]) -> None:
     try:
         process.wait(CLOSING_SECONDS)
     except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
+        end(process)
     stderr.close()

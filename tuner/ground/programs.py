@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import Any
+from weakref import WeakSet
 
 import portmert
 from portmert.tuner.ground.errors import PortmertError, ProgramError, counted
@@ -90,6 +91,8 @@ def find_program(name: str, folder: Path | None, *, package: str) -> Path:
 
 # Start and end.
 
+_started: WeakSet[subprocess.Popen[Any]] = WeakSet()
+
 
 @contextlib.contextmanager
 def undisturbed() -> Iterator[None]:
@@ -130,7 +133,9 @@ def start(command: Sequence[str], **options: Any) -> subprocess.Popen[Any]:
     OSError, ValueError
         It cannot be started.
     """
-    return subprocess.Popen(command, start_new_session=True, **options)  # noqa: S603  no shell
+    process = subprocess.Popen(command, start_new_session=True, **options)  # noqa: S603  no shell
+    _started.add(process)
+    return process
 
 
 def end(process: subprocess.Popen[Any]) -> None:
@@ -139,6 +144,12 @@ def end(process: subprocess.Popen[Any]) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+
+
+def end_all() -> None:
+    """End all programs that still run, for a process that ends without waiting for its threads."""
+    for process in list(_started):
+        end(process)
 
 
 def described(status: int) -> str:

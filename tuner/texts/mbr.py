@@ -1,5 +1,6 @@
 """Expected scores of hypotheses against their own list, for minimum Bayes risk."""
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -10,7 +11,7 @@ import numpy as np
 from portmert.metrics import _pairs, _shared
 from portmert.metrics._base import Batch, FloatArray, IntArray, Metric, Texts
 from portmert.metrics.kernels.pairs import first_equals
-from portmert.tuner.executors.team import each
+from portmert.tuner.executors.team import each, raise_if_cancelled
 from portmert.tuner.ground import errors, numbers, processes
 from portmert.tuner.texts.statistics import check_texts
 
@@ -19,6 +20,8 @@ Average = Literal["scores", "statistics"]
 
 PAIRS_PER_BLOCK = 16_384
 """Large enough for few calls of numpy, small enough for the processor's cache."""
+PIECE_SECONDS = 0.5
+"""TER compares some thousand pairs in this time, chrF a whole block."""
 REFERENCES_PER_BLOCK = 128
 """The least references in a block of a long list: its n-grams are looked up once a block."""
 
@@ -102,6 +105,7 @@ class _Pairs:
         self._distinct = distinct
         self._whole = whole
         self._scores = scores
+        self._piece = 1024  # pairs; later as many as take PIECE_SECONDS
         self._width = 1 if scores else len(metric.stat_names)
         offsets = distinct.offsets
         self._chosen = np.flatnonzero(distinct.weights > 0.0)
@@ -115,8 +119,7 @@ class _Pairs:
         firsts, lasts, chosen = self._firsts[part], self._lasts[part], self._chosen[part]
         first, last = int(firsts[0]), int(lasts[-1])
         texts = self._distinct.texts.rows(first, last)
-        pairs = _pairs.PairBatch.of(texts, firsts - first, lasts - first, chosen - first)
-        values = self._metric.stats(replace(pairs, whole=self._whole))
+        values = self._stats(texts, firsts - first, lasts - first, chosen - first)
         if self._scores:
             values = self._metric.score(values)[:, np.newaxis]
         sums = np.zeros((last - first, self._width))
@@ -129,6 +132,24 @@ class _Pairs:
             sums[start:stop] = np.einsum("r,rhk->hk", weights, scores)
             begin = end
         return sums
+
+    def _stats(
+        self, texts: Texts, firsts: IntArray, lasts: IntArray, chosen: IntArray
+    ) -> FloatArray:
+        """Return the statistics of each pair, in pieces after which the search can be given up."""
+        found, begin, ends = [], 0, np.cumsum(lasts - firsts)
+        while begin < len(chosen):
+            raise_if_cancelled()
+            before, since = int(ends[begin - 1]) if begin else 0, time.monotonic()
+            end = max(int(np.searchsorted(ends, before + self._piece, side="right")), begin + 1)
+            pairs = _pairs.PairBatch.of(
+                texts, firsts[begin:end], lasts[begin:end], chosen[begin:end]
+            )
+            found.append(self._metric.stats(replace(pairs, whole=self._whole)))
+            took = max(time.monotonic() - since, 1e-9)
+            self._piece = int(PIECE_SECONDS * (ends[end - 1] - before) / took)
+            begin = end
+        return np.concatenate(found)
 
     def expected(self, parts: list[FloatArray]) -> FloatArray:
         """Return the expected score of each distinct hypothesis from the sums of all blocks."""

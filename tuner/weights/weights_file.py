@@ -6,15 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from portmert.tuner.ground import files
 from portmert.tuner.ground.errors import InputError
-from portmert.tuner.ground.files import (
-    Lines,
-    TextFile,
-    decode_line,
-    read_lines,
-    write_text,
-    writing,
-)
 from portmert.tuner.ground.numbers import parse_number
 from portmert.tuner.weights import feature_weights, moses_ini
 
@@ -47,7 +40,7 @@ class WeightsFile:
         Of a moses.ini only numbers change; weights of sparse features that its [weight] section
         does not name go to a file beside it, `.sparse`.
         """
-        with writing(path) as out:
+        with files.writing(path) as out:
             out.write(self.content(weights, path))
 
     def content(self, weights: feature_weights.FeatureWeights, path: Path) -> bytes:
@@ -77,7 +70,7 @@ def written_beside(path: Path, sparse: Mapping[str, Sequence[float]]) -> dict[st
     if not sparse:
         return {}
     beside = path.with_name(f"{path.name}.sparse")
-    write_text(beside, sparse_text(sparse))
+    files.write_text(beside, sparse_text(sparse))
     return {"weight-file": [str(beside.resolve())]}
 
 
@@ -92,7 +85,9 @@ def read_weights_file(path: Path) -> WeightsFile:
     ini = moses_ini.read_moses_ini(path)  # the only one that is read: stdin can be read once
     where = ini.origin
     raw = (line.removesuffix("\r").encode("utf-8", "surrogateescape") for line in ini.lines)
-    text = Lines(where, [decode_line(line, where, number) for number, line in enumerate(raw, 1)])
+    text = files.Lines(
+        where, [files.decode_line(line, where, number) for number, line in enumerate(raw, 1)]
+    )
     lines = [line.strip() for line in text]
     lines = [line for line in lines if line and not line.startswith("#")]
     if lines and "=" not in lines[0] and len(lines[0].split()) == 2:
@@ -102,9 +97,9 @@ def read_weights_file(path: Path) -> WeightsFile:
         return WeightsFile(weights, "json", alpha)
     if not ini.sections:
         return WeightsFile(weights, "dense" if "= " in lines[0] else "travatar")
-    files = ini.values("weight-file")
+    given = ini.values("weight-file")
     values = {
-        **(read_sparse(Path(files[0])) if files else {}),
+        **(read_sparse(Path(given[0])) if given else {}),
         **{name: row for name, row in weights.values.items() if name not in ini.untuneable},
     }
     if not values:
@@ -129,7 +124,7 @@ def sparse_text(weights: Mapping[str, Sequence[float]], separator: str = " ") ->
     return "".join(f"{name}{separator}{row[0]!r}\n" for name, row in weights.items())
 
 
-def read_sparse(path: TextFile) -> dict[str, tuple[float, ...]]:
+def read_sparse(path: files.TextFile) -> dict[str, tuple[float, ...]]:
     """Read the file; a name may end with `=`.
 
     Raises
@@ -138,7 +133,7 @@ def read_sparse(path: TextFile) -> dict[str, tuple[float, ...]]:
         A line is something else, a weight is not finite, or a name stands twice.
     """
     found: dict[str, tuple[float, ...]] = {}
-    for number, line in enumerate(read_lines(path), 1):
+    for number, line in enumerate(files.read_lines(path), 1):
         if line.startswith("#") or not line.strip():
             continue
         name, *values = line.split()
