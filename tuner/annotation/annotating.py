@@ -16,17 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from portmert.metrics._base import (
-    SYNTAX,
-    Arcs,
-    ExpectedArcs,
-    IntArray,
-    Need,
-    Ragged,
-    Structures,
-    Texts,
-    Vocabulary,
-)
+from portmert.metrics import _base
 from portmert.metrics._shared import flat
 from portmert.metrics.kernels.pairs import first_equals
 from portmert.tuner.annotation import layers as layers_of
@@ -68,11 +58,11 @@ class Distinct:
     """
 
     lines: list[str]
-    tokens: Ragged
-    index: IntArray
+    tokens: _base.Ragged
+    index: _base.IntArray
 
     @classmethod
-    def of(cls, texts: Texts) -> Distinct:
+    def of(cls, texts: _base.Texts) -> Distinct:
         """Find the different texts."""
         tokens = flat(texts.tokens)
         everything = np.array([0, len(texts)], dtype=np.int64)
@@ -82,7 +72,9 @@ class Distinct:
         index = np.where(filled, np.searchsorted(rows, firsts), len(rows))
         lines = [" ".join(texts.words(row)) for row in rows.tolist()]
         kept = tokens.take(rows)
-        return cls(lines, Ragged(kept.values, np.append(kept.offsets, kept.offsets[-1])), index)
+        return cls(
+            lines, _base.Ragged(kept.values, np.append(kept.offsets, kept.offsets[-1])), index
+        )
 
 
 @dataclass(frozen=True)
@@ -185,7 +177,7 @@ class TextAnnotator:
         """Close the cache."""
         self._cache.close()
 
-    def annotate(self, texts: Texts, needs: Iterable[Need]) -> Texts:
+    def annotate(self, texts: _base.Texts, needs: Iterable[_base.Need]) -> _base.Texts:
         """Return the texts with the tags and parses that metrics need; links are ignored.
 
         A text on which the parser fails has no tags and no parse, as an empty text.
@@ -197,9 +189,9 @@ class TextAnnotator:
         ProgramError
             The annotator does not work, or fails on too many sentences.
         """
-        lacking = {need for need in needs if str(need) in SYNTAX and not texts.has(need)}
-        none = Arcs(0, 0.0)
-        wanted = sorted(lacking, key=lambda n: (str(n), n if isinstance(n, Arcs) else none))
+        lacking = {need for need in needs if str(need) in _base.SYNTAX and not texts.has(need)}
+        none = _base.Arcs(0, 0.0)
+        wanted = sorted(lacking, key=lambda n: (str(n), n if isinstance(n, _base.Arcs) else none))
         if not wanted:
             return texts
         layers = sorted({self._layer(need) for need in wanted})
@@ -208,7 +200,7 @@ class TextAnnotator:
             return self._filled(texts, wanted, distinct, self._records(distinct.lines, layers))
 
     def annotations(
-        self, sentences: Sequence[Words], *, needs: Sequence[Need] = (), parses: int = 1
+        self, sentences: Sequence[Words], *, needs: Sequence[_base.Need] = (), parses: int = 1
     ) -> Iterator[Annotation | None]:
         """Yield the annotation of each sentence; None if it has no parse.
 
@@ -232,7 +224,7 @@ class TextAnnotator:
         asked = needs or self.has()
         if not asked:
             raise InputError(f"annotator {self._name}: no tags and no parses in its files")
-        wanted = [*asked, *[Arcs(parses, 1.0)][: parses - 1]]
+        wanted = [*asked, *[_base.Arcs(parses, 1.0)][: parses - 1]]
         layers = [self._layer(need) for need in wanted]
         lines = list(dict.fromkeys(" ".join(sentence) for sentence in sentences if sentence))
         places = {line: place for place, line in enumerate(lines)}
@@ -246,11 +238,11 @@ class TextAnnotator:
                 row = {layer.name: column[place] for layer, column in found.items()}
                 yield layers_of.unpack(row, sentence)
 
-    def has(self) -> list[Need]:
+    def has(self) -> list[_base.Need]:
         """Return all needs that the annotator meets with one parse, without the help of rules."""
         return layers_of.everything(self._annotator.has())
 
-    def _layer(self, need: Need) -> KeptLayer:
+    def _layer(self, need: _base.Need) -> KeptLayer:
         """Return the layer to keep for a need."""
         gives = self._annotator.gives
         layer = layers_of.kept_for(need, gives)
@@ -263,7 +255,7 @@ class TextAnnotator:
                 )
             return layer
         what = NEED_NAMES[str(need)]
-        if isinstance(need, Arcs) and not need.parses:
+        if isinstance(need, _base.Arcs) and not need.parses:
             what = "expected links over all trees (edge marginals)"
         raise InputError(
             f"annotator {self._name} gives no {what}; it gives {', '.join(sorted(gives))}: use "
@@ -413,11 +405,11 @@ class TextAnnotator:
 
     def _filled(
         self,
-        texts: Texts,
-        wanted: Sequence[Need],
+        texts: _base.Texts,
+        wanted: Sequence[_base.Need],
         distinct: Distinct,
         found: Mapping[KeptLayer, list[bytes]],
-    ) -> Texts:
+    ) -> _base.Texts:
         """Return the texts with the wanted layers, made of records."""
         vocabulary = texts.vocabulary
         parts: dict[str, Any] = {}
@@ -425,10 +417,10 @@ class TextAnnotator:
         for need in wanted:
             layer = self._layer(need)
             rows = [*found[layer], records.UNPARSED]  # the last one is for empty texts
-            if isinstance(need, Arcs):
+            if isinstance(need, _base.Arcs):
                 arcs[need] = self._expected(need, layer, rows, vocabulary).take(distinct.index)
                 continue
-            made: Ragged | Structures
+            made: _base.Ragged | _base.Structures
             if need == "tags":
                 made = records.unpack_tags(rows, vocabulary)
             elif need == "heads":
@@ -441,8 +433,12 @@ class TextAnnotator:
         return replace(texts, arcs=arcs, **parts)
 
     def _expected(
-        self, need: Arcs, layer: KeptLayer, rows: Sequence[bytes], vocabulary: Vocabulary
-    ) -> ExpectedArcs:
+        self,
+        need: _base.Arcs,
+        layer: KeptLayer,
+        rows: Sequence[bytes],
+        vocabulary: _base.Vocabulary,
+    ) -> _base.ExpectedArcs:
         if layer.name == "marginals":
             return records.unpack_marginals(rows, vocabulary)
         if layer.name == "heads":

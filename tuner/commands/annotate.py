@@ -6,13 +6,6 @@ from typing import Any
 import click
 
 from portmert.tuner.commands import _options, _outputs
-from portmert.tuner.commands._options import (
-    OUT_FILE,
-    FiniteRange,
-    Whole,
-    defaulted,
-    refuse_all_but,
-)
 from portmert.tuner.commands._outputs import notice
 from portmert.tuner.ground.errors import counted
 
@@ -27,16 +20,16 @@ from portmert.tuner.ground.errors import counted
     "--model", default="", help="Model of the annotator; for conllu and ptb the file of parses."
 )
 @click.option(
-    "--in", "text", type=OUT_FILE, help="Tokenised text, one segment a line; - is stdin."
+    "--in", "text", type=_options.OUT_FILE, help="Tokenised text, one segment a line; - is stdin."
 )
 @click.option(
     "--out",
-    type=OUT_FILE,
+    type=_options.OUT_FILE,
     help="File of CoNLL-U or JSON lines to write (.gz, .xz, .zst too); - is stdout.",
 )
-@defaulted(
+@_options.defaulted(
     "--parses",
-    Whole(1),
+    _options.Whole(1),
     1,
     "Write up to this many weighted parses of each segment, if the annotator has them.",
 )
@@ -48,10 +41,15 @@ from portmert.tuner.ground.errors import counted
     help="What to write; repeat for several. Default: all that the annotator produces. roles and "
     "drs (discourse representations) are written as JSON lines.",
 )
-@click.option("--processes", type=Whole(1), help="Worker processes. Default: one for each core.")
+@click.option(
+    "--processes", type=_options.Whole(1), help="Worker processes. Default: one for each core."
+)
 @_options.executor
-@defaulted(
-    "--max-failed", FiniteRange(0, 1), 0.5, "Stop if a larger share of the segments has no parse."
+@_options.defaulted(
+    "--max-failed",
+    _options.FiniteRange(0, 1),
+    0.5,
+    "Stop if a larger share of the segments has no parse.",
 )
 @_options.cache("annotation_cache")
 @click.pass_context
@@ -66,7 +64,7 @@ def command(ctx: click.Context, /, **given: Any) -> None:
     tuning on the same text does not parse it again. An empty line has no tree.
     """  # noqa: D301  \b is click's sign for lines to leave alone
     if ctx.invoked_subcommand is not None:
-        refuse_all_but((), f"does not go with {ctx.invoked_subcommand}")
+        _options.refuse_all_but((), f"does not go with {ctx.invoked_subcommand}")
         return
     needed = {"--annotator": "annotator", "--in": "text", "--out": "out"}
     if missing := [option for option, name in needed.items() if given[name] is None]:
@@ -89,18 +87,18 @@ def command(ctx: click.Context, /, **given: Any) -> None:
 @click.option(
     "--treebank",
     required=True,
-    type=OUT_FILE,
+    type=_options.OUT_FILE,
     help="Treebank to train on, in CoNLL-U (.gz, .xz, .zst too).",
 )
-@click.option("--out", required=True, type=OUT_FILE, help="File for the model.")
-@defaulted(
+@click.option("--out", required=True, type=_options.OUT_FILE, help="File for the model.")
+@_options.defaulted(
     "--size",
     click.Choice(["micro", "tiny", "full"]),
     "tiny",
     "How much to train on: micro, 300 sentences, takes seconds; tiny, 1,500, takes minutes; full "
     "takes all, a quarter of an hour for 200,000 words.",
 )
-@defaulted(
+@_options.defaulted(
     "--case",
     click.Choice(["keep", "lower", "both"]),
     "keep",
@@ -108,7 +106,7 @@ def command(ctx: click.Context, /, **given: Any) -> None:
 )
 @click.option(
     "--check",
-    type=OUT_FILE,
+    type=_options.OUT_FILE,
     help="CoNLL-U on which the model's accuracy is measured.",
 )
 def train(*, out: Path, check: Path | None, **given: Any) -> None:

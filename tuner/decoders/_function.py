@@ -9,13 +9,7 @@ from portmert.metrics._base import Vocabulary
 from portmert.tuner.decoders._any_lists import Fitting, answers_of
 from portmert.tuner.decoders._base import Decoder, Decoding, Progress
 from portmert.tuner.decoders._shards import Shard, Work, decode_lines
-from portmert.tuner.ground.errors import (
-    ConfigError,
-    InputError,
-    PortmertError,
-    ProgramError,
-    counted,
-)
+from portmert.tuner.ground import errors
 from portmert.tuner.ground.files import read_lines, write_text
 from portmert.tuner.nbest.model import NBest, best_rows, nbest_lines, taken
 from portmert.tuner.nbest.read import read_nbest
@@ -119,11 +113,11 @@ class FunctionWork(Work):
             found = self.function(self.weights.plain(), sources, self.size)
             if not hasattr(found, "nbest") and not hasattr(found, "columns"):
                 found = list(_counted(found, lambda done: step(done, len(sources))))
-        except PortmertError:
+        except errors.PortmertError:
             raise
         except Exception as error:
             first, last = shard.lines[0][0] + 1, shard.lines[-1][0] + 1
-            raise ProgramError(
+            raise errors.ProgramError(
                 f"{name} raised {type(error).__name__}: {str(error) or 'no message'} (sources "
                 f"{first} to {last}); decodings that ended well are kept: call tune again to go on"
             ) from error
@@ -135,17 +129,20 @@ class FunctionWork(Work):
         if hasattr(found, "nbest"):
             nbest: NBest = found.nbest
             if len(nbest) != count:
-                raise InputError(f"{where}: lists of {len(nbest)} segments for {count} sources")
+                raise errors.InputError(
+                    f"{where}: lists of {len(nbest)} segments for {count} sources"
+                )
         else:
             if isinstance(found, list) and all(isinstance(one, list | tuple) for one in found):
                 if len(found) != count:
-                    raise InputError(
-                        f"{where}: {counted(len(found), 'list')} for {counted(count, 'source')}; "
-                        f"return one list of hypotheses for each source, in order"
+                    lists, sources = map(errors.counted, (len(found), count), ("list", "source"))
+                    raise errors.InputError(
+                        f"{where}: {lists} for {sources}; return one list of hypotheses for each "
+                        f"source, in order"
                     )
                 for number, one in enumerate(found):
                     if not one:
-                        raise InputError(
+                        raise errors.InputError(
                             f"{where}: no hypothesis for source "
                             f"{shard.lines[number][0] + 1}; give "
                             f"at least one, maybe without words"
@@ -166,7 +163,7 @@ def _check_travels(work: FunctionWork) -> None:
         try:
             cloudpickle.dumps(value)
         except Exception as error:
-            raise ConfigError(
+            raise errors.ConfigError(
                 f"{what} cannot travel to the workers of the executor ({error}); leave executor "
                 f"out, or open files and models inside decode"
             ) from error

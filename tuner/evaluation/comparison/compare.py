@@ -12,13 +12,8 @@ import portmert
 from portmert.metrics._base import Metric
 from portmert.tuner.annotation.annotators._base import Annotator
 from portmert.tuner.components import registry
+from portmert.tuner.evaluation.comparison import differences
 from portmert.tuner.evaluation.comparison import scores as tables
-from portmert.tuner.evaluation.comparison.differences import (
-    differences,
-    reference_reordering,
-    segments_of,
-    similarities,
-)
 from portmert.tuner.evaluation.comparison.material import (
     Material,
     find_links,
@@ -156,7 +151,7 @@ def _compared(
     materials = [one.in_words() for one in materials]
     material = materials[0]
     resampling = request.resampling
-    reordering = reference_reordering(material)
+    reordering = differences.reference_reordering(material)
     fixed = _counted(material, ("bleu", "qmean"), counted, threads)
     ngrams = tables.ngram_counts(names, material, qmean=fixed["qmean"], bleu=fixed["bleu"])
     ordering: list[dict[str, Any]] = []
@@ -194,13 +189,13 @@ def _compared(
             tables.described(one, ready.signature(one.metric, offsets)) for one in counted
         ],
         "scores": tables.score_systems(names, material, counted, resampling, request.team),
-        "similarity": similarities(names, material, threads=threads),
+        "similarity": differences.similarities(names, material, threads=threads),
         "ordering": ordering,
         "ngrams": ngrams,
         "alignments": tables.alignments(names, materials, counted, threads),
         "timing": tables.time_metrics(scored, timed) if request.timing else [],
-        "differences": differences(names, material, counted, reordering),
-        "segments": segments_of(material, counted, reordering),
+        "differences": differences.differences(names, material, counted, reordering),
+        "segments": differences.segments_of(material, counted, reordering),
     }
     document: dict[str, Any] = plain(found)
     return {**document, "headlines": list(headlines(document))}

@@ -362,11 +362,8 @@ def estimates(
 ) -> dict[str, Estimate]:
     """Return value and interval of each measure. The first sample is the data itself.
 
-    Parameters
-    ----------
-    units
-        Level of measures -> units that samples are drawn from. Without it, intervals are
-        quantiles, as those of measures of ranks and pairs always are.
+    `units` of each level are what samples are drawn from. Without them intervals are quantiles, as
+    those of measures of ranks and pairs always are.
     """
     found = {}
     for name in MEASURES:

@@ -266,6 +266,7 @@ def fisher_interval(samples: FloatArray, level: float, units: int) -> tuple[floa
     Quantiles of few units are too near: the deviation over samples of n units is too small by
     sqrt(1 - 1/n), and it is an estimate itself. Samples of 1 or -1 have two points, or repeat
     them, and say nothing. With one unit, or if the data have such a correlation, it is quantiles.
+    (Fisher, "On the probable error of a coefficient of correlation", Metron 1921.)
 
     Parameters
     ----------
@@ -273,10 +274,6 @@ def fisher_interval(samples: FloatArray, level: float, units: int) -> tuple[floa
         That of the data itself first.
     units : int
         How many systems (or segments) the samples are drawn from.
-
-    References
-    ----------
-    Fisher, "On the probable error of a coefficient of correlation", Metron 1921.
     """
     from scipy.special import stdtrit  # noqa: PLC0415  start-up time
 
