@@ -270,7 +270,7 @@ def by_chance(seed, folder):
 def test_the_best_iteration_flatters_the_estimate_by_half_an_error_at_most(tmp_path):
     """The truth is 0.25 for all weights, with an error of 0.046 on 30 segments.
 
-    The highest of a few estimates is printed: docs/explanation/unseen.md says how much it flatters.
+    The highest of a few estimates is printed, see docs/explanation/unseen.md.
     """
     found = np.array([by_chance(seed, tmp_path / str(seed)) for seed in range(30)])
     error = found.std(ddof=1) / len(found) ** 0.5
