@@ -37,10 +37,7 @@ _SPACES = tuple(bytes([code]) for code in b" \t\v\f\r")
 
 
 def _packed(
-    names: Iterable[str],
-    numbers: ArrayLike = (),
-    others: ArrayLike = (),
-    values: ArrayLike = (),
+    names: Iterable[str], numbers: ArrayLike = (), others: ArrayLike = (), values: ArrayLike = ()
 ) -> bytes:
     listed = list(names)
     try:
@@ -230,9 +227,7 @@ def unpack_parses(
     places = rows.values + np.repeat(links.offsets[:-1], rows.lengths)
     lengths = rows.lengths // np.maximum(parses, 1)  # tokens of each sentence
     weights: FloatArray = np.bincount(
-        places,
-        weights=np.repeat(shares, np.repeat(lengths, parses)),
-        minlength=len(links.values),
+        places, weights=np.repeat(shares, np.repeat(lengths, parses)), minlength=len(links.values)
     ).astype(np.float64)
     return _expected(links, weights), parses
 

@@ -377,8 +377,7 @@ def systems_tested(
     ]
     tables, places = _without_copies(tables, columns)
     sampled, randomized = samples_of(
-        SamplePlan(metrics, places, tables, resampling.samples, resampling.seed),
-        team or Team(1),
+        SamplePlan(metrics, places, tables, resampling.samples, resampling.seed), team or Team(1)
     )
     spreads, differences = [], []
     for m in range(len(metrics)):

@@ -55,12 +55,7 @@ class LineSearch:
     """
 
     def __init__(
-        self,
-        problem: TuningProblem,
-        lower: FloatArray,
-        upper: FloatArray,
-        *,
-        smooth: float = 0.0,
+        self, problem: TuningProblem, lower: FloatArray, upper: FloatArray, *, smooth: float = 0.0
     ) -> None:
         self.problem = problem
         self.lower = lower

@@ -402,12 +402,7 @@ def _pose(
 ) -> tuple[Variables, TuningProblem]:
     """Return the variables, and the problem that the optimizer sees of them."""
     variables, moving = choose_variables(
-        lists.features,
-        lists.offsets,
-        names[0],
-        start.vector(names[0]),
-        setup.constraints,
-        notice,
+        lists.features, lists.offsets, names[0], start.vector(names[0]), setup.constraints, notice
     )
     fixed = variables.fixed(lists.features, moving)
     if lists.fixed.size:

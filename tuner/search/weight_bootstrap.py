@@ -32,11 +32,7 @@ class Confidence:
 
     def as_json(self) -> dict[str, object]:
         """Return it as the JSON object of reports."""
-        return {
-            "samples": self.samples,
-            "percentiles": list(PERCENTILES),
-            "weights": self.weights,
-        }
+        return {"samples": self.samples, "percentiles": list(PERCENTILES), "weights": self.weights}
 
     def as_text(self) -> str:
         """Return the percentiles of each weight as a table."""

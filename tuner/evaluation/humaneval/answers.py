@@ -146,10 +146,7 @@ def _judge(where: str, found: str, evaluation: Evaluation) -> str:
 
 
 def _check_judge(
-    path: Path,
-    rows: Sequence[tuple[int, Mapping[str, str]]],
-    evaluation: Evaluation,
-    judge: str,
+    path: Path, rows: Sequence[tuple[int, Mapping[str, str]]], evaluation: Evaluation, judge: str
 ) -> None:
     """Raise InputError if all rows come from another judge's sheet."""
     fitting = [

@@ -414,10 +414,7 @@ class Likeness:
         """Return (B,) KING and ORANGE. KING always compares with all systems."""
         weights = draws.rows / draws.rows.sum(axis=1, keepdims=True)
         orange = (weights @ self.orange) * draws.times
-        return {
-            "king": weights @ self.king,
-            "orange": orange.sum(axis=1) / draws.systems.shape[1],
-        }
+        return {"king": weights @ self.king, "orange": orange.sum(axis=1) / draws.systems.shape[1]}
 
 
 def likeness(metric: Metric, batch: Batch, *, kept: IntArray, threads: int = 1) -> Likeness:

@@ -186,10 +186,7 @@ def permute_all(
 
 
 def permute_rows(
-    rows: Sequence[tuple[FloatArray, FloatArray]],
-    *,
-    permutations: int,
-    rng: np.random.Generator,
+    rows: Sequence[tuple[FloatArray, FloatArray]], *, permutations: int, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray]:
     """Return (Q,) differences of means over rows and (R, Q) with whole rows swapped.
 

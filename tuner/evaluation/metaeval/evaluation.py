@@ -29,12 +29,7 @@ from portmert.tuner.evaluation.metaeval.differences import (
 from portmert.tuner.evaluation.significance import Resampling
 from portmert.tuner.ground import streams
 
-PEARSONS = (
-    "pearson",
-    "pearson_weighted",
-    "pearson_mean_removed",
-    "pearson_mean_removed_weighted",
-)
+PEARSONS = ("pearson", "pearson_weighted", "pearson_mean_removed", "pearson_mean_removed_weighted")
 SYSTEMS = tuple(
     f"system.{name}"
     for name in ("spearman", "pearson", "pairwise", "soft_pairwise", "soft_pairwise_segments")

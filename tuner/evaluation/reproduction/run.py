@@ -68,11 +68,7 @@ def experiments_of(
     def add(system: str, metric: str, *more: str) -> None:
         if system in found:
             raise InputError(f"two metrics to tune on are called {system}; name one NAME=FORMULA")
-        one = load_config(
-            config,
-            overrides=[*overrides, metric, *more],
-            **options,
-        )
+        one = load_config(config, overrides=[*overrides, metric, *more], **options)
         found[system] = replace(one, tune=replace(one.tune, output=one.tune.output / system))
 
     for text in tuned_on:
