@@ -76,6 +76,10 @@ def test_parts_hold_precisions_penalty_counts_and_lengths():
     assert [parts[f"matched_{n}"] for n in (1, 2, 3, 4)] == [8, 6, 3, 1]
     assert [parts[f"total_{n}"] for n in (1, 2, 3, 4)] == [9, 7, 5, 3]
     assert (parts["hyp_len"], parts["ref_len"]) == (9, 10)
+    nothing = np.zeros(9)  # beside nothing, then beside a word
+    assert Bleu().parts(nothing)["BP"] == 1.0
+    nothing[-1] = 1
+    assert Bleu().parts(nothing)["BP"] == 0.0
 
 
 def test_empty_hypothesis_takes_the_shortest_reference_length():

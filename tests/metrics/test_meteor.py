@@ -54,6 +54,22 @@ def test_vector_and_score_of_meteor_15(tmp_path):
     assert metric.score(stats) == pytest.approx([0.437302], abs=1e-6)
 
 
+def test_own_parameters_replace_those_of_the_version(tmp_path):
+    (tmp_path / "words").write_text("the\non\nis\n")
+    given = {"version": "1.5", "function_words": tmp_path / "words"}
+    names = ("alpha", "beta", "gamma", "delta")
+    lowest, highest = (0, 0, 0, 0), (1, 100, 1, 1)
+    for own in (lowest, (0.3, 2.0, 0.6, 0.4), highest):
+        metric = registry.build("metric", "meteor", given | dict(zip(names, own, strict=True)))
+        row = metric.stats(of_lines(*PAIR))[0]
+        expected = oracle.meteor_15(row, own, _TASKS["1.5"][1])
+        assert metric.score(row) == pytest.approx(expected)
+    for name, low, high in zip(names, lowest, highest, strict=True):
+        for value in (low - 0.1, high + 0.1):
+            with pytest.raises(ConfigError, match=name):
+                registry.build("metric", "meteor", given | {name: value})
+
+
 def test_perfect_segment_stores_no_chunk_in_15_only():
     pair = of_lines("a b c", "a b c")
     assert registry.metric("meteor:version=1.5").stats(pair)[0, 20] == 0
@@ -165,10 +181,11 @@ def test_meteor_format_and_gzip_say_the_same(tmp_path, files):
     [
         ("b c d e", "x y", [4, 2]),  # of paraphrases that begin alike, the longer one
         ("b d e", "b c", [3, 2]),  # rather than the first word alone
+        ("r q", "p q", [1, 1]),  # but an equal word counts twice, so it is linked instead
     ],
 )
-def test_longer_paraphrases_link_more_words(tmp_path, hypothesis, reference, matched):
-    pairs = [("x", "b"), ("x", "b c"), ("y", "d e"), ("y", "d"), ("b c", "b d e")]
+def test_paraphrases_that_link_most_words_are_taken(tmp_path, hypothesis, reference, matched):
+    pairs = [("x", "b"), ("x", "b c"), ("y", "d e"), ("y", "d"), ("b c", "b d e"), ("p q", "r")]
     (tmp_path / "table").write_text("".join(f"0.5 <p>{a}</p> <p>{b}</p>\n" for a, b in pairs))
     metric = registry.metric(f"meteor:version=1.5,paraphrases={tmp_path}/table")
     assert metric.stats(of_lines(hypothesis, reference))[0, 21:].tolist() == matched

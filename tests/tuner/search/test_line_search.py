@@ -94,6 +94,14 @@ def test_search_minimises_an_error_rate():
     assert problem.score(np.array([1, point.step])) == 0.0
 
 
+def test_weights_of_0_have_the_length_1():
+    # The second hypothesis is better and wins from step 0 on, which is also the last breakpoint:
+    # a tenth of the length beyond it. The spread of the feature is 1 / 2.
+    problem = problem_of([[0.0], [1.0]], [0, 2], [[0, 1], [1, 1]])
+    point = search(problem, [0], [0], [1])
+    assert (point.step / 2, point.value) == (0.1, 1.0)
+
+
 def test_search_keeps_within_bounds():
     problem = problem_of(**TWO, stats=[[0, 1], [1, 1], [1, 1], [0, 1]])
     line = LineSearch(problem, np.array([-np.inf, -1.0]), np.array([np.inf, 1.5]))
