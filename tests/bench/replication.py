@@ -241,7 +241,7 @@ def collect(condition: Condition) -> dict[str, Any]:
         "ngrams": compared["ngrams"],
         "scores": compared["scores"],
         "by_decoding": _by_decoding(condition),
-        "by_order": _by_order(condition, systems),
+        "by_order": _by_order(condition, systems) if "port" in systems else [],
         "tunings": [
             {"system": name, **_tuning(folder)}
             for name, folders in systems.items()
@@ -446,9 +446,16 @@ Row = dict[str, Any]
 Table = tuple[Sequence[str], list[list[str]]]
 
 
-def load(folder: Path = RESULTS) -> dict[str, Row]:
-    """Return condition -> its results, those from scratch first."""
-    found = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
+def load(folder: Path = RESULTS, *, pattern: str = "??-??") -> dict[str, Row]:
+    """Return condition -> its results.
+
+    Parameters
+    ----------
+    pattern
+        Of the names. Variants of a condition are named after it: `zh-en-500` has 500 dev segments,
+        `es-en-one` one reference.
+    """
+    found = [json.loads(path.read_text()) for path in sorted(folder.glob(f"{pattern}.json"))]
     return {one["condition"]: one for one in found}
 
 
@@ -493,6 +500,48 @@ def pooled_table(found: dict[str, dict[str, Any]], judges: Mapping[str, str]) ->
             cells += ["", ""]
         rows.append([label, *cells])
     return ["metric", *found, "pooled", "between"], rows
+
+
+def references_table(four: Row, one: Row) -> Table:
+    """Return PORT minus BLEU, tuned with all references and with one of them."""
+    found = changes({"four references": four, "one reference": one}, "port")
+    rows = [
+        [label, *(shown(*one[metric]) for one in found.values())]
+        for metric, label in SHOWN.items()
+    ]
+    return ["metric", *found], rows
+
+
+def others_table(results: Mapping[str, Row]) -> Table:
+    """Return each system minus BLEU-tuned, a row for each that was tuned often enough."""
+    rows = []
+    for name, one in results.items():
+        for system in [row["name"] for row in one["systems"] if row["name"] not in (FIRST, MOSES)]:
+            for found in changes({name: one}, system).values():
+                rows.append([name, system, *(shown(*found[metric]) for metric in JUDGED)])
+    return ["condition", "tuned on", *(SHOWN[metric] for metric in JUDGED)], rows
+
+
+def sizes_table(results: Mapping[str, Row]) -> Table:
+    """Return the test BLEU of tunings on BLEU by size of the dev set."""
+    rows = []
+    for name, base in results.items():
+        variants = load(pattern=f"{name}-*").values()
+        for one in sorted([base, *variants], key=lambda one: int(one["dev"])):
+            if one["references"] != base["references"]:
+                continue
+            cells = [""] * (2 * len(NAMES))
+            for row in one["scores"]:
+                if row["metric"] == "bleu" and row["system"] in NAMES:
+                    tunings = next(
+                        s["replicas"] for s in one["systems"] if s["name"] == row["system"]
+                    )
+                    score = f"{100 * row['score']:.2f} ± {100 * row['s_opt']:.2f}"
+                    at = 2 * list(NAMES).index(row["system"])
+                    cells[at : at + 2] = [str(tunings), score]
+            rows.append([name, str(one["dev"]), *cells])
+    headers = [word for label in NAMES.values() for word in ("tunings", label)]
+    return ["condition", "dev segments", *headers], rows
 
 
 def shown(change: float, low: float, high: float) -> str:
@@ -746,6 +795,9 @@ def tables() -> dict[str, str]:
         "dev": dev_table(results),
         "estimates": estimates_table(results),
         "decodings": decodings_table(results),
+        "others": others_table(results),
+        "sizes": sizes_table(results),
+        "references": references_table(results["es-en"], load(pattern="es-en-one")["es-en-one"]),
     }
     if moses := changes(results, MOSES):
         found["moses"] = pooled_table(moses, SHOWN)

@@ -121,4 +121,4 @@ def test_a_search_in_python_ends_soon_after_an_interrupt(optimizer):
         said = process.stdout.read()
         assert process.wait(60) == 0
     assert "interrupted" in said
-    assert time.monotonic() - begin < 6  # 2 s; the rest is for a busy machine
+    assert time.monotonic() - begin < 20  # 2 s on an idle machine
