@@ -13,6 +13,7 @@ import pytest
 from portmert.tuner.dropin._request import read_request
 from portmert.tuner.dropin.mert import main as mert_shim
 from portmert.tuner.nbest.moses_dat import read_dat
+from portmert.tuner.search import averaging
 from portmert.tuner.weights.feature_weights import read_weights
 from tests.support.cli import run
 from tests.support.places import ROOT
@@ -456,6 +457,28 @@ def test_the_default_searches_from_the_first_weights_and_goes_on_to_the_same_fil
     assert seen == [("bagged", start, 1)] * len(seen)
     assert len(seen) in {4, 6}  # or fewer where the weights stand still
     assert read_weights(tmp_path / "whole" / "run2.dense").values != first
+
+
+def test_a_gain_that_is_too_small_ends_the_run(tmp_path, monkeypatch):
+    quick = ["--decoder-flags=-v 0", "--no-filter-phrase-table", "--nbest=10"]
+    result = tune(tmp_path / "work", "--required-gain=1e9", quick=quick)
+    said = r"the new weights gain (0\.0\d{5}) ± (0\.0\d{5}) on all lists; stopping"
+    gain, error = map(float, re.search(said, result.stderr).groups())
+    assert (tmp_path / "work" / "finished_step.txt").read_text() == "3\n"  # not sooner
+    assert error > 0
+    below = f"--required-gain={0.9 * gain / error}"
+    result = tune(tmp_path / "below", below, "--maximum-iterations=3", quick=quick)
+    assert "maximum number of iterations reached (3)" in result.stderr
+    monkeypatch.setattr(averaging, "FARTHEST", 0.05)  # a step that was cut short ends no run
+    cut = ("--required-gain=1e9", "--maximum-iterations=3")
+    result = tune(tmp_path / "cut", *cut, quick=quick)
+    assert "maximum number of iterations reached (3)" in result.stderr
+
+
+def test_a_gain_needs_a_search_that_holds_segments_out(tmp_path):
+    for value, said in (("0.5", "mert holds no segments out"), ("-1", "expected 0 or more")):
+        result = tune(tmp_path / "work", f"--required-gain={value}", status=2)
+        assert f"--required-gain{'' if value == '0.5' else ' -1'}: {said}" in result.stderr
 
 
 @pytest.mark.parametrize(

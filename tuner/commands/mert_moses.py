@@ -40,6 +40,8 @@ USAGE = """Usage: portmert mert-moses SRC REF DECODER INI [options]
   --prev-aggregate-nbestlist=N       earlier lists to use (-1: all)
   --maximum-iterations=N    (25)
   --minimum-required-change-in-weights=F   (0.00001)
+  --required-gain=F         stop when new weights gain at most F standard errors
+                            (0: off; 0.5 halves the decodings; `tune`: min_gain)
   --return-best-dev --use-config-weights-for-first-run
   --no-filter-phrase-table  or --filtercmd=STRING --filterfile=FILE (default:
                             Moses' filter-model-given-input.pl, if it is among

@@ -139,7 +139,7 @@ def decode_lines(
             for number, answers in ended:
                 for (segment, _), answer in zip(cut[number].lines, answers, strict=True):
                     kept.add(segment, answer)
-                done.all_of(cut[number])
+                done.show(number + 1, len(cut[number].lines))
         finally:
             ended.close()
             work.end()
@@ -178,13 +178,10 @@ class _Done:
     def step(self, shard: int, step: Progress, done: int, total: int) -> None:
         """Show how far a shard has come, unless the work was given up."""
         step(done, total)
-        self._show(shard, done)
+        self.show(shard, done)
 
-    def all_of(self, shard: Shard) -> None:
-        """Show that a shard is done."""
-        self._show(shard.number, len(shard.lines))
-
-    def _show(self, shard: int, done: int) -> None:
+    def show(self, shard: int, done: int) -> None:
+        """Show how far a shard has come."""
         with self._lock:
             self._of[shard] = max(done, self._of.get(shard, 0))
             now = min(self._before + sum(self._of.values()), self._total)

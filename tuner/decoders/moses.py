@@ -203,7 +203,8 @@ class Moses(Decoder):
         if sampled is not None:
             listed += ["-lattice-samples", "{samples}", str(sampled[1])]
         by_file = ("-weight-file", "{weights}") if sparse else ()
-        threads = self._threads(1 if team and team.is_remote else available_processors() // jobs)
+        threads = 1 if team and team.is_remote else max(1, available_processors() // jobs)
+        threads = 1 if "threads" in _moses_command.flag_sections(self.flags) else self.threads or threads
         work = _program_work.ProgramWork(
             name="moses",
             command=(
@@ -230,12 +231,6 @@ class Moses(Decoder):
             here=Team(jobs, waits=True),
             outputs={path: partial(_program_work.answer_part, n) for n, path in files if path},
         )
-
-    def _threads(self, others: int) -> int:
-        """Return how many threads a process is told to have, `others` where nothing says more."""
-        if "threads" in _moses_command.flag_sections(self.flags):
-            return 1
-        return self.threads or max(1, others)
 
     def _weight_arguments(self, weights: FeatureWeights) -> tuple[list[str], str]:
         """Return the switches that set weights, and what a file says of the other features."""

@@ -32,7 +32,8 @@ OPTIONS = {
         "promix-training promix-table spe-symal lambdas scorenbestcmd sctype scconfig executor",
         "i": "inputtype nbest lattice-samples jobs number-of-random-directions random-restarts "
         "prev-aggregate-nbestlist maximum-iterations threads seed replicas",
-        "f": "historic-interpolation minimum-required-change-in-weights timeout-seconds",
+        "f": "historic-interpolation minimum-required-change-in-weights required-gain "
+        "timeout-seconds",
         "!": "filter-phrase-table",
         "": "continue skip-decoder shortest average closest nocase nonorm help verbose old-sge "
         "predictable-seeds historic-bests random-directions return-best-dev "
@@ -76,8 +77,7 @@ HONOURED = {
 }
 """Program -> the options of it that are honoured here."""
 REFERENCE_LENGTHS = ("closest", "average", "shortest")
-SCTYPE = re.compile(r"--sctype(?:\s+|=)(\S+)")
-SCCONFIG = re.compile(r"--scconfig(?:\s+|=)(\S+)")
+OF_SCORER = re.compile(r"--(sctype|scconfig)(?:\s+|=)(\S+)")
 
 
 @dataclass(frozen=True)
@@ -96,6 +96,8 @@ class MertRequest:
         How many tunings there are, each with a seed of its own, from one first decoding.
     aggregate
         How many earlier lists are used; -1: all.
+    least_gain
+        A run ends when new weights gain at most so many standard errors; 0: not so.
     interpolation
         Share of new weights from the fourth run on; 0: no interpolation.
     from_pro
@@ -121,6 +123,7 @@ class MertRequest:
     threads: int = 1
     aggregate: int = -1
     least_change: float = 1e-5
+    least_gain: float = 0.0
     interpolation: float = 0.0
     ranges: Mapping[str, Sequence[tuple[float, float]]] = field(default_factory=dict)
     active: tuple[str, ...] = ()
@@ -138,11 +141,6 @@ class MertRequest:
     filter_input: Path | None = None
     timeout_seconds: float = PATIENCE_SECONDS
     executor: Workplace = field(default_factory=Workplace)
-
-    @property
-    def needs_links(self) -> bool:
-        """Whether the metric reads word alignments."""
-        return "links" in self.scorer.metric.needs
 
 
 def read_request(arguments: Sequence[str], notice: Callable[[str], None]) -> MertRequest | None:
@@ -182,6 +180,12 @@ def _request(given: Given, notice: Callable[[str], None]) -> MertRequest:
     more = _more_arguments(given, notice)
     filter_command, filter_input = _filter(given)
     optimized = more["mert"].last("optimize")
+    optimizer = _optimizer(given, more)
+    least_gain = _float(given, "required-gain", 0, math.inf, "0 or more standard errors")
+    if least_gain and not optimizer.holds_out:
+        raise click.UsageError(
+            f"--required-gain: {optimizer.name()} holds no segments out; the default search does"
+        )
     flags, kind = given.last("decoder-flags").strip(), given.last("inputtype")
     return MertRequest(
         source=_file(given.last("input")),
@@ -190,7 +194,7 @@ def _request(given: Given, notice: Callable[[str], None]) -> MertRequest:
         config=_file(given.last("config")),
         folder=Path(given.last("working-dir", "mert-work")),
         scorer=_scorer(given, more["extractor"]),
-        optimizer=_optimizer(given, more),
+        optimizer=optimizer,
         flags=f"{flags} -inputtype {kind}".strip() if kind else flags,
         jobs=max(1, given.integer("jobs", 1)),
         nbest=_at_least(1, given.integer("nbest", 100), "--nbest"),
@@ -199,6 +203,7 @@ def _request(given: Given, notice: Callable[[str], None]) -> MertRequest:
         threads=max(1, given.integer("threads", more["mert"].integer("threads", 1))),
         aggregate=given.integer("prev-aggregate-nbestlist", -1),
         least_change=float(given.last("minimum-required-change-in-weights", "1e-5")),
+        least_gain=least_gain,
         interpolation=_float(given, "historic-interpolation", 0, 1, "a share, 0 to 1"),
         ranges=_ranges(given.get("range", [])),
         active=tuple(re.findall(r"[^, ]+", given.last("activate-features") or optimized)),
@@ -223,15 +228,14 @@ def _request(given: Given, notice: Callable[[str], None]) -> MertRequest:
 
 def _more_arguments(given: Given, notice: Callable[[str], None]) -> dict[str, Given]:
     """Return the options given for each of Moses' programs, without those of the scorer."""
-    shared = SCCONFIG.sub("", SCTYPE.sub("", given.last("mertargs")))
+    shared, mira = (
+        OF_SCORER.sub("", given.last(name)) for name in ("mertargs", "batch-mira-args")
+    )
     kinds: dict[str, tuple[str, Sequence[Flag]]] = {
         "mert": (f"{shared} {given.last('mertmertargs')}", mert.OPTIONS),
         "extractor": (given.last("extractorargs"), extractor.OPTIONS),
         "pro": (given.last("proargs"), pro.OPTIONS),
-        "kbmira": (
-            SCCONFIG.sub("", SCTYPE.sub("", given.last("batch-mira-args"))),
-            kbmira.OPTIONS,
-        ),
+        "kbmira": (mira, kbmira.OPTIONS),
     }
     found = {}
     for name, (arguments, options) in kinds.items():
@@ -277,20 +281,19 @@ def _float(given: Given, name: str, default: float, most: float, expected: str) 
 
 def _scorer(given: Given, arguments: Given) -> Scorer:
     """Return the scorer, from the options of mert-moses.pl or from our own."""
-    shared = given.last("mertargs") or given.last("batch-mira-args")
-    found = {}
-    for name, pattern in (("sctype", SCTYPE), ("scconfig", SCCONFIG)):
-        match = pattern.search(shared)
-        found[name] = given.last(name) or arguments.last(name) or (match[1] if match else "")
+    shared = OF_SCORER.findall(given.last("mertargs") or given.last("batch-mira-args"))
+    inside = dict(reversed(shared))  # the first of several
+    sctype, scconfig = (
+        given.last(name) or arguments.last(name) or inside.get(name, "")
+        for name in ("sctype", "scconfig")
+    )
     lengths = [name for name in REFERENCE_LENGTHS if name in given]
     if len(lengths) > 1:
         raise click.UsageError(f"--{' and --'.join(lengths)} contradict each other; give one")
-    config = [
-        item for item in (found["scconfig"], *(f"reflen:{name}" for name in lengths)) if item
-    ]
+    config = [scconfig, *(f"reflen:{name}" for name in lengths)]
     config += ["case:false"] if "nocase" in given else []
     scorer = read_scorer(
-        found["sctype"] or "BLEU",
+        sctype or "BLEU",
         ",".join(config),
         factors=arguments.last("factors"),
         filter_command=arguments.last("filter"),
@@ -395,14 +398,10 @@ def _program(name: str) -> Path:
     path = Path(name).absolute()
     if path.is_file() and os.access(path, os.X_OK):
         return path
-    if "/" in name:
-        raise InputError(f"{name}: not an executable file; the third argument is the decoder")
-    found = shutil.which(name)
-    if found is None:
-        raise InputError(
-            f"{name}: not an executable file here or on PATH; the third argument is the decoder"
-        )
-    return Path(found).absolute()
+    if "/" not in name and (found := shutil.which(name)):
+        return Path(found).absolute()
+    where = "" if "/" in name else " here or on PATH"
+    raise InputError(f"{name}: not an executable file{where}; the third argument is the decoder")
 
 
 def _references(stem: str) -> tuple[Path, ...]:

@@ -1,6 +1,5 @@
 """Score plain text or the first hypotheses of n-best lists, as Moses' `evaluator` does."""
 
-import math
 import sys
 from collections.abc import Sequence
 
@@ -55,7 +54,7 @@ def main(given: Given) -> int:
                 words += _interval(scorer.metric, stats, samples, given.integer("rseed", 0))
             else:
                 score = float(scorer.metric.score(stats.sum(axis=0)))
-                words.append(f"{_printed(scorer.metric, score):.4f}")
+                words.append(f"{printed_score(scorer.metric, score):.4f}")
             click.echo("\t".join(words))
     return 0
 
@@ -94,21 +93,11 @@ def _stats(path: str, scorer: Scorer, references: Sequence[str], *, is_list: boo
 def _interval(metric: Metric, stats: FloatArray, samples: int, seed: int) -> list[str]:
     """Return the mean over samples of segments, and where all but a few of them lie."""
     rng = streams.whole(seed)
-    scores = np.empty(samples)
-    for sample in range(samples):
-        chosen = rng.integers(len(stats), size=len(stats))
-        score = float(metric.score(stats[chosen].sum(axis=0)))
-        scores[sample] = _printed(metric, score)
-    scores.sort()
+    sums = (stats[rng.integers(len(stats), size=len(stats))].sum(axis=0) for _ in range(samples))
+    scores = np.sort([printed_score(metric, float(metric.score(one))) for one in sums])
     low = scores[int(samples * SHARE_OUTSIDE / 2)]
     high = scores[min(samples - 1, int(samples * (1 - SHARE_OUTSIDE / 2)))]
     return [f"{scores.mean():.4f}", f"[{low:.4f},{high:.4f}]"]
-
-
-def _printed(metric: Metric, score: float) -> float:
-    if not math.isfinite(score):
-        raise ValueError(f"{metric.name()} is {score}")
-    return printed_score(metric, score)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,5 @@
 """Run batch MIRA over features.dat and scores.dat, as Moses' `kbmira` does."""
 
-import math
 import sys
 
 import numpy as np
@@ -65,7 +64,7 @@ def main(given: _program.Given) -> int:
     options = {ours: given.last(name) for name, ours in NAMES.items() if name in given}
     start = dense_start(given.last("dense-init"), lists.feature_names)
     sparse = read_sparse(given.last("sparse-init")) if "sparse-init" in given else {}
-    weights, score = mert.search(
+    weights, score, _ = mert.search(
         lists,
         scorer.metric,
         registry.optimizer("kbmira", options | given.settings()),
@@ -74,13 +73,11 @@ def main(given: _program.Given) -> int:
         seed=given.integer("random-seed", 0),
         notice=_program.say,
     )
-    if not math.isfinite(score):
-        raise ValueError(f"{scorer.metric.name()} is {score} under the weights found")
+    # mert-moses.pl looks for these words, whatever the metric.
+    printed = f"Best BLEU = {_program.printed_score(scorer.metric, score):.6f}"
     with files.writing(given.last("output-file", "-")) as out:
         out.write(weights_text(weights, lists.feature_names).encode())
-    # mert-moses.pl looks for these words, whatever the metric.
-    printed = _program.printed_score(scorer.metric, score)
-    _program.say(f"Best BLEU = {printed:.6f} (the metric is {scorer.name})")
+    _program.say(f"{printed} (the metric is {scorer.name})")
     return 0
 
 

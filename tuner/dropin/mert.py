@@ -31,6 +31,7 @@ from portmert.tuner.search.optimizers._base import Optimizer
 from portmert.tuner.search.optimizers.mert import Mert
 from portmert.tuner.search.problem import StatTable, TuningProblem
 from portmert.tuner.search.stat_tables import moses_stats
+from portmert.tuner.search.unseen import gain_of
 from portmert.tuner.weights.feature_weights import FeatureNames, FeatureWeights
 from portmert.tuner.weights.weights_file import read_sparse
 
@@ -105,7 +106,7 @@ def main(given: Given) -> int:
     ):
         if name in given:
             say(f"mert: note: --{name} {given.last(name)} is not used: {reason}")
-    weights, score = search(
+    weights, score, _ = search(
         lists,
         scorer.metric,
         _optimizer(given, len(lists.features)),
@@ -117,8 +118,6 @@ def main(given: Given) -> int:
         notice=say,
     )
     point = weights.vector(lists.feature_names)
-    if not math.isfinite(score):
-        raise ValueError(f"{scorer.metric.name()} is {score} under the weights found")
     say(best_point(point, printed_score(scorer.metric, score)))
     write_text(WEIGHTS, "".join(f"{number(value)} " for value in point) + "\n")
     return 0
@@ -263,8 +262,11 @@ def search(
     threads: int = 1,
     team: Team | None = None,
     notice: Callable[[str], None],
-) -> tuple[FeatureWeights, float]:
+) -> tuple[FeatureWeights, float, tuple[float, float] | None]:
     """Search for weights; return them as mert prints them, and their score on the metric's scale.
+
+    The third is the gain of a step on these lists and its error, see `gain_of`; None if there is
+    no step, if it was cut short, or if the optimizer holds no segments out.
 
     Parameters
     ----------
@@ -321,12 +323,19 @@ def search(
         )
 
     if step is None:
-        return sized(found.weights), found.final_score
+        return sized(found.weights), found.final_score, None
     number, before, to = step[0], sized(step[1]), sized(found.weights)
-    weights = sized(before.towards(to, averaging.step_share(number, before, to)))
+    share = averaging.step_share(number, before, to)
+    weights = sized(before.towards(to, share))
     nbest = model.without_texts(lists.features, lists.offsets, names, lists.sparse)
-    best = model.best_hypotheses(nbest, model.model_scores(nbest, weights))
-    return weights, float(metric.score(StatTable(moses_stats(lists, metric)).total(best)))
+    stats = moses_stats(lists, metric)
+    tables = [
+        stats[model.best_hypotheses(nbest, model.model_scores(nbest, one))]
+        for one in (before, weights)
+    ]
+    is_whole = share == 1 / number and found.unseen is not None
+    gain = gain_of(metric, tables, found.unseen.seed) if is_whole else None
+    return weights, float(metric.score(tables[1].sum(axis=0))), gain
 
 
 def _best(

@@ -34,6 +34,7 @@ from portmert.tuner.ground.files import copy_file, make_folder, writing
 from portmert.tuner.ground.programs import Command
 from portmert.tuner.ground.programs import run as run_program
 from portmert.tuner.nbest.moses_dat import DatLists, merge_dat, write_features, write_scores
+from portmert.tuner.runs.result import FEWEST
 from portmert.tuner.weights.feature_weights import FeatureNames, FeatureWeights
 from portmert.tuner.weights.weights_file import sparse_text
 
@@ -54,6 +55,8 @@ class State:
         Weights of the next decoding; sparse ones too.
     score : str
         As the last search printed it.
+    gain : tuple or None
+        How much higher these weights score on the lists than the ones before, see `search`.
     finished : int
         The last finished step.
     steps : dict
@@ -66,6 +69,7 @@ class State:
 
     weights: FeatureWeights
     score: str = NOT_ESTIMATED
+    gain: tuple[float, float] | None = None
     finished: int = 0
     steps: dict[int, DatLists] = field(default_factory=dict)
     own_scores: dict[int, float] = field(default_factory=dict)
@@ -108,8 +112,8 @@ def run(
                 own = replace(request, folder=folder, seed=seed)
                 if replica > 1 and not (request.go_on and (folder / FINISHED).is_file()):
                     first = request.folder / "replica-1"
-                    for name in (*_list_names(request, 1), "run1.out"):
-                        copy_file(first / name, folder / name)
+                    for path in (*_lists(own, 1), folder / "run1.out"):
+                        copy_file(first / path.name, path)
                     own = replace(own, skip_decoder=True, go_on=False)
                 results.append(_Run(own, config, log, progress, team).result())
             return results
@@ -180,16 +184,13 @@ class _Run:
         for note in request.scorer.notes:
             self.log(note)
         state = self._continued() if request.go_on else State(self.decoder.read_weights())
-        skip_decoder = request.skip_decoder
-        step = state.finished
-        while step < request.iterations:
-            step += 1
-            before = state.weights
-            self._step(step, state, skip_decoder=skip_decoder)
-            skip_decoder = False
+        first = state.finished + 1
+        for step in range(first, request.iterations + 1):
+            before = self.files.vector(state.weights)
+            self._step(step, state, skip_decoder=request.skip_decoder and step == first)
             self.files.write(FINISHED, f"{step}\n")
             state.finished = step
-            if self._change(before, state.weights) < request.least_change:
+            if np.abs(before - self.files.vector(state.weights)).max() < request.least_change:
                 self.log(f"no weight changed by {request.least_change:g} or more; stopping")
                 break
             if request.optimizer.holds_out and (reason := self._exhausted(state)):
@@ -209,6 +210,10 @@ class _Run:
         scores = self._own_scores(state)
         if state.finished - max(scores, key=lambda step: scores[step]) >= PATIENCE:
             return f"the score of the decoder's own output has not risen for {PATIENCE} runs"
+        if self.request.least_gain and state.gain is not None and state.finished >= FEWEST:
+            gain, error = state.gain
+            if gain <= self.request.least_gain * error:
+                return f"the new weights gain {gain:.6f} ± {error:.6f} on all lists"
         return ""
 
     def _step(self, step: int, state: State, *, skip_decoder: bool) -> None:
@@ -226,15 +231,10 @@ class _Run:
         found, score = self._search(step, state)
         found = self._interpolated(step, state.weights, found)
         state.weights, state.score = found, score
-        sparse = self.files.sparse(found)
-        if sparse:
+        if sparse := self.files.sparse(found):
             self.files.write(f"run{step + 1}.sparse-weights", sparse_text(sparse))
         shown = " ".join(f"{value:.4g}" for value in self.files.vector(found))
         self.log(f"({step}) BEST at {step}: {shown} => {score}")
-
-    def _change(self, before: FeatureWeights, after: FeatureWeights) -> float:
-        """Return the largest change of a dense weight."""
-        return float(np.abs(self.files.vector(before) - self.files.vector(after)).max())
 
     def _first_used(self, last: int) -> int:
         """Return the first step whose lists are used behind step `last`, as mert-moses.pl does."""
@@ -254,7 +254,7 @@ class _Run:
                     for name, values in weights.values.items()
                 }
             )
-        nbest, *samples = self._lists(step)
+        nbest, *samples = _lists(self.request, step)
         first_of_config = step == 1 and self.request.config_weights_first
         self.decoder.decode(
             None if first_of_config else weights,
@@ -266,16 +266,13 @@ class _Run:
             workdir=self.folder / "decoder",
             progress=self.progress,
             team=self.team,
-            links=self.request.needs_links,
+            links="links" in self.request.scorer.metric.needs,
         )
-
-    def _lists(self, step: int) -> list[Path]:
-        return [self.folder / name for name in _list_names(self.request, step)]
 
     # Counting and searching.
 
     def _extract(self, step: int) -> DatLists:
-        paths = self._lists(step)
+        paths = _lists(self.request, step)
         path = paths[0]
         for one in paths:
             if not one.is_file():
@@ -325,7 +322,7 @@ class _Run:
                     "--pro-starting-point: the lists have sparse features, whose weights only "
                     "--pairwise-ranked and --batch-mira find"
                 )
-            pro, _ = search(
+            pro, *_ = search(
                 lists,
                 request.scorer.metric,
                 registry.optimizer("pro", {}),
@@ -337,7 +334,7 @@ class _Run:
                 notice=notes.append,
             )
             points.append(self.files.vector(pro))
-        found, score = search(
+        found, score, state.gain = search(
             lists,
             request.scorer.metric,
             request.optimizer,
@@ -371,11 +368,9 @@ class _Run:
             own = list(given.get(name, []))[:size]
             ranges += own + [DEFAULT_RANGE] * (size - len(own))
         known = dict(self.names)
-        unknown = [name for name in given if name not in known]
-        if unknown:
-            raise InputError(
-                f"--range: there is no feature {unknown[0]}{suggest(unknown[0], known)}"
-            )
+        for name in given:
+            if name not in known:
+                raise InputError(f"--range: there is no feature {name}{suggest(name, known)}")
         low, high = np.array(ranges).T
         return low, high
 
@@ -405,7 +400,7 @@ class _Run:
         for name in (
             f"run{step}.mert.log",
             f"run{step}.weights.txt",
-            *_list_names(self.request, step),
+            *(path.name for path in _lists(self.request, step)),
         ):
             self.files.demand(name, step)
         for k, lists in state.steps.items():
@@ -457,12 +452,12 @@ class _Run:
             out.write(content)
 
 
-def _list_names(request: MertRequest, step: int) -> list[str]:
-    """Return the names of a step's lists: n-best, and samples of lattices where asked for."""
-    names = [f"run{step}.best{request.nbest}.out.gz"]
-    if request.lattice_samples:
-        names.append(f"run{step}.lsamp{request.lattice_samples}.out.gz")
-    return names
+def _lists(request: MertRequest, step: int) -> list[Path]:
+    """Return a step's lists: n-best, and samples of lattices where asked for."""
+    kinds = {"best": request.nbest, "lsamp": request.lattice_samples}
+    return [
+        request.folder / f"run{step}.{kind}{size}.out.gz" for kind, size in kinds.items() if size
+    ]
 
 
 def _filtered(request: MertRequest, log: Callable[[str], None]) -> Path:

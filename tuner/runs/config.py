@@ -350,6 +350,9 @@ def experiment_of(
         executor=place if executor is None else Workplace.parse(executor),
         **parts,
     )
+    if tune.min_gain and not experiment.optimizer.holds_out:
+        name = experiment.optimizer.name()
+        raise ConfigError(f"{path}: [tune] min_gain: optimizer {name} holds no segments out")
     _check_files(experiment)
     _check_links(experiment)
     _check_annotator(experiment)

@@ -11,8 +11,6 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
-
 import portmert
 from portmert.tuner.decoders._base import Progress
 from portmert.tuner.executors.team import Team
@@ -35,8 +33,8 @@ from portmert.tuner.runs.lists import ListMerger, PooledLists
 from portmert.tuner.runs.result import Iteration, Result, best_iteration, enough, stop_reason
 from portmert.tuner.search.averaging import step_share, weight_change
 from portmert.tuner.search.optimization import Optimization, Setup, optimize_stats
-from portmert.tuner.search.problem import StatTable, finite, objective
-from portmert.tuner.search.unseen import samples
+from portmert.tuner.search.problem import StatTable
+from portmert.tuner.search.unseen import gain_of
 from portmert.tuner.search.weight_bootstrap import Confidence, bootstrap, confidence
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
 
@@ -382,12 +380,7 @@ class _Run:
         excess += share * (found.final_score - found.unseen_score)
         if share < 1 / last.number:  # a step that was cut short says little of the way ahead
             return {"next_score": listed, **unknown, "excess": excess}
-        counts = samples(len(tables[0]), found.unseen.seed)
-        worths = [
-            finite(objective(metric, np.einsum("ns,sk->nk", counts, table))) for table in tables
-        ]
-        gain, *others = (worths[1] - worths[0]).tolist()
-        error = float(np.std(others, ddof=1))
+        gain, error = gain_of(metric, tables, found.unseen.seed)
         return {"next_score": listed, "excess": excess, "gain": gain, "gain_error": error}
 
     def _report_annotation(

@@ -59,6 +59,17 @@ def samples(segments: int, seed: int) -> FloatArray:
     return np.vstack([np.ones(segments), drawn])
 
 
+def gain_of(metric: Metric, tables: Sequence[FloatArray], seed: int) -> tuple[float, float]:
+    """Return how much the objective rises from one of two tables to the other, and its error.
+
+    The tables are (S, K) statistics of segments; the error is over bootstrap samples of these.
+    """
+    counts = samples(len(tables[0]), seed)
+    worths = [finite(objective(metric, np.einsum("ns,sk->nk", counts, one))) for one in tables]
+    gain, *others = (worths[1] - worths[0]).tolist()
+    return gain, float(np.std(others, ddof=1))
+
+
 def judged(stats: StatTable, metric: Metric, rows: IntArray, folds: IntArray, seed: int) -> Unseen:
     """Estimate from the hypotheses that were chosen for held-out segments; see `Unseen`.
 

@@ -84,6 +84,11 @@ def test_overrides_are_toml_or_else_text_and_the_last_wins(folder):
     assert load(folder).threads >= 1
 
 
+def test_a_least_gain_needs_an_optimizer_that_holds_segments_out(folder):
+    found = message(folder, "tune.min_gain=0.5", "optimizer.name='mert'")
+    assert found.endswith("[tune] min_gain: optimizer mert holds no segments out")
+
+
 @pytest.mark.parametrize("override", ["seed=3", "tune.seed", ".seed=3", "tune.=3"])
 def test_an_override_must_name_table_and_key(folder, override):
     assert message(folder, override) == (

@@ -17,6 +17,7 @@ from portmert.tuner.search.unseen import (
     SHARES,
     blends_of,
     choose,
+    gain_of,
     judged,
     samples,
     typical,
@@ -45,6 +46,15 @@ def test_the_error_is_that_of_a_mean():
     assert unseen.value == 0.5
     assert unseen.error == pytest.approx(0.025, rel=0.15)
     assert unseen.rows.tolist() == [0, 10] * 200
+
+
+def test_a_gain_has_the_error_of_a_difference_of_the_same_segments():
+    # Every second of 400 segments rises from 4 hits of 10 to 6: by 0.1 +- 0.1 / 20 on average.
+    before, after = (HITS.take(np.array([4, high] * 200)) for high in (4, 6))
+    gain, error = gain_of(Share(), [before, after], 3)
+    assert gain == pytest.approx(0.1)
+    assert error == pytest.approx(0.005, rel=0.15)
+    assert gain_of(Share(), [after, after], 3) == (0.0, 0.0)
 
 
 def test_the_error_counts_what_folds_teach_but_at_most_as_much_as_their_luck():
