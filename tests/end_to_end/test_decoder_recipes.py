@@ -10,6 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from portmert.metrics._base import Vocabulary
+from portmert.tuner.components import registry
+from portmert.tuner.nbest.read import read_nbest
+from portmert.tuner.weights.weights_file import read_weights_file
+from tests.support import cli
 from tests.support.places import ROOT
 from tests.support.posteriors import LABELS, posteriors, sentences, write_bigrams
 
@@ -37,6 +42,44 @@ def test_pyctcdecode(tmp_path, monkeypatch):
     assert tuned.result.score > tuned.result.start_score + 0.05
     alpha = given["own"](tuned.weights)["alpha"]
     assert alpha == tuned.weights["lm"] / tuned.weights["am"] > 0
+
+
+CDEC = ROOT / "tests/data/cdec"
+
+
+def test_cdec_tunes_as_its_page_says(tmp_path, monkeypatch):
+    text = (ROOT / "docs/how-to/cdec.md").read_text(encoding="utf-8")
+    table = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)[0]
+    table = re.sub(r"(?m)^test_.*\n", "", table)
+    table = table.replace('"cdec"', f'"{ROOT / "tests/programs/recorded_cdec"}"', 1)
+    for name, given in (
+        ("cdec.toml", table),
+        ("weights.init", (CDEC / "weights.1").read_text()),
+        *((name, (CDEC / name).read_text()) for name in ("dev.src", "dev.tgt")),
+    ):
+        (tmp_path / name).write_text(given)  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    shown = cli.run("tune", "cdec.toml", "--decodings=1").stderr
+    assert "iteration 1:      64 hypotheses,     64 new, dev  31.10" in shown
+    monkeypatch.setenv("CDEC_LIST", "2")
+    shown = cli.run("tune", "cdec.toml", "--fresh", status=1).stderr
+    assert "the score fits the weights LanguageModel 0.49" in shown
+
+
+def test_lists_of_cdec_under_two_weights_are_one_search_space(tmp_path):
+    program = [str(ROOT / "tests/programs/recorded_cdec"), "-w", "{weights}"]
+    for number in (1, 2):
+        path = CDEC / f"weights.{number}"
+        decoder = registry.decoder("command", {"program": program, "start": path})
+        decoder.decode(
+            decoder.read_weights(), source=CDEC / "dev.src", size=8, out=tmp_path / str(number),
+            workdir=tmp_path / f"work-{number}", progress=lambda *_: None,
+        )  # fmt: skip
+    both = read_nbest([tmp_path / "1", tmp_path / "2"], Vocabulary())
+    assert 64 < len(both.features) < 128  # some texts are in both, with the same features
+    names = [name for name, _ in both.feature_names]
+    assert names[:3] == ["LanguageModel", "Glue", "WordPenalty"]
+    assert set(names) == set(read_weights_file(CDEC / "weights.1").weights.values)
 
 
 def test_an_ensemble_of_transformers(tmp_path, monkeypatch):

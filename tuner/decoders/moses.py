@@ -203,8 +203,10 @@ class Moses(Decoder):
         if sampled is not None:
             listed += ["-lattice-samples", "{samples}", str(sampled[1])]
         by_file = ("-weight-file", "{weights}") if sparse else ()
-        threads = 1 if team and team.is_remote else max(1, available_processors() // jobs)
-        threads = 1 if "threads" in _moses_command.flag_sections(self.flags) else self.threads or threads
+        threads = 1
+        if "threads" not in _moses_command.flag_sections(self.flags):
+            others = 1 if team and team.is_remote else available_processors() // jobs
+            threads = self.threads or max(1, others)
         work = _program_work.ProgramWork(
             name="moses",
             command=(

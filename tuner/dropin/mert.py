@@ -290,11 +290,6 @@ def search(
     names = lists.feature_names
     columns = column_names(names)
     check_columns((*active, *positive), names)
-    points = list(starts.points[:1]) + _best(lists, metric, starts.points[1:], optimizer.restarts)
-    (low, high), count = DEFAULT_RANGE, optimizer.restarts - len(points)
-    if count > 0 and ((starts.lowest != low) | (starts.highest != high)).any():
-        rng = streams.whole(seed)
-        points += list(rng.uniform(starts.lowest, starts.highest, size=(count, len(columns))))
     extra = {} if sparse is None else dict(sparse.values)
     found = optimization.optimize_dat(
         lists,
@@ -303,7 +298,7 @@ def search(
             optimizer=optimizer,
             starts=tuple(
                 FeatureWeights({**FeatureWeights.from_vector(names, point).values, **extra})
-                for point in points
+                for point in _points(lists, metric, starts, optimizer.restarts, seed)
             ),
             constraints=constraints.Constraints(
                 fixed=tuple(name for name in columns if active and name not in active),
@@ -338,16 +333,22 @@ def search(
     return weights, float(metric.score(tables[1].sum(axis=0))), gain
 
 
-def _best(
-    lists: moses_dat.DatLists, metric: Metric, points: Sequence[FloatArray], restarts: int
+def _points(
+    lists: moses_dat.DatLists, metric: Metric, starts: Starts, restarts: int, seed: int
 ) -> list[FloatArray]:
-    """Return the best of some starts, as many as there are restarts besides the first."""
-    if not points:
-        return []
-    problem = TuningProblem(lists.features.T, lists.offsets, StatTable(lists.stats), metric)
-    values = [problem.value(problem.model_scores(point)) for point in points]
-    order = np.argsort(-np.array(values), kind="stable")[: max(restarts - 1, 0)]
-    return [points[k] for k in sorted(order.tolist())]
+    """Return where restarts begin: the first start, the best of the others, random ones."""
+    first, *others = starts.points
+    points = [first]
+    if others:
+        problem = TuningProblem(lists.features.T, lists.offsets, StatTable(lists.stats), metric)
+        values = [problem.value(problem.model_scores(point)) for point in others]
+        order = np.argsort(-np.array(values), kind="stable")[: max(restarts - 1, 0)]
+        points += [others[k] for k in sorted(order.tolist())]
+    (low, high), count = DEFAULT_RANGE, restarts - len(points)
+    if count > 0 and ((starts.lowest != low) | (starts.highest != high)).any():
+        rng = streams.whole(seed)
+        points += list(rng.uniform(starts.lowest, starts.highest, size=(count, len(first))))
+    return points
 
 
 if __name__ == "__main__":
