@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import wave
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,9 @@ from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.weights.weights_file import read_weights_file
 from tests.support import cli
 from tests.support.places import ROOT
-from tests.support.posteriors import LABELS, posteriors, sentences, write_bigrams
+
+PYCTCDECODE = ROOT / "docs/how-to/pyctcdecode.md"
+CDEC = ROOT / "tests/data/cdec"
 
 
 def run(page: str, given: dict[str, Any]) -> Any:
@@ -31,20 +32,13 @@ def test_pyctcdecode(tmp_path, monkeypatch):
     for package in ("kenlm", "pyctcdecode"):
         pytest.importorskip(package)
     monkeypatch.chdir(tmp_path)
-    texts = sentences(1000)
-    write_bigrams(texts, Path("lm.arpa"))
-    rng = np.random.default_rng(1)
-    given: dict[str, Any] = {"training_texts": texts, "labels": LABELS}
-    for name, first in (("dev", 4000), ("test", 4200)):
-        given[f"{name}_texts"] = sentences(12, first=first)
-        given[name] = [posteriors(text, rng) for text in given[f"{name}_texts"]]
+    given: dict[str, Any] = {}
+    cells = re.findall(r"```python\n(.*?)```", PYCTCDECODE.read_text("utf-8"), re.DOTALL)
+    exec(cells[1].replace("size = 40", "size = 12"), given)  # noqa: S102  our own page
     tuned = run("pyctcdecode.md", given)
     assert tuned.result.score > tuned.result.start_score + 0.05
     alpha = given["own"](tuned.weights)["alpha"]
     assert alpha == tuned.weights["lm"] / tuned.weights["am"] > 0
-
-
-CDEC = ROOT / "tests/data/cdec"
 
 
 def test_cdec_tunes_as_its_page_says(tmp_path, monkeypatch):

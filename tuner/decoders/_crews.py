@@ -65,12 +65,10 @@ def end(key: object) -> None:
 
 def fault(where: str, death: Died) -> errors.ProgramError:
     """Return the error that a process died or is stuck."""
-    if isinstance(death, Silent):
-        return errors.ProgramError(
-            f"{where}: the decoder process is stuck: {death} (timeout_seconds); its log is "
-            f"{death.log}"
-        )
     log = f"; its log is {death.log}" if Path(death.log).is_file() else ""
+    if isinstance(death, Silent):
+        stuck = f"the decoder process is stuck: {death} (timeout_seconds)"
+        return errors.ProgramError(f"{where}: {stuck}{log}")
     return errors.ProgramError(
         f"{where}: the decoder process {programs.described(death.status)}: "
         f"{death.last or 'no message'}{log}"

@@ -1,6 +1,6 @@
 """A function of the caller's that decodes."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Unpack
@@ -41,11 +41,6 @@ class FunctionDecoder(Decoder):
     start: FeatureWeights
     texts: dict[Path, Sequence[Any]]
     batch: int = 0
-
-    @classmethod
-    def name(cls) -> str:
-        """Return the name used in messages."""
-        return "function"
 
     def read_weights(self) -> FeatureWeights:
         """Return the start weights."""
@@ -112,7 +107,11 @@ class FunctionWork(Work):
         try:
             found = self.function(self.weights.plain(), sources, self.size)
             if not hasattr(found, "nbest") and not hasattr(found, "columns"):
-                found = list(_counted(found, lambda done: step(done, len(sources))))
+                kept = []
+                for one in found:  # the function may be a generator
+                    kept.append(one)
+                    step(len(kept), len(sources))
+                found = kept
         except errors.PortmertError:
             raise
         except Exception as error:
@@ -167,10 +166,3 @@ def _check_travels(work: FunctionWork) -> None:
                 f"{what} cannot travel to the workers of the executor ({error}); leave executor "
                 f"out, or open files and models inside decode"
             ) from error
-
-
-def _counted(found: Iterable[Any], step: Callable[[int], None]) -> Iterator[Any]:
-    """Yield what there is, and tell how much that was: the function may be a generator."""
-    for number, one in enumerate(found, 1):
-        yield one
-        step(number)

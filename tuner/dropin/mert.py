@@ -328,8 +328,8 @@ def search(
         stats[model.best_hypotheses(nbest, model.model_scores(nbest, one))]
         for one in (before, weights)
     ]
-    is_whole = share == 1 / number and found.unseen is not None
-    gain = gain_of(metric, tables, found.unseen.seed) if is_whole else None
+    known = found.unseen if share == 1 / number else None
+    gain = gain_of(metric, tables, known.seed) if known else None
     return weights, float(metric.score(tables[1].sum(axis=0))), gain
 
 

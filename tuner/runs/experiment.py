@@ -183,8 +183,11 @@ class _Run:
                 stopped = stop_reason(iterations, tune, metric)
             self.note(iterations[-1].as_line(metric))
             if stopped is None and (stopped := enough(iterations[-1], tune)):
-                iterations.append(self._undecoded(iterations[-1]))
+                last = iterations[-1]
+                iterations.append(self._undecoded(last))
                 self.note(iterations[-1].as_line(metric))
+                if last.unseen_score is not None and last.gain is None:
+                    self.note("the last step was cut short; more decodings would lead farther")
         self.note(f"stopped: {stopped}")
         return self._finish(tuple(iterations), stopped)
 
@@ -330,6 +333,12 @@ class _Run:
                 segments=self.evaluator.tuned,
             )
             self._report_annotation(last.number, "search", found)
+            oriented = self.experiment.metric.oriented
+            if oriented(found.oracle_score) <= oriented(found.start_score):
+                self.note(
+                    "the lists hold nothing better than the start weights choose: let the decoder "
+                    "show more (nbest, a wider beam), or begin at other weights"
+                )
             after = self._after(last.number, found.weights)
             scorer.finish(
                 path,
