@@ -520,3 +520,12 @@ def test_a_step_that_was_cut_short_does_not_end_the_run(tmp_path, monkeypatch):
     found = json.loads((tmp_path / "run" / "result.json").read_text())
     assert [one["gain"] for one in found["iterations"]] == [None] * 4
     assert found["stopped"] == "the limit of 3 searches is reached"
+    shown = tune(tmp_path / "two", "--decodings=2").stderr
+    assert "the last step was cut short; more decodings would lead farther" in shown
+
+
+def test_lists_that_hold_nothing_better_are_told(tmp_path):
+    shown = tune(tmp_path / "run", "--set=tune.nbest=1", "--decodings=1").stderr
+    assert "the lists hold nothing better than the start weights choose: let the decoder" in shown
+    shown = tune(tmp_path / "more", "--decodings=1").stderr
+    assert "hold nothing better" not in shown

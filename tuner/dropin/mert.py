@@ -6,6 +6,7 @@ import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -310,13 +311,7 @@ def search(
         ),
         notice=notice,
     )
-
-    def sized(weights: FeatureWeights) -> FeatureWeights:
-        size = 1.0 if active else float(np.abs(weights.vector(names)).sum()) or 1.0
-        return FeatureWeights(
-            {name: tuple(v / size for v in values) for name, values in weights.values.items()}
-        )
-
+    sized = partial(_sized, names=() if active else names)
     if step is None:
         return sized(found.weights), found.final_score, None
     number, before, to = step[0], sized(step[1]), sized(found.weights)
@@ -331,6 +326,13 @@ def search(
     known = found.unseen if share == 1 / number else None
     gain = gain_of(metric, tables, known.seed) if known else None
     return weights, float(metric.score(tables[1].sum(axis=0))), gain
+
+
+def _sized(weights: FeatureWeights, names: FeatureNames) -> FeatureWeights:
+    """Return weights of which those of the names have absolute values that add to 1."""
+    size = float(np.abs(weights.vector(names)).sum()) if names else 1.0
+    rows = weights.values.items()
+    return FeatureWeights({name: tuple(v / (size or 1.0) for v in row) for name, row in rows})
 
 
 def _points(
