@@ -151,10 +151,7 @@ def number(value: float) -> str:
 def printed_score(metric: Metric, score: float) -> float:
     """Return a score as mert-moses.pl compares it: higher is better, so 1 - an error rate.
 
-    Raises
-    ------
-    InputError
-        There is no such score, as of outputs without a word.
+    Raises InputError if it is not finite, as of outputs without a word.
     """
     if not math.isfinite(score):
         raise errors.InputError(f"{metric.name()} is {score}")
