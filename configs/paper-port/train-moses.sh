@@ -63,8 +63,9 @@ select() {
         'n >= size || int(NR * n / size) > int((NR - 1) * n / size)' "$1"
 }
 for file in dev.*; do
-    select "$file" 1000 > "dev1000.${file#dev.}"
-    select "$file" 200 > "dev200.${file#dev.}"
+    for size in 50 200 500 1000; do
+        select "$file" "$size" > "dev$size.${file#dev.}"
+    done
 done
 rm -rf filtered
 cat "dev.$source" "test.$source" > both

@@ -481,8 +481,8 @@ def ended(rows: Mapping[str, Any], least: float | None) -> tuple[int, float]:
 def stops(tunings: Mapping[str, Any]) -> None:
     """Print decodings and test scores by `min_gain`, as differences to runs without it."""
     rows = []
-    for condition in ("ja-en", "zh-en", "es-en", ""):
-        some = [rows for name, rows in tunings.items() if name.startswith(condition)]
+    for condition in [*dict.fromkeys(name.split()[0] for name in tunings), ""]:
+        some = [rows for name, rows in tunings.items() if condition in ("", name.split()[0])]
         whole = np.array([ended(one, None) for one in some])
         cells = [condition or "all", str(len(some)), *(f"{v:.2f}" for v in whole.mean(axis=0))]
         for least in (0.0, 0.5, 1.0):

@@ -514,11 +514,13 @@ def references_table(four: Row, one: Row) -> Table:
 
 def others_table(results: Mapping[str, Row]) -> Table:
     """Return each system minus BLEU-tuned, a row for each that was tuned often enough."""
-    rows = []
-    for name, one in results.items():
-        for system in [row["name"] for row in one["systems"] if row["name"] not in (FIRST, MOSES)]:
-            for found in changes({name: one}, system).values():
-                rows.append([name, system, *(shown(*found[metric]) for metric in JUDGED)])
+    rows = [
+        [name, system["name"], *(shown(*found[metric]) for metric in JUDGED)]
+        for name, one in results.items()
+        for system in one["systems"]
+        if system["name"] != FIRST
+        for found in changes({name: one}, system["name"]).values()
+    ]
     return ["condition", "tuned on", *(SHOWN[metric] for metric in JUDGED)], rows
 
 
@@ -536,7 +538,8 @@ def sizes_table(results: Mapping[str, Row]) -> Table:
                     tunings = next(
                         s["replicas"] for s in one["systems"] if s["name"] == row["system"]
                     )
-                    score = f"{100 * row['score']:.2f} ± {100 * row['s_opt']:.2f}"
+                    score = f"{100 * row['score']:.2f}"
+                    score += f" ± {100 * row['s_opt']:.2f}" if row["s_opt"] is not None else ""
                     at = 2 * list(NAMES).index(row["system"])
                     cells[at : at + 2] = [str(tunings), score]
             rows.append([name, str(one["dev"]), *cells])
@@ -653,7 +656,11 @@ def markdown(table: Table) -> str:
 
 
 PAGE = ROOT / "docs" / "explanation" / "reproduction.md"
-PAGES = (PAGE, PAGE.with_name("replication-details.md"))
+PAGES = (
+    PAGE,
+    PAGE.with_name("replication-details.md"),
+    PAGE.with_name("replication-variants.md"),
+)
 README = ROOT / "README.md"
 PLOT = PAGE.with_name("replication-decodings.svg")
 WEIGHTS_PLOT = PAGE.with_name("replication-weights.svg")
@@ -799,8 +806,6 @@ def tables() -> dict[str, str]:
         "sizes": sizes_table(results),
         "references": references_table(results["es-en"], load(pattern="es-en-one")["es-en-one"]),
     }
-    if moses := changes(results, MOSES):
-        found["moses"] = pooled_table(moses, SHOWN)
     for name, one in results.items():
         found[f"{name}, scores"] = scores_table(one, SHOWN)
         found[f"{name}, parts"] = scores_table(one, ORDERS, parts=True)

@@ -69,7 +69,6 @@ def test_the_interval_holds_the_true_mean_as_often_as_it_says():
 
 def test_older_conditions_are_read_as_their_page_prints_them():
     found = replication.older()
-    found = replication.older()
     assert {name: len(one) for name, one in found.items()} == {"de-en": 5, "ja-en": 5, "nl-en": 4}
     assert found["de-en"]["ter"] == (-0.47, -0.68, -0.27)
 
@@ -93,6 +92,34 @@ def test_the_pages_show_every_table_and_say_its_pooled_figures():
         assert pooled[metric].replace("(", "95 % interval ") in answer.replace(", 95", " 95"), (
             metric
         )
+
+
+def variant(name, dev, references, **scores):
+    """Results with as many tunings of each system as its scores say: BLEU, deviation, tunings."""
+    return {
+        "condition": name,
+        "dev": dev,
+        "references": references,
+        "systems": [{"name": one, "replicas": n} for one, (_, _, n) in scores.items()],
+        "scores": [
+            {"metric": "bleu", "system": one, "score": bleu, "s_opt": deviation}
+            for one, (bleu, deviation, _) in scores.items()
+        ],
+    }
+
+
+def test_the_table_of_dev_sets_by_hand(tmp_path, monkeypatch):
+    base = variant("xx-en", 200, 1, bleu=(0.31, 0.002, 5), untuned=(0.3, None, 1))
+    small = variant("xx-en-50", 50, 1, bleu=(0.302, 0.001, 3), **{"mert-moses": (0.29, None, 1)})
+    other = variant("xx-en-four", 200, 4, bleu=(0.4, 0.001, 3))
+    for one in (base, small, other):
+        (tmp_path / f"{one['condition']}.json").write_text(json.dumps(one))
+    monkeypatch.setattr(replication.load, "__defaults__", (tmp_path,))
+    assert replication.load() == {"xx-en": base}
+    assert replication.sizes_table({"xx-en": base})[1] == [
+        ["xx-en", "50", "3", "30.20 ± 0.10", "1", "29.00"],
+        ["xx-en", "200", "5", "31.00 ± 0.20", "", ""],
+    ]
 
 
 def test_links_that_cross_are_counted_by_hand():
