@@ -33,6 +33,8 @@ for line in sys.stdin:
 def worker(tmp_path, monkeypatch):
     """A program in place of thot."""
     (tmp_path / "echo_worker_of_a_test.py").write_text(WORKER)
+    # A test changes the file within a second, and Python would run what it has compiled before.
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     monkeypatch.setattr(
         thot, "_thot_worker", types.SimpleNamespace(__name__="echo_worker_of_a_test")
