@@ -86,7 +86,7 @@ def test_python_calls_no_helper_of_kernels():
 
 
 def reached(path, mentioned):
-    """Of the helpers that a file mentions: what it imports, and attributes of what it imports."""
+    """Return the helpers that a file imports, and attributes of what it imports."""
     if not mentioned.search(path.read_text(encoding="utf-8")):
         return set()
     nodes, names = list(ast.walk(parsed(path))), {}
