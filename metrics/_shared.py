@@ -21,6 +21,8 @@ SMALLEST_COUNT = 1e-9
 """Below every positive count: `a / max(b, SMALLEST_COUNT)` is a / b, and 0 where both are 0."""
 SMALLEST = float(np.finfo(np.float64).tiny)
 """The same for shares, which may be smaller."""
+ROUNDING = 1e-12
+"""Sums and means of equal shares differ by less: P 1/2 and R 1/4 give the F of P 1 and R 1/5."""
 ALL_ONE = (np.empty(0, dtype=np.int64), np.empty(0))
 """Every n-gram counts 1, see `ngram_matches`."""
 
@@ -156,10 +158,14 @@ def best_reference(
     batch: Batch,
     stats: Callable[[Batch], FloatArray],
     score: Callable[[FloatArray], FloatArray],
+    *,
+    rounding: float = 0.0,
 ) -> FloatArray:
     """Return (H, K): the statistics against the reference under which each hypothesis scores best.
 
-    `stats` sees batches with one reference a segment; of equal scores the first counts.
+    `stats` sees batches with one reference a segment; of equal scores the first counts. Scores
+    that differ by at most the share `rounding` are equal. It stays 0 for the metrics that have to
+    choose as their own programs do, by the last bit.
     """
     singles = each_reference(batch)
     best = stats(next(singles))
@@ -170,6 +176,8 @@ def best_reference(
         rows = stats(single)
         scores = score(rows)
         better = scores > best_scores
+        if rounding:
+            better &= ~np.isclose(scores, best_scores, rtol=rounding, atol=0.0)
         best = np.where(better[:, np.newaxis], rows, best)
         best_scores = np.where(better, scores, best_scores)
     return best

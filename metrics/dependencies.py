@@ -14,7 +14,14 @@ from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
 from portmert.metrics._base import Arcs, Batch, FloatArray, Metric, Need, Texts
-from portmert.metrics._shared import best_reference, flat, hypothesis_lengths, matched, totals
+from portmert.metrics._shared import (
+    ROUNDING,
+    best_reference,
+    flat,
+    hypothesis_lengths,
+    matched,
+    totals,
+)
 from portmert.metrics.kernels.dependencies import DH, DL, DLH, LH, Linked, link_matches
 
 Combination = Literal["f", "mu-pr"]
@@ -135,7 +142,7 @@ class _DependencyMatch(Metric):
             counts = np.stack(item_counts(single, need, names), axis=-1)
             return counts.reshape(len(counts), 3 * len(names))
 
-        return best_reference(batch, stats, self.score)
+        return best_reference(batch, stats, self.score, rounding=ROUNDING)
 
     def score(self, stats: FloatArray) -> FloatArray:
         """Return the score in 0..1 (...) of stats (..., 3C)."""

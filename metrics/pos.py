@@ -61,7 +61,10 @@ class _TagMatch(Metric):
 
         # The geometric mean cannot choose a reference: it is 0 for most single segments.
         return _shared.best_reference(
-            batch if self.with_words else in_tags(batch), stats, lambda rows: _f_score(rows, "am")
+            batch if self.with_words else in_tags(batch),
+            stats,
+            lambda rows: _f_score(rows, "am"),
+            rounding=_shared.ROUNDING,
         )
 
     def score(self, stats: FloatArray) -> FloatArray:
