@@ -129,13 +129,15 @@ def component(family: str, name: str) -> type[Any]:
         There is no such component (the message names the nearest), two have the name, or that of
         another package cannot be loaded.
     """
-    added = _extensions(family).get(name, [])
+    entries = _extensions(family).get(name, [])
+    added = list({(_package(entry), entry.value): entry for entry in entries}.values())
     is_ours = name in own_names(family)
     if len(added) + is_ours > 1:
-        owners = ["portmert itself"] * is_ours + [_package(entry) for entry in added]
+        owners = dict.fromkeys(["portmert itself"] * is_ours + [_package(one) for one in added])
+        where = " and in ".join(owners) if len(owners) > 1 else f"{_package(added[0])} twice"
         raise ConfigError(
-            f"{family} '{name}' is in {' and in '.join(owners)}; uninstall one of them, or let "
-            f"its author choose another name"
+            f"{family} '{name}' is in {where}; uninstall one package, or let its author choose "
+            f"another name"
         )
     if added:
         return _loaded(family, added[0])

@@ -259,3 +259,25 @@ def test_a_package_whose_damaged_metadata_have_no_name_is_listed(tmp_path, libra
     )  # fmt: skip
     assert (found.returncode, found.stderr) == (0, "")
     assert "metric 'odd' of package ? ?" in " ".join(found.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("second", "said"),
+    [
+        ("other:Share", "portmert: error: metric 'share' of package other 1.0 cannot be used"),
+        ("other:Better", "portmert: error: metric 'share' is in other 1.0 twice; uninstall one"),
+    ],
+)
+def test_a_component_that_a_package_names_a_hundred_times_is_one_line(tmp_path, second, said):
+    info = tmp_path / "installed" / "other-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1.0\n")
+    named = 50 * f"share = other:Share\nshare = {second}\n"
+    (info / "entry_points.txt").write_text(f"[portmert.metrics]\n{named}")
+    line = subprocess.run(
+        [sys.executable, "-m", "portmert", "components", "metric", "share"], cwd=tmp_path,
+        capture_output=True, env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{info.parent}"},
+        text=True, check=False,
+    ).stderr  # fmt: skip
+    assert line.startswith(said), line
+    assert len(line) < 250
