@@ -1,15 +1,12 @@
 """Minimum Bayes risk by `portmert rerank --mbr`, and as a feature."""
 
 import json
-import signal
-import subprocess
-import sys
-import time
 
 import pytest
 
 import portmert
 from tests.support.cli import run
+from tests.support.interrupts import ends_soon
 
 LIST = """0 ||| x y z ||| F= 3 ||| -1
 0 ||| a b c d ||| F= 0 ||| -9
@@ -145,16 +142,4 @@ with tempfile.TemporaryDirectory() as folder:
 
 def test_in_python_it_ends_soon_after_an_interrupt():
     """A block of 16,384 pairs takes TER some seconds; threads looked up after each block."""
-    with subprocess.Popen(
-        [sys.executable, "-c", LONG], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    ) as process:
-        for line in process.stdout:
-            if line == "comparing\n":
-                break
-        time.sleep(1)
-        begin = time.monotonic()
-        process.send_signal(signal.SIGINT)
-        said = process.stdout.read()
-        assert process.wait(60) == 0
-    assert "interrupted" in said
-    assert time.monotonic() - begin < 6  # 2 s; the rest is for a busy machine
+    ends_soon(LONG, working="comparing", within=6)  # 2 s; the rest is for a busy machine

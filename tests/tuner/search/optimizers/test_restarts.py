@@ -1,10 +1,6 @@
 """Restarts in threads: what becomes of them when the user interrupts."""
 
-import signal
-import subprocess
-import sys
 import threading
-import time
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,6 +9,7 @@ import pytest
 from portmert.tuner.components import registry
 from portmert.tuner.search.optimizers._base import Found, Optimizer
 from portmert.tuner.search.problem import StatTable, TuningProblem
+from tests.support.interrupts import ends_soon
 
 
 @dataclass(frozen=True)
@@ -76,13 +73,11 @@ def test_who_interrupts_does_not_wait_for_searches():
 
 
 LONG = """
-import signal
 import sys
 import numpy as np
 from portmert.tuner.components import registry
 from portmert.tuner.search.problem import StatTable, TuningProblem
 
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
 rng = np.random.default_rng(1)
 stats = np.column_stack([rng.integers(0, 9, size=10_000), *np.ones((2, 10_000))])
 problem = TuningProblem(
@@ -109,16 +104,4 @@ except KeyboardInterrupt:
     ],
 )
 def test_a_search_in_python_ends_soon_after_an_interrupt(optimizer):
-    with subprocess.Popen(
-        [sys.executable, "-c", LONG, optimizer], stdout=subprocess.PIPE, text=True
-    ) as process:
-        for line in process.stdout:
-            if line == "searching\n":
-                break
-        time.sleep(0.5)
-        begin = time.monotonic()
-        process.send_signal(signal.SIGINT)
-        said = process.stdout.read()
-        assert process.wait(60) == 0
-    assert "interrupted" in said
-    assert time.monotonic() - begin < 20  # 2 s on an idle machine
+    ends_soon(LONG, optimizer, working="searching", within=20)  # 2 s on an idle machine
