@@ -1,17 +1,13 @@
-"""Thot's word alignment models, trained and loaded for the aligner and the decoder.
+"""Thot's word alignment models, trained and loaded for the aligner and the decoder."""
 
-Training runs in processes of its own, `python -m portmert.aligners._thot FOLDER KIND ITERATIONS
-DIRECTION`, with one OpenMP thread each: with more, fast_align's sums come in another order and its
-links differ from machine to machine. The two directions train at the same time.
-"""
-
-import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import quote, unquote
 
+from portmert.aligners import _thot_training
 from portmert.aligners._base import Links
+from portmert.aligners._thot_training import DIRECTIONS, SOURCE, TARGET
 from portmert.aligners._training import check_lengths, usable
 from portmert.tuner.ground.errors import StateError, counted
 from portmert.tuner.ground.programs import Command, module_path, python, run
@@ -24,12 +20,6 @@ Symmetrization = Literal[
 ]  # fmt: skip
 """How two directions become one; `none` is the direction source to target alone."""
 
-DIRECTIONS = ("direct", "inverse")
-"""File name prefixes: p(target | source) and p(source | target)."""
-
-SOURCE, TARGET = "train.source", "train.target"
-"""The training bitext, escaped; removed when training is done."""
-
 # Found by putting each in place of an ordinary word and comparing links and translations, thot
 # 3.5.3 (tests/aligners/test_thot.py): NULL and NUL bytes spoil alignments, the others decoding.
 # ({ and }) are fields of the file that phrases are extracted from.
@@ -40,11 +30,6 @@ SPECIAL = frozenset(
 TAGS = ("phr_pair_annot>", "src_segm>", "trg_segm>")
 ESCAPE = "@thot:"
 BATCH = 10_000
-
-HMM_P0 = 0.1
-HMM_LEXICAL_SMOOTHING = 0.1
-HMM_ALIGNMENT_SMOOTHING = 0.3
-"""Probability of the null word, and how much the lexical and the jump table are smoothed."""
 
 
 def escape(token: str) -> str:
@@ -90,7 +75,7 @@ def train(
             file.writelines(f"{' '.join(rows[row])}\n" for row in used)
     commands = [
         Command(
-            python(__name__, ".", kind, str(iterations), way),
+            python(_thot_training.__name__, ".", kind, str(iterations), way),
             folder / f"{way}.log",
             folder=folder,
             environment={"OMP_NUM_THREADS": "1", "PYTHONPATH": module_path()},
@@ -182,58 +167,3 @@ def _model_class(kind: Kind) -> Any:
         "fast_align": thot.alignment.FastAlignModel,
         "eflomal": thot.alignment.EflomalAlignmentModel,
     }[kind]
-
-
-def chain(kind: str) -> list[Any]:
-    """Return the models to train one after the other; each starts from the one before."""
-    import thot.alignment as models  # noqa: PLC0415  after OMP_NUM_THREADS is set
-
-    if kind == "fast_align":
-        fast = models.FastAlignModel()
-        fast.variational_bayes = True
-        return [fast]
-    if kind == "eflomal":
-        eflomal = models.EflomalAlignmentModel()
-        eflomal.deterministic = True
-        return [eflomal]
-    found: list[Any] = [models.Ibm1AlignmentModel()]
-    if kind == "ibm2":
-        found.append(models.Ibm2AlignmentModel(found[-1]))
-    elif kind != "ibm1":
-        hmm = models.HmmAlignmentModel(found[-1])
-        hmm.hmm_p0 = HMM_P0
-        hmm.lexical_smoothing_factor = HMM_LEXICAL_SMOOTHING
-        hmm.hmm_alignment_smoothing_factor = HMM_ALIGNMENT_SMOOTHING
-        found.append(hmm)
-        if kind in {"ibm3", "ibm4"}:
-            found.append(models.Ibm3AlignmentModel(hmm))
-        if kind == "ibm4":
-            found.append(models.Ibm4AlignmentModel(found[-1]))
-    return found
-
-
-def main() -> None:
-    """Train on the bitext in FOLDER and save the last model there."""
-    folder, kind, iterations, direction = Path(sys.argv[1]), sys.argv[2], *sys.argv[3:5]
-    sides = [
-        [line.split(" ") for line in (folder / name).read_text("utf-8").split("\n")[:-1]]
-        for name in (SOURCE, TARGET)
-    ]
-    if direction == DIRECTIONS[1]:
-        sides.reverse()
-    models = chain(kind)
-    for source, target in zip(*sides, strict=True):
-        models[-1].add_sentence_pair(source, target, 1)
-    for model in models:
-        model.start_training()
-        # eflomal samples; how often depends on the size of the bitext, and it knows best.
-        rounds = model.scheduled_iterations if kind == "eflomal" else int(iterations)
-        for _ in range(rounds):
-            model.train()
-            print("trained", flush=True)  # noqa: T201  a sign of life
-        model.end_training()
-    models[-1].print(str(folder / direction))
-
-
-if __name__ == "__main__":
-    main()
