@@ -10,8 +10,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 import portmert
+from portmert.metrics._base import FloatArray
 from portmert.tuner.decoders._base import Progress
 from portmert.tuner.executors.team import Team
 from portmert.tuner.ground import streams
@@ -34,7 +38,7 @@ from portmert.tuner.runs.result import Iteration, Result, best_iteration, enough
 from portmert.tuner.search.averaging import step_share, weight_change
 from portmert.tuner.search.optimization import Optimization, Setup, optimize_stats
 from portmert.tuner.search.problem import StatTable
-from portmert.tuner.search.unseen import gain_of
+from portmert.tuner.search.unseen import chosen_by_others, gain_of, worths_without
 from portmert.tuner.search.weight_bootstrap import Confidence, bootstrap, confidence
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
 
@@ -257,6 +261,7 @@ class _Run:
                     "dev_score": scored.score,
                     "unseen_score": self._unseen(number, scored.score),
                     "parts": scored.parts,
+                    "without": scored.without,
                     "held_out": held_out,
                     "hypotheses": hypotheses,
                     "new": hypotheses - before,
@@ -292,6 +297,36 @@ class _Run:
         path = self.folder.iteration(number - 1) / "optimized.json"
         excess = scorer.read_json(path, excess=scorer.NUMBER | None)["excess"]
         return None if excess is None else dev_score - excess
+
+    def _excess_without(self, number: int) -> FloatArray:
+        """Return the (2, K) excess of an iteration without each fold, see `chosen_by_others`."""
+        shape = (2, len(np.unique(self.evaluator.folds)))
+        path = self.folder.iteration(number - 1) / "optimized.json"
+        return (
+            scorer.read_numbers(path, "excess_without", shape) if number > 1 else np.zeros(shape)
+        )
+
+    def _of_best(self, iterations: Sequence[Iteration]) -> float | None:
+        """Return the estimate for unseen text of the best iteration, see `chosen_by_others`."""
+        metric, folds = self.experiment.metric, self.evaluator.folds
+        best = best_iteration(iterations, metric)
+        values = [one.unseen_score for one in iterations if one.unseen_score is not None]
+        if best.held_out_score is not None or len(values) < len(iterations) or not folds.any():
+            return best.unseen_score
+        without = []
+        for one in iterations:
+            excess = self._excess_without(one.number)
+            path, key = self.folder.iteration(one.number) / "scores.json", "without"
+            if not one.is_decoded:
+                path, key = (
+                    self.folder.iteration(one.number - 1) / "optimized.json",
+                    "next_without",
+                )
+            without.append(scorer.read_numbers(path, key, excess.shape[1:]) - excess)
+        if not np.isfinite(without).all():  # an earlier version kept no such numbers
+            return best.unseen_score
+        worths = np.array([metric.oriented(value) for value in values])
+        return float(metric.oriented(chosen_by_others(worths, np.stack(without), folds)))
 
     def _undecoded(self, last: Iteration) -> Iteration:
         """Return the iteration after the last one, as if it had been decoded."""
@@ -366,31 +401,41 @@ class _Run:
         after: FeatureWeights,
         nbest: NBest,
         stats: StatTable,
-    ) -> dict[str, float | None]:
+    ) -> dict[str, Any]:
         """Return what the lists say of the next iteration's weights.
 
-        The excess is what to take off their dev score, see `_unseen`. The gain is how much higher
-        the best hypotheses in all lists score under them than under the weights before.
+        The excess is what to take off their dev score, see `_unseen`, also without each fold, see
+        `chosen_by_others`. The gain is how much higher the best hypotheses in all lists score
+        under them than under the weights before.
         """
         metric, tuned = self.experiment.metric, self.evaluator.tuned
         before = self._weights_of(last.number)
         tables = []
-        for weights in (before, after):
+        for weights in (before, after, found.weights):
             rows = best_hypotheses(nbest, model_scores(nbest, weights))
             rows = rows if tuned is None else rows[tuned]
             stats.need(rows)
             tables.append(stats.take(rows))
         listed = float(metric.score(tables[1].sum(axis=0)))
-        unknown = dict.fromkeys(("excess", "gain", "gain_error"))
+        unknown = dict.fromkeys(("excess", "excess_without", "gain", "gain_error"))
         if last.unseen_score is None or found.unseen is None or found.unseen_score is None:
             return {"next_score": listed, **unknown}
         share = step_share(last.number, before, found.weights)
         excess = (1 - share) * (last.dev_score - last.unseen_score)
         excess += share * (found.final_score - found.unseen_score)
+        folds, unseen = self.evaluator.folds, found.unseen
+        taught = unseen.without if np.array_equal(folds, unseen.folds) else unseen.rows
+        tables += [
+            stats.take(rows.ravel()).reshape(*rows.shape, -1) for rows in (taught, unseen.rows)
+        ]
+        seen, *others = (worths_without(metric, one, folds) for one in tables[2:])
+        by_fold = (1 - share) * self._excess_without(last.number) + share * (seen - others)
+        known = {"next_score": listed, "excess": excess, "excess_without": by_fold.tolist()}
+        known["next_without"] = worths_without(metric, tables[1], folds).tolist()
         if share < 1 / last.number:  # a step that was cut short says little of the way ahead
-            return {"next_score": listed, **unknown, "excess": excess}
-        gain, error = gain_of(metric, tables, found.unseen.seed)
-        return {"next_score": listed, "excess": excess, "gain": gain, "gain_error": error}
+            return {**unknown, **known}
+        gain, error = gain_of(metric, tables[:2], found.unseen.seed)
+        return {**known, "gain": gain, "gain_error": error}
 
     def _report_annotation(
         self, number: int, phase: str, found: Optimization | None = None
@@ -463,6 +508,7 @@ class _Run:
         experiment, path = self.experiment, self.folder.path
         best = best_iteration(iterations, experiment.metric)
         signature = experiment.metric.signature
+        unseen = self._of_best(iterations)
         weights = self._weights_of(best.number)
         weights_path, config_path = path / "weights.json", path / CONFIG_NAME
         write_text(weights_path, weights.to_json() + "\n")
@@ -481,7 +527,7 @@ class _Run:
                 "dev_score": best.dev_score,
                 "start_dev_score": iterations[0].dev_score,
                 "held_out_score": best.held_out_score,
-                "unseen_score": best.unseen_score,
+                "unseen_score": unseen,
                 "best_iteration": best.number,
                 "stopped": stopped,
                 "iterations": iterations,
@@ -507,7 +553,7 @@ class _Run:
             weights_path=weights_path,
             config_path=config_path,
             held_out=best.held_out_score,
-            unseen=best.unseen_score,
+            unseen=unseen,
             test=test,
             confidence=sure,
             start_list=self._list(1),

@@ -22,6 +22,7 @@ from portmert.tuner.nbest.model import NBest
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.runs.config import Experiment
 from portmert.tuner.runs.folder import ANNOTATION_NAME
+from portmert.tuner.search.unseen import worths_without
 from portmert.tuner.texts.corpus import References, read_references
 from portmert.tuner.texts.links import Linker
 from portmert.tuner.texts.prepare import Preparation
@@ -42,10 +43,13 @@ class Scored:
         On the metric's own scale.
     parts
         The parts that papers tabulate: precisions, penalties, lengths.
+    without
+        The objective without each fold of `Evaluator.folds`, of the segments tuned on.
     """
 
     score: float
     parts: dict[str, float]
+    without: tuple[float, ...] = ()
 
 
 @dataclass(eq=False, repr=False)
@@ -178,13 +182,20 @@ class Evaluator:
         """The dev segments tuned on; None: all."""
         return None if self.parts is None else self.parts[0]
 
+    @cached_property
+    def folds(self) -> IntArray:
+        """The (S,) folds with which every search of the run holds out the segments tuned on."""
+        count = len(self.references if self.tuned is None else self.tuned)
+        seed = streams.iteration(self.experiment.tune.seed, 1)
+        return self.experiment.optimizer.folds_of(count, seed)
+
     def dev(self, nbest: NBest) -> tuple[Scored, Scored | None]:
         """Score the best output of the dev set: of the part tuned on and of the part held out."""
         stats = self._stats(nbest, self.references)
-        if self.parts is None:
-            return self._scored(stats), None
-        tuned, held = self.parts
-        return self._scored(stats[tuned]), self._scored(stats[held])
+        own = stats if self.tuned is None else stats[self.tuned]
+        without = worths_without(self.experiment.metric, own, self.folds)
+        scored = replace(self._scored(own), without=tuple(without.tolist()))
+        return scored, None if self.parts is None else self._scored(stats[self.parts[1]])
 
     def held_out(self, weights: FeatureWeights, folder: Path) -> Scored | None:
         """Decode and score the held-out set that has its own files, if there is one."""
@@ -353,6 +364,24 @@ def read_json(path: Path, optional: Sequence[str] = (), **kinds: Any) -> dict[st
         if not isinstance(content.get(key, _MISSING), kind):
             raise errors.StateError(f"{path}: {key} is not what portmert writes there; {_HINT}")
     return content
+
+
+def read_numbers(path: Path, key: str, shape: tuple[int, ...]) -> FloatArray:
+    """Return an array of a JSON object of a run; not a number where it has none.
+
+    Raises
+    ------
+    StateError
+        It is not what portmert writes.
+    """
+    found = read_json(path).get(key)
+    try:
+        numbers = np.array(np.full(shape, np.nan) if found is None else found, dtype=np.float64)
+    except (TypeError, ValueError):
+        numbers = np.empty(0)
+    if numbers.shape != shape:
+        raise errors.StateError(f"{path}: {key} is not what portmert writes there; {_HINT}")
+    return numbers
 
 
 def read_scored(path: Path, held: Mapping[str, Any], key: str) -> Scored | None:

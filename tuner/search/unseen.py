@@ -35,6 +35,8 @@ class Unseen:
         Its standard error.
     rows : (S,) int64
         The hypothesis chosen for each segment while it was held out, as a row of the statistics.
+    without : (K, S) int64
+        The same without what each of K folds teaches; (0, S) if there is one fold.
     folds : (S,) int64
         The fold with which each segment was held out, from 0.
     seed : int
@@ -44,6 +46,7 @@ class Unseen:
     value: float
     error: float
     rows: IntArray = field(compare=False, repr=False)
+    without: IntArray = field(compare=False, repr=False)
     folds: IntArray = field(compare=False, repr=False)
     seed: int = field(default=0, compare=False, repr=False)
 
@@ -89,7 +92,8 @@ def judged(stats: StatTable, metric: Metric, rows: IntArray, folds: IntArray, se
     worths = finite(values)
     own = float(np.var(worths[1 : len(drawn)], ddof=1)) * count / max(count - 1, 1)
     learnt = float(np.var(worths[len(drawn) :], ddof=1)) * len(sums) if len(sums) > 1 else 0.0
-    return Unseen(float(values[0]), (own + min(own, learnt)) ** 0.5, rows[0], folds, seed)
+    error = (own + min(own, learnt)) ** 0.5
+    return Unseen(float(values[0]), error, rows[0], rows[1:], folds, seed)
 
 
 def typical(candidates: Sequence[Unseen], stats: StatTable, metric: Metric) -> Unseen:
@@ -113,6 +117,38 @@ def typical(candidates: Sequence[Unseen], stats: StatTable, metric: Metric) -> U
     near = np.flatnonzero(below[:, 0] <= CLEARLY * errors)
     ordered = near[np.argsort(worths[near, 0], kind="stable")]
     return candidates[int(ordered[(len(ordered) - 1) // 2])]
+
+
+def worths_without(metric: Metric, tables: FloatArray, folds: IntArray) -> FloatArray:
+    """Return (K,) the objective of all segments but those of each fold.
+
+    `tables` are the statistics of segments: (S, n), or (K, S, n) other ones for each fold.
+    """
+    count = int(folds.max(initial=0)) + 1
+    tables = np.broadcast_to(tables, (count, *tables.shape[-2:]))
+    sums = [table[folds != fold].sum(axis=0) for fold, table in enumerate(tables)]
+    return finite(objective(metric, np.stack(sums)))
+
+
+def chosen_by_others(values: FloatArray, without: FloatArray, folds: IntArray) -> float:
+    """Estimate the best of several candidates: other folds choose one, each fold judges it.
+
+    The highest of several estimates is the luckiest one too. If all folds choose the candidate of
+    the highest value, that value is returned; what other choices gain or lose is added to it.
+
+    Parameters
+    ----------
+    values : (N,) float64
+        The objective of each candidate.
+    without : (N, 2, K) float64
+        The objective without each of K folds: to choose by, which should not count what the fold
+        taught the others either, and to judge by.
+    folds : (S,) int64
+    """
+    parts = values[:, np.newaxis] - (1 - np.bincount(folds) / len(folds)) * without[:, 1]
+    chosen = np.argmax(without[:, 0], axis=0)  # of equal ones the first
+    best = int(np.argmax(values))
+    return float(values[best] + (parts[chosen, np.arange(len(chosen))] - parts[best]).sum())
 
 
 def blends_of(searches: int) -> FloatArray:

@@ -267,11 +267,7 @@ def by_chance(seed, folder):
 
 
 @pytest.mark.slow
-def test_the_best_iteration_flatters_the_estimate_by_half_an_error_at_most(tmp_path):
-    """The truth is 0.25 for all weights, with an error of 0.046 on 30 segments.
-
-    The highest of a few estimates is printed, see docs/explanation/unseen.md.
-    """
+def test_the_best_iteration_does_not_flatter_the_estimate(tmp_path):
+    """The truth is 0.25 for all weights; the highest estimates promise 0.274 +- 0.006."""
     found = np.array([by_chance(seed, tmp_path / str(seed)) for seed in range(30)])
-    error = found.std(ddof=1) / len(found) ** 0.5
-    assert -2 * error < found.mean() - 0.25 < 0.023 + 2 * error
+    assert abs(found.mean() - 0.25) < 2 * found.std(ddof=1) / len(found) ** 0.5

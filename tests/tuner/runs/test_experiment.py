@@ -2,11 +2,16 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+import pytest
+
 from portmert.metrics.bleu import Bleu
 from portmert.metrics.terp import Ter
+from portmert.tuner.ground.errors import StateError
 from portmert.tuner.runs.config import Tune
 from portmert.tuner.runs.folder import today
 from portmert.tuner.runs.result import Iteration, best_iteration, enough, stop_reason
+from portmert.tuner.runs.scorer import read_numbers, write_json
 
 TUNE = Tune(Path("run"), iterations=5, patience=2, min_weight_change=0.01, min_gain=1.0)
 RULES = {"tune": TUNE, "metric": Bleu()}
@@ -107,3 +112,16 @@ def test_the_date_of_a_header_can_be_set(monkeypatch):
     assert today() == "2012-06-18"
     monkeypatch.delenv("SOURCE_DATE_EPOCH")
     assert re.fullmatch(r"20\d\d-\d\d-\d\d", today())
+
+
+def test_numbers_of_a_run_are_there_or_unknown_or_damaged(tmp_path):
+    path = tmp_path / "optimized.json"
+    write_json(
+        path, {"known": [1, 2.5], "unknown": None, "words": ["a", "b"], "odd": [[1], [2, 3]]}
+    )
+    assert read_numbers(path, "known", (2,)).tolist() == [1, 2.5]
+    for key in ("unknown", "gone"):
+        assert np.isnan(read_numbers(path, key, (2, 3))).all()
+    for key, shape in (("known", (3,)), ("words", (2,)), ("odd", (2, 1))):
+        with pytest.raises(StateError, match=f"{key} is not what portmert writes there"):
+            read_numbers(path, key, shape)

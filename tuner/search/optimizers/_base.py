@@ -11,7 +11,7 @@ from annotated_types import Ge, Gt
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as component_dataclass
 
-from portmert.metrics._base import FloatArray, component_name
+from portmert.metrics._base import FloatArray, IntArray, component_name
 from portmert.tuner.executors.team import Team
 from portmert.tuner.ground import streams
 from portmert.tuner.search.constraints import Bounds
@@ -98,6 +98,10 @@ class Optimizer(ABC):
     def name(cls) -> str:
         """Return the name used in configurations, see `component_name`."""
         return component_name(cls, "Optimizer")
+
+    def folds_of(self, segments: int, seed: int) -> IntArray:  # noqa: ARG002  not all hold out
+        """Return the (S,) folds with which the first search of a seed holds segments out."""
+        return np.zeros(segments, dtype=np.int64)
 
     @abstractmethod
     def search(

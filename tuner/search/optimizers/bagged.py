@@ -12,6 +12,7 @@ from pydantic.dataclasses import dataclass
 
 from portmert.metrics._base import FloatArray, IntArray, offsets_of, rows_taken
 from portmert.tuner.executors.team import each, raise_if_cancelled
+from portmert.tuner.ground import streams
 from portmert.tuner.search._kernels import best_hypotheses
 from portmert.tuner.search.constraints import Bounds
 from portmert.tuner.search.optimizers import _linear, kbmira, mert
@@ -108,6 +109,10 @@ class Bagged(Optimizer):
 
     sparse: ClassVar[bool] = True
     holds_out: ClassVar[bool] = True
+
+    def folds_of(self, segments: int, seed: int) -> IntArray:
+        """Return the (S,) folds with which the first search of a seed holds segments out."""
+        return streams.restart(seed, 0).permutation(segments) % self.folds
 
     def search(
         self, problem: TuningProblem, start: FloatArray, bounds: Bounds, rng: np.random.Generator
