@@ -21,6 +21,7 @@ from portmert.tuner.evaluation.documents import (
     shown,
     signed,
 )
+from portmert.tuner.evaluation.significance import holm
 from portmert.tuner.ground.documents import plain
 from portmert.tuner.ground.errors import counted
 from portmert.tuner.ground.tables import Table
@@ -40,7 +41,7 @@ MORE = {
 """Meaning of the columns that not all tables have."""
 MATRIX = (
     "Scores on unseen segments, means over splits and seeds; *: better than the first row, p "
-    "below 0.05."
+    "below 0.05 after Holm's correction for all rows."
 )
 
 
@@ -75,6 +76,10 @@ def document_of(plan: CrossPlan, measured: Sequence[MeasuredChoice]) -> dict[str
     """Return all results as plain data. The last choices needed no search."""
     seen, unseen = plan.parts(0)
     ratio = len(unseen) / (len(plan.nbest) - len(unseen))
+    verdicts = {
+        label: _verdicts(judged.metric, label, measured, ratio)
+        for label, judged in plan.judges.items()
+    }
     return {
         "kind": "crossval",
         "portmert": portmert.__version__,
@@ -101,14 +106,21 @@ def document_of(plan: CrossPlan, measured: Sequence[MeasuredChoice]) -> dict[str
                 "without": list(one.choice.without) if one.choice else [],
                 "prior": one.choice and one.choice.prior,
                 "cpu_seconds": _mean(one.cpu_seconds),
-                "judged": {
-                    label: plain(_verdict(judged.metric, label, one, measured[0], ratio))
-                    for label, judged in plan.judges.items()
-                },
+                "judged": {label: rows[number] for label, rows in verdicts.items()},
             }
-            for name, one in zip(_names(measured), measured, strict=True)
+            for number, (name, one) in enumerate(zip(_names(measured), measured, strict=True))
         ],
     }
+
+
+def _verdicts(
+    metric: Metric, label: str, measured: Sequence[MeasuredChoice], ratio: float
+) -> list[dict[str, Any]]:
+    """Judge all choices, see `_verdict`; `p_holm` is p corrected for all comparisons of them."""
+    rows = [plain(_verdict(metric, label, one, measured[0], ratio)) for one in measured]
+    known = [row for row in rows if row["p"] is not None]
+    corrected = iter(holm([row["p"] for row in known]))
+    return [{**row, "p_holm": None if row["p"] is None else next(corrected)} for row in rows]
 
 
 def _verdict(
@@ -190,9 +202,12 @@ def _headline(document: Mapping[str, Any], metric: Mapping[str, Any]) -> str:
     place, other = rows[0][0], best
     if best["gain"] is None:  # it is the first row, and its gain over `first` stands there
         place, other = FIRST, dict(rows)[FIRST]
-    luck = "" if other["p"] is not None and other["p"] < LIKELY else ", which may be luck"
+    p, count = other["p_holm"], len(rows) - 1
+    luck = "" if p is not None and p < LIKELY else ", which may be luck"
+    if p is not None and count > 1:
+        luck = f", corrected for {count} comparisons{luck}"
     gain = with_error(abs(other["gain"]), other["error"], metric)
-    return f"{text}, {gain} against {place} (p {p_value(other['p'])}{luck})"
+    return f"{text}, {gain} against {place} (p {p_value(p)}{luck})"
 
 
 def tables_of(document: Mapping[str, Any]) -> list[Table]:
@@ -211,7 +226,7 @@ def _matrix(document: Mapping[str, Any]) -> Table:
         row = [choice["name"]]
         for metric in document["metrics"]:
             found = choice["judged"][metric["label"]]
-            sure = found["p"] is not None and found["gain"] > 0 and found["p"] < LIKELY
+            sure = found["p_holm"] is not None and found["gain"] > 0 and found["p_holm"] < LIKELY
             row.append(shown(found["unseen"], metric) + (" *" if sure else ""))
         rows.append(row)
     return Table("Judged by", ["", *map(directed, document["metrics"])], rows, note=MATRIX)

@@ -156,6 +156,8 @@ def test_means_errors_and_signs_by_hand():
     assert [choice["name"] for choice in document["choices"]] == ["m", "n", "first"]
     p = corrected_p(np.array([0.2, 0.1]), 1.0)  # half of the segments are judged
     assert other["p"] == pytest.approx(p)
+    assert other["p_holm"] == pytest.approx(2 * p)  # the smaller of two
+    assert none["p_holm"] == pytest.approx(max(2 * p, none["p"]))
     rows = [
         measured(first, [[0.5, 0.5], [0.6, 0.6]]),
         measured(second, [[0.4, 0.2], [0.6, 0.4]]),
@@ -165,8 +167,8 @@ def test_means_errors_and_signs_by_hand():
     assert smaller["choices"][1]["judged"]["ter"]["p"] == pytest.approx(p)  # these are still
     (line,) = headlines(document)
     assert line == (
-        f"ter: n is best on unseen segments, 40.00, +15.00 ± 5.00 against m (p {p:.2f}, which may "
-        f"be luck)"
+        f"ter: n is best on unseen segments, 40.00, +15.00 ± 5.00 against m (p {2 * p:.2f}, "
+        f"corrected for 2 comparisons, which may be luck)"
     )
     (table,) = tables_of(document)
     assert table.headers == ["", "seen", "unseen", "better", "p", "seeds", "estimate", "CPU s"]
