@@ -13,15 +13,8 @@ import numpy as np
 from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
+from portmert.metrics import _shared
 from portmert.metrics._base import Arcs, Batch, FloatArray, Metric, Need, Texts
-from portmert.metrics._shared import (
-    ROUNDING,
-    best_reference,
-    flat,
-    hypothesis_lengths,
-    matched,
-    totals,
-)
 from portmert.metrics.kernels.dependencies import DH, DL, DLH, LH, Linked, link_matches
 
 Combination = Literal["f", "mu-pr"]
@@ -142,7 +135,7 @@ class _DependencyMatch(Metric):
             counts = np.stack(item_counts(single, need, names), axis=-1)
             return counts.reshape(len(counts), 3 * len(names))
 
-        return best_reference(batch, stats, self.score, rounding=ROUNDING)
+        return _shared.best_reference(batch, stats, self.score, rounding=_shared.ROUNDING)
 
     def score(self, stats: FloatArray) -> FloatArray:
         """Return the score in 0..1 (...) of stats (..., 3C)."""
@@ -239,9 +232,9 @@ def item_counts(batch: Batch, need: Need | None, of: Sequence[str]) -> ItemCount
     if orders:
         longest = max(orders)
         references = batch.references.tokens.lengths.astype(np.float64)
-        found = matched(batch, longest)
-        own = totals(hypothesis_lengths(batch), longest)
-        others = np.repeat(totals(references, longest), per_segment, axis=0)
+        found = _shared.matched(batch, longest)
+        own = _shared.totals(_shared.hypothesis_lengths(batch), longest)
+        others = np.repeat(_shared.totals(references, longest), per_segment, axis=0)
     kinds = [_KINDS[name] for name in of if name in _KINDS]
     if kinds:
         matches, sums, reference_sums = link_matches(
@@ -298,13 +291,13 @@ def _linked(texts: Texts, need: Need | None) -> Linked:
     if need is None or not texts.has(need):
         what = "weighted dependency parses" if isinstance(need, Arcs) else "dependency parses"
         raise ValueError(f"the metric needs {what}")
-    tokens = flat(texts.tokens)
+    tokens = _shared.flat(texts.tokens)
     if isinstance(need, Arcs):
         links, weights = texts.arcs[need].links, texts.arcs[need].weights
     else:
         assert texts.heads is not None  # noqa: S101  seen to
         links, weights = texts.heads, _ALL_ONE
-    links = flat(links)
+    links = _shared.flat(links)
     if not len(links.values):
         links = replace(links, values=_NO_LINK)
     return (

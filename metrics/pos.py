@@ -10,17 +10,9 @@ import numpy as np
 from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
-from portmert.metrics import _shared
+from portmert.metrics import _shared, bleu
 from portmert.metrics._base import Batch, FloatArray, Metric, Need, Texts
 from portmert.metrics._shared import SMALLEST_COUNT
-from portmert.metrics.bleu import (
-    Smoothing,
-    bleu_parts,
-    bleu_score,
-    bleu_stat_names,
-    bleu_stats,
-    root,
-)
 
 Mean = Literal["gm", "am"]
 Figure = Literal["precision", "recall", "F"]
@@ -151,7 +143,7 @@ class _TagBleu(Metric):
 
     max_order: Annotated[int, Ge(1), Le(16)] = 4
     reflen: _shared.ReferenceLength = "closest"
-    smooth: Smoothing = "none"
+    smooth: bleu.Smoothing = "none"
 
     needs: ClassVar[frozenset[Need]] = frozenset({"tags"})
 
@@ -168,19 +160,19 @@ class Posbleu(_TagBleu):
     @property
     def stat_names(self) -> tuple[str, ...]:
         """Matched and total n-grams of each order, then the reference length."""
-        return bleu_stat_names(self.max_order)
+        return bleu.bleu_stat_names(self.max_order)
 
     def stats(self, batch: Batch) -> FloatArray:
         """Return (H, 2 N + 1) counts in the order of `stat_names`."""
-        return bleu_stats(in_tags(batch), self.max_order, self.reflen)
+        return bleu.bleu_stats(in_tags(batch), self.max_order, self.reflen)
 
     def score(self, stats: FloatArray) -> FloatArray:
         """Return POSBLEU in 0..1 for stats (..., 2 N + 1)."""
-        return bleu_score(stats, self.smooth)
+        return bleu.bleu_score(stats, self.smooth)
 
     def parts(self, stats: FloatArray) -> dict[str, float]:
         """Return the precisions (unsmoothed), BP, counts and lengths of stats (2 N + 1,)."""
-        return bleu_parts(stats)
+        return bleu.bleu_parts(stats)
 
 
 @dataclass(frozen=True)
@@ -192,27 +184,29 @@ class Wpbleu(_TagBleu):
     @property
     def stat_names(self) -> tuple[str, ...]:
         """Those of `bleu`, of words and then of tags."""
-        names = bleu_stat_names(self.max_order)
+        names = bleu.bleu_stat_names(self.max_order)
         return tuple(f"{unit}.{name}" for unit in ("words", "tags") for name in names)
 
     def stats(self, batch: Batch) -> FloatArray:
         """Return (H, 4 N + 2) counts in the order of `stat_names`."""
         views = (batch, in_tags(batch))
-        return np.hstack([bleu_stats(view, self.max_order, self.reflen) for view in views])
+        return np.hstack([bleu.bleu_stats(view, self.max_order, self.reflen) for view in views])
 
     def score(self, stats: FloatArray) -> FloatArray:
         """Return WPBLEU in 0..1 for stats (..., 4 N + 2)."""
-        words, tags = (bleu_score(half, self.smooth) for half in self._halves(stats).values())
+        words, tags = (bleu.bleu_score(half, self.smooth) for half in self._halves(stats).values())
         return np.asarray((words + tags) / 2.0)
 
     def parts(self, stats: FloatArray) -> dict[str, float]:
         """Return both BLEUs, and precisions, BP, counts and lengths of both, of stats."""
         halves = self._halves(stats)
-        parts = {f"{unit}.BLEU": float(bleu_score(s, self.smooth)) for unit, s in halves.items()}
+        parts = {
+            f"{unit}.BLEU": float(bleu.bleu_score(s, self.smooth)) for unit, s in halves.items()
+        }
         return parts | {
             f"{unit}.{name}": value
             for unit, half in halves.items()
-            for name, value in bleu_parts(half).items()
+            for name, value in bleu.bleu_parts(half).items()
         }
 
     def _halves(self, stats: FloatArray) -> dict[str, FloatArray]:
@@ -271,7 +265,7 @@ def _mean_share(stats: FloatArray, kind: Literal["precision", "recall"], mean: M
     result = shares[0]
     for share in shares[1:]:
         result = result * share if mean == "gm" else result + share
-    return root(result, MAX_ORDER) if mean == "gm" else np.asarray(result / MAX_ORDER)
+    return bleu.root(result, MAX_ORDER) if mean == "gm" else np.asarray(result / MAX_ORDER)
 
 
 def _f_score(stats: FloatArray, mean: Mean) -> FloatArray:
