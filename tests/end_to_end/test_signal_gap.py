@@ -22,6 +22,7 @@ from portmert.tuner.dropin import _scorer
 from portmert.tuner.ground import programs
 
 kind, trials, sleeper = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
 signals = [signal.SIGINT, *ENDING]
 TEXTS = Texts(Vocabulary(["a"]), Ragged(np.zeros(1, np.int32), np.array([0, 1])))
 
