@@ -69,7 +69,9 @@ def test_the_start_is_kept_where_there_is_nothing_to_learn():
         if found.weights.tobytes() == START.tobytes():
             kept += 1
             assert found.value == problem.score(START)
-    assert kept >= 3
+        if kept == 3:
+            return
+    pytest.fail(f"kept {kept} times of 20")
 
 
 def test_a_good_start_is_left_less_than_without_held_out_segments():
