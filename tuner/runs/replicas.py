@@ -28,11 +28,19 @@ from portmert.tuner.executors.team import Team
 from portmert.tuner.ground import files, streams, tables
 from portmert.tuner.ground.errors import counted
 from portmert.tuner.runs import experiment as single
-from portmert.tuner.runs import scorer
 from portmert.tuner.runs.config import Experiment
 from portmert.tuner.runs.folder import CONFIG_NAME, RunFolder, Shared, today
 from portmert.tuner.runs.inputs import write_inputs
 from portmert.tuner.runs.result import Result
+from portmert.tuner.runs.scorer import (
+    LOCAL,
+    Evaluator,
+    Scored,
+    finish,
+    is_finished,
+    read_json,
+    read_scored,
+)
 from portmert.tuner.search.averaging import averaged, deviation, weight_spreads
 from portmert.tuner.weights.feature_weights import FeatureWeights
 
@@ -158,7 +166,7 @@ def write_result(
     signature: str,
     rows: Sequence[Mapping[str, Any]],
     weights: Sequence[FeatureWeights],
-    average: tuple[scorer.Scored, scorer.Scored | None, scorer.Scored | None],
+    average: tuple[Scored, Scored | None, Scored | None],
     *,
     scores: Sequence[str],
     before: Mapping[str, Mapping[str, float | None]] | None = None,
@@ -190,7 +198,7 @@ def write_result(
         "replicas": list(rows),
         "weights": weight_spreads(weights),
     }
-    scorer.finish(folder / "result.json", document, alone=True)
+    finish(folder / "result.json", document, alone=True)
     return document
 
 
@@ -212,7 +220,7 @@ def run(
     progress: Progress,
     annotated: Progress | None = None,
     fresh: bool = False,
-    team: Team = scorer.LOCAL,
+    team: Team = LOCAL,
 ) -> Result | Replicas:
     """Tune as often as the experiment says, one replica after the other, and average.
 
@@ -332,11 +340,11 @@ class _Tunings:
         *,
         progress: Progress,
         annotated: Progress | None = None,
-        team: Team = scorer.LOCAL,
+        team: Team = LOCAL,
     ) -> Replicas:
         """Average the weights of the replicas, decode and score with the average, write all."""
         experiment, path = self.experiment, self.folder.path
-        evaluator = scorer.Evaluator(
+        evaluator = Evaluator(
             experiment,
             annotations=self.folder.annotations,
             scratch=self.folder.scratch,
@@ -396,21 +404,17 @@ class _Tunings:
             "stopped": result.stopped,
         }
 
-    def _dev(
-        self, evaluator: scorer.Evaluator, weights: FeatureWeights
-    ) -> tuple[scorer.Scored, scorer.Scored | None]:
+    def _dev(self, evaluator: Evaluator, weights: FeatureWeights) -> tuple[Scored, Scored | None]:
         """Decode and score the dev set, and what is held out, under the averaged weights."""
         folder = self.folder.path / "average"
         out, scores = folder / "nbest.gz", folder / "scores.json"
-        if not scorer.is_finished(scores, self.note):
+        if not is_finished(scores, self.note):
             evaluator.note("decoding the dev set under the averaged weights")
             evaluator.decode(weights, out, source=evaluator.experiment.data.source, size=1)
             dev, held_out = evaluator.dev(evaluator.read(out))
             held_out = held_out or evaluator.held_out(weights, folder)
-            scorer.finish(
-                scores, {"metric": evaluator.signature, "dev": dev, "held_out": held_out}
-            )
-        kept = scorer.read_json(scores, dev=dict)
-        first = scorer.read_scored(scores, kept, "dev")
+            finish(scores, {"metric": evaluator.signature, "dev": dev, "held_out": held_out})
+        kept = read_json(scores, dev=dict)
+        first = read_scored(scores, kept, "dev")
         assert first is not None  # noqa: S101  it is a dict
-        return first, scorer.read_scored(scores, kept, "held_out")
+        return first, read_scored(scores, kept, "held_out")
