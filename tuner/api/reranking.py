@@ -16,7 +16,7 @@ from portmert.tuner.api.optimizing import WeightsLike, as_weights
 from portmert.tuner.api.texts import Notice, Progress, log_notice, preparing
 from portmert.tuner.components import registry
 from portmert.tuner.ground import arguments, errors
-from portmert.tuner.nbest.model import NBest, best_hypotheses, model_scores
+from portmert.tuner.nbest.model import NBest, best_hypotheses, finite, model_scores
 from portmert.tuner.search.oracle import oracle
 from portmert.tuner.texts.mbr import Average, by_model, expected_scores
 from portmert.tuner.weights.feature_weights import FeatureWeights
@@ -254,7 +254,7 @@ def _expected(
     found = expected_scores(
         metric, lists.scored.texts, nbest.offsets, weights, average=mbr.average, progress=progress
     )
-    return metric.oriented(found)
+    return finite(f"mbr:{metric.name()}", metric.oriented(found), nbest)
 
 
 def _model_scores(lists: PreparedLists, given: WeightsLike, *, zero: bool) -> FloatArray:

@@ -30,7 +30,7 @@ from portmert.metrics._base import FloatArray, Metric, Texts
 from portmert.tuner.components import registry
 from portmert.tuner.ground.errors import ConfigError, InputError, counted, faults_at
 from portmert.tuner.nbest.extra import numbers_of
-from portmert.tuner.nbest.model import NBest
+from portmert.tuner.nbest.model import NBest, finite
 from portmert.tuner.texts import corpus, mbr, prepare, statistics
 
 
@@ -251,7 +251,7 @@ def with_features(
             what = "the lists have it already" if name in known else "a name is one word without ="
             raise ConfigError(f"{where}: there can be no feature '{name}': {what}")
         with faults_at(where, ConfigError, ConfigError):
-            column = feature.values(on)
+            column = finite(name, feature.values(on), nbest)
         if (np.maximum.reduceat(column, starts) == np.minimum.reduceat(column, starts)).all():
             notice(f"feature {name} is equal for all hypotheses of a segment: it changes nothing")
         known.add(name)

@@ -145,6 +145,19 @@ def model_scores(nbest: NBest, weights: FeatureWeights, *, origin: str = "weight
     return scores
 
 
+def finite(name: str, values: FloatArray, nbest: NBest) -> FloatArray:
+    """Return (H,) values computed for a feature; raise `InputError` if one is not finite."""
+    for row in np.flatnonzero(~np.isfinite(values))[:1].tolist():
+        segment = int(np.searchsorted(nbest.offsets, row, side="right")) - 1
+        place = nbest.ranks[row] if len(nbest.ranks) else row - nbest.offsets[segment] + 1
+        raise errors.InputError(
+            f"feature {name}: segment {nbest.ids[segment] if nbest.ids else segment}, hypothesis "
+            f"{place}: its value is {values[row]}, expected a finite number; take another metric, "
+            f"or let this one return a number for every hypothesis, also where it divides by 0"
+        )
+    return values
+
+
 def best_hypotheses(nbest: NBest, scores: FloatArray) -> IntArray:
     """Return (S,) rows with the highest score of each segment; of equal ones the first."""
     starts = nbest.offsets[:-1]

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import portmert
-from portmert.tuner.components.features import with_features
+from portmert.tuner.components.features import Ground, with_features
+from portmert.tuner.ground.errors import PortmertError
 from portmert.tuner.nbest.extra import read_numbers
 from portmert.tuner.texts.prepare import Preparation
 from portmert.tuner.texts.text_pipeline import TextPipeline
@@ -193,3 +194,33 @@ def test_files_that_numpy_calls_old_are_read_without_a_word(tmp_path):
     written = (tmp_path / "qe.npy").read_bytes()
     (tmp_path / "qe.npy").write_bytes(written.replace(b"(4,), } ", b"(4L,), }", 1))  # Python 2's
     assert read_numbers(tmp_path / "qe.npy").tolist() == [0, 1, 2, 3]
+
+
+class Overlap(portmert.Metric):
+    """The share of a hypothesis' words that the reference has: 0/0 of a hypothesis without any."""
+
+    source = "a test"
+    stat_names = ("matches", "words")
+
+    def stats(self, batch):
+        return np.array(
+            [[len({*own} & {*refs[0]}), len(own)] for own, refs in batch.words()], float
+        )
+
+    def score(self, stats):
+        with np.errstate(invalid="ignore"):
+            return stats[..., 0] / stats[..., 1]
+
+
+@pytest.mark.parametrize("feature", ["mbr:overlap", "z=overlap@text", "-z=mbr:overlap"])
+def test_computed_values_that_are_not_finite_are_refused(folder, monkeypatch, feature):
+    monkeypatch.setattr(Ground, "metric", lambda *_: Overlap())
+    (folder / "list").write_text(ONE + "1 |||  ||| F= 3 ||| 0\n")
+    (folder / "text").write_text("a b\nd\n")
+    lists = portmert.Lists.read(folder / "list", notice=lambda _: None)
+    name = feature.partition("=")[0]
+    expected = f"^feature {name}: segment 1, hypothesis 2: its value is nan, expected a finite"
+    with pytest.raises(PortmertError, match=expected):
+        _ = lists.with_feature(feature).nbest
+    with pytest.raises(PortmertError, match=r"^feature mbr:overlap: segment 1, hyp"):
+        portmert.rerank(lists, mbr=Overlap(), notice=lambda _: None)

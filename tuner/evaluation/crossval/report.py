@@ -123,6 +123,7 @@ def _verdicts(
     return [{**row, "p_holm": None if row["p"] is None else next(corrected)} for row in rows]
 
 
+@np.errstate(invalid="ignore")
 def _verdict(
     metric: Metric, label: str, one: MeasuredChoice, first: MeasuredChoice, ratio: float
 ) -> dict[str, float | None]:
@@ -197,11 +198,16 @@ def headlines(document: Mapping[str, Any]) -> list[str]:
 def _headline(document: Mapping[str, Any], metric: Mapping[str, Any]) -> str:
     label, sign = metric["label"], 1 if metric["higher_is_better"] else -1
     rows = [(choice["name"], choice["judged"][label]) for choice in document["choices"]]
-    name, best = max(rows, key=lambda row: sign * row[1]["unseen"])  # of equal ones the first
+    known = [row for row in rows if row[1]["unseen"] is not None]
+    if not known:
+        return f"{label}: no score on unseen segments is a finite number"
+    name, best = max(known, key=lambda row: sign * row[1]["unseen"])  # of equal ones the first
     text = f"{label}: {name} is best on unseen segments, {shown(best['unseen'], metric)}"
     place, other = rows[0][0], best
-    if best["gain"] is None:  # it is the first row, and its gain over `first` stands there
+    if best is rows[0][1]:  # its gain over `first` stands there
         place, other = FIRST, dict(rows)[FIRST]
+    if other["gain"] is None:
+        return f"{text}; a score of {place} is not a finite number"
     p, count = other["p_holm"], len(rows) - 1
     luck = "" if p is not None and p < LIKELY else ", which may be luck"
     if p is not None and count > 1:
@@ -234,15 +240,15 @@ def _matrix(document: Mapping[str, Any]) -> Table:
 
 def _judged(document: Mapping[str, Any], metric: Mapping[str, Any]) -> Table:
     rows = []
-    for choice in document["choices"]:
+    for number, choice in enumerate(document["choices"]):
         found = choice["judged"][metric["label"]]
         rows.append(
             [
                 choice["name"],
                 shown(found["seen"], metric),
                 shown(found["unseen"], metric),
-                with_error(found["gain"], found["error"], metric),
-                "" if found["gain"] is None else p_value(found["p"]),
+                with_error(found["gain"], found["error"], metric) or NOTHING if number else "",
+                p_value(found["p"]) if number else "",
                 shown(found["seed_spread"], metric),
                 with_error(found["estimate"], found["estimate_error"], metric),
                 fixed(choice["cpu_seconds"], 2),
@@ -252,7 +258,7 @@ def _judged(document: Mapping[str, Any], metric: Mapping[str, Any]) -> Table:
     known = [
         place
         for place, header in enumerate(headers)
-        if not header or any(row[place] not in ("", NOTHING) for row in rows)
+        if header in ("", "seen", "unseen") or any(row[place] not in ("", NOTHING) for row in rows)
     ]
     splits, seeds = (counted(document[f"{noun}s"], noun) for noun in ("split", "seed"))
     return Table(
@@ -283,7 +289,10 @@ def charts(document: Mapping[str, Any]) -> Iterator[Chart]:
         label, in_percent = metric["label"], metric["in_percent"]
         rows = [choice["judged"][label] for choice in found["choices"]]
         ends = {
-            key: [row["gain"] + sign * (row["error"] or 0) for row in rows[1:]]
+            key: [
+                None if row["gain"] is None else row["gain"] + sign * (row["error"] or 0)
+                for row in rows[1:]
+            ]
             for key, sign in (("values", 0), ("low", -1), ("high", 1))
         }
         series = [{"name": label, "system": 0, **ends}]

@@ -19,6 +19,7 @@ from portmert.tuner.evaluation.crossval.cells import (
     measure,
 )
 from portmert.tuner.evaluation.crossval.report import (
+    charts,
     corrected_p,
     document_of,
     headlines,
@@ -187,6 +188,29 @@ def test_tuning_that_gains_nothing_is_said():
         "ter: m is best on unseen segments, 50.00, 0.00 ± 0.00 against first (p 1.00, which may "
         "be luck)"
     )
+
+
+@pytest.mark.parametrize(
+    ("scores", "sentence"),
+    [
+        ((np.nan, 0.5, 0.6), "n is best on unseen segments, 50.00; a score of m is not a finite"),
+        ((0.5, np.nan, np.inf), "m is best on unseen segments, 50.00; a score of first is not a"),
+        ((np.nan, np.inf, -np.inf), "no score on unseen segments is a finite number"),
+    ],
+)
+def test_scores_that_are_not_finite_are_dashes(scores, sentence):
+    judges = {"ter": replace(plan_of().judges["mean"], metric=registry.metric("ter"))}
+    choices = [*choices_of(["ter"], {"m": MERT, "n": MERT}, [], [0.0]), None]
+    rows = [measured(one, [[score]] * 2) for one, score in zip(choices, scores, strict=True)]
+    document = document_of(replace(plan_of(), judges=judges, splits=2), rows)
+    (line,) = headlines(document)
+    assert line.startswith(f"ter: {sentence}")
+    (table,) = tables_of(document)
+    assert table.headers[:3] == ["", "seen", "unseen"]
+    for row, score in zip(table.rows, scores, strict=True):
+        assert row[2] == (f"{100 * score:.2f}" if np.isfinite(score) else "\N{EN DASH}")
+    gains, _ = charts({"crossval": document})
+    assert gains["choices"][0]["series"][0]["values"] == [None, None]
 
 
 @pytest.mark.parametrize("threads", [1, 3])
