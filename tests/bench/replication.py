@@ -34,6 +34,10 @@ from portmert.tuner.weights.feature_weights import read_weights
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "configs" / "paper-port" / "results"
 JUDGES = ("bleu", "port", "qmean", "ter", "meteor", "chrf", "v", "kendall", "rho")
+JUDGED = ("bleu", "port", "ter", "meteor")
+"""The metrics of the longer tables."""
+WORDNET = "meteor-wordnet"
+"""METEOR that links stems and synonyms, a judge where WordNet is at hand."""
 UNTUNED = "untuned"
 EVERY = 5
 """The plot's scores are of every fifth segment of the test set."""
@@ -201,8 +205,18 @@ def decode_test(
 # Results.
 
 
-def collect(condition: Condition) -> dict[str, Any]:
-    """Score all finished tunings of a condition, and return what is committed of them."""
+def collect(
+    condition: Condition, wordnet: Path | None = None, udpipe: Path | None = None
+) -> dict[str, Any]:
+    """Score all finished tunings of a condition, and return what is committed of them.
+
+    Parameters
+    ----------
+    wordnet
+        The folder `dict` of WordNet. With it `WORDNET` is a judge too.
+    udpipe
+        A model of UDPipe for English. With it EDPM is a judge too.
+    """
     data = condition.tables["data"]
     found = {
         folder.name: [path.parent for path in _numbered(folder.glob("replica-*/test/output.txt"))]
@@ -215,6 +229,11 @@ def collect(condition: Condition) -> dict[str, Any]:
         *condition.files("test_reference_links"),
         *(_output_links(folder) for folders in systems.values() for folder in folders),
     ]
+    judges = {name: name for name in JUDGES}
+    if wordnet:
+        judges[WORDNET] = f"meteor:stem=true,synonyms={wordnet}"
+    if udpipe:
+        judges["edpm"] = "edpm"
     compared = portmert.compare(
         {name: [folder / "output.txt" for folder in folders] for name, folders in systems.items()},
         portmert.TestSet(
@@ -222,10 +241,14 @@ def collect(condition: Condition) -> dict[str, Any]:
             source=condition.file("data", "test_source"),
             links=[f"giza={','.join(map(str, links))}"],
         ),
-        metric=list(JUDGES),
+        metric=list(judges.values()),
+        annotator=f"udpipe:model={udpipe}" if udpipe else None,
         threads=1,
         timing=False,
     ).document
+    named = {written: name for name, written in judges.items()}
+    for row in compared["scores"]:
+        row["metric"] = named[row["metric"]]
     return {
         "condition": condition.name,
         "portmert": portmert.__version__,
@@ -298,7 +321,7 @@ def _by_order(condition: Condition, systems: Mapping[str, list[Path]]) -> list[d
                 source=some(condition.file("data", "test_source")),
                 links=[f"giza={','.join(map(str, [*map(some, links), *own]))}"],
             ),
-            metric=list(SHOWN),
+            metric=list(JUDGED),
             threads=1,
             timing=False,
         ).document
@@ -436,7 +459,16 @@ OLDER = {
 PRINTED = r"^(\w+) +{} +([-+][\d.]+) +([-+][\d.]+)\.\.([-+][\d.]+)"
 PRINTED_AS = {"mean": "mix"}
 """The name of a system on those pages."""
-SHOWN = {"bleu": "BLEU", "port": "PORT", "ter": "TER", "meteor": "METEOR", "chrf": "chrF"}
+SHOWN = {
+    "bleu": "BLEU",
+    "port": "PORT",
+    "ter": "TER",
+    "meteor": "METEOR",
+    WORDNET: "METEOR, synonyms",
+    "chrf": "chrF",
+}
+RICHER = ("edpm", "meteor", "meteor-1.5")
+"""Metrics with more knowledge of language that systems are tuned on."""
 ORDERS = {"qmean": "Qmean", "v": "v", "kendall": "Kendall", "rho": "rho"}
 
 PARTS = ("precision", "recall", "SBP", "SRP")
@@ -457,6 +489,12 @@ def load(folder: Path = RESULTS, *, pattern: str = "??-??") -> dict[str, Row]:
     """
     found = [json.loads(path.read_text()) for path in sorted(folder.glob(f"{pattern}.json"))]
     return {one["condition"]: one for one in found}
+
+
+def one_of(name: str) -> Row:
+    """Return the results of one file."""
+    [found] = load(pattern=name).values()
+    return found
 
 
 def older(system: str = "port") -> dict[str, dict[str, tuple[float, float, float]]]:
@@ -502,9 +540,9 @@ def pooled_table(found: dict[str, dict[str, Any]], judges: Mapping[str, str]) ->
     return ["metric", *found, "pooled", "between"], rows
 
 
-def references_table(four: Row, one: Row) -> Table:
-    """Return PORT minus BLEU, tuned with all references and with one of them."""
-    found = changes({"four references": four, "one reference": one}, "port")
+def twin_table(results: dict[str, Row]) -> Table:
+    """Return PORT minus BLEU in two conditions that differ in one thing."""
+    found = changes(results, "port")
     rows = [
         [label, *(shown(*one[metric]) for one in found.values())]
         for metric, label in SHOWN.items()
@@ -518,10 +556,25 @@ def others_table(results: Mapping[str, Row]) -> Table:
         [name, system["name"], *(shown(*found[metric]) for metric in JUDGED)]
         for name, one in results.items()
         for system in one["systems"]
-        if system["name"] != FIRST
+        if system["name"] not in {FIRST, *RICHER}
         for found in changes({name: one}, system["name"]).values()
     ]
     return ["condition", "tuned on", *(SHOWN[metric] for metric in JUDGED)], rows
+
+
+def richer_table(results: Mapping[str, Row]) -> Table:
+    """Return systems tuned on PORT and on richer metrics minus BLEU-tuned, and their lengths."""
+    judges = {**{metric: SHOWN[metric] for metric in (*JUDGED, WORDNET)}, "edpm": "EDPM"}
+    rows = []
+    for name, one in results.items():
+        for system, ngrams in zip(one["systems"], one["ngrams"], strict=True):
+            if system["name"] in ("port", *RICHER):
+                found = changes({name: one}, system["name"])[name]
+                words = ngrams["orders"][0]
+                length = f"{words['total'] / words['reference_total']:.3f}"
+                cells = [shown(*found[metric]) for metric in judges]
+                rows.append([name, system["name"], *cells, length])
+    return ["condition", "tuned on", *judges.values(), "length"], rows
 
 
 def sizes_table(results: Mapping[str, Row]) -> Table:
@@ -627,9 +680,6 @@ def estimates_table(results: Mapping[str, Row]) -> Table:
     return ["condition", "tuned on", "estimated gain", "deviation", "dev set's gain"], rows
 
 
-JUDGED = ("bleu", "port", "ter", "meteor")
-
-
 def order_table(results: Mapping[str, Row]) -> Table:
     """Return PORT minus BLEU by reordering: a row for each third of each condition.
 
@@ -659,6 +709,7 @@ PAGE = ROOT / "docs" / "explanation" / "reproduction.md"
 PAGES = (
     PAGE,
     PAGE.with_name("replication-details.md"),
+    PAGE.with_name("replication-tables.md"),
     PAGE.with_name("replication-variants.md"),
 )
 README = ROOT / "README.md"
@@ -803,8 +854,13 @@ def tables() -> dict[str, str]:
         "estimates": estimates_table(results),
         "decodings": decodings_table(results),
         "others": others_table(results),
+        "richer": richer_table(results),
         "sizes": sizes_table(results),
-        "references": references_table(results["es-en"], load(pattern="es-en-one")["es-en-one"]),
+        "references": twin_table(
+            {"four references": results["es-en"], "one reference": one_of("es-en-one")}
+        ),
+        "public": twin_table({"zh-en": results["zh-en"], "public": one_of("public-zh-en")}),
+        "large": twin_table({f"{name}, dev 1,000": one_of(f"{name}-1000") for name in results}),
     }
     for name, one in results.items():
         found[f"{name}, scores"] = scores_table(one, SHOWN)
@@ -825,7 +881,8 @@ def filled(page: str) -> str:
 
 def answered(readme: str) -> str:
     """Return README with the pooled answer made anew."""
-    headers, rows = pooled_table({**changes(load(), "port"), **older()}, SHOWN)
+    judges = {metric: label for metric, label in SHOWN.items() if metric != WORDNET}
+    headers, rows = pooled_table({**changes(load(), "port"), **older()}, judges)
     cells = " | ".join(row[headers.index("pooled")] for row in rows)
     return ANSWER.sub(lambda found: f"{found[1]} {cells} |", readme)
 
@@ -852,6 +909,8 @@ def main() -> None:
         tuned.add_argument("--seeds", type=int, default=3)
     collected = actions.add_parser("collect")
     collected.add_argument("config", type=Path)
+    collected.add_argument("--wordnet", type=Path, help="the folder dict of WordNet")
+    collected.add_argument("--udpipe", type=Path, help="a model of UDPipe for English")
     given = parser.parse_args()
     if given.action in {"mert-moses", "by-decoding"}:
         work = mert_moses if given.action == "mert-moses" else by_decoding
@@ -859,8 +918,9 @@ def main() -> None:
     elif given.action == "collect":
         condition = Condition.read(given.config)
         RESULTS.mkdir(exist_ok=True)
+        found = collect(condition, given.wordnet, given.udpipe)
         path = RESULTS / f"{condition.name}.json"
-        path.write_text(json.dumps(collect(condition), indent=1) + "\n")
+        path.write_text(json.dumps(found, indent=1) + "\n")
         click.echo(f"written: {path}")
     else:
         for path, text in made().items():
