@@ -40,7 +40,7 @@ def test_the_error_told_covers_what_was_learnt():
 
 
 def test_the_best_of_many_choices_is_seldom_shown_where_none_is_better():
-    """The p of `crossval`'s sentence counts that the best was chosen; p alone errs in a fifth."""
+    """The p of `crossval`'s sentence counts that the best was chosen; p alone errs in a sixth."""
     rng, runs, plain, corrected = np.random.default_rng(3), 300, 0, 0
     for _ in range(runs):
         gains = rng.normal(size=(8, 100))  # of eight choices over the first row

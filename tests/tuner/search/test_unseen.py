@@ -254,7 +254,10 @@ def assert_unbiased(values, errors):
 
 
 def test_a_length_penalty_that_is_searched_does_not_flatter_the_estimate(monkeypatch):
-    """Over the 400 seeds from 1000 on: 0.012 +- 0.007, 0.004 +- 0.002 above fixed penalties."""
+    """Over the 400 seeds from 1000 on: 0.012 +- 0.007, 0.004 +- 0.002 above fixed penalties.
+
+    The seeds 0 to 29 alone are unlucky: 0.053 +- 0.021, and fixed penalties have 0.050 +- 0.019.
+    """
     names = (("F", 3),)
     estimates, fixed, optimize = [], [], optimization.optimize_stats
 
