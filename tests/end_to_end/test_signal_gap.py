@@ -22,7 +22,9 @@ from portmert.tuner.dropin import _scorer
 from portmert.tuner.ground import programs
 
 kind, trials, sleeper = sys.argv[1], int(sys.argv[2]), sys.argv[3]
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
+signal.signal(signal.SIGINT, signal.default_int_handler)
+for one in ENDING:  # jobs in the background and under nohup ignore some
+    signal.signal(one, signal.SIG_DFL)
 signals = [signal.SIGINT, *ENDING]
 TEXTS = Texts(Vocabulary(["a"]), Ragged(np.zeros(1, np.int32), np.array([0, 1])))
 
