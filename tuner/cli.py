@@ -18,7 +18,7 @@ import click
 import portmert
 from portmert.tuner import commands, families
 from portmert.tuner.commands._outputs import VOICE, with_volume
-from portmert.tuner.ground.errors import PortmertError, as_message, exhausted, suggest
+from portmert.tuner.ground.errors import PortmertError, as_message, exhausted, innermost, suggest
 
 ENDING = (signal.SIGTERM, signal.SIGHUP)
 """Signals of `kill`, `timeout`, a batch system, and a terminal that is closed."""
@@ -90,6 +90,10 @@ class CommandFolder(click.Group):
                 return super().invoke(ctx)
         except PortmertError as error:
             click.echo(f"portmert: error: {error}", err=True)
+            ctx.exit(1)
+        except SystemExit as error:  # sys.exit() in a component of another package
+            said = f"{innermost(error)[1]} tried to end the program: sys.exit({error.code!r})"
+            click.echo(f"portmert: error: {as_message(said)}", err=True)
             ctx.exit(1)
         except BrokenPipeError:  # the reader of a pipe (head, less) has seen enough
             sys.stderr.close()

@@ -129,6 +129,8 @@ BROKEN = {
     "bleu": ("broken.module:Checked", "is in portmert itself and in broken 1.0; uninstall one"),
 }
 MODULE = """
+from sys import exit
+import numpy as np
 from dataclasses import dataclass
 from pydantic.dataclasses import dataclass as checked
 from portmert.metrics._base import Metric
@@ -143,6 +145,19 @@ class Plain(Metric): ...
 
 @checked(frozen=True)
 class Checked(Metric): ...
+
+@checked(frozen=True)
+class Exit(Metric):
+    where: str = "stats"
+    stat_names = ("length",)
+
+    def stats(self, batch):
+        if self.where == "stats":
+            exit(3)
+        return np.ones((len(batch), 1))
+
+    def score(self, stats):
+        exit(3)
 
 @checked(frozen=True)
 class Alone(Decoder):
@@ -169,7 +184,7 @@ def broken(tmp_path_factory):
         "broken/raises.py": "1 / 0\n",
         "broken/exits.py": "import sys\nsys.exit(3)\n",
     }
-    metrics = {name: value for name, (value, _) in BROKEN.items()}
+    metrics = {"exit": "broken.module:Exit"} | {name: value for name, (value, _) in BROKEN.items()}
     points = {
         "portmert.metrics": metrics,
         "portmert.readers": {"raises": "broken.raises:X"},
@@ -205,6 +220,19 @@ def test_a_broken_component_is_one_line_where_it_is_used(broken, tmp_path, name)
     [line] = said.splitlines()
     assert line.startswith("portmert: error: metric ")
     assert BROKEN[name][1] in line
+
+
+@pytest.mark.parametrize("where", ["stats", "score"])
+@pytest.mark.parametrize("command", ["score", "optimize"])
+def test_a_metric_that_ends_the_program_is_one_line(broken, tmp_path, command, where):
+    (tmp_path / "text").write_text("a\n")
+    (tmp_path / "list").write_text("0 ||| a ||| F= -1 ||| -1\n0 ||| b ||| F= -2 ||| -2\n")
+    of = {"score": ("--hyp", "text"), "optimize": ("--nbest", "list", "--out", "w.json")}[command]
+    said = portmert(broken, tmp_path, command, *of, "--ref", "text", "--metric",
+                    f"exit:where={where}", status=1).stderr  # fmt: skip
+    assert said.endswith(
+        f"portmert: error: broken.module.Exit.{where} tried to end the program: sys.exit(3)\n"
+    )
 
 
 def test_what_is_not_used_does_no_harm(broken, tmp_path):

@@ -137,6 +137,19 @@ def test_rerank_does_not_overwrite_what_it_reads(tmp_path):
     assert nbest.read_bytes() == before
 
 
+@pytest.mark.parametrize("words", [("--out", "loop"), ("--out", "x", "--links-out", "loop")])
+def test_rerank_tells_of_links_that_form_a_loop(tmp_path, words):
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+    words = [{"loop": loop, "x": tmp_path / "x"}.get(word, word) for word in words]
+    nbest = write(tmp_path / "nbest", "0 ||| a ||| LM= 1 ||| 0\n")
+    weights = write(tmp_path / "weights.json", '{"weights": {"LM": 1}}')
+    said = fault("rerank", "--nbest", nbest, "--weights", weights, *words)
+    assert "loop: cannot write: its symbolic links form a loop" in said
+    said = fault("rerank", "--nbest", loop, "--weights", loop, "--out", tmp_path / "x")
+    assert "loop: Too many levels of symbolic links" in said
+
+
 def test_score_tells_of_tokens_that_no_reference_has(tmp_path):
     output = write_lines(tmp_path / "output", [f"x{n} y{n} z{n}" for n in range(100)])
     reference = write_lines(tmp_path / "reference", ["a b c"] * 100)

@@ -11,7 +11,7 @@ from portmert.tuner.components import registry
 from portmert.tuner.evaluation.reproduction.run import experiments_of
 from portmert.tuner.ground.errors import InputError
 from tests.support.bracketed import write_trees
-from tests.support.cli import run
+from tests.support.cli import fault, run
 from tests.support.readme import ROOT
 from tests.support.run_folders import LITTLE_SET
 
@@ -111,6 +111,13 @@ def test_below_table_7_stands_how_far_the_links_differ(finished):
     assert "| AER against those of port |" in re.sub(" +", " ", table)
     assert cells(table, "port") == [["dev.links", ""]]
     assert cells(table, "port@hand") == [["hand.links", f"{error:.4f}"]]
+
+
+def test_an_output_folder_that_is_a_loop_of_links_is_one_line(tmp_path):
+    (tmp_path / "loop").symlink_to("loop")
+    output = f"--set=tune.output={tmp_path / 'loop'}"
+    said = fault("reproduce", ROOT / "configs" / "recorded.toml", output)
+    assert "loop: cannot write: its symbolic links form a loop" in said
 
 
 def test_each_metric_has_a_run_of_its_own(finished):

@@ -150,7 +150,7 @@ def reproduce(
         experiments = experiments_at(config.absolute())  # so are all paths in it
     if out is None:
         output = next(iter(experiments.values())).tune.output.parent
-        output.mkdir(parents=True, exist_ok=True)
+        files.make_folder(output)
         out = output / "paper.md"
     files.check_writable(out)
     with (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -128,9 +129,9 @@ def command(
 
 def _check_outputs(inputs: list[Any], outputs: tuple[Path | None, ...]) -> None:
     """Check that the outputs can be written, and that none overwrites an input."""
-    read = {Path(path).resolve() for path in inputs if path}
+    read = {os.path.realpath(path) for path in inputs if path}
     for option, path in zip(("--out", "--json", "--links-out"), outputs, strict=True):
-        if path is not None and str(path) != "-" and path.resolve() in read:
+        if path is not None and str(path) != "-" and os.path.realpath(path) in read:
             raise click.UsageError(f"{option} names an input, {path}, which it would overwrite")
     _outputs.check_outputs(*outputs)
 

@@ -89,17 +89,25 @@ def exhausted(error: MemoryError | RuntimeError | OSError) -> str:
 
     The innermost function of ours tells: what it is for is its first line.
     """
-    what, trace = "", error.__traceback__
-    while trace is not None:
-        code = trace.tb_frame.f_code
-        module = trace.tb_frame.f_globals.get("__name__", "")
-        if module.partition(".")[0] == "portmert":
-            what = f"{module}.{code.co_qualname}"
-        trace = trace.tb_next
+    what, _ = innermost(error)
     if isinstance(error, RecursionError):
         return f"the input is nested too deep (in {what})"
     size = f": {error}" if str(error) else ""
     return f"not enough memory{size} (in {what}); give less input at once, or a larger machine"
+
+
+def innermost(error: BaseException) -> tuple[str, str]:
+    """Return the innermost function of ours that an error passed, and the one it called."""
+    ours, called, trace = "", "", error.__traceback__
+    while trace is not None:
+        module = trace.tb_frame.f_globals.get("__name__", "")
+        name = f"{module}.{trace.tb_frame.f_code.co_qualname}"
+        if module.partition(".")[0] == "portmert":
+            ours, called = name, ""
+        else:
+            called = called or name
+        trace = trace.tb_next
+    return ours, called
 
 
 @contextmanager

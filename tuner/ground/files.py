@@ -228,7 +228,7 @@ def writing(path: Path | str) -> Iterator[IO[bytes]]:
     path = Path(path)
     is_stream = _is_stream(path)
     if path.is_symlink() and not is_stream:  # replace the file it points to, not the link
-        path = _resolved(path)
+        path = resolved(path)
     fault = faults_at(f"{path}: cannot write", OSError, PortmertError)
     if is_stream:
         with fault, path.open("wb") as stream, _compressor(stream, path.suffix) as out:
@@ -290,7 +290,7 @@ def make_folder(path: Path) -> None:
         It cannot be made; says why.
     """
     with faults_at(f"{path}: cannot be made", OSError, PortmertError):
-        path.mkdir(parents=True, exist_ok=True)
+        resolved(path).mkdir(parents=True, exist_ok=True)
 
 
 def check_writable(path: Path | str) -> None:
@@ -305,7 +305,7 @@ def check_writable(path: Path | str) -> None:
         if not os.access(path, os.W_OK):
             raise PortmertError(f"{path}: cannot write: no permission")
         return
-    folder = _resolved(path).parent
+    folder = resolved(path).parent
     if path.is_dir():
         raise PortmertError(f"{path}: cannot write: it is a folder, expected a file's name")
     if not folder.is_dir():
@@ -314,7 +314,7 @@ def check_writable(path: Path | str) -> None:
         raise PortmertError(f"{path}: cannot write: no permission to write in {path.parent}")
 
 
-def _resolved(path: Path) -> Path:
+def resolved(path: Path) -> Path:
     """Return where symbolic links lead to."""
     try:
         return path.resolve()

@@ -146,7 +146,7 @@ def open_run(
         key that differs); the folder has files of these names that no run made.
     """
     with errors.faults_at(f"{path}: cannot be the output folder", OSError, errors.StateError):
-        path.mkdir(parents=True, exist_ok=True)
+        files.resolved(path).mkdir(parents=True, exist_ok=True)
         lock = os.open(path / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
     try:
         _lock(lock, path, wait)

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from portmert.tuner.ground.errors import StateError
+from portmert.tuner.ground.errors import PortmertError, StateError
 from portmert.tuner.runs.folder import PRODUCTS, RunFolder, open_run
 
 PRINT = {"tune.seed": "1", "data.source": '"sha256:aa"'}
@@ -59,6 +59,12 @@ def test_open_run_refuses_a_state_that_is_not_ours(tmp_path):
 def test_open_run_refuses_a_file_as_folder(tmp_path):
     (tmp_path / "file").write_text("")
     assert "cannot be the output folder: " in message(tmp_path / "file")
+
+
+def test_open_run_says_that_links_form_a_loop(tmp_path):
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises(PortmertError, match="its symbolic links form a loop"):
+        claim(tmp_path / "loop")
 
 
 def test_fresh_removes_the_work_and_nothing_else(tmp_path):

@@ -16,7 +16,7 @@ from typing import Any
 
 from portmert.tuner.evaluation.humaneval.evaluation import FORM, Evaluation
 from portmert.tuner.ground.errors import InputError, PortmertError, counted
-from portmert.tuner.ground.files import write_text, writing
+from portmert.tuner.ground.files import resolved, write_text, writing
 
 ANSWERS = ("left", "right", "equal")
 FORMULA = ("=", "+", "-", "@")
@@ -224,7 +224,7 @@ def check_absent(out: Path) -> None:
     """Raise PortmertError if `out` exists: it may have answers in it."""
     if out.exists():
         raise PortmertError(f"{out}: is there already; name another folder, or take it away")
-    if not out.resolve().parent.is_dir():
+    if not resolved(out).parent.is_dir():
         raise PortmertError(f"{out}: there is no folder {out.parent}; make it")
 
 
