@@ -2,20 +2,14 @@
 
 import pytest
 
-from tests.support.clusters import all_there, cluster
+from tests.support.clusters import cluster
 
 
 @pytest.fixture(scope="module")  # a cluster that waits takes a tenth of a processor
-def two_workers():
+def started():
+    """Two workers, which no test kills."""
     with cluster(2) as two:
         yield two
-
-
-@pytest.fixture
-def started(two_workers):
-    """Two workers, though the test before this one may have killed one."""
-    all_there(two_workers, 2)
-    return two_workers
 
 
 @pytest.fixture

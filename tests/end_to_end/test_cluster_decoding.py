@@ -61,6 +61,13 @@ def tune(
     return {name: content for name, content in found.items() if not name.endswith(".log")}
 
 
+@pytest.fixture
+def started():
+    """Two workers for each test: a nanny may be slow to replace one that a test killed."""
+    with cluster(2) as own:
+        yield own
+
+
 @pytest.fixture(scope="module")
 def local(tmp_path_factory):
     """What one machine writes."""

@@ -30,14 +30,6 @@ def cluster(workers, **options):
         yield started
 
 
-def all_there(started, workers):
-    """Wait until the nannies have replaced the workers that a test killed."""
-    from distributed import Client
-
-    with Client(started.scheduler_address, set_as_default=False) as client:
-        client.wait_for_workers(workers, timeout=120)
-
-
 def files(folder):
     return {
         path.relative_to(folder).as_posix(): path.read_bytes()
