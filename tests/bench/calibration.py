@@ -47,7 +47,7 @@ class Mean(Metric):
         raise NotImplementedError
 
 
-def compared(rng, samples, replicas):
+def compared(rng, replicas):
     """Test two systems without a true difference; return p and whether the interval has 0.
 
     A system of one replica is compared as it is: it has no luck of tuning.
@@ -58,11 +58,11 @@ def compared(rng, samples, replicas):
         of_system = rng.normal(0, SYSTEM, (1, SEGMENTS))
         scores = alike + of_system + luck + rng.normal(0, OWN, (count, SEGMENTS))
         tables.append([np.stack([scores, np.ones(scores.shape)], axis=-1)])
-    _, ((found,),) = systems_tested([Mean()], tables, Resampling(samples))
+    _, ((found,),) = systems_tested([Mean()], tables, Resampling(SAMPLES))
     return found.p, found.difference_low <= 0 <= found.difference_high
 
 
-def metaevaluated(rng, samples):
+def metaevaluated(rng):
     """Test two metrics that agree equally well with people by Pearson's r of segments.
 
     The interval is of the first metric's r, over samples of segments; in truth r is 0.5 ** 0.5.
@@ -71,8 +71,8 @@ def metaevaluated(rng, samples):
     scores = np.stack([human + rng.normal(size=human.shape) for _ in range(2)])
     points = Points.of(human, np.ones(len(human)))
     block = differences.ScoredPoints(points, scores, Pairs.of(human))
-    found = differences.permute([block], "segment", permutations=samples, rng=rng)
-    draws = Draws.draw(*human.shape, samples=samples, resampled="segments", rng=rng)
+    found = differences.permute([block], "segment", permutations=SAMPLES, rng=rng)
+    draws = Draws.draw(*human.shape, samples=SAMPLES, resampled="segments", rng=rng)
     values = pearson_sums(points, scores[0], draws).correlations(systems=5)["pearson"]
     low, high = fisher_interval(values, 0.95, SEGMENTS)
     return found.p_values()["segment.pearson"][0], low <= 0.5**0.5 <= high
@@ -104,7 +104,7 @@ def covering(systems, own, runs=RUNS):
     return np.mean([agreed(rng, systems, own) for _ in range(runs)], axis=0)
 
 
-def cross_validated(rng, _samples):
+def cross_validated(rng):
     """Test two choices by the gains of ten splits in halves.
 
     Each segment gains or loses by the choice, each search by its own luck; the means are 0.
@@ -117,12 +117,10 @@ def cross_validated(rng, _samples):
 
 
 TESTS = {
-    "`compare`, one replica each": lambda rng, samples: compared(rng, samples, (1, 1)),
-    "`compare`, three replicas each": lambda rng, samples: compared(rng, samples, (3, 3)),
-    "`compare`, five and three replicas": lambda rng, samples: compared(rng, samples, (5, 3)),
-    "`rerank-tune`, one output against five replicas": lambda rng, samples: compared(
-        rng, samples, (1, 5)
-    ),
+    "`compare`, one replica each": lambda rng: compared(rng, (1, 1)),
+    "`compare`, three replicas each": lambda rng: compared(rng, (3, 3)),
+    "`compare`, five and three replicas": lambda rng: compared(rng, (5, 3)),
+    "`rerank-tune`, one output against five replicas": lambda rng: compared(rng, (1, 5)),
     "`metaeval`, Pearson's r of segments": metaevaluated,
     "`crossval`, ten splits": cross_validated,
 }
@@ -135,10 +133,10 @@ ESTIMATES = (
 """Signal, segments and folds of the rows of the second table."""
 
 
-def calibrated(name, samples=SAMPLES):
+def calibrated(name):
     """Return the p-values of all runs of a test, and the share of intervals with the truth."""
     rng = np.random.default_rng(1)
-    found = [TESTS[name](rng, samples) for _ in range(RUNS)]
+    found = [TESTS[name](rng) for _ in range(RUNS)]
     covered = [has for _, has in found if has is not None]
     return np.array([p for p, _ in found]), np.mean(covered) if covered else None
 

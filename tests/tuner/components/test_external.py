@@ -198,7 +198,7 @@ def test_no_shell_reads_the_command(tmp_path):
     assert not (tmp_path / "made").exists()
 
 
-@pytest.mark.parametrize("name", ["bleu:smooth=add1,max_order=2", "chrf"])
+@pytest.mark.parametrize("name", ["bleu", "bleu:smooth=add1,max_order=2", "chrf"])
 def test_served_metric_is_the_metric(name, closed):
     metric = registry.metric(name)
     outside = closed(registry.metric(f"command:{sys.executable} -m portmert serve-metric {name}"))
