@@ -21,6 +21,8 @@ _TERP_ENTRY = re.compile(r"(\S+)(?:\s+(\S+))?\s+<p>(.*)</p>\s+<p>(.*)</p>")
 
 PARTS = ("noun", "verb", "adj", "adv")
 _WORDNET_FILES = ("index.sense", *(f"{part}.exc" for part in PARTS))
+_FREE, _RATIO = 1 << 22, 200
+"""Bytes that any .gz may expand to; a larger content is at most so many times its file."""
 _PART_OF_TYPE = {"1": 0, "2": 1, "3": 2, "4": 3, "5": 2}
 """The parts of speech of `index.sense`; 5 are satellite adjectives, kept with the adjectives."""
 DETACHMENTS = tuple(
@@ -165,9 +167,13 @@ def _known(parse: Callable[[tuple[Path, ...]], Any], paths: tuple[Path, ...], _:
 def _lines(path: Path) -> list[str]:
     """Return the lines of a UTF-8 file, .gz or not, without white space around them."""
     try:
-        data = path.read_bytes()
-        if path.suffix == ".gz":
-            data = gzip.decompress(data)
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            most = max(_FREE, _RATIO * path.stat().st_size)
+            data = file.read(most + 1)
+        if len(data) > most:
+            raise ValueError(
+                f"{path}: the compressed content is more than {_RATIO} times the file"
+            )
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1

@@ -1,6 +1,8 @@
 """Memory and time stay in proportion to the input, however small files unpack."""
 
+import collections
 import gzip
+import itertools
 import sys
 import time
 import zipfile
@@ -8,9 +10,11 @@ import zipfile
 import pytest
 
 from portmert.metrics._base import Vocabulary
+from portmert.tuner.components import registry
 from portmert.tuner.evaluation.human_scores import read_human_scores
 from portmert.tuner.evaluation.humaneval.sheets import read_xlsx
-from portmert.tuner.ground.errors import InputError
+from portmert.tuner.ground.errors import ConfigError, InputError
+from portmert.tuner.ground.files import each_line, writing
 from portmert.tuner.nbest.read import read_nbest
 from tests.support.cli import fault
 from tests.support.run_folders import write, write_lines
@@ -22,6 +26,26 @@ def test_a_small_file_of_much_content_is_refused(tmp_path):
     assert "bomb.gz: the compressed content is more than 200 times the file" in fault(
         "score", "--metric", "bleu", "--hyp", text, "--ref", text
     )
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".xz", ".zst"])
+def test_lines_without_end_in_a_small_file_are_refused_at_once(tmp_path, suffix):
+    path = tmp_path / f"t{suffix}"
+    with writing(path) as out:
+        for _ in range(30):
+            out.write(b"a b c\n" * 200_000)
+    assert path.stat().st_size < 60_000
+    begin, read = time.process_time(), itertools.count()
+    with pytest.raises(InputError, match="the compressed content is more than 200 times the file"):
+        collections.deque(zip(read, each_line(path), strict=False), maxlen=0)
+    assert next(read) < 2_000_000  # of 6 million lines
+    assert time.process_time() - begin < 5.0
+
+
+def test_a_small_table_of_much_content_is_refused(tmp_path):
+    (tmp_path / "t.gz").write_bytes(gzip.compress(b"1 <p>a</p> <p>b</p>\n" * 1_000_000))
+    with pytest.raises(ConfigError, match=r"t\.gz: the compressed content is more than 200 times"):
+        registry.metric(f"meteor:version=1.5,paraphrases={tmp_path}/t.gz")
 
 
 @pytest.mark.parametrize("cell", ["XFD2", "A1048576", "XFD1048576"])

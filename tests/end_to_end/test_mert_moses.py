@@ -220,8 +220,40 @@ def test_arguments_for_programs_that_mean_nothing_here_are_named(tmp_path):
         "mert --scfile is ignored: mert-moses gives it itself",
         "extractor --binary is ignored: text is written, and exact",
         "pro --scfile is ignored: mert-moses gives it itself",
+        "mert --verbose is ignored: there is no more to say",
     ):
         assert f"portmert: note: {line}" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--filtercmd=x"], ["--filtercmd is ignored: no phrase table is filtered"]),
+        ([f"--filterfile={FOUR[0]}"], ["--filterfile is ignored: no phrase table is filtered"]),
+        (["--rootdir=x"], ["--rootdir is ignored: no phrase table is filtered"]),
+        (["--proargs=--set samples=9"], ["pro --set is ignored: it needs --pairwise-ranked or"]),
+        (["--batch-mira-args=-J 3"], ["kbmira --iters is ignored: it needs --batch-mira"]),
+        (["--extractorargs=-d"], ["extractor --allow-duplicates is ignored: equal hypotheses"]),
+        (
+            ["--batch-mira", "--range=LM0:0..1", "--historic-bests"],
+            ["mert --type is ignored: --batch-mira asks for another search",
+             "--range is ignored: --batch-mira asks", "--historic-bests is ignored: --batch-mira"],
+        ),
+        (["--historic-bests"], ["--historic-bests is ignored: the search has one start"]),
+    ],
+)  # fmt: skip
+def test_options_that_the_search_asked_for_does_not_use_are_named(options, said):
+    notes = []
+    read_request([*map(str, FOUR), *QUICK, *options], notes.append)
+    for line in said:
+        assert any(note.startswith(line) for note in notes), notes
+
+
+def test_the_options_of_pro_reach_the_search_for_a_start():
+    words = [*map(str, FOUR), "--no-filter-phrase-table", "--pro-starting-point"]
+    request = read_request([*words, "--proargs=--set samples=77"], lambda _: None)
+    assert request.from_pro.samples == 77
+    assert request.optimizer.name() == "mert"
 
 
 def test_replicas_share_the_first_decoding(tmp_path):
@@ -366,6 +398,23 @@ def test_skipping_the_decoder_uses_the_list_that_is_there(tmp_path):
         (["--nbest=0"], 2, "--nbest 0: expected 1 or more"),
         (["--filter-phrase-table", "--filtercmd= "], 2, "--filtercmd ' ': "),
         (["--filter-phrase-table", "--filtercmd=x 'y"], 2, "--filtercmd 'x 'y': No closing quot"),
+        (["--filterfile=gone"], 1, "gone: there is no such file"),
+        (["--inputtype=9"], 2, "--inputtype 9: expected 0 (text), 2 (lattices), 3 (trees)"),
+        (["--inputtype=1"], 1, "a confusion network takes several lines"),
+        (["--jobs=0"], 2, "--jobs 0: expected 1 or more"),
+        (["--threads=0"], 2, "--threads 0: expected 1 or more"),
+        (["--mertargs=--threads -1"], 2, "--threads -1: expected 1 or more"),
+        (["--prev-aggregate-nbestlist=-2"], 2, "--prev-aggregate-nbestlist -2: expected -1 or"),
+        (["--minimum-required-change-in-weights=-1"], 2, "-weights -1: expected 0 or more"),
+        (["--proargs=--set nope=1"], 1, "--proargs: optimizer pro has no option 'nope'"),
+        (["--batch-mira-args=--set nope=1"], 1, "optimizer kbmira has no option 'nope'"),
+        (["--batch-mira-args=--type hypergraph"], 2, "--type hypergraph cannot be honoured"),
+        (["--mertargs=gone"], 2, "arguments for mert, 'gone"),
+        (["--input=gone"], 2, "4 words besides options"),
+        (["--scconfig=hyplinks:gone"], 2, "hyplinks: n-best lists have links of their own"),
+        (["--scconfig=annotator:gone"], 1, "unknown annotator 'gone'"),
+        (["--random-directions"], 2, "--random-directions and --type contradict each other"),
+        (["--activate-features=LM0_0", "--mertargs=-o LM0_0"], 2, "--optimize contradict each"),
         (["--filter-phrase-table", "--filtercmd=gone"], 1, "--filtercmd gone: not executable"),
     ],
 )  # fmt: skip

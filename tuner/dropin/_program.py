@@ -47,11 +47,14 @@ class Given(dict[str, list[str]]):
     ----------
     in_order
         (long name, value) of all options as they came.
+    rest
+        The words that are no options.
     """
 
-    def __init__(self, in_order: Iterable[tuple[str, str]]) -> None:
+    def __init__(self, in_order: Iterable[tuple[str, str]], rest: Sequence[str] = ()) -> None:
         super().__init__()
         self.in_order = list(in_order)
+        self.rest = list(rest)
         for name, value in self.in_order:
             self.setdefault(name, []).append(value)
 
@@ -89,12 +92,12 @@ def parse(arguments: Sequence[str], options: Sequence[Flag]) -> Given:
     letters = "".join(o.letter + ":" * o.takes_value for o in options if o.letter)
     names = [o.name + "=" * o.takes_value for o in options]
     try:
-        found, _ = getopt.gnu_getopt(list(arguments), letters, names)
+        found, rest = getopt.gnu_getopt(list(arguments), letters, names)
     except getopt.GetoptError as error:
         raise UsageError(error.msg) from None
     by_word = {f"--{o.name}": o.name for o in options}
     by_word |= {f"-{o.letter}": o.name for o in options if o.letter}
-    return Given((by_word[word], value) for word, value in found)
+    return Given(((by_word[word], value) for word, value in found), rest)
 
 
 def program(

@@ -76,7 +76,17 @@ HONOURED = {
     "kbmira": {"set", "random-seed", "type", *kbmira.NAMES},
 }
 """Program -> the options of it that are honoured here."""
+ITSELF = "mert-moses gives it itself"
+OWN = {
+    "allow-duplicates": "equal hypotheses count once",
+    "smooth-brevity-penalty": "the optimizer pro judges hypotheses on a background corpus",
+}
+"""Options of programs that are not honoured, and why, where the reason is not `ITSELF`."""
 REFERENCE_LENGTHS = ("closest", "average", "shortest")
+INPUT_TYPES = {0: "text", 2: "lattices", 3: "trees", 5: "tables", 6: "forests"}
+"""What Moses reads, besides confusion networks (1), which our decoder refuses with a reason."""
+OF_SEARCH = {"set", "type", *kbmira.NAMES}
+"""Options of Moses' programs that have a meaning only if that program is to search."""
 OF_SCORER = re.compile(r"--(sctype|scconfig)(?:\s+|=)(\S+)")
 
 
@@ -101,7 +111,7 @@ class MertRequest:
     interpolation
         Share of new weights from the fourth run on; 0: no interpolation.
     from_pro
-        Let PRO find one of the starting points.
+        The search that finds one of the starting points; None: there is none.
     timeout_seconds
         A decoder or filter that writes nothing for so long is ended; 0: none is.
     executor
@@ -136,7 +146,7 @@ class MertRequest:
     go_on: bool = False
     skip_decoder: bool = False
     config_weights_first: bool = False
-    from_pro: bool = False
+    from_pro: Optimizer | None = None
     filter_command: str = ""
     filter_input: Path | None = None
     timeout_seconds: float = PATIENCE_SECONDS
@@ -155,13 +165,12 @@ def read_request(arguments: Sequence[str], notice: Callable[[str], None]) -> Mer
     """
     given, words = parse_perl(arguments, OPTIONS)
     names = ("input", "refs", "decoder", "config")
-    if len(words) == len(names):
-        given.update((name, [word]) for name, word in zip(names, words, strict=True))
-    elif words:
+    if words and (len(words) != len(names) or given.keys() & {*names}):
         raise click.UsageError(
             f"{counted(len(words), 'word')} besides options ({' '.join(words)}); expected four: "
-            f"SRC REF DECODER INI"
+            f"SRC REF DECODER INI, or these by --input, --refs, --decoder and --config"
         )
+    given.update({name: [word] for name, word in zip(names, words, strict=False)})
     if "help" in given:
         return None
     missing = [name for name in names if name not in given]
@@ -178,15 +187,18 @@ def read_request(arguments: Sequence[str], notice: Callable[[str], None]) -> Mer
 
 def _request(given: Given, notice: Callable[[str], None]) -> MertRequest:
     more = _more_arguments(given, notice)
-    filter_command, filter_input = _filter(given)
-    optimized = more["mert"].last("optimize")
-    optimizer = _optimizer(given, more)
+    filter_command, filter_input = _filter(given, notice)
+    optimizer, pro_search = _optimizers(given, more, notice)
     least_gain = _float(given, "required-gain", 0, math.inf, "0 or more standard errors")
     if least_gain and not optimizer.holds_out:
         raise click.UsageError(
             f"--required-gain: {optimizer.name()} holds no segments out; the default search does"
         )
-    flags, kind = given.last("decoder-flags").strip(), given.last("inputtype")
+    active, more_active = given.last("activate-features"), more["mert"].last("optimize")
+    if active and more_active:
+        raise click.UsageError(
+            "--activate-features and --optimize contradict each other; give one"
+        )
     return MertRequest(
         source=_file(given.last("input")),
         references=_references(given.last("refs")),
@@ -195,18 +207,24 @@ def _request(given: Given, notice: Callable[[str], None]) -> MertRequest:
         folder=Path(given.last("working-dir", "mert-work")),
         scorer=_scorer(given, more["extractor"]),
         optimizer=optimizer,
-        flags=f"{flags} -inputtype {kind}".strip() if kind else flags,
-        jobs=max(1, given.integer("jobs", 1)),
+        flags=_flags(given),
+        jobs=_at_least(1, given.integer("jobs", 1), "--jobs"),
         nbest=_at_least(1, given.integer("nbest", 100), "--nbest"),
         lattice_samples=_at_least(0, given.integer("lattice-samples", 0), "--lattice-samples"),
         iterations=_at_least(1, given.integer("maximum-iterations", 25), "--maximum-iterations"),
-        threads=max(1, given.integer("threads", more["mert"].integer("threads", 1))),
-        aggregate=given.integer("prev-aggregate-nbestlist", -1),
-        least_change=float(given.last("minimum-required-change-in-weights", "1e-5")),
+        threads=_at_least(
+            1, given.integer("threads", more["mert"].integer("threads", 1)), "--threads"
+        ),
+        aggregate=_at_least(
+            -1, given.integer("prev-aggregate-nbestlist", -1), "--prev-aggregate-nbestlist"
+        ),
+        least_change=_float(
+            given, "minimum-required-change-in-weights", 1e-5, math.inf, "0 or more"
+        ),
         least_gain=least_gain,
         interpolation=_float(given, "historic-interpolation", 0, 1, "a share, 0 to 1"),
         ranges=_ranges(given.get("range", [])),
-        active=tuple(re.findall(r"[^, ]+", given.last("activate-features") or optimized)),
+        active=tuple(re.findall(r"[^, ]+", active or more_active)),
         positive=tuple(more["mert"].items_of("positive")),
         seed=_seed(given.integer("seed", 0), more),
         replicas=_at_least(1, given.integer("replicas", 1), "--replicas"),
@@ -216,7 +234,7 @@ def _request(given: Given, notice: Callable[[str], None]) -> MertRequest:
         go_on="continue" in given,
         skip_decoder="skip-decoder" in given,
         config_weights_first="use-config-weights-for-first-run" in given,
-        from_pro="pro-starting-point" in given,
+        from_pro=pro_search if "pro-starting-point" in given else None,
         filter_command=filter_command,
         filter_input=filter_input,
         timeout_seconds=_float(
@@ -224,6 +242,17 @@ def _request(given: Given, notice: Callable[[str], None]) -> MertRequest:
         ),
         executor=Workplace.parse(given.last("executor", "local")),
     )
+
+
+def _flags(given: Given) -> str:
+    flags = given.last("decoder-flags").strip()
+    if "inputtype" not in given:
+        return flags
+    kind = given.integer("inputtype", 0)
+    if kind != 1 and kind not in INPUT_TYPES:
+        known = ", ".join(f"{number} ({what})" for number, what in INPUT_TYPES.items())
+        raise click.UsageError(f"--inputtype {kind}: expected {known}")
+    return f"{flags} -inputtype {kind}".strip()
 
 
 def _more_arguments(given: Given, notice: Callable[[str], None]) -> dict[str, Given]:
@@ -237,26 +266,51 @@ def _more_arguments(given: Given, notice: Callable[[str], None]) -> dict[str, Gi
         "pro": (given.last("proargs"), pro.OPTIONS),
         "kbmira": (mira, kbmira.OPTIONS),
     }
-    found = {}
-    for name, (arguments, options) in kinds.items():
-        try:
-            found[name] = parse(shlex.split(arguments), options)
-        except (UsageError, ValueError) as error:
-            raise click.UsageError(
-                f"arguments for {name}, '{arguments.strip()}': {error}"
-            ) from None
+    found = {name: _parsed(name, *kind) for name, kind in kinds.items()}
+    if found["kbmira"].last("type", "nbest") != "nbest":
+        raise click.UsageError(f"--type hypergraph cannot be honoured: {REFUSED['hg-mira']}")
     refused = {"shard-count", "shard-size"} & found["mert"].keys() | (
         kbmira.REFUSED.keys() & found["kbmira"].keys()
     )
     if refused:
         raise click.UsageError(f"--{min(refused)} cannot be honoured, see the shims' --help")
+    unused = _unused(given)
     for program, (_, options) in kinds.items():
         for option in options:
-            if option.name in found[program].keys() - HONOURED[program]:
-                kind, _, why = option.help.partition(": ")
-                why = why if kind in {"ignored", "not needed"} else "mert-moses gives it itself"
-                notice(f"{program} --{option.name} is ignored: {why}")
+            if option.name not in found[program]:
+                continue
+            kind, _, why = option.help.partition(": ")
+            if option.name not in HONOURED[program]:
+                why = why if kind in {"ignored", "not needed"} else OWN.get(option.name, ITSELF)
+            elif program in unused and option.name in OF_SEARCH:
+                why = unused[program]
+            else:
+                continue
+            notice(f"{program} --{option.name} is ignored: {why}")
     return found
+
+
+def _parsed(program: str, arguments: str, options: Sequence[Flag]) -> Given:
+    where = f"arguments for {program}, '{arguments.strip()}'"
+    try:
+        found = parse(shlex.split(arguments), options)
+    except (UsageError, ValueError) as error:
+        raise click.UsageError(f"{where}: {error}") from None
+    if found.rest:
+        raise click.UsageError(f"{where}: '{found.rest[0]}' is no option")
+    return found
+
+
+def _unused(given: Given) -> dict[str, str]:
+    """Return the programs of Moses that are not to search, and why."""
+    unused = {}
+    if other := [name for name in ("pairwise-ranked", "batch-mira") if name in given]:
+        unused["mert"] = f"--{other[0]} asks for another search"
+    if "pairwise-ranked" not in given and "pro-starting-point" not in given:
+        unused["pro"] = "it needs --pairwise-ranked or --pro-starting-point"
+    if "batch-mira" not in given:
+        unused["kbmira"] = "it needs --batch-mira"
+    return unused
 
 
 def _seed(seed: int, more: Mapping[str, Given]) -> int:
@@ -298,38 +352,59 @@ def _scorer(given: Given, arguments: Given) -> Scorer:
         factors=arguments.last("factors"),
         filter_command=arguments.last("filter"),
     )
+    if scorer.hypothesis_links:
+        raise click.UsageError("--scconfig hyplinks: n-best lists have links of their own")
     for path in (scorer.source, *scorer.links):
         if path is not None and not os.path.isfile(path):  # noqa: PTH113  long names
             raise InputError(f"--scconfig: there is no file {path}")
     return scorer
 
 
-def _optimizer(given: Given, more: Mapping[str, Given]) -> Optimizer:
+def _optimizers(
+    given: Given, more: Mapping[str, Given], notice: Callable[[str], None]
+) -> tuple[Optimizer, Optimizer]:
+    """Return the search asked for, and that of PRO; options of any search are checked."""
     kinds = [
         name for name in ("pairwise-ranked", "pro-starting-point", "batch-mira") if name in given
     ]
     if len(kinds) > 1:
         raise click.UsageError(f"--{' and --'.join(kinds)} contradict each other; give one")
-    if "pairwise-ranked" in given:
-        return registry.optimizer("pro", more["pro"].settings(), where="--proargs")
-    if "batch-mira" in given:
-        arguments = more["kbmira"]
-        options = {
-            ours: arguments.last(name) for name, ours in kbmira.NAMES.items() if name in arguments
-        }
-        options |= arguments.settings()
-        return registry.optimizer("kbmira", options, where="--batch-mira-args")
+    pro_search = registry.optimizer("pro", more["pro"].settings(), where="--proargs")
+    options = {
+        ours: more["kbmira"].last(name)
+        for name, ours in kbmira.NAMES.items()
+        if name in more["kbmira"]
+    }
+    options |= more["kbmira"].settings()
+    mira = registry.optimizer("kbmira", options, where="--batch-mira-args")
     kind = DEFAULT_OPTIMIZER
     if any(name in given for name in STARTS_OF_MERT):
         kind = "powell"
     if "random-directions" in given:
         kind = "random-direction"
-    return optimizer_of_type(more["mert"].last("type", kind), more["mert"].settings())
+        if more["mert"].last("type", kind) != kind:
+            raise click.UsageError(
+                "--random-directions and --type contradict each other; give one"
+            )
+    found = optimizer_of_type(more["mert"].last("type", kind), more["mert"].settings())
+    why = _unused(given).get("mert", "")
+    for name in ("random-directions", *STARTS_OF_MERT):
+        if name in STARTS_OF_MERT and found.restarts == 1:
+            why = why or "the search has one start (restarts=1)"
+        if name in given and why:
+            notice(f"--{name} is ignored: {why}")
+    if "pairwise-ranked" in given:
+        return pro_search, pro_search
+    return (mira if "batch-mira" in given else found), pro_search
 
 
-def _filter(given: Given) -> tuple[str, Path | None]:
+def _filter(given: Given, notice: Callable[[str], None]) -> tuple[str, Path | None]:
     """Return the command that filters the model, empty for none, and its input."""
+    text = _file(given.last("filterfile") or given.last("input"))
     if given.last("filter-phrase-table", "1") == "0":
+        for name in ("filtercmd", "filterfile", "rootdir"):
+            if name in given:
+                notice(f"--{name} is ignored: no phrase table is filtered")
         return "", None
     command = given.last("filtercmd")
     if not command and "rootdir" in given:
@@ -347,7 +422,7 @@ def _filter(given: Given) -> tuple[str, Path | None]:
         )
     # It runs in the working folder.
     command = shlex.join([str(Path(found).absolute()), *more])
-    return command, _file(given.last("filterfile") or given.last("input"))
+    return command, text
 
 
 def _found_filter(given: Given) -> str:

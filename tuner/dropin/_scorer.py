@@ -20,6 +20,7 @@ from portmert.tuner.ground.files import read_lines
 from portmert.tuner.nbest.moses_dat import DatLists, read_dat
 from portmert.tuner.texts import corpus, prepare, text_pipeline
 from portmert.tuner.texts.corpus import References
+from portmert.tuner.texts.statistics import needs_of
 
 NOT_HERE = {
     "sempos": "it compares tectogrammatic factors, which only Moses' own program reads",
@@ -212,10 +213,16 @@ def read_scorer(
                 f"metrics` lists what is"
             )
     notes = _without_reflen(name, options)
+    if "," in name:
+        metric = _interpolated(name, options)
+    else:
+        metric = registry.build("metric", name, options, where="--scconfig")
+    if annotator:
+        registry.annotator(annotator)
+        if not needs_of([metric]):
+            notes = (*notes, f"annotator:{annotator} is ignored: metric {name} needs none")
     return Scorer(
-        metric=_interpolated(name, options)
-        if "," in name
-        else registry.build("metric", name, options, where="--scconfig"),
+        metric=metric,
         name=name.upper(),
         lowercase=case == "false",
         source=Path(source) if source else None,

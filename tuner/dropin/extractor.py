@@ -34,7 +34,7 @@ OPTIONS = (
     Flag("factors", "f", help="list of factors passed to the scorer (e.g. 0|2)"),
     Flag("filter", "l", help="filter command used to preprocess the sentences"),
     Flag("allow-duplicates", "d", takes_value=False, help="omit the duplicate removal step"),
-    Flag("verbose", "v", help="ignored"),
+    Flag("verbose", "v", help="ignored: there is no more to say"),
     Flag("help", "h", takes_value=False, help="print this message and exit"),
 )  # fmt: skip
 

@@ -35,7 +35,7 @@ OPTIONS = (
     Flag("streaming-out", takes_value=False, help="refused: weights are written at the end"),
     Flag("no-shuffle", takes_value=False, help="ignored: the order follows from the seed"),
     Flag("model-bg", takes_value=False, help="refused: the background is of hopes"),
-    Flag("verbose", takes_value=False, help="ignored"),
+    Flag("verbose", takes_value=False, help="ignored: there is no more to say"),
     Flag("safe-hope", takes_value=False, help="not needed: both scores are in one unit"),
     Flag("hg-prune", help="refused, as hypergraphs are"),
     Flag("set", help="KEY=VALUE, an option of the optimizer kbmira"),

@@ -64,7 +64,7 @@ OPTIONS = (
     Flag("shard-count", help="refused"),
     Flag("shard-size", help="refused"),
     Flag("set", help="KEY=VALUE, an option of our search, as searches_per_feature=1600"),
-    Flag("verbose", "v", help="ignored"),
+    Flag("verbose", "v", help="ignored: there is no more to say"),
     Flag("help", "h", takes_value=False, help="print this message and exit"),
 )  # fmt: skip
 

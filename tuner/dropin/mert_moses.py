@@ -325,7 +325,7 @@ class _Run:
             pro, *_ = search(
                 lists,
                 request.scorer.metric,
-                registry.optimizer("pro", {}),
+                request.from_pro,
                 Starts(tuple(points[:1]), *self.ranges),
                 active=request.active,
                 seed=seed,

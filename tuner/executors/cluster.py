@@ -24,8 +24,8 @@ from portmert.tuner.ground.errors import ConfigError
 
 Value = TypeVar("Value")
 
-PROTOCOLS = ("tcp", "tls", "ws", "wss", "ucx")
-"""The protocols of Dask's addresses."""
+PROTOCOLS = ("tcp", "tls")
+"""The protocols of schedulers; Dask's others need more packages, or stay in one process."""
 INSTALL = "pip install 'portmert[dask]'"
 ATTEMPTS = 3
 """How often a task may fail before the run ends."""
@@ -193,7 +193,7 @@ def _open_addresses(dask_scheduler: Any) -> list[str]:
     return [
         address
         for address in listening
-        if urlsplit(address).scheme not in {"tls", "wss", "inproc"}
+        if urlsplit(address).scheme not in {"tls", "inproc"}
         and urlsplit(address).hostname in {None, "0.0.0.0", "::"}  # noqa: S104  compared
     ]
 
@@ -229,7 +229,7 @@ def connected(given: str, address: str, *, notice: Callable[[str], None]) -> Ite
     distributed = _module("distributed")
     if "://" not in address:
         address = _address_in(Path(address), given)
-    if address.startswith(("tls:", "wss:")):
+    if address.startswith("tls:"):
         _check_certificate(distributed, given)
     with _quiet():
         try:
@@ -253,7 +253,7 @@ def check_address(address: str, origin: str) -> None:
         known = found.scheme in PROTOCOLS and found.hostname and found.port
     except ValueError:  # a port that is no number
         known = False
-    if not known or address != f"{found.scheme}://{found.netloc}":
+    if not known or address != f"{found.scheme}://{found.netloc}" or len(address.split()) > 1:
         raise ConfigError(
             f"{origin}: '{address}' is no address of a scheduler; expected tcp://HOST:PORT or "
             f"tls://HOST:PORT, as tcp://node1:8786"
@@ -303,15 +303,7 @@ def started(
         The options of its class in dask-jobqueue; others are as in Dask's own configuration.
     """
     made = getattr(_module("dask_jobqueue"), KINDS[kind])
-    if str(options.get("protocol", "")).startswith(("tls", "wss")):
-        options = {"security": True, **options}  # keys for as long as the command runs
-    if options.get("security") is True:
-        try:
-            importlib.import_module("cryptography")
-        except ImportError as error:
-            raise ConfigError(
-                f"{given}: TLS needs the package cryptography ({error}): pip install cryptography"
-            ) from None
+    options = _with_keys(options, given)
     distributed = _module("distributed")
     with _quiet():
         program = shlex.split(made.job_cls.submit_command)[0]
@@ -341,6 +333,23 @@ def started(
             yield from _of_client(client, given, notice, expected=jobs)
         finally:
             cluster.close()
+
+
+def _with_keys(options: Mapping[str, Any], given: str) -> Mapping[str, Any]:
+    """Return the options of a queueing system; with TLS, keys for as long as the command runs."""
+    protocol = str(options.get("protocol", "tcp")).removesuffix("://")
+    if protocol not in PROTOCOLS:
+        raise ConfigError(f"{given}: protocol '{protocol}': expected tcp or tls")
+    if protocol == "tls":
+        options = {"security": True, **options}
+    if options.get("security") is True:
+        try:
+            importlib.import_module("cryptography")
+        except ImportError as error:
+            raise ConfigError(
+                f"{given}: TLS needs the package cryptography ({error}): pip install cryptography"
+            ) from None
+    return options
 
 
 KINDS = {

@@ -3,10 +3,11 @@
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-FREE = 1 << 26
-"""Bytes that any file may expand to, however small it is."""
+FREE = 1 << 22
+"""Bytes that any file may expand to, however small it is: a text of 100,000 equal lines."""
 RATIO = 200
-"""Larger content may be at most so many times the size of its file; texts rarely reach 20."""
+"""Larger content may be at most so many times the size of its file. Of real lists and statistics
+.gz reaches 11 times, .xz and .zst 14."""
 
 _PIECE = 1 << 11
 """Bytes expanded at once: what a hostile piece becomes must still be small."""

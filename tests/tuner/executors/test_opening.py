@@ -38,7 +38,11 @@ def test_places_that_are_understood(tmp_path):
         ("dask:tcp://host:many", "expected tcp://HOST:PORT"),
         ("dask:tcp://host:99999", "expected tcp://HOST:PORT"),
         ("dask:tcp://host:8786/x", "expected tcp://HOST:PORT"),
-        ("dask:http://host:8786", "expected tcp://HOST:PORT or tls://HOST:PORT"),
+        ("dask:tcp://one two:8786", "expected tcp://HOST:PORT"),
+        *(
+            (f"dask:{scheme}://host:8786", "expected tcp://HOST:PORT or tls://HOST:PORT")
+            for scheme in ("http", "inproc", "ucx", "ws", "wss")
+        ),
     ],
 )
 def test_other_places_are_one_line(given, message):
@@ -142,6 +146,17 @@ def test_tls_without_its_package_names_it(tmp_path, monkeypatch):
     file.write_text('[executor]\nname = "dask-slurm:1"\nprotocol = "tls://"\n')
     with (
         pytest.raises(ConfigError, match=r"TLS needs the package cryptography .*pip install"),
+        opened(str(file), threads=1, notice=id),
+    ):
+        pass
+
+
+@NEEDS_DASK
+def test_a_queueing_system_has_no_other_protocols(tmp_path):
+    file = tmp_path / "x.toml"
+    file.write_text('[executor]\nname = "dask-slurm:1"\nprotocol = "ucx://"\n')
+    with (
+        pytest.raises(ConfigError, match="protocol 'ucx': expected tcp or tls"),
         opened(str(file), threads=1, notice=id),
     ):
         pass

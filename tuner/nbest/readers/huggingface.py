@@ -10,7 +10,7 @@ import numpy as np
 from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
-from portmert.tuner.ground.compressed import RATIO
+from portmert.tuner.ground.compressed import FREE, RATIO
 from portmert.tuner.ground.errors import InputError, counted, shown
 from portmert.tuner.nbest.extra import one_line
 from portmert.tuner.nbest.readers import _json as js
@@ -19,8 +19,6 @@ from portmert.tuner.nbest.readers._json import JsonReader
 
 _ID = "id"
 _ZIP = b"PK\x03\x04"
-SMALL = 1 << 22
-"""So many bytes may come out of any archive. As a list a number takes 8 bytes and more."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +126,7 @@ def _arrays(file: ListFile, keys: set[str]) -> dict[str, Any]:
     try:
         with zipfile.ZipFile(io.BytesIO(file.data)) as zipped:
             expanded = sum(info.file_size for info in zipped.infolist())
-        if expanded > max(RATIO * len(file.data), SMALL):
+        if expanded > max(RATIO * len(file.data), FREE):
             file.fail("archive", f"{expanded} bytes of arrays, more than {RATIO} times the file")
         with (
             warnings.catch_warnings(action="ignore"),  # of how old a file is
