@@ -1,4 +1,4 @@
-"""Make the data of configs/paper-port/es-en.toml and zh-en.toml from their public repositories.
+"""Make the data of the conditions in configs/paper-port from their public repositories.
 
 git clone https://github.com/joshua-decoder/fisher-callhome-corpus
 python -m tests.bench.replication_data es-en fisher-callhome-corpus data/es-en
@@ -6,6 +6,12 @@ python -m tests.bench.replication_data es-en fisher-callhome-corpus data/es-en
 git clone --branch 3.14 https://github.com/python/python-docs-zh-cn
 pip install jieba==0.42.1
 python -m tests.bench.replication_data zh-en python-docs-zh-cn data/zh-en
+
+git clone https://github.com/multi30k/dataset
+python -m tests.bench.replication_data de-en dataset data/de-en
+
+git clone https://github.com/odashi/small_parallel_enja
+python -m tests.bench.replication_data ja-en small_parallel_enja data/ja-en
 
 Spanish: Fisher and CALLHOME Spanish-English, CC BY-SA 3.0. The Spanish is the path of the
 recogniser's lattice that is closest to the transcript. Training pairs are CALLHOME's. Dev and test
@@ -15,6 +21,12 @@ words and four references.
 Chinese: the translation of Python's documentation (PSF licence, translations CC0), sentences of
 its messages without code and markup. Some pages are dev, others test. 1,500 and 2,000 of their
 sentences are drawn.
+
+German: Multi30k, captions of pictures, tokenised and lowercased there. Test is the test sets of
+2016 and 2017 on Flickr.
+
+Japanese: sentences of the Tanaka corpus (CC BY 2.0 FR), tokenised and lowercased there. Its test
+set has 500 segments, so the last 2,000 training pairs are dev and test too.
 """
 
 import gzip
@@ -24,6 +36,10 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+GERMAN = {"train": ("train",), "dev": ("val",), "test": ("test_2016_flickr", "test_2017_flickr")}
+"""The files of Multi30k that are each part."""
+JAPANESE_DEV, JAPANESE_TEST = 500, 1500
+"""The last training pairs are these numbers of dev and of test segments."""
 REFERENCES = 4
 FEWEST_WORDS = 4
 PARTS = {"dev": ("fisher_dev", 1500), "test": ("fisher_dev2", 2000)}
@@ -146,7 +162,6 @@ def make_chinese(corpus: Path, out: Path, cut: Callable[[str], Iterator[str]]) -
 
     English sentences are unique over all parts.
     """
-    out.mkdir(parents=True, exist_ok=True)
     part_of = {page: part for part, pages in PAGES.items() for page in pages}
     seen: set[str] = set()
     found: dict[str, list[tuple[str, str]]] = {"train": [], "dev": [], "test": []}
@@ -159,18 +174,52 @@ def make_chinese(corpus: Path, out: Path, cut: Callable[[str], Iterator[str]]) -
     for part, size in DRAWN.items():
         places = sorted(random.Random(SEED).sample(range(len(found[part])), size))
         found[part] = [found[part][place] for place in places]
-    for part, pairs in found.items():
-        for name, texts in zip(("en", "zh"), zip(*pairs, strict=True), strict=True):
+    write("zh", found, out)
+
+
+def write(language: str, parts: dict[str, list[tuple[str, str]]], out: Path) -> None:
+    """Write the (English, other) pairs of train, dev and test."""
+    out.mkdir(parents=True, exist_ok=True)
+    for part, pairs in parts.items():
+        for name, texts in zip(("en", language), zip(*pairs, strict=True), strict=True):
             data = "".join(f"{text}\n" for text in texts).encode()
             if part == "train":
                 data = gzip.compress(data, mtime=0)
             (out / f"{part}.{name}{'.gz' if part == 'train' else ''}").write_bytes(data)
 
 
+def make_german(corpus: Path, out: Path) -> None:
+    """Write train, dev and test from German."""
+    parts = {}
+    for part, names in GERMAN.items():
+        files = [[corpus / f"{name}.lc.norm.tok.{end}" for name in names] for end in ("en", "de")]
+        texts = [[line for file in each for line in lines(file)] for each in files]
+        parts[part] = list(zip(*texts, strict=True))
+    write("de", parts, out)
+
+
+def make_japanese(corpus: Path, out: Path) -> None:
+    """Write train, dev and test from Japanese. No Japanese sentence of dev or test is in train."""
+    parts = {}
+    for part in ("train", "dev", "test"):
+        texts = [lines(corpus / f"{part}.{end}") for end in ("en", "ja")]
+        parts[part] = list(zip(*texts, strict=True))
+    last = parts["train"][-JAPANESE_DEV - JAPANESE_TEST :]
+    parts["dev"] += last[:JAPANESE_DEV]
+    parts["test"] += last[JAPANESE_DEV:]
+    seen = {pair[1] for part in ("dev", "test") for pair in parts[part]}
+    parts["train"] = [pair for pair in parts["train"][: -len(last)] if pair[1] not in seen]
+    write("ja", parts, out)
+
+
 def main(condition: str, corpus: str, out: str) -> None:
     """Make the data of a condition."""
     if condition == "es-en":
         make_spanish(Path(corpus) / "corpus", Path(out))
+    elif condition == "de-en":
+        make_german(Path(corpus) / "data/task1/tok", Path(out))
+    elif condition == "ja-en":
+        make_japanese(Path(corpus), Path(out))
     else:
         import jieba
 
