@@ -69,8 +69,12 @@ def test_the_interval_holds_the_true_mean_as_often_as_it_says():
 
 def test_older_conditions_are_read_as_their_page_prints_them():
     found = replication.older()
-    assert {name: len(one) for name, one in found.items()} == {"de-en": 5, "ja-en": 5, "nl-en": 4}
-    assert found["de-en"]["ter"] == (-0.47, -0.68, -0.27)
+    assert {name: len(one) for name, one in found.items()} == {
+        "de-en, talks": 5,
+        "ja-en": 5,
+        "nl-en": 4,
+    }
+    assert found["de-en, talks"]["ter"] == (-0.47, -0.68, -0.27)
 
 
 def test_what_is_made_of_the_results_is_what_is_committed():
@@ -83,7 +87,7 @@ def test_the_pages_show_every_table_and_say_its_pooled_figures():
     for name, table in replication.tables().items():
         assert any(table in page for page in pages), name
     headers, rows = replication.pooled_table(
-        {**replication.changes(replication.load(), "port"), **replication.older()},
+        {**replication.older(), **replication.changes(replication.load(), "port")},
         replication.SHOWN,
     )
     pooled = {row[0]: row[headers.index("pooled")] for row in rows}
@@ -206,6 +210,36 @@ def test_the_chinese_data_are_sentences_without_markup(tmp_path, monkeypatch):
     assert (
         tmp_path / "out" / "test.en"
     ).read_text() == "return the a of license name , see there .\n"
+
+
+def test_the_german_test_set_is_two_files_and_keeps_the_pairs(tmp_path):
+    for name in ("train", "val", "test_2016_flickr", "test_2017_flickr"):
+        for end in ("en", "de"):
+            (tmp_path / f"{name}.lc.norm.tok.{end}").write_text(
+                f"{name} A {end}\n{name} b {end}\n"
+            )
+    replication_data.make_german(tmp_path, tmp_path / "out")
+    with gzip.open(tmp_path / "out" / "train.de.gz", "rt") as file:
+        assert file.read() == "train a de\ntrain b de\n"
+    assert (tmp_path / "out" / "dev.en").read_text() == "val a en\nval b en\n"
+    assert (tmp_path / "out" / "test.de").read_text().splitlines() == [
+        f"test_{year}_flickr {word} de" for year in (2016, 2017) for word in "ab"
+    ]
+
+
+def test_japanese_of_dev_and_test_is_not_trained_on(tmp_path, monkeypatch):
+    monkeypatch.setattr(replication_data, "JAPANESE_DEV", 1)
+    monkeypatch.setattr(replication_data, "JAPANESE_TEST", 2)
+    parts = {"train": "a d b t e f g", "dev": "d", "test": "t"}
+    for part, words in parts.items():
+        for end in ("en", "ja"):
+            text = "".join(f"{word} {end}\n" for word in words.split())
+            (tmp_path / f"{part}.{end}").write_text(text)
+    replication_data.make_japanese(tmp_path, tmp_path / "out")
+    with gzip.open(tmp_path / "out" / "train.ja.gz", "rt") as file:
+        assert file.read() == "a ja\nb ja\n"
+    assert (tmp_path / "out" / "dev.en").read_text() == "d en\ne en\n"
+    assert (tmp_path / "out" / "test.ja").read_text() == "t ja\nf ja\ng ja\n"
 
 
 def test_the_plot_has_a_line_for_each_tuning_and_one_for_the_mean():
