@@ -118,6 +118,22 @@ def test_the_test_output_of_a_run_is_made_again(tmp_path, name, kind):
     assert {path: path.read_bytes() for path in (tmp_path / "test").iterdir()} == whole
 
 
+@pytest.mark.parametrize("name", ["../../precious", "/precious", "", "."])
+def test_digests_name_only_files_of_their_folder(finished, tmp_path, name):
+    folder, few = finished
+    copy, precious = tmp_path / "run", tmp_path / "precious"
+    shutil.copytree(folder, copy)
+    precious.write_text("of the user\n")
+    name = str(precious) if name == "/precious" else name
+    digests = copy / "iteration-01" / "digests.json"
+    digests.write_text(json.dumps({name: "", **json.loads(digests.read_text())}))
+    given = [*few[:-1], f"tune.output={copy}"]
+    words = ["tune", CONFIG, *[word for setting in given for word in ("--set", setting)]]
+    for said in (fault("report", copy), fault(*words)):
+        assert f"{digests}: '{name}' is no file of this folder" in said
+    assert precious.read_text() == "of the user\n"
+
+
 def whole(folder):
     """Return the bytes of all files of a run but logs and what `report` keeps there."""
     made = (".lock", "log.txt", "decoder.log")

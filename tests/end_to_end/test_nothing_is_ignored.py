@@ -7,7 +7,8 @@ import pytest
 from click.testing import CliRunner
 
 from portmert.tuner.cli import main
-from tests.support.places import CONFIGS
+from portmert.tuner.dropin._request import OPTIONS
+from tests.support.places import CONFIGS, ROOT
 
 R = CONFIGS / "recorded"
 LISTS = ["--nbest", R / "1.nbest.gz", "--ref", R / "dev.tgt", "--metric", "bleu"]
@@ -108,3 +109,21 @@ def test_nothing_that_a_user_names_is_ignored(name, option, is_argument):
     begins = "portmert: error: " if result.exit_code == 1 else "Error: "
     (said,) = (line for line in result.stderr.splitlines() if line.startswith(begins))
     assert said.removeprefix(begins), result.stderr
+
+
+@pytest.mark.parametrize(
+    "option", [name for name, kind in OPTIONS.items() if kind in "sif" and kind]
+)
+def test_no_option_of_mert_moses_is_ignored(option):
+    """A switch that has no effect is named in `IGNORED` or refused, see test_mert_moses.py."""
+    given = {
+        "input": R / "dev.src", "refs": R / "dev.tgt", "config": R / "moses.ini",
+        "decoder": ROOT / "tests" / "programs" / "recorded_moses", "working-dir": "work",
+        "nbest": 5, "maximum-iterations": 1, option: NOTHING if OPTIONS[option] == "s" else -7,
+    }  # fmt: skip
+    words = ["mert-moses", "--no-filter-phrase-table", *(f"--{k}={v}" for k, v in given.items())]
+    result = CliRunner().invoke(main, words, prog_name="portmert", catch_exceptions=False)
+    if result.exit_code == 0:
+        assert f"--{option} is ignored: " in result.stderr
+    else:
+        assert result.stderr.splitlines()[-1].startswith(("portmert: error: ", "Error: "))

@@ -312,8 +312,7 @@ def is_finished(last: Path, note: Callable[[str], None], *, later: str = "") -> 
     """
     if not last.exists():
         return False
-    digests = last.parent / DIGESTS
-    held = read_json(digests) if digests.exists() else {last.name: "", DIGESTS: ""}
+    held = _digests(last.parent) or {last.name: "", DIGESTS: ""}
     for name, digest in held.items():
         path = last.parent / name
         if not path.exists() and name == later:
@@ -325,10 +324,19 @@ def is_finished(last: Path, note: Callable[[str], None], *, later: str = "") -> 
     return last.exists()
 
 
+def _digests(folder: Path) -> dict[str, Any]:
+    """Return the digests of a finished part, by names of files below its folder."""
+    path = folder / DIGESTS
+    held = read_json(path) if path.exists() else {}
+    for name in held:
+        if Path(name).is_absolute() or ".." in Path(name).parts or (folder / name).is_dir():
+            raise errors.StateError(f"{path}: '{name}' is no file of this folder; {_HINT}")
+    return held
+
+
 def refuse_changed(folder: Path) -> None:
     """Raise StateError if a file of a finished part of a run has changed since."""
-    digests = folder / DIGESTS
-    for name, digest in (read_json(digests) if digests.exists() else {}).items():
+    for name, digest in _digests(folder).items():
         path = folder / name
         if path.is_file() and file_digest(path) != digest:
             raise errors.StateError(
