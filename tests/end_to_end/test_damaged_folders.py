@@ -145,6 +145,20 @@ def whole(folder):
 PARTS = ["nbest.gz", "weights.json", "scores.json", "optimized.json"]
 
 
+@pytest.mark.parametrize("part", [*PARTS, ""])
+def test_a_file_that_is_gone_from_a_finished_run_is_named_and_made_again(finished, tmp_path, part):
+    folder, few = finished
+    copy = tmp_path / "run"
+    shutil.copytree(folder, copy)
+    gone, before = copy / "iteration-02" / part, whole(copy)
+    gone.unlink() if part else shutil.rmtree(gone)
+    assert fault("report", copy).startswith(f"portmert: error: {gone}: ")
+    given = [*few[:-1], f"tune.output={copy}"]
+    run("tune", CONFIG, *[word for setting in given for word in ("--set", setting)])
+    assert whole(copy) == before
+    run("report", copy)
+
+
 @pytest.mark.parametrize("kind", ["half", "other"])
 @pytest.mark.parametrize("name", [f"iteration-01/{part}" for part in PARTS] + ["result.json"])
 def test_changed_files_of_a_run_are_refused_by_readers_and_made_again(

@@ -334,13 +334,17 @@ def _digests(folder: Path) -> dict[str, Any]:
     return held
 
 
-def refuse_changed(folder: Path) -> None:
-    """Raise StateError if a file of a finished part of a run has changed since."""
+def refuse_changed(folder: Path, *, whole: bool = False) -> None:
+    """Raise StateError if a file of a finished part of a run has changed since.
+
+    With `whole`, also if one is gone: in a run that goes on it may be still to come.
+    """
     for name, digest in _digests(folder).items():
         path = folder / name
-        if path.is_file() and file_digest(path) != digest:
+        if (whole or path.is_file()) and (not path.is_file() or file_digest(path) != digest):
+            what = "changed" if path.is_file() else "gone"
             raise errors.StateError(
-                f"{path}: changed since it was written; the command that made the run makes it "
+                f"{path}: {what} since it was written; the command that made the run makes it "
                 f"again"
             )
 

@@ -226,10 +226,11 @@ def _replica(
 ) -> _Read:
     weights: list[FeatureWeights] = []
     passes, lists = [], []
-    number = 1
-    while (folder / f"iteration-{number:02d}" / "weights.json").is_file():
-        part = folder / f"iteration-{number:02d}"
-        refuse_changed(part)
+    number, result = 1, folder / "result.json"
+    while (part := folder / f"iteration-{number:02d}").is_dir():
+        refuse_changed(part, whole=result.is_file())
+        if not (part / "weights.json").is_file():
+            break
         weights.append(read_weights(part / "weights.json"))
         one = _pass(part, number)
         if one["dev_score"] is not None:
@@ -239,12 +240,13 @@ def _replica(
         passes.append(one)
         number += 1
     refuse_changed(folder)
-    result = folder / "result.json"
     finished: dict[str, Any] = {}
     if result.is_file():
         late = {"best_iteration": int, "stopped": str}
         finished = read_json(result, tuple(late), metric=str, **late)
         held = finished.get("iterations")
+        if passes and isinstance(held, list) and len(passes) < len(held):
+            raise StateError(f"{part}: is gone; the command that made the run makes it again")
         if passes and passes[-1]["dev_score"] is None and isinstance(held, list) and held:
             passes[-1] |= _numbers(result, held[-1], ("hypotheses", "new", "dev_score"))
             passes[-1]["unseen_score"] = held[-1].get("unseen_score")  # it was not decoded
