@@ -382,7 +382,7 @@ def test_skipping_the_decoder_uses_the_list_that_is_there(tmp_path):
         (["--mertargs=-r x"], 2, "--rseed x: expected a whole number"),
         (["--sctype=SEMPOS"], 1, "--sctype SEMPOS: SEMPOS is not supported: it compares tecto"),
         (["--mertargs=--sctype MEANT"], 1, "MEANT is not supported: it asks a server of semantic"),
-        (["--mertargs=--shard-count 3"], 2, "--shard-count cannot be honoured"),
+        (["--mertargs=--shard-count 3"], 2, "--shard-count: averages of shards are not made"),
         (["--decoder-flags=-f x.ini"], 1, "flags has -f, which is set by config; leave it out"),
         (["--sctype=PORTT"], 1, "unknown metric 'portt'; did you mean 'port'?"),
         (["--sctype=PORT"], 1, "metric port compares word orders: it needs the source text and"),

@@ -31,13 +31,21 @@ class Flag:
         Its short name, or empty.
     takes_value
     help
-        One line.
+        One line; behind `refused: ` or `ignored: ` the reason.
     """
 
     name: str
     letter: str = ""
     takes_value: bool = True
     help: str = ""
+
+    def reason(self, kind: str) -> str:
+        """Return why it is `refused` or `ignored`; an empty text if it is not."""
+        return self.help.removeprefix(f"{kind}: ") if self.help.startswith(kind) else ""
+
+
+HELP = Flag("help", "h", takes_value=False, help="print this message and exit")
+"""An option of all programs."""
 
 
 class Given(dict[str, list[str]]):
@@ -87,7 +95,7 @@ def parse(arguments: Sequence[str], options: Sequence[Flag]) -> Given:
     Raises
     ------
     UsageError
-        An unknown or ambiguous option, or one without its value.
+        An unknown, refused or ambiguous option, or one without its value.
     """
     letters = "".join(o.letter + ":" * o.takes_value for o in options if o.letter)
     names = [o.name + "=" * o.takes_value for o in options]
@@ -97,7 +105,11 @@ def parse(arguments: Sequence[str], options: Sequence[Flag]) -> Given:
         raise UsageError(error.msg) from None
     by_word = {f"--{o.name}": o.name for o in options}
     by_word |= {f"-{o.letter}": o.name for o in options if o.letter}
-    return Given(((by_word[word], value) for word, value in found), rest)
+    given = Given(((by_word[word], value) for word, value in found), rest)
+    for option in options:
+        if option.name in given and (reason := option.reason("refused")):
+            raise UsageError(f"--{option.name}: {reason}")
+    return given
 
 
 def program(
@@ -108,6 +120,7 @@ def program(
     The program takes its arguments; faults are one line on stderr. Moses' programs end with status
     1 for wrong usage, `--help` included.
     """
+    options = (*options, HELP)
 
     def made(work: Callable[[Given], int]) -> Callable[[Sequence[str]], int]:
         def main(arguments: Sequence[str]) -> int:

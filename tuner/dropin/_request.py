@@ -189,7 +189,7 @@ def _request(given: Given, notice: Callable[[str], None]) -> MertRequest:
     more = _more_arguments(given, notice)
     filter_command, filter_input = _filter(given, notice)
     optimizer, pro_search = _optimizers(given, more, notice)
-    least_gain = _float(given, "required-gain", 0, math.inf, "0 or more standard errors")
+    least_gain = _float(given, "required-gain", 0, expected="0 or more standard errors")
     if least_gain and not optimizer.holds_out:
         raise click.UsageError(
             f"--required-gain: {optimizer.name()} holds no segments out; the default search does"
@@ -208,26 +208,24 @@ def _request(given: Given, notice: Callable[[str], None]) -> MertRequest:
         scorer=_scorer(given, more["extractor"]),
         optimizer=optimizer,
         flags=_flags(given),
-        jobs=_at_least(1, given.integer("jobs", 1), "--jobs"),
-        nbest=_at_least(1, given.integer("nbest", 100), "--nbest"),
-        lattice_samples=_at_least(0, given.integer("lattice-samples", 0), "--lattice-samples"),
-        iterations=_at_least(1, given.integer("maximum-iterations", 25), "--maximum-iterations"),
-        threads=_at_least(
-            1, given.integer("threads", more["mert"].integer("threads", 1)), "--threads"
-        ),
-        aggregate=_at_least(
-            -1, given.integer("prev-aggregate-nbestlist", -1), "--prev-aggregate-nbestlist"
-        ),
+        jobs=_whole(given, "jobs", 1),
+        nbest=_whole(given, "nbest", 100),
+        lattice_samples=_whole(given, "lattice-samples", 0, least=0),
+        iterations=_whole(given, "maximum-iterations", 25),
+        threads=_whole(given, "threads", more["mert"].integer("threads", 1)),
+        aggregate=_whole(given, "prev-aggregate-nbestlist", -1, least=-1),
         least_change=_float(
-            given, "minimum-required-change-in-weights", 1e-5, math.inf, "0 or more"
+            given, "minimum-required-change-in-weights", 1e-5, expected="0 or more"
         ),
         least_gain=least_gain,
-        interpolation=_float(given, "historic-interpolation", 0, 1, "a share, 0 to 1"),
+        interpolation=_float(
+            given, "historic-interpolation", 0, expected="a share, 0 to 1", most=1
+        ),
         ranges=_ranges(given.get("range", [])),
         active=tuple(re.findall(r"[^, ]+", active or more_active)),
         positive=tuple(more["mert"].items_of("positive")),
-        seed=_seed(given.integer("seed", 0), more),
-        replicas=_at_least(1, given.integer("replicas", 1), "--replicas"),
+        seed=_seed(given, more),
+        replicas=_whole(given, "replicas", 1),
         predictable_seeds="predictable-seeds" in given,
         historic_bests="historic-bests" in given,
         return_best="return-best-dev" in given,
@@ -238,7 +236,7 @@ def _request(given: Given, notice: Callable[[str], None]) -> MertRequest:
         filter_command=filter_command,
         filter_input=filter_input,
         timeout_seconds=_float(
-            given, "timeout-seconds", PATIENCE_SECONDS, math.inf, "0 or more seconds"
+            given, "timeout-seconds", PATIENCE_SECONDS, expected="0 or more seconds"
         ),
         executor=Workplace.parse(given.last("executor", "local")),
     )
@@ -269,19 +267,13 @@ def _more_arguments(given: Given, notice: Callable[[str], None]) -> dict[str, Gi
     found = {name: _parsed(name, *kind) for name, kind in kinds.items()}
     if found["kbmira"].last("type", "nbest") != "nbest":
         raise click.UsageError(f"--type hypergraph cannot be honoured: {REFUSED['hg-mira']}")
-    refused = {"shard-count", "shard-size"} & found["mert"].keys() | (
-        kbmira.REFUSED.keys() & found["kbmira"].keys()
-    )
-    if refused:
-        raise click.UsageError(f"--{min(refused)} cannot be honoured, see the shims' --help")
     unused = _unused(given)
     for program, (_, options) in kinds.items():
         for option in options:
             if option.name not in found[program]:
                 continue
-            kind, _, why = option.help.partition(": ")
             if option.name not in HONOURED[program]:
-                why = why if kind in {"ignored", "not needed"} else OWN.get(option.name, ITSELF)
+                why = option.reason("ignored") or OWN.get(option.name, ITSELF)
             elif program in unused and option.name in OF_SEARCH:
                 why = unused[program]
             else:
@@ -313,20 +305,24 @@ def _unused(given: Given) -> dict[str, str]:
     return unused
 
 
-def _seed(seed: int, more: Mapping[str, Given]) -> int:
+def _seed(given: Given, more: Mapping[str, Given]) -> int:
     """Return --seed, or what Moses' programs are given as theirs."""
-    for program, name in (("mert", "rseed"), ("pro", "random-seed"), ("kbmira", "random-seed")):
-        seed = seed or more[program].integer(name, 0)
-    return _at_least(0, seed, "--seed")
+    seed = 0
+    for program, name in (("kbmira", "random-seed"), ("pro", "random-seed"), ("mert", "rseed")):
+        seed = more[program].integer(name, 0) or seed
+    return _whole(given, "seed", seed, least=0)
 
 
-def _at_least(least: int, value: int, name: str) -> int:
+def _whole(given: Given, name: str, default: int, *, least: int = 1) -> int:
+    value = given.integer(name, default)
     if value < least:
-        raise click.UsageError(f"{name} {value}: expected {least} or more")
+        raise click.UsageError(f"--{name} {value}: expected {least} or more")
     return value
 
 
-def _float(given: Given, name: str, default: float, most: float, expected: str) -> float:
+def _float(
+    given: Given, name: str, default: float, *, expected: str, most: float = math.inf
+) -> float:
     text = given.last(name, str(default))
     if not 0 <= float(text) <= most:
         raise click.UsageError(f"--{name} {text}: expected {expected}")

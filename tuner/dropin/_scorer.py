@@ -13,7 +13,7 @@ from portmert.metrics._base import Metric, Ragged, Texts, Vocabulary
 from portmert.tuner.annotation.annotating import TextAnnotator
 from portmert.tuner.annotation.cache import default_folder
 from portmert.tuner.components import registry
-from portmert.tuner.dropin._program import Given, UsageError, say
+from portmert.tuner.dropin._program import Flag, Given, UsageError, say
 from portmert.tuner.ground import numbers, programs
 from portmert.tuner.ground.errors import ConfigError, InputError, ProgramError, counted
 from portmert.tuner.ground.files import read_lines
@@ -28,6 +28,14 @@ NOT_HERE = {
 }
 """Scorers of Moses that are no metrics here, and why."""
 
+OPTIONS = (
+    Flag("sctype", help="the scorer type (default: that of the score files)"),
+    Flag("scconfig", "c", help="configuration of the scorer"),
+    Flag("scfile", "S", help="scorer data file, repeatable"),
+    Flag("ffile", "F", help="feature data file, repeatable"),
+    Flag("random-seed", "r", help="the random seed (default 0: every run is the same)"),
+)
+"""Options of pro and kbmira, which read score files."""
 FILTER_SECONDS = 600.0
 """A filter that reads and writes nothing for so long hangs: it changes lines, one by one."""
 MOST_FILTERED = 1 << 20

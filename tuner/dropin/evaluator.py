@@ -27,7 +27,6 @@ OPTIONS = (
     Flag("rseed", "r", help="the random seed for the samples (default 0)"),
     Flag("factors", "f", help="list of factors passed to the scorer before it (e.g. 0|2)"),
     Flag("filter", "l", help="filter command of the scorer before it"),
-    Flag("help", "h", takes_value=False, help="print this message and exit"),
 )  # fmt: skip
 
 

@@ -35,7 +35,6 @@ OPTIONS = (
     Flag("filter", "l", help="filter command used to preprocess the sentences"),
     Flag("allow-duplicates", "d", takes_value=False, help="omit the duplicate removal step"),
     Flag("verbose", "v", help="ignored: there is no more to say"),
-    Flag("help", "h", takes_value=False, help="print this message and exit"),
 )  # fmt: skip
 
 

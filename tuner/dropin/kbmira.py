@@ -17,47 +17,33 @@ SMALLEST = 1e-8
 """Weights of sparse features below this are not written, as in Moses."""
 
 OPTIONS = (
+    *_scorer.OPTIONS,
     Flag("type", "t", help="nbest; hypergraph is refused"),
-    Flag("sctype", help="the scorer type (default: that of the score files)"),
-    Flag("scconfig", "c", help="configuration of the scorer"),
-    Flag("scfile", "S", help="scorer data file, repeatable"),
-    Flag("ffile", "F", help="feature data file, repeatable"),
-    Flag("hgdir", "H", help="refused, as hypergraphs are"),
-    Flag("reference", "R", help="refused, as hypergraphs are"),
-    Flag("random-seed", "r", help="the random seed (default 0: every run is the same)"),
+    Flag("hgdir", "H", help="refused: hypergraphs are not read, only n-best lists"),
+    Flag("reference", "R", help="refused: it is for hypergraphs, which are not read"),
     Flag("output-file", "o", help="where the weights go (default: stdout)"),
     Flag("cparam", "C", help="the largest step (default 0.01)"),
     Flag("decay", "D", help="what is left of the background after a segment (default 0.999)"),
     Flag("iters", "J", help="passes over the lists"),
     Flag("dense-init", "d", help="start weights: `name= value` lines, or init.opt"),
     Flag("sparse-init", "s", help="start weights of sparse features"),
-    Flag("streaming", takes_value=False, help="not needed: lists are in memory, compactly"),
+    Flag("streaming", takes_value=False, help="ignored: lists are in memory, compactly"),
     Flag("streaming-out", takes_value=False, help="refused: weights are written at the end"),
     Flag("no-shuffle", takes_value=False, help="ignored: the order follows from the seed"),
-    Flag("model-bg", takes_value=False, help="refused: the background is of hopes"),
+    Flag("model-bg", takes_value=False,
+         help="refused: the background corpus is made of hope hypotheses"),
     Flag("verbose", takes_value=False, help="ignored: there is no more to say"),
-    Flag("safe-hope", takes_value=False, help="not needed: both scores are in one unit"),
-    Flag("hg-prune", help="refused, as hypergraphs are"),
+    Flag("safe-hope", takes_value=False, help="ignored: both scores are in one unit"),
+    Flag("hg-prune", help="refused: it is for hypergraphs, which are not read"),
     Flag("set", help="KEY=VALUE, an option of the optimizer kbmira"),
-    Flag("help", "h", takes_value=False, help="print this message and exit"),
 )  # fmt: skip
 
-REFUSED = {
-    "hgdir": "hypergraphs are not read, only n-best lists",
-    "reference": "it is for hypergraphs, which are not read",
-    "hg-prune": "it is for hypergraphs, which are not read",
-    "streaming-out": "weights are written whole, at the end",
-    "model-bg": "the background corpus is made of hope hypotheses",
-}
 NAMES = {"cparam": "c", "decay": "decay", "iters": "epochs"}
 
 
 @_program.program("kbmira", OPTIONS)
 def main(given: _program.Given) -> int:
     """Run the program; return its exit status."""
-    for name, reason in REFUSED.items():
-        if name in given:
-            raise _program.UsageError(f"--{name}: {reason}")
     if given.last("type", "nbest") != "nbest":
         raise _program.UsageError("--type hypergraph: hypergraphs are not read, only n-best lists")
     lists, scorer = _scorer.scored_lists(given)

@@ -61,11 +61,10 @@ OPTIONS = (
     Flag("sparse-weights", "p", help="weights that sparse features are merged with into one"),
     Flag("positive", "P", help="comma separated features whose weights must not be negative"),
     Flag("threads", "T", help="restarts that run at once"),
-    Flag("shard-count", help="refused"),
-    Flag("shard-size", help="refused"),
+    *(Flag(name, help="refused: averages of shards are not made here; portmert tune has replicas")
+      for name in ("shard-count", "shard-size")),
     Flag("set", help="KEY=VALUE, an option of our search, as searches_per_feature=1600"),
     Flag("verbose", "v", help="ignored: there is no more to say"),
-    Flag("help", "h", takes_value=False, help="print this message and exit"),
 )  # fmt: skip
 
 
@@ -75,10 +74,6 @@ def main(given: Given) -> int:
     width = given.integer("pdim", -1)
     if width < 0:
         raise UsageError("-d is missing: the number of weights")
-    if float(given.last("shard-count", "0")):
-        raise UsageError(
-            "--shard-count: averages of shards are not made here; portmert tune has replicas"
-        )
     merged = given.last("sparse-weights")
     files = given.items_of("ifile", "init.opt")
     try:

@@ -4,12 +4,9 @@ A run that ended early goes on with `--continue` after its last finished step, n
 the two programs began it.
 """
 
-import fcntl
-import os
 import shlex
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,7 +27,7 @@ from portmert.tuner.dropin.mert import DEFAULT_RANGE, Starts, check_columns, col
 from portmert.tuner.executors.opening import opened
 from portmert.tuner.executors.team import Team
 from portmert.tuner.ground.errors import InputError, StateError, suggest
-from portmert.tuner.ground.files import copy_file, make_folder, writing
+from portmert.tuner.ground.files import alone, copy_file, make_folder, writing
 from portmert.tuner.ground.programs import Command
 from portmert.tuner.ground.programs import run as run_program
 from portmert.tuner.nbest.moses_dat import DatLists, merge_dat, write_features, write_scores
@@ -98,7 +95,11 @@ def run(
         The input does not fit, the decoder failed, the folder cannot be continued.
     """
     make_folder(request.folder)
-    with _alone(request.folder):
+    fault = StateError(
+        f"{request.folder}: another run is at work there; wait for its end, or name another "
+        f"--working-dir"
+    )
+    with alone(request.folder, fault):
         config = _filtered(request, log)
         with opened(request.executor, threads=1, notice=log) as team:
             if request.replicas == 1:
@@ -117,30 +118,6 @@ def run(
                     own = replace(own, skip_decoder=True, go_on=False)
                 results.append(_Run(own, config, log, progress, team).result())
             return results
-
-
-@contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Keep other runs out of a folder; the lock ends with the process, however that ends.
-
-    Raises
-    ------
-    StateError
-        Another run is at work there.
-    """
-    lock = os.open(folder, os.O_RDONLY)
-    try:
-        with suppress(OSError):  # a disk without locks
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise StateError(
-                    f"{folder}: another run is at work there; wait for its end, or name another "
-                    f"--working-dir"
-                ) from None
-        yield
-    finally:
-        os.close(lock)
 
 
 @dataclass

@@ -16,8 +16,8 @@ import numpy as np
 from portmert.metrics._base import FloatArray, IntArray, Metric
 from portmert.metrics.bleu import Bleu
 from portmert.tuner.components import registry
+from portmert.tuner.dropin import _scorer
 from portmert.tuner.dropin._program import Flag, Given, number, program, say
-from portmert.tuner.dropin._scorer import scored_lists
 from portmert.tuner.ground import files, streams
 from portmert.tuner.ground.errors import counted
 from portmert.tuner.nbest.moses_dat import DatLists
@@ -33,24 +33,19 @@ SMALLEST = 1e-5
 """Differences of features below this are not written, as in Moses."""
 
 OPTIONS = (
-    Flag("scfile", "S", help="scorer data file, repeatable"),
-    Flag("ffile", "F", help="feature data file, repeatable"),
-    Flag("random-seed", "r", help="the random seed (default 0: every run is the same)"),
+    *_scorer.OPTIONS,
     Flag("output-file", "o", help="where the pairs go (default: stdout)"),
     Flag("smooth-brevity-penalty", "b", takes_value=False,
            help="sentence BLEU with reference lengths one longer (Nakov et al., COLING 2012); "
            "not needed for other metrics"),
-    Flag("sctype", help="the scorer type (default: that of the score files)"),
-    Flag("scconfig", "c", help="configuration of the scorer"),
     Flag("set", help="KEY=VALUE, an option of the optimizer pro, which then draws the pairs"),
-    Flag("help", "h", takes_value=False, help="print this message and exit"),
 )  # fmt: skip
 
 
 @program("pro", OPTIONS)
 def main(given: Given) -> int:
     """Run the program; return its exit status."""
-    lists, scorer = scored_lists(given)
+    lists, scorer = _scorer.scored_lists(given)
     metric, settings = scorer.metric, given.settings()
     stats = moses_stats(replace(lists, score_name=metric.name()), metric)
     rng = streams.whole(given.integer("random-seed", 0))

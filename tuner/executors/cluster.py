@@ -206,13 +206,12 @@ def _one_line(error: Exception) -> str:
     return " ".join(str(error).split())
 
 
-def _module(name: str) -> Any:
+def _module(name: str, what: str = "a Dask cluster", install: str = INSTALL) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        raise ConfigError(
-            f"a Dask cluster needs the package {name.replace('_', '-')} ({error}): {INSTALL}"
-        ) from None
+        package = name.replace("_", "-")
+        raise ConfigError(f"{what} needs the package {package} ({error}): {install}") from None
 
 
 @contextmanager
@@ -343,12 +342,7 @@ def _with_keys(options: Mapping[str, Any], given: str) -> Mapping[str, Any]:
     if protocol == "tls":
         options = {"security": True, **options}
     if options.get("security") is True:
-        try:
-            importlib.import_module("cryptography")
-        except ImportError as error:
-            raise ConfigError(
-                f"{given}: TLS needs the package cryptography ({error}): pip install cryptography"
-            ) from None
+        _module("cryptography", f"{given}: TLS", "pip install cryptography")
     return options
 
 

@@ -19,8 +19,8 @@ class DamagedError(ValueError):
     """A compressed file is faulty; the message is the rest of a sentence."""
 
 
-def expand(data: bytes, suffix: str) -> bytes:
-    """Return what a file holds, expanded as its suffix says; of another suffix as it is.
+def expanding(blocks: Iterable[bytes], suffix: str, size: int) -> Iterator[bytes]:
+    """Yield what a file of `size` bytes holds, read in blocks; of another suffix as it is.
 
     Every part of the file counts: several streams one after the other are one content, and
     whatever is behind them must be a stream too.
@@ -30,13 +30,6 @@ def expand(data: bytes, suffix: str) -> bytes:
     DamagedError
         The content is damaged, cut off, or far larger than texts are.
     """
-    if suffix not in _KINDS or not data:
-        return data
-    return b"".join(expanding([data], suffix, len(data)))
-
-
-def expanding(blocks: Iterable[bytes], suffix: str, size: int) -> Iterator[bytes]:
-    """Yield what a file of `size` bytes holds, read in blocks; see `expand`."""
     kind = _KINDS.get(suffix)
     if kind is None or not size:
         yield from blocks

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self, TypeVar, cast
 
 import portmert
-from portmert.tuner.ground.compressed import COMPRESSED, DamagedError, expand, expanding, suffix_of
+from portmert.tuner.ground.compressed import COMPRESSED, DamagedError, expanding, suffix_of
 from portmert.tuner.ground.errors import InputError, PortmertError, faults_at
 
 if TYPE_CHECKING:
@@ -101,7 +101,8 @@ def read_bytes(path: Path | str) -> bytes:
     if not stdin:
         _check_name(path, data)
     try:
-        return expand(data, suffix_of(data) if stdin else path.suffix)
+        suffix = suffix_of(data) if stdin else path.suffix
+        return b"".join(expanding([data], suffix, len(data)))
     except DamagedError as error:
         raise InputError(f"{path}: {error}") from None
     except MemoryError:
@@ -279,6 +280,22 @@ def clear_parts(folder: Path, name: str | None = None) -> None:
                         os.unlink(entry.path)  # noqa: PTH108
                 finally:
                     os.close(lock)
+
+
+@contextmanager
+def alone(folder: Path, fault: PortmertError) -> Iterator[None]:
+    """Keep other processes out of a folder, or raise the fault; a lock ends with its process."""
+    with faults_at(f"{folder}: cannot write", OSError, PortmertError):
+        lock = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # a disk without locks
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise fault from None
+        yield
+    finally:
+        os.close(lock)
 
 
 def make_folder(path: Path) -> None:

@@ -8,7 +8,6 @@ texts and links (see `text_keys`). `pool.json` says what they were made from, an
 check sum of each of them; it is written last, so that without it there is no pool.
 """
 
-import fcntl
 import io
 import tempfile
 import zlib
@@ -33,7 +32,6 @@ VERSION = 1
 DESCRIPTION = "pool.json"
 FILES = ("features.npy", "stats.npy", "offsets.npy")
 KEYS = "keys.npy"
-LOCK = ".lock"
 
 _COPIED = 1 << 22
 """Bytes, a multiple of 8, that are copied at once."""
@@ -133,15 +131,11 @@ def locked(folder: Path) -> Iterator[None]:
     """
     with errors.faults_at(f"{folder}: cannot write", OSError, errors.PortmertError):
         folder.mkdir(parents=True, exist_ok=True)
-        lock = (folder / LOCK).open("a")
-    with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise errors.PortmertError(
-                f"{folder}: another process is making or reading this pool; wait for it, or name "
-                f"another folder"
-            ) from None
+    fault = errors.PortmertError(
+        f"{folder}: another process is making or reading this pool; wait for it, or name another "
+        f"folder"
+    )
+    with files.alone(folder, fault):
         yield
 
 
@@ -290,7 +284,7 @@ def _check_free(folder: Path) -> None:
         others = sorted(
             path.name
             for path in folder.iterdir()
-            if path.name not in (*FILES, KEYS, LOCK) and not path.name.endswith(".part")
+            if path.name not in (*FILES, KEYS) and not path.name.endswith(".part")
         )
     except FileNotFoundError:
         return

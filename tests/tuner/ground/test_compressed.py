@@ -8,13 +8,19 @@ import pytest
 import zstandard
 
 from portmert.tuner.ground import compressed
-from portmert.tuner.ground.compressed import DamagedError, expand
+from portmert.tuner.ground.compressed import DamagedError, expanding
 
 PACK = {
     ".gz": gzip.compress,
     ".xz": lzma.compress,
     ".zst": zstandard.ZstdCompressor(write_checksum=True).compress,
 }
+
+
+def expand(data, suffix):
+    return b"".join(expanding([data], suffix, len(data)))
+
+
 FIRST, SECOND = b"some text " * 30, b"and more of it " * 40
 
 

@@ -1,6 +1,5 @@
 """Pools on disk: what is written is what is read, whole or not at all."""
 
-import fcntl
 import json
 import zlib
 
@@ -8,6 +7,7 @@ import numpy as np
 import pytest
 
 from portmert.tuner.ground.errors import InputError, PortmertError
+from portmert.tuner.ground.files import alone
 from portmert.tuner.nbest.pool_files import PoolWriter, locked, open_pool
 
 FEATURES = np.arange(12.0).reshape(6, 2) / 8
@@ -142,10 +142,12 @@ def write_again(folder):
 
 
 def test_one_process_at_a_time_makes_a_pool(tmp_path):
-    (tmp_path / ".lock").touch()
-    with (tmp_path / ".lock").open() as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        with pytest.raises(PortmertError, match="another process"), locked(tmp_path):
-            pass
+    fault = PortmertError("held")
+    with (
+        alone(tmp_path, fault),
+        pytest.raises(PortmertError, match="another process"),
+        locked(tmp_path),
+    ):
+        pass
     with locked(tmp_path):
         pass
