@@ -567,6 +567,8 @@ def richer_table(results: Mapping[str, Row]) -> Table:
     judges = {**{metric: SHOWN[metric] for metric in (*JUDGED, WORDNET)}, "edpm": "EDPM"}
     rows = []
     for name, one in results.items():
+        if not any(system["name"] in RICHER for system in one["systems"]):
+            continue
         for system, ngrams in zip(one["systems"], one["ngrams"], strict=True):
             if system["name"] in ("port", *RICHER):
                 found = changes({name: one}, system["name"])[name]
