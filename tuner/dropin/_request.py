@@ -194,11 +194,7 @@ def _request(given: Given, notice: Callable[[str], None]) -> MertRequest:
         raise click.UsageError(
             f"--required-gain: {optimizer.name()} holds no segments out; the default search does"
         )
-    active, more_active = given.last("activate-features"), more["mert"].last("optimize")
-    if active and more_active:
-        raise click.UsageError(
-            "--activate-features and --optimize contradict each other; give one"
-        )
+    active = given.last("activate-features") or more["mert"].last("optimize")
     return MertRequest(
         source=_file(given.last("input")),
         references=_references(given.last("refs")),
@@ -222,7 +218,7 @@ def _request(given: Given, notice: Callable[[str], None]) -> MertRequest:
             given, "historic-interpolation", 0, expected="a share, 0 to 1", most=1
         ),
         ranges=_ranges(given.get("range", [])),
-        active=tuple(re.findall(r"[^, ]+", active or more_active)),
+        active=tuple(re.findall(r"[^, ]+", active)),
         positive=tuple(more["mert"].items_of("positive")),
         seed=_seed(given, more),
         replicas=_whole(given, "replicas", 1),
@@ -276,6 +272,8 @@ def _more_arguments(given: Given, notice: Callable[[str], None]) -> dict[str, Gi
                 why = option.reason("ignored") or OWN.get(option.name, ITSELF)
             elif program in unused and option.name in OF_SEARCH:
                 why = unused[program]
+            elif option.name == "optimize" and "activate-features" in given:
+                why = "--activate-features names them, as in mert-moses.pl"
             else:
                 continue
             notice(f"{program} --{option.name} is ignored: {why}")
@@ -303,6 +301,11 @@ def _unused(given: Given) -> dict[str, str]:
     if "batch-mira" not in given:
         unused["kbmira"] = "it needs --batch-mira"
     return unused
+
+
+def _check_one(*names: str) -> None:
+    if len(names := tuple(filter(None, names))) > 1:
+        raise click.UsageError(f"--{' and --'.join(names)} contradict each other; give one")
 
 
 def _seed(given: Given, more: Mapping[str, Given]) -> int:
@@ -338,8 +341,7 @@ def _scorer(given: Given, arguments: Given) -> Scorer:
         for name in ("sctype", "scconfig")
     )
     lengths = [name for name in REFERENCE_LENGTHS if name in given]
-    if len(lengths) > 1:
-        raise click.UsageError(f"--{' and --'.join(lengths)} contradict each other; give one")
+    _check_one(*lengths)
     config = [scconfig, *(f"reflen:{name}" for name in lengths)]
     config += ["case:false"] if "nocase" in given else []
     scorer = read_scorer(
@@ -360,11 +362,8 @@ def _optimizers(
     given: Given, more: Mapping[str, Given], notice: Callable[[str], None]
 ) -> tuple[Optimizer, Optimizer]:
     """Return the search asked for, and that of PRO; options of any search are checked."""
-    kinds = [
-        name for name in ("pairwise-ranked", "pro-starting-point", "batch-mira") if name in given
-    ]
-    if len(kinds) > 1:
-        raise click.UsageError(f"--{' and --'.join(kinds)} contradict each other; give one")
+    kinds = ("pairwise-ranked", "pro-starting-point", "batch-mira")
+    _check_one(*(name for name in kinds if name in given))
     pro_search = registry.optimizer("pro", more["pro"].settings(), where="--proargs")
     options = {
         ours: more["kbmira"].last(name)
@@ -378,10 +377,7 @@ def _optimizers(
         kind = "powell"
     if "random-directions" in given:
         kind = "random-direction"
-        if more["mert"].last("type", kind) != kind:
-            raise click.UsageError(
-                "--random-directions and --type contradict each other; give one"
-            )
+        _check_one("random-directions", "type" if more["mert"].last("type", kind) != kind else "")
     found = optimizer_of_type(more["mert"].last("type", kind), more["mert"].settings())
     why = _unused(given).get("mert", "")
     for name in ("random-directions", *STARTS_OF_MERT):

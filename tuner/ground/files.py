@@ -93,20 +93,14 @@ def read_bytes(path: Path | str) -> bytes:
     stdin = str(path) == "-"
     path = Path(called(path))
     try:
-        data = sys.stdin.buffer.read() if stdin else path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from None
+        with faults_at(path, (OSError, DamagedError), InputError):
+            data = sys.stdin.buffer.read() if stdin else path.read_bytes()
+            if not stdin:
+                _check_name(path, data)
+            suffix = suffix_of(data) if stdin else path.suffix
+            return b"".join(expanding([data], suffix, len(data)))
     except MemoryError:
         raise InputError(f"{path}: does not fit into memory") from None
-    if not stdin:
-        _check_name(path, data)
-    try:
-        suffix = suffix_of(data) if stdin else path.suffix
-        return b"".join(expanding([data], suffix, len(data)))
-    except DamagedError as error:
-        raise InputError(f"{path}: {error}") from None
-    except MemoryError:
-        raise InputError(f"{path}: expanded it does not fit into memory") from None
 
 
 def _check_name(path: Path | str, begin: bytes) -> None:
