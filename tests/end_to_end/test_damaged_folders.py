@@ -130,7 +130,9 @@ def test_digests_name_only_files_of_their_folder(finished, tmp_path, name):
     given = [*few[:-1], f"tune.output={copy}"]
     words = ["tune", CONFIG, *[word for setting in given for word in ("--set", setting)]]
     for said in (fault("report", copy), fault(*words)):
-        assert f"{digests}: '{name}' is no file of this folder" in said
+        # A long message cuts what it quotes, so a long temporary path ends in "...".
+        assert f"{digests}: '{str(name)[:20]}" in said
+        assert "' is no file of this folder" in said
     assert precious.read_text() == "of the user\n"
 
 
