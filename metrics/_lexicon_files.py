@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -90,6 +90,26 @@ class Paraphrases:
     probabilities: FloatArray
 
 
+def _kept(parse: Callable[..., T]) -> Callable[..., T]:
+    """Return a function that parses files again only if they have changed."""
+
+    @functools.lru_cache(maxsize=6)
+    def known(paths: tuple[Path, ...], _: object) -> T:
+        return parse(*paths)
+
+    def read(*paths: Path) -> T:
+        stamps = []
+        for path in paths:
+            try:
+                status = path.stat()
+            except OSError as error:
+                raise ValueError(f"{path}: {error.strerror or error}") from None
+            stamps.append((path.absolute(), status.st_mtime_ns, status.st_size))
+        return known(paths, tuple(stamps))
+
+    return functools.wraps(parse)(read)
+
+
 def read_wordnet(folder: Path) -> WordNet:
     """Read `index.sense` and the four `*.exc` of a WordNet 3 folder.
 
@@ -106,9 +126,10 @@ def read_wordnet(folder: Path) -> WordNet:
                 f"{folder}: no file {name}; expected the dict folder of WordNet, which has "
                 f"{', '.join(_WORDNET_FILES)}"
             )
-    return _once(_parse_wordnet, tuple(folder / name for name in _WORDNET_FILES))
+    return _parse_wordnet(*(folder / name for name in _WORDNET_FILES))
 
 
+@_kept
 def read_paraphrases(path: Path) -> Paraphrases:
     """Read a table as Meteor's (three lines a pair) or TERp's (`0.1 <p>a</p> <p>b</p>`), or .gz.
 
@@ -120,9 +141,31 @@ def read_paraphrases(path: Path) -> Paraphrases:
     ValueError
         The file cannot be read or a line is not of its format; the message names it.
     """
-    return _once(_parse_paraphrases, (path,))
+    lines = _lines(path)
+    if not any(lines):
+        raise ValueError(f"{path}: the file is empty; expected a table of paraphrases")
+    first = next(line for line in lines if line)
+    entries = _terp_entries(path, lines) if "<p>" in first else _meteor_entries(path, lines)
+    vocabulary = Vocabulary()
+    add = vocabulary.add
+    left, right, probabilities = [], [], []
+    for number, probability, a, b in entries:
+        one, other = a.split(), b.split()
+        if not one or not other:
+            raise ValueError(f"{path}:{number}: a phrase without a word")
+        if one != other and probability > 0.0:
+            probabilities.append(probability)
+            left.append([add(word) for word in one])
+            right.append([add(word) for word in other])
+    return Paraphrases(
+        vocabulary.words,
+        Ragged.from_rows(left),
+        Ragged.from_rows(right),
+        np.array(probabilities, dtype=np.float64),
+    )
 
 
+@_kept
 def read_words(path: Path) -> frozenset[str]:
     """Read a list of words, one a line.
 
@@ -131,7 +174,14 @@ def read_words(path: Path) -> frozenset[str]:
     ValueError
         The file cannot be read, has no word, or a line with several.
     """
-    return _once(_parse_words, (path,))
+    lines = _lines(path)
+    for number, line in enumerate(lines, 1):
+        if len(line.split()) > 1:
+            raise ValueError(f"{path}:{number}: {len(line.split())} words; expected one a line")
+    words = frozenset(line.lower() for line in lines if line)
+    if not words:
+        raise ValueError(f"{path}: no word; expected a list of words, one a line")
+    return words
 
 
 def content_hash(path: Path) -> str:
@@ -144,24 +194,6 @@ def content_hash(path: Path) -> str:
         except OSError as error:
             raise ValueError(f"{each}: {error.strerror or error}") from None
     return f"sha256:{digest.hexdigest()}"
-
-
-def _once(parse: Callable[[tuple[Path, ...]], T], paths: tuple[Path, ...]) -> T:
-    """Return what the files hold, read again only if they have changed."""
-    stamps = []
-    for path in paths:
-        try:
-            status = path.stat()
-        except OSError as error:
-            raise ValueError(f"{path}: {error.strerror or error}") from None
-        stamps.append((path.absolute(), status.st_mtime_ns, status.st_size))
-    result: T = _known(parse, paths, tuple(stamps))
-    return result
-
-
-@functools.lru_cache(maxsize=6)
-def _known(parse: Callable[[tuple[Path, ...]], Any], paths: tuple[Path, ...], _: object) -> Any:
-    return parse(paths)
 
 
 def _lines(path: Path) -> list[str]:
@@ -187,20 +219,8 @@ def _lines(path: Path) -> list[str]:
     return [line.strip() for line in text.removeprefix("\ufeff").removesuffix("\n").split("\n")]
 
 
-def _parse_words(paths: tuple[Path, ...]) -> frozenset[str]:
-    (path,) = paths
-    lines = _lines(path)
-    for number, line in enumerate(lines, 1):
-        if len(line.split()) > 1:
-            raise ValueError(f"{path}:{number}: {len(line.split())} words; expected one a line")
-    words = frozenset(line.lower() for line in lines if line)
-    if not words:
-        raise ValueError(f"{path}: no word; expected a list of words, one a line")
-    return words
-
-
-def _parse_wordnet(paths: tuple[Path, ...]) -> WordNet:
-    index, *exception_files = paths
+@_kept
+def _parse_wordnet(index: Path, *exception_files: Path) -> WordNet:
     synsets: tuple[dict[str, list[int]], ...] = ({}, {}, {}, {})
     for number, line in enumerate(_lines(index), 1):
         # lemma%type:file:id:head:head_id offset sense tags
@@ -224,32 +244,6 @@ def _parse_wordnet(paths: tuple[Path, ...]) -> WordNet:
             forms.setdefault(form, []).extend(bases)
         exceptions.append(forms)
     return WordNet(synsets, tuple(exceptions))
-
-
-def _parse_paraphrases(paths: tuple[Path, ...]) -> Paraphrases:
-    (path,) = paths
-    lines = _lines(path)
-    if not any(lines):
-        raise ValueError(f"{path}: the file is empty; expected a table of paraphrases")
-    first = next(line for line in lines if line)
-    entries = _terp_entries(path, lines) if "<p>" in first else _meteor_entries(path, lines)
-    vocabulary = Vocabulary()
-    add = vocabulary.add
-    left, right, probabilities = [], [], []
-    for number, probability, a, b in entries:
-        one, other = a.split(), b.split()
-        if not one or not other:
-            raise ValueError(f"{path}:{number}: a phrase without a word")
-        if one != other and probability > 0.0:
-            probabilities.append(probability)
-            left.append([add(word) for word in one])
-            right.append([add(word) for word in other])
-    return Paraphrases(
-        vocabulary.words,
-        Ragged.from_rows(left),
-        Ragged.from_rows(right),
-        np.array(probabilities, dtype=np.float64),
-    )
 
 
 def _meteor_entries(path: Path, lines: list[str]) -> Iterator[tuple[int, float, str, str]]:

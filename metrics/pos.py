@@ -126,7 +126,7 @@ class Wpf(_TagMatch):
 
 
 @dataclass(frozen=True)
-class _TagBleu(Metric):
+class _TagBleu(bleu.Bleu):
     """Scores tags, or tags and words, by BLEU.
 
     Parameters
@@ -144,6 +144,7 @@ class _TagBleu(Metric):
     max_order: Annotated[int, Ge(1), Le(16)] = 4
     reflen: _shared.ReferenceLength = "closest"
     smooth: bleu.Smoothing = "none"
+    smooth_value: ClassVar[None] = None  # type: ignore[misc]  # no option here
 
     needs: ClassVar[frozenset[Need]] = frozenset({"tags"})
 
@@ -157,22 +158,9 @@ class Posbleu(_TagBleu):
 
     source: ClassVar[str] = "Popović and Ney, WMT 2009"
 
-    @property
-    def stat_names(self) -> tuple[str, ...]:
-        """Matched and total n-grams of each order, then the reference length."""
-        return bleu.bleu_stat_names(self.max_order)
-
     def stats(self, batch: Batch) -> FloatArray:
         """Return (H, 2 N + 1) counts in the order of `stat_names`."""
-        return bleu.bleu_stats(in_tags(batch), self.max_order, self.reflen)
-
-    def score(self, stats: FloatArray) -> FloatArray:
-        """Return POSBLEU in 0..1 for stats (..., 2 N + 1)."""
-        return bleu.bleu_score(stats, self.smooth)
-
-    def parts(self, stats: FloatArray) -> dict[str, float]:
-        """Return the precisions (unsmoothed), BP, counts and lengths of stats (2 N + 1,)."""
-        return bleu.bleu_parts(stats)
+        return super().stats(in_tags(batch))
 
 
 @dataclass(frozen=True)
@@ -184,30 +172,27 @@ class Wpbleu(_TagBleu):
     @property
     def stat_names(self) -> tuple[str, ...]:
         """Those of `bleu`, of words and then of tags."""
-        names = bleu.bleu_stat_names(self.max_order)
+        names = super().stat_names
         return tuple(f"{unit}.{name}" for unit in ("words", "tags") for name in names)
 
     def stats(self, batch: Batch) -> FloatArray:
         """Return (H, 4 N + 2) counts in the order of `stat_names`."""
-        views = (batch, in_tags(batch))
-        return np.hstack([bleu.bleu_stats(view, self.max_order, self.reflen) for view in views])
+        return np.hstack([super().stats(batch), super().stats(in_tags(batch))])
 
     def score(self, stats: FloatArray) -> FloatArray:
         """Return WPBLEU in 0..1 for stats (..., 4 N + 2)."""
-        words, tags = (bleu.bleu_score(half, self.smooth) for half in self._halves(stats).values())
+        halves = self._halves(stats)
+        words, tags = super().score(halves["words"]), super().score(halves["tags"])
         return np.asarray((words + tags) / 2.0)
 
     def parts(self, stats: FloatArray) -> dict[str, float]:
         """Return both BLEUs, and precisions, BP, counts and lengths of both, of stats."""
-        halves = self._halves(stats)
-        parts = {
-            f"{unit}.BLEU": float(bleu.bleu_score(s, self.smooth)) for unit, s in halves.items()
-        }
-        return parts | {
-            f"{unit}.{name}": value
-            for unit, half in halves.items()
-            for name, value in bleu.bleu_parts(half).items()
-        }
+        scores: dict[str, float] = {}
+        parts: dict[str, float] = {}
+        for unit, half in self._halves(stats).items():
+            scores[f"{unit}.BLEU"] = float(super().score(half))
+            parts |= {f"{unit}.{name}": value for name, value in super().parts(half).items()}
+        return scores | parts
 
     def _halves(self, stats: FloatArray) -> dict[str, FloatArray]:
         middle = 2 * self.max_order + 1
