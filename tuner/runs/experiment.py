@@ -323,8 +323,6 @@ class _Run:
                     "next_without",
                 )
             without.append(scorer.read_numbers(path, key, excess.shape[1:]) - excess)
-        if not np.isfinite(without).all():  # an earlier version kept no such numbers
-            return best.unseen_score
         worths = np.array([metric.oriented(value) for value in values])
         return float(metric.oriented(chosen_by_others(worths, np.stack(without), folds)))
 

@@ -1,7 +1,6 @@
 """Merge the n-best lists of a run's iterations, one after the other, in memory or on disk."""
 
 import shutil
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -27,8 +26,10 @@ from portmert.tuner.texts.statistics import Seen, check_texts, compute_stats
 Notice = Callable[[str], None]
 
 
-class GatheredLists(ABC):
+class ListMerger:
     """The lists of a run's iterations, counted from 1. Callers never go back to an earlier one.
+
+    They are in memory, merged in order: a resumed run numbers words like an unbroken one.
 
     Parameters
     ----------
@@ -41,28 +42,6 @@ class GatheredLists(ABC):
         self.evaluator = evaluator
         self.files = files
         self._last: tuple[int, NBest] | None = None
-
-    def last(self, number: int) -> NBest:
-        """Return the list of one iteration."""
-        if self._last is None or self._last[0] != number:
-            _ = self.evaluator.references  # come first, so that words get numbers
-            self._last = number, self.evaluator.read(self.files(number))
-        return self._last[1]
-
-    @abstractmethod
-    def count(self, number: int) -> int:
-        """Return how many hypotheses there are in iterations 1..number."""
-
-    @abstractmethod
-    def searched(self, number: int, notice: Notice) -> tuple[NBest, StatTable]:
-        """Return the lists of iterations 1..number merged, and the statistics of all of it."""
-
-
-class ListMerger(GatheredLists):
-    """Lists in memory, merged in order: a resumed run numbers words like an unbroken one."""
-
-    def __init__(self, evaluator: Evaluator, files: Callable[[int], Path]) -> None:
-        super().__init__(evaluator, files)
         self._merged: NBest | None = None
         self._count = 0
 
@@ -70,18 +49,30 @@ class ListMerger(GatheredLists):
         """Return the list of one iteration; those before it are merged then."""
         while self._merged is None or self._count < number:
             self._count += 1
-            last = super().last(self._count)
+            last = self._read(self._count)
             self._merged = last if self._merged is None else merge([self._merged, last])
-        return super().last(number)
+        return self._read(number)
+
+    def _read(self, number: int) -> NBest:
+        if self._last is None or self._last[0] != number:
+            _ = self.evaluator.references  # come first, so that words get numbers
+            self._last = number, self.evaluator.read(self.files(number))
+        return self._last[1]
 
     def count(self, number: int) -> int:
-        """Return the number of rows."""
-        return len(self._up_to(number).texts)
+        """Return how many hypotheses there are in iterations 1..number."""
+        self.last(number)
+        return 0 if self._merged is None else len(self._merged.texts)
 
     def searched(self, number: int, notice: Notice) -> tuple[NBest, StatTable]:
-        """Return the lists with the texts that the metric sees."""
+        """Return the lists of iterations 1..number merged, and the statistics of all of it.
+
+        The texts are those that the metric sees.
+        """
         experiment = self.evaluator.experiment
-        nbest, annotate = self.evaluator.for_metric(self._up_to(number))
+        self.last(number)
+        assert self._merged is not None  # noqa: S101  `last` has seen to it
+        nbest, annotate = self.evaluator.for_metric(self._merged)
         stats = statistics_table(
             nbest,
             self.evaluator.references,
@@ -92,13 +83,8 @@ class ListMerger(GatheredLists):
         )
         return nbest, stats
 
-    def _up_to(self, number: int) -> NBest:
-        self.last(number)
-        assert self._merged is not None  # noqa: S101  `last` has seen to it
-        return self._merged
 
-
-class PooledLists(GatheredLists):
+class PooledLists(ListMerger):
     """Lists on disk, merged into a pool without texts.
 
     Only the list of the iteration that is being added is in memory. The pool of each iteration is
@@ -107,7 +93,7 @@ class PooledLists(GatheredLists):
     Parameters
     ----------
     evaluator, files
-        See `GatheredLists`.
+        See `ListMerger`.
     folder : Path
         Where the pools are.
 
@@ -122,6 +108,10 @@ class PooledLists(GatheredLists):
         check_pooled(evaluator.experiment.metric)
         self.folder = folder
         self._pool: tuple[int, Pool] | None = None
+
+    def last(self, number: int) -> NBest:
+        """Return the list of one iteration."""
+        return self._read(number)
 
     def count(self, number: int) -> int:
         """Return the number of rows."""
@@ -173,7 +163,13 @@ class PooledLists(GatheredLists):
             check_links(nbest, references.source_lengths)
         linked = nbest.texts.links is not None
         if before is None:
-            before = _empty_pool(nbest, len(metric.stat_names))
+            before = Pool(  # of the same segments and features, without hypotheses
+                features=np.empty((nbest.features.shape[1], 0)),
+                stats=np.empty((0, len(metric.stat_names))),
+                offsets=np.zeros(len(nbest) + 1, dtype=np.int64),
+                feature_names=nbest.feature_names,
+                keys=np.empty(0, dtype=np.int64),
+            )
         elif before.linked != linked:
             raise InputError(
                 f"{path}: some of the lists have word alignments, others none; those of one pool "
@@ -241,15 +237,4 @@ def _rows(offsets: IntArray, features: FloatArray, keys: IntArray) -> Rows:
         tokens=np.ascontiguousarray(keys).view(np.int32),
         token_offsets=2 * np.arange(len(keys) + 1),
         features=np.ascontiguousarray(features.T),
-    )
-
-
-def _empty_pool(nbest: NBest, stats: int) -> Pool:
-    """Return a pool of the same segments and features without hypotheses."""
-    return Pool(
-        features=np.empty((nbest.features.shape[1], 0)),
-        stats=np.empty((0, stats)),
-        offsets=np.zeros(len(nbest) + 1, dtype=np.int64),
-        feature_names=nbest.feature_names,
-        keys=np.empty(0, dtype=np.int64),
     )

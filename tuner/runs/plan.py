@@ -33,17 +33,10 @@ from portmert.tuner.search.optimization import Setup, optimize_lists
 MARGIN = 1.2
 """The ends of a range are this factor further out: a sample is small, and decoding under other
 weights takes another time."""
-COPIES = 3
-"""How often the arrays of a pool are in memory at most, while lists are merged or searched."""
 FEW = 2
 """Segments of a first decoding: they tell the start of the decoder from its work."""
-TILES = 8
-"""The timed search is over so many copies of the sample at most, since real pools are large."""
 ONE_PROCESS = {"processes": 1, "jobs": 1, "threads": 1}
 """The options of a decoder with which the time is that of one worker."""
-LOOK_SECONDS = 0.05
-"""How often the memory of the started processes is read."""
-_TASKS = Path("/proc/self/task")
 
 STEPS = {
     "loading": "loading libraries and kernels",
@@ -154,49 +147,36 @@ def planned(experiment: Experiment, sample: Sample, workers: Sequence[int]) -> P
     """Say what the whole of an experiment will need, from a sample that has been taken."""
     tune = experiment.tune
     limit = min(tune.iterations, tune.decodings or tune.iterations)
-    least = _figures(experiment, sample, min(tune.patience, limit), workers, grows=False)
-    most = _figures(experiment, sample, limit, workers, grows=True)
+    low = _figures(experiment, sample, min(tune.patience, limit), workers, grows=False)
+    high = _figures(experiment, sample, limit, workers, grows=True)
 
     def span(low: float, high: float) -> Range:
         return Range(low / MARGIN, high * MARGIN)
 
-    ends = zip(workers, least.seconds, most.seconds, strict=True)
     return Planned(
         metric=experiment.metric.signature,
         experiment=experiment,
         sample=sample,
         searches=Range(min(tune.patience, limit), limit),
-        hypotheses=Range(least.pool, most.pool),
-        needs=tuple(Needs(n, *map(span, low, high)) for n, low, high in ends),
-        command_bytes=span(least.memory, most.memory),
-        folder_bytes=span(least.disk, most.disk),
+        hypotheses=Range(low[0], high[0]),
+        needs=tuple(
+            Needs(n, *map(span, *ends)) for n, *ends in zip(workers, low[3], high[3], strict=True)
+        ),
+        command_bytes=span(low[1], high[1]),
+        folder_bytes=span(low[2], high[2]),
     )
-
-
-class _Figures(NamedTuple):
-    """One end of the ranges.
-
-    Parameters
-    ----------
-    pool
-        The hypotheses of the last search.
-    memory, disk
-        Bytes.
-    seconds
-        On the clock and of processors, for each number of workers.
-    """
-
-    pool: float
-    memory: float
-    disk: float
-    seconds: list[FloatArray]
 
 
 def _figures(
     experiment: Experiment, sample: Sample, searches: int, workers: Sequence[int], *, grows: bool
-) -> _Figures:
-    """Return one end of the ranges: for a number of searches, whose lists grow the pool or not."""
-    costs, tune, copies = sample.costs, experiment.tune, COPIES if grows else 1
+) -> tuple[float, float, float, list[FloatArray]]:
+    """Return one end of the ranges: for a number of searches, whose lists grow the pool or not.
+
+    They are the hypotheses of the last search, bytes of memory, bytes on disk, and the seconds on
+    the clock and of processors for each number of workers.
+    """
+    costs, tune = sample.costs, experiment.tune
+    copies = 3 if grows else 1  # of a pool in memory at most, while lists are merged or searched
     longest = max(tune.nbest, sample.hypotheses)  # list of a segment
     later = longest if grows else sample.hypotheses
     new = longest if grows else 0.0
@@ -225,12 +205,9 @@ def _figures(
         one = costs["search"] * searched + costs["reading"] * read
         one = one + costs["annotation"] * pools[-1] * [1 / count, 1.0]
         spent.append(seconds + tune.replicas * one)
-    return _Figures(
-        pool=pools[-1],
-        memory=sample.command_bytes + sample.hypothesis_bytes * held * copies,
-        disk=tune.replicas * (lists + sample.kept_bytes * pools[-1]),
-        seconds=spent,
-    )
+    memory = sample.command_bytes + sample.hypothesis_bytes * held * copies
+    disk = tune.replicas * (lists + sample.kept_bytes * pools[-1])
+    return pools[-1], memory, disk, spent
 
 
 # The sample.
@@ -261,8 +238,9 @@ class _Clock:
         ended = threading.Event()
 
         def watch() -> None:
-            while not ended.wait(LOOK_SECONDS):
-                most = max((peak_bytes(process) for process in _started(_TASKS)), default=0)
+            ours = Path("/proc/self/task")
+            while not ended.wait(0.05):
+                most = max((peak_bytes(process) for process in _started(ours)), default=0)
                 self.bytes[self._now] = max(self.bytes.get(self._now, 0), most)
 
         watcher = threading.Thread(target=watch, daemon=True)
@@ -338,7 +316,8 @@ def take_sample(experiment: Experiment, segments: int, note: Callable[[str], Non
             note(f"decoding {len(picked)} of {counted(len(lines), 'dev segment')}")
             nbest = _decoded(evaluator, clock, folder, len(picked))
             note(f"searching over their {counted(len(nbest.texts), 'hypothesis')}")
-            pool = _searched(evaluator, clock, nbest, min(len(lines), TILES * len(picked)))
+            # The timed search is over 8 copies of the sample at most, since real pools are large.
+            pool = _searched(evaluator, clock, nbest, min(len(lines), 8 * len(picked)))
         close_all()
         kept = [*(folder / "annotations").rglob("*"), *(folder / "cache").rglob("*")]
         kept_bytes = sum(path.stat().st_size for path in kept if path.is_file())

@@ -379,16 +379,15 @@ def read_json(path: Path, optional: Sequence[str] = (), **kinds: Any) -> dict[st
 
 
 def read_numbers(path: Path, key: str, shape: tuple[int, ...]) -> FloatArray:
-    """Return an array of a JSON object of a run; not a number where it has none.
+    """Return an array of a JSON object of a run.
 
     Raises
     ------
     StateError
         It is not what portmert writes.
     """
-    found = read_json(path).get(key)
     try:
-        numbers = np.array(np.full(shape, np.nan) if found is None else found, dtype=np.float64)
+        numbers = np.array(read_json(path).get(key), dtype=np.float64)
     except (TypeError, ValueError):
         numbers = np.empty(0)
     if numbers.shape != shape:
