@@ -14,9 +14,6 @@ from portmert.tuner.weights.feature_weights import FeatureWeights
 
 TOLERATED = 0.01
 """The share of the spread of model scores that rounding may explain."""
-LOG_10 = math.log(10)
-HALF_UNIT = 0.5e-5
-"""Half a unit of the last of Moses' six digits: the relative error of a printed number."""
 
 
 def check_links(nbest: NBest, source_lengths: NDArray[np.int32]) -> None:
@@ -74,15 +71,18 @@ def model_score_mismatch(nbest: NBest, weights: FeatureWeights, *, origin: str =
     found = nbest.model_scores
     expected = model_scores(nbest, weights, origin=origin)
     absolute = FeatureWeights({name: tuple(map(abs, v)) for name, v in weights.values.items()})
-    sizes = model_scores(_absolute(nbest), absolute)
+    sparse = nbest.sparse and replace(nbest.sparse, values=np.abs(nbest.sparse.values))
+    all_positive = replace(nbest, features=np.abs(nbest.features), sparse=sparse)
+    sizes = model_scores(all_positive, absolute)
     counts = np.diff(nbest.offsets)
     usable = expected != 0
     ratio = float(np.median(found[usable] / expected[usable])) if usable.any() else 1.0
     tried: list[tuple[int, float, FloatArray, FloatArray]] = []
     for scale in (1.0, ratio) if ratio > 0 and math.isfinite(ratio) else (1.0,):
         scaled = scale * expected
-        # A product errs by half a unit for the value and one for the weight, the score for itself.
-        tolerance = HALF_UNIT * (2 * scale * sizes + np.abs(found)) * 1.1 + 1e-9
+        # A product errs by half a unit for the value and one for the weight, the score for itself:
+        # half a unit of the last of Moses' six digits is the relative error of a printed number.
+        tolerance = 0.5e-5 * (2 * scale * sizes + np.abs(found)) * 1.1 + 1e-9
         if scale != 1.0:
             tolerance *= 2  # the ratio errs as its hypothesis does
         gaps = found - scaled
@@ -145,9 +145,8 @@ def _explanations(
         left, (scale, more) = _left(nbest, found, expected, column)
         fits = weight + more / (scale if scale > 0 else math.nan)
         why = f"the score fits a weight of {fits:.3g} of {name}, which was given {weight:.3g}"
-        if any(
-            abs(a - LOG_10 * b) < TOLERATED * abs(a) for a, b in ((fits, weight), (weight, fits))
-        ):
+        pairs = ((fits, weight), (weight, fits))
+        if any(abs(a - math.log(10) * b) < TOLERATED * abs(a) for a, b in pairs):
             why += " (natural logarithms against those to base 10)"
         yield (left if scale > 0 else math.inf), why
     left, (scale, more) = _left(nbest, found, expected, words)
@@ -159,8 +158,8 @@ def _explanations(
     for by_word in ((), (words,)):
         if len(found) - len(nbest) > 2 * (len(names) + len(by_word)):
             left, fitted = _left(nbest, found, *nbest.features.T, *by_word)
-            pairs = zip(names, fitted.tolist(), strict=False)
-            why = f"the score fits the weights {', '.join(f'{n} {one:.3g}' for n, one in pairs)}"
+            each = zip(names, fitted.tolist(), strict=False)
+            why = f"the score fits the weights {', '.join(f'{n} {one:.3g}' for n, one in each)}"
             yield left, why + (f", and {fitted[-1]:.3g} for each word" if by_word else "")
 
 
@@ -177,11 +176,3 @@ def _left(nbest: NBest, scores: FloatArray, *columns: FloatArray) -> tuple[float
     weights: FloatArray = np.linalg.lstsq(matrix, wanted, rcond=None)[0].astype(np.float64)
     spread = float(np.linalg.norm(wanted)) or 1.0
     return float(np.linalg.norm(wanted - matrix @ weights)) / spread, weights
-
-
-def _absolute(nbest: NBest) -> NBest:
-    """Return the list with all feature values made positive."""
-    sparse = nbest.sparse
-    if sparse is not None:
-        sparse = replace(sparse, values=np.abs(sparse.values))
-    return replace(nbest, features=np.abs(nbest.features), sparse=sparse)

@@ -13,9 +13,6 @@ from portmert.tuner.nbest import _pool_kernels as kernels
 from portmert.tuner.nbest._pool_kernels import Rows
 from portmert.tuner.weights.feature_weights import FeatureNames
 
-_LISTED = 5
-"""Missing ids that a message names."""
-
 
 @dataclass
 class ArrivedList:
@@ -163,7 +160,7 @@ def segment_sizes(ids: IntArray, segments: int | None, where: str) -> IntArray:
     if len(present) < count:
         # Not np.arange(count): one mad id would ask for all memory.
         known = set(present.tolist())
-        missing = [str(k) for k in islice((k for k in range(count) if k not in known), _LISTED)]
+        missing = [str(k) for k in islice((k for k in range(count) if k not in known), 5)]
         lacking = count - len(present)
         more = ", ..." if lacking > len(missing) else ""
         raise InputError(

@@ -292,9 +292,10 @@ class Merger:
             [self._sparse.setdefault(name, len(self._sparse)) for name in sparse_names],
             dtype=np.int32,
         )
-        if not np.array_equal(renumbered, np.arange(len(renumbered))):
-            rows = _renumbered(rows, renumbered)
-        return rows
+        if np.array_equal(renumbered, np.arange(len(renumbered))):
+            return rows
+        lines = np.repeat(np.arange(len(rows.segments)), np.diff(rows.sparse_offsets))
+        return pool.with_sparse(rows, lines, renumbered[rows.sparse_columns], rows.sparse_values)
 
 
 def _ranks(segments: _base.IntArray) -> _base.TokenArray:
@@ -344,12 +345,6 @@ def _sparse_columns(
         rows, np.concatenate(lines), np.concatenate(columns), np.concatenate(values)
     )
     return rows, tuple(item for item in names if item[0] in keep), sparse_names
-
-
-def _renumbered(rows: Rows, columns: _base.TokenArray) -> Rows:
-    """Give sparse columns new numbers."""
-    lines = np.repeat(np.arange(len(rows.segments)), np.diff(rows.sparse_offsets))
-    return pool.with_sparse(rows, lines, columns[rows.sparse_columns], rows.sparse_values)
 
 
 def _as_list(nbest: NBest, where: str) -> pool.ArrivedList:

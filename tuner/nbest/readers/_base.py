@@ -43,10 +43,6 @@ _ID = re.compile(r"[0-9]{1,9}")
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-_COMPARED = 10_000
-"""Ids among which the nearest is looked for."""
-
-
 @dataclass
 class SegmentNames:
     """Number the names of segments in the order in which they come.
@@ -126,8 +122,8 @@ def positions(
 
 
 def _like(name: str, known: Mapping[str, int] | set[str]) -> str:
-    """Return ids that are there: the nearest, or the first."""
-    some = sorted(known)[:_COMPARED]
+    """Return ids that are there: the nearest of the first 10,000, or the first ones."""
+    some = sorted(known)[:10_000]
     near = difflib.get_close_matches(name, some, n=1)
     if near:
         return f"nearest: '{near[0]}'"
@@ -213,10 +209,22 @@ class Reader(ABC):
         """Return the name used in configurations, see `component_name`."""
         return component_name(cls, "Reader")
 
+    def named(self) -> list[tuple[str, str]]:
+        """Return name and path of each `NAME=FILE` of the option `named_files`."""
+        found = []
+        given = getattr(self, self.named_files) if self.named_files else ""
+        for item in filter(None, given.split("+")):
+            name, equals, path = item.partition("=")
+            if not equals:
+                form = f"{self.name()}:NAME=FILE"
+                raise InputError(f"{item}: name this file of {self.named_files}, as {form}")
+            found.append((name, path))
+        return found
+
     @property
     def files(self) -> tuple[str, ...]:
         """The files that options name."""
-        return ()
+        return tuple(path for _, path in self.named())
 
     @classmethod
     @abstractmethod
@@ -345,10 +353,6 @@ class Collector:
                 f"ids are 0..{segments - 1}",
             )
         return number
-
-    def number(self, place: Place, text: str, what: str) -> float:
-        """Return a finite number; `what` names it."""
-        return finite_number(self.file, place, text, what)
 
     def links(self, place: Place, text: str) -> list[tuple[int, int]]:
         """Return links `0-0 1-1`, sorted, each once."""

@@ -16,8 +16,6 @@ _LOG = re.compile(
     r"|Generate .*|Translated .*|Total time: .*",
     re.ASCII,
 )
-_PASSED = frozenset("STWCIE")
-"""Source, reference, time, constraints, iterations: nothing that is tuned on."""
 
 
 @dataclasses.dataclass
@@ -88,7 +86,7 @@ class Fairseq(CollectingReader):
                 found.append(_Hypothesis(number, segment, score, text))
             elif kind in "DPA":
                 self._attach(checks, number, kind, segment, rest, found)
-            elif kind not in _PASSED:
+            elif kind not in "STWCIE":  # source, reference, time, constraints, iterations
                 file.fail(number, f"unknown kind of line {kind}-{segment}")
         return self._collected(file, found, logged)
 
@@ -113,7 +111,7 @@ class Fairseq(CollectingReader):
             _, last.detokenized = _scored(file, line, kind, rest)
         elif kind == "P":
             what = "a positional score"
-            last.positions = [checks.number(line, item, what) for item in rest.split()]
+            last.positions = [finite_number(file, line, item, what) for item in rest.split()]
             if not last.positions:
                 file.fail(line, f"P-{segment} has no positional scores")
         else:

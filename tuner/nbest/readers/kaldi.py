@@ -48,15 +48,13 @@ class Kaldi(_base.CollectingReader):
             before, last = name, number
         return True
 
-    @property
-    def files(self) -> tuple[str, ...]:
-        """The files that options name."""
-        return tuple(path for paths in self._columns().values() for path in paths)
-
     def collect(self, file: _base.ListFile) -> _base.Collector:
         """Return the hypotheses of a whole file."""
+        archives: dict[str, list[str]] = {}
+        for name, path in self.named():
+            archives.setdefault(f"-{name.removeprefix('-')}", []).append(path)
         columns: dict[str, tuple[str, dict[str, float]]] = {}
-        for name, paths in self._columns().items():
+        for name, paths in archives.items():
             known: dict[str, float] = {}
             for path in paths:
                 more = read_keyed(path)
@@ -84,14 +82,3 @@ class Kaldi(_base.CollectingReader):
                 remarks.append(f"{counted(len(left), 'number')} of other lists in {at}")
         collector.remark = ", ".join(remarks) if columns else "no costs (kaldi:NAME=FILE)"
         return collector
-
-    def _columns(self) -> dict[str, tuple[str, ...]]:
-        """Return the files of each feature."""
-        found: dict[str, tuple[str, ...]] = {}
-        for item in filter(None, self.costs.split("+")):
-            given, equals, path = item.partition("=")
-            if not equals:
-                raise InputError(f"{item}: name this file of costs, as kaldi:NAME=FILE")
-            name = f"-{given.removeprefix('-')}"
-            found[name] = (*found.get(name, ()), path)
-        return found

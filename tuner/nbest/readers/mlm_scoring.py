@@ -38,18 +38,18 @@ class MlmScoring(JsonReader):
         '"1": {"hyp_1": {"score": -2, "text": ""}, "ref": "a"}}\n',
     )
 
-    @property
-    def files(self) -> tuple[str, ...]:
-        """The files that options name."""
-        return tuple(path for _, path in self._others())
-
     def found(self, file: ListFile) -> Iterator[js.Hypothesis]:
         """Yield the hypotheses of a whole file."""
-        others = []
-        for _, path in self._others():
+        added = self.named()
+        others, names = [], ["score"]
+        for name, path in added:
+            if name in names:
+                raise InputError(f"{path}: there is a feature '{name}' already; choose another")
+            names.append(name)
+        for _, path in added:
             other = read_list(path)
             others.append((other, {item.place: item for _, item in _hypotheses(other)}))
-        names = (("score", 1), *((name, 1) for name, _ in self._others()))
+        columns = tuple((name, 1) for name in names)
         for segment, item in _hypotheses(file):
             text = item.text("text")
             values = [item.number("score")]
@@ -60,21 +60,9 @@ class MlmScoring(JsonReader):
                         item.place, f"not the hypothesis '{text}' that {file.where} has there"
                     )
                 values.append(same.number("score"))
-            yield js.Hypothesis(item.place, segment, text, names, values, values[0])
+            yield js.Hypothesis(item.place, segment, text, columns, values, values[0])
         for other, known in others:
             check_all_used(other.where, [str(place) for place in known], file)
-
-    def _others(self) -> list[tuple[str, str]]:
-        """Return the name of each more feature, and its file."""
-        found: dict[str, str] = {}
-        for item in filter(None, self.scores.split("+")):
-            name, equals, path = item.partition("=")
-            if not equals:
-                raise InputError(f"{item}: name this file of scores, as mlm-scoring:NAME=FILE")
-            if name in found or name == "score":
-                raise InputError(f"{path}: there is a feature '{name}' already; choose another")
-            found[name] = path
-        return list(found.items())
 
 
 def _hypotheses(file: ListFile) -> Iterator[tuple[str, JsonObject]]:

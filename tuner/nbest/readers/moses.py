@@ -13,10 +13,6 @@ from portmert.tuner.nbest.readers._base import ListFile
 _GLUED_ID = re.compile(rb"^([0-9]{1,9})\|\|\|", re.MULTILINE)
 """Old versions of Moses wrote no blank behind the id."""
 _JOSHUA = re.compile(r"tm_\w+_\d+=|lm_\d+=|OOVPenalty=")
-_OTHERS = re.compile(rf"{_JOSHUA.pattern}|F\d+=")
-"""Names that Joshua and Marian have."""
-_FEATURES = re.compile(r"F0= *\S+(?: +[^\s=]+= *\S+)*")
-_WORD_SCORES = b"WordScores="
 _LINK = re.compile(rb"[0-9]{1,9}-([0-9]{1,9})")
 
 
@@ -69,7 +65,8 @@ class Cdec(BarsReader):
     def fits(cls, rows: list[list[str]]) -> bool:
         """Whether names and values are one token, and no name is Joshua's or Marian's."""
         named = all(are_named_values(row[2]) for row in rows)
-        return named and not any(_OTHERS.match(token) for row in rows for token in row[2].split())
+        others = rf"{_JOSHUA.pattern}|F\d+="  # names that Joshua and Marian have
+        return named and not any(re.match(others, one) for row in rows for one in row[2].split())
 
 
 @dataclass(frozen=True)
@@ -197,9 +194,8 @@ class Marian(BarsReader):
     @classmethod
     def fits(cls, rows: list[list[str]]) -> bool:
         """Whether the features before the last field begin with F0, one value each."""
-        return all(
-            len(row) in (4, 5, 6) and _FEATURES.fullmatch(row[-2]) is not None for row in rows
-        )
+        features = re.compile(r"F0= *\S+(?: +[^\s=]+= *\S+)*")
+        return all(len(row) in (4, 5, 6) and features.fullmatch(row[-2]) for row in rows)
 
     def as_moses(self, file: ListFile) -> tuple[bytes, str]:
         """Return the list with the word alignment last, without word scores."""
@@ -214,7 +210,7 @@ class Marian(BarsReader):
                     f"hypothesis, then maybe alignment and word scores, features, score",
                 )
             between = fields[2:-2]
-            scored = bool(between) and between[-1].startswith(_WORD_SCORES)
+            scored = bool(between) and between[-1].startswith(b"WordScores=")
             linked = len(between) > scored
             if len(between) > scored + linked:
                 file.fail(
