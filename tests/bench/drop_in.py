@@ -54,8 +54,8 @@ def drop_in(folder: Path, lists: Lists) -> list[list[str]]:
 
     def shims() -> list[Process]:
         return [
-            run(extractor, module="portmert.tuner.dropin.extractor", folder=work),
-            run(mert, module="portmert.tuner.dropin.mert", folder=work),
+            run(["extractor", *extractor], module="portmert.tuner.dropin", folder=work),
+            run(["mert", *mert], module="portmert.tuner.dropin", folder=work),
         ]
 
     loop()  # compile

@@ -490,15 +490,15 @@ def test_help_is_shown():
 def test_the_default_searches_from_the_first_weights_and_goes_on_to_the_same_files(
     tmp_path, monkeypatch
 ):
-    from portmert.tuner.dropin import mert_moses
+    from portmert.tuner.dropin import mert
 
-    real, seen = mert_moses.search, []
+    real, seen = mert.search, []
 
     def watched(lists, metric, optimizer, starts, **more):
         seen.append((optimizer.name(), starts.points[0].tolist(), more["seed"]))
         return real(lists, metric, optimizer, starts, **more)
 
-    monkeypatch.setattr(mert_moses, "search", watched)
+    monkeypatch.setattr(mert, "search", watched)
     quick = ["--decoder-flags=-v 0", "--no-filter-phrase-table", "--nbest=15"]
     tune(tmp_path / "whole", "--maximum-iterations=3", quick=quick)
     tune(tmp_path / "parts", "--maximum-iterations=1", quick=quick)

@@ -44,7 +44,7 @@ def command(folder: Path) -> None:
             )
     for name, module in PROGRAMS.items():
         # -P: mert-moses.pl works in a folder of the user's, whose files are no modules of ours.
-        start = f"exec {shlex.quote(sys.executable)} -P -m portmert.tuner.dropin.{module}"
+        start = f"exec {shlex.quote(sys.executable)} -P -m portmert.tuner.dropin {module}"
         files.write_text(folder / name, f'#!/bin/sh\n{MARK}\n{start} "$@"\n')
         (folder / name).chmod(0o755)
     click.echo(f"mert-moses.pl ... --mertdir {shlex.quote(str(folder.resolve()))}")

@@ -16,15 +16,8 @@ from portmert.tuner.nbest.moses_dat import DatLists, read_dat
 from portmert.tuner.weights.feature_weights import FeatureNames, FeatureWeights, read_weights
 from portmert.tuner.weights.weights_file import read_sparse
 
-Ranges = tuple[FloatArray, FloatArray]
-
 FINISHED = "finished_step.txt"
-FEATURES_LIST = "features.list"
 NOT_ESTIMATED = "--not-estimated--"
-
-_BEST = re.compile(r"Best point:\s*(?P<weights>[\s\d.\-e]+?)\s*=> (?P<score>[\-\d.]+)")
-_BEST_BLEU = re.compile(r"Best BLEU = ([\-\d.]+)")
-_DENSE = re.compile(r"F(\d+) (\S+)")
 
 
 @dataclass(frozen=True)
@@ -89,25 +82,11 @@ class StepFolder:
         dense = dict(self.names)
         return {name: v for name, v in weights.values.items() if name not in dense and v[0]}
 
-    def dense_text(self, weights: FeatureWeights) -> str:
-        """Return the dense weights, a line each."""
-        return "".join(
-            f"{name}= {_program.number(value)}\n"
-            for name, _ in self.names
-            for value in weights.values[name]
-        )
-
-    def write_starts(self, step: int, weights: FeatureWeights, ranges: Ranges) -> None:
-        """Write where the search of a step begins and in which ranges."""
-        rows = [self.vector(weights), *ranges]
+    def write_starts(self, step: int, *rows: FloatArray) -> None:
+        """Write where the search of a step begins, the lowest random weights and the highest."""
         text = "".join(" ".join(map(_program.number, row)) + "\n" for row in rows)
         self.write("init.opt", text)
         self.write(f"run{step}.init.opt", text)
-
-    def earlier_start(self, step: int) -> FloatArray:
-        """Return where the search of an earlier step began."""
-        width = sum(size for _, size in self.names)
-        return mert.read_starts([self.path / f"run{step}.init.opt"], width).points[0]
 
     def write_features_list(self, shown: ShownFeatures) -> None:
         """Write the output of -show-weights, for scripts that read it."""
@@ -118,7 +97,7 @@ class StepFolder:
             texts = [next(values) if tuned else "UNTUNEABLECOMPONENT" for tuned in mask]
             lines.append(f"{name}= {' '.join(texts)}\n")
         lines += [f"{name} UNTUNEABLE\n" for name in shown.untuneable]
-        self.write(FEATURES_LIST, "".join(lines))
+        self.write("features.list", "".join(lines))
 
     def write_search(
         self, step: int, found: FeatureWeights, score: float, notes: list[str]
@@ -138,16 +117,16 @@ class StepFolder:
         """Return the weights that a finished step found, and their score."""
         width = sum(size for _, size in self.names)
         log = "\n".join(files.read_lines(self.path / f"run{step}.mert.log"))
-        match = _BEST.search(log)
-        score = match["score"] if match else NOT_ESTIMATED
+        match = re.search(r"Best point:\s*([\s\d.\-e]+?)\s*=> ([\-\d.]+)", log)
+        score = match[2] if match else NOT_ESTIMATED
         if match is not None:
-            tokens = match["weights"].split()
+            tokens = match[1].split()
         else:  # of pro or kbmira: by position, not yet normalised
             self.demand(f"run{step}.mert.out", step)
-            lines = files.read_lines(self.path / f"run{step}.mert.out")
-            by_position = {m[1]: m[2] for m in map(_DENSE.match, lines) if m is not None}
+            lines = "\n".join(files.read_lines(self.path / f"run{step}.mert.out"))
+            by_position = dict(re.findall(r"^F(\d+) (\S+)", lines, re.MULTILINE))
             tokens = [by_position.get(str(k), "0") for k in range(width)]
-            best = _BEST_BLEU.search(log)
+            best = re.search(r"Best BLEU = ([\-\d.]+)", log)
             score = best[1] if best else score
         values = [numbers.parse_number(token) for token in tokens]
         if len(values) != width or any(value is None for value in values):

@@ -82,7 +82,6 @@ OWN = {
     "smooth-brevity-penalty": "the optimizer pro judges hypotheses on a background corpus",
 }
 """Options of programs that are not honoured, and why, where the reason is not `ITSELF`."""
-REFERENCE_LENGTHS = ("closest", "average", "shortest")
 INPUT_TYPES = {0: "text", 2: "lattices", 3: "trees", 5: "tables", 6: "forests"}
 """What Moses reads, besides confusion networks (1), which our decoder refuses with a reason."""
 OF_SEARCH = {"set", "type", *kbmira.NAMES}
@@ -340,7 +339,7 @@ def _scorer(given: Given, arguments: Given) -> Scorer:
         given.last(name) or arguments.last(name) or inside.get(name, "")
         for name in ("sctype", "scconfig")
     )
-    lengths = [name for name in REFERENCE_LENGTHS if name in given]
+    lengths = [name for name in ("closest", "average", "shortest") if name in given]
     _check_one(*lengths)
     config = [scconfig, *(f"reflen:{name}" for name in lengths)]
     config += ["case:false"] if "nocase" in given else []

@@ -2,21 +2,20 @@
 
 import dataclasses
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from portmert.metrics._base import Metric, Ragged, Texts, Vocabulary
+from portmert.metrics._base import Metric, Texts, Vocabulary
 from portmert.tuner.annotation.annotating import TextAnnotator
 from portmert.tuner.annotation.cache import default_folder
 from portmert.tuner.components import registry
 from portmert.tuner.dropin._program import Flag, Given, UsageError, say
 from portmert.tuner.ground import numbers, programs
 from portmert.tuner.ground.errors import ConfigError, InputError, ProgramError, counted
-from portmert.tuner.ground.files import read_lines
 from portmert.tuner.nbest.moses_dat import DatLists, read_dat
 from portmert.tuner.texts import corpus, prepare, text_pipeline
 from portmert.tuner.texts.corpus import References
@@ -38,8 +37,6 @@ OPTIONS = (
 """Options of pro and kbmira, which read score files."""
 FILTER_SECONDS = 600.0
 """A filter that reads and writes nothing for so long hangs: it changes lines, one by one."""
-MOST_FILTERED = 1 << 20
-"""Bytes that a filter may write, besides many times its input."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +112,7 @@ class Scorer:
         if self.filter:
             texts = _filtered(texts, self.filter)
         if self.factors:
-            texts = _mapped(texts, self._of_factors)
+            texts = corpus.with_words(texts, self._of_factors)
         pipeline = text_pipeline.TextPipeline.from_names(("lowercase",) if self.lowercase else ())
         with ExitStack() as opened:
             ready = prepare.Preparation.of(
@@ -290,21 +287,12 @@ def _factors(text: str) -> tuple[int, ...]:
     return tuple(int(item) for item in items)
 
 
-def _mapped(texts: Texts, change: Callable[[str], str]) -> Texts:
-    """Return texts with every token changed."""
-    vocabulary = texts.vocabulary
-    used, inverse = np.unique(texts.tokens.values, return_inverse=True)
-    new = np.array(
-        [vocabulary.add(change(vocabulary.words[token])) for token in used], dtype=np.int32
-    )
-    return replace(texts, tokens=Ragged(new[inverse], texts.tokens.offsets))
-
-
 def _filtered(texts: Texts, command: str) -> Texts:
     """Return texts after a program read all of them and wrote as many lines.
 
     All lines are sent before any is awaited, so a program may buffer its output, or read all lines
-    before it writes one.
+    before it writes one. It changes lines one by one: one that reads and writes nothing for ten
+    minutes hangs.
     """
     lines = [" ".join(texts.words(row)) for row in range(len(texts))]
     text = "".join(f"{line}\n" for line in lines).encode()
@@ -321,7 +309,7 @@ def _filtered(texts: Texts, command: str) -> Texts:
                 folder / "log",
                 out,
                 given=given,
-                bounds={out: programs.Bound(MOST_FILTERED + programs.TIMES_INPUT * len(text))},
+                bounds={out: programs.Bound((1 << 20) + programs.TIMES_INPUT * len(text))},
                 timeout_seconds=FILTER_SECONDS,
                 name=f"--filter {command}",
                 is_scratch=True,
@@ -345,28 +333,3 @@ def _filtered(texts: Texts, command: str) -> Texts:
             f"number of tokens: links would point to other words"
         )
     return replace(new, links=texts.links)
-
-
-def read_plain(path: Path | str, scorer: Scorer, references: References) -> Texts:
-    """Read plain text to be evaluated, prepared, with links where they are given.
-
-    Raises
-    ------
-    InputError
-        The file or its links do not fit the references.
-    """
-    texts = corpus.read_texts(path, references.texts.vocabulary)
-    corpus.check_lines(path, len(texts), "the reference", len(references))
-    if scorer.hypothesis_links is not None:
-        if references.source_lengths is None:
-            raise InputError("--scconfig hyplinks needs source:FILE to be checked against")
-        corpus.check_lines(
-            scorer.hypothesis_links, len(read_lines(scorer.hypothesis_links)), path, len(texts)
-        )
-        links = corpus.read_links(
-            scorer.hypothesis_links,
-            source_lengths=references.source_lengths,
-            target_lengths=texts.tokens.lengths,
-        )
-        texts = replace(texts, links=links)
-    return scorer.prepared(texts)

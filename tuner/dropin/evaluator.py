@@ -1,6 +1,5 @@
 """Score plain text or the first hypotheses of n-best lists, as Moses' `evaluator` does."""
 
-import sys
 from collections.abc import Sequence
 
 import click
@@ -8,11 +7,12 @@ import numpy as np
 
 from portmert.metrics._base import FloatArray, Metric, Vocabulary
 from portmert.tuner.dropin._program import Flag, Given, UsageError, printed_score, program, say
-from portmert.tuner.dropin._scorer import Scorer, given_scorer, read_plain
+from portmert.tuner.dropin._scorer import Scorer, given_scorer
 from portmert.tuner.ground import streams
+from portmert.tuner.ground.errors import InputError
 from portmert.tuner.nbest.check import check_links
 from portmert.tuner.nbest.read import read_nbest
-from portmert.tuner.texts import corpus, statistics
+from portmert.tuner.texts import corpus, prepare, statistics
 
 SHARE_OUTSIDE = 0.05
 """Share of the bootstrap samples that lie outside the interval printed."""
@@ -82,7 +82,11 @@ def _stats(path: str, scorer: Scorer, references: Sequence[str], *, is_list: boo
             check_links(nbest, read.source_lengths)
         texts = scorer.prepared(nbest.texts.take(nbest.offsets[:-1]))
     else:
-        texts = read_plain(path, scorer, read)
+        links = scorer.hypothesis_links
+        if links is not None and read.source_lengths is None:
+            raise InputError("--scconfig hyplinks needs source:FILE to be checked against")
+        texts = prepare.read_output(path, read, beside="the reference", links=links)
+        texts = scorer.prepared(texts)
     batch = corpus.make_batch(texts, np.arange(len(texts) + 1), read)
     for line in statistics.notices(scorer.metric, batch):
         say(line)
@@ -97,7 +101,3 @@ def _interval(metric: Metric, stats: FloatArray, samples: int, seed: int) -> lis
     low = scores[int(samples * SHARE_OUTSIDE / 2)]
     high = scores[min(samples - 1, int(samples * (1 - SHARE_OUTSIDE / 2)))]
     return [f"{scores.mean():.4f}", f"[{low:.4f},{high:.4f}]"]
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

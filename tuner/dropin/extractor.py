@@ -1,6 +1,5 @@
 """Write features.dat and scores.dat of n-best lists, as Moses' `extractor` does."""
 
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise, starmap
@@ -192,7 +191,3 @@ def main(given: Given) -> int:
     moses_dat.write_scores(lists, given.last("scfile", "statscore.data"))
     say(f"{counted(len(lists.features), 'hypothesis')} of {counted(len(lists), 'segment')}")
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -1,7 +1,5 @@
 """Run batch MIRA over features.dat and scores.dat, as Moses' `kbmira` does."""
 
-import sys
-
 import numpy as np
 
 from portmert.metrics._base import FloatArray
@@ -102,7 +100,3 @@ def weights_text(weights: FeatureWeights, names: FeatureNames) -> str:
         if name not in dense and abs(values[0]) > SMALLEST
     ]
     return "".join(lines)
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

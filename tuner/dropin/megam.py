@@ -1,6 +1,5 @@
 """A logistic regression on the pairs of `pro`, for which mert-moses.pl calls MegaM."""
 
-import sys
 from collections.abc import Sequence
 
 import click
@@ -16,9 +15,6 @@ from portmert.tuner.ground.errors import InputError, PortmertError
 USAGE = """usage: megam [-fvals] [-nobias] [-maxi N] [-lambda L] binary FILE
 reads lines `1 name value name value` and `0 ...`, prints a weight for each name"""
 
-FLAGS = frozenset({"-fvals", "-nobias", "-quiet"})
-"""Switches for what is always so here."""
-
 
 def main(arguments: Sequence[str]) -> int:
     """Run the program; return its exit status."""
@@ -31,7 +27,7 @@ def main(arguments: Sequence[str]) -> int:
                 say(USAGE)
                 return FAILURE
             precision = value if word == "-lambda" else precision
-        elif word not in FLAGS:
+        elif word not in {"-fvals", "-nobias", "-quiet"}:  # which are always so here
             rest.append(word)
     if len(rest) != 2 or rest[0] != "binary":
         say(USAGE)
@@ -96,7 +92,3 @@ def regress(labels: FloatArray, matrix: csr_array, precision: float) -> FloatArr
     found = minimize(loss, np.zeros(matrix.shape[1]), jac=True, method="L-BFGS-B")
     weights: FloatArray = found.x * scale
     return weights
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

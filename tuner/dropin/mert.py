@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -38,12 +37,6 @@ from portmert.tuner.weights.weights_file import read_sparse
 
 NO_STARTS = 3
 """Exit status where starting points are at fault, as Moses' mert has it."""
-
-WEIGHTS = "weights.txt"
-
-MOST_RESTARTS = 16
-SHARED_BY_RESTARTS = 20_000
-"""Hypotheses that all restarts together may search; larger lists get the usual restarts."""
 
 OPTIONS = (
     Flag("pdim", "d", help="number of weights (mandatory)"),
@@ -115,7 +108,7 @@ def main(given: Given) -> int:
     )
     point = weights.vector(lists.feature_names)
     say(best_point(point, printed_score(scorer.metric, score)))
-    write_text(WEIGHTS, "".join(f"{number(value)} " for value in point) + "\n")
+    write_text("weights.txt", "".join(f"{number(value)} " for value in point) + "\n")
     return 0
 
 
@@ -127,7 +120,8 @@ def _optimizer(given: Given, hypotheses: int) -> Optimizer:
     """
     options = given.settings()
     found = optimizer_of_type(given.last("type", "powell"), options)
-    restarts = min(MOST_RESTARTS, SHARED_BY_RESTARTS // max(hypotheses, 1))
+    # All restarts together search 20,000 hypotheses; larger lists get the usual restarts.
+    restarts = min(16, 20_000 // max(hypotheses, 1))
     if "restarts" in options or not isinstance(found, Mert) or restarts <= found.restarts:
         return found
     return replace(found, restarts=restarts)
@@ -346,7 +340,3 @@ def _points(
         rng = streams.whole(seed)
         points += list(rng.uniform(starts.lowest, starts.highest, size=(count, len(first))))
     return points
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -19,11 +20,11 @@ from portmert.metrics._base import FloatArray, Vocabulary
 from portmert.tuner.components import registry
 from portmert.tuner.decoders._base import Progress
 from portmert.tuner.decoders.moses import Moses
+from portmert.tuner.dropin import mert
 from portmert.tuner.dropin._mert_folder import FINISHED, NOT_ESTIMATED, StepFolder
 from portmert.tuner.dropin._program import number, printed_score
 from portmert.tuner.dropin._request import MertRequest
 from portmert.tuner.dropin.extractor import extract
-from portmert.tuner.dropin.mert import DEFAULT_RANGE, Starts, check_columns, column_names, search
 from portmert.tuner.executors.opening import opened
 from portmert.tuner.executors.team import Team
 from portmert.tuner.ground.errors import InputError, StateError, suggest
@@ -35,7 +36,6 @@ from portmert.tuner.runs.result import FEWEST
 from portmert.tuner.weights.feature_weights import FeatureNames, FeatureWeights
 from portmert.tuner.weights.weights_file import sparse_text
 
-FIRST_INTERPOLATED = 4
 SEEDS = 10**6
 """Steps of a run draw from this many seeds, so that runs of different seeds share none."""
 PATIENCE = 3
@@ -149,7 +149,7 @@ class _Run:
             if (count := len(request.ranges.get(name, ()))) > size:
                 too_many = f"--range: {count} ranges for {name}"
                 self.log(f"{too_many}, of which mert-moses.pl too uses {size}")
-        check_columns((*request.active, *request.positive), self.names)
+        mert.check_columns((*request.active, *request.positive), self.names)
         self.files = StepFolder(request.folder, shown.names, request.scorer)
         self.files.write_features_list(shown)
 
@@ -196,7 +196,9 @@ class _Run:
     def _step(self, step: int, state: State, *, skip_decoder: bool) -> None:
         self.log(f"run {step} start")
         self._write_config(f"run{step}.moses.ini", state, step)
-        self.files.write(f"run{step}.dense", self.files.dense_text(state.weights))
+        dense = ((name, v) for name, _ in self.names for v in state.weights.values[name])
+        text = "".join(f"{name}= {number(value)}\n" for name, value in dense)
+        self.files.write(f"run{step}.dense", text)
         if skip_decoder:
             self.log(f"skipped decoder run {step}")
         else:
@@ -204,7 +206,7 @@ class _Run:
         state.steps[step] = self._extract(step)
         first = self._first_used(step - 1)
         state.steps = {k: lists for k, lists in state.steps.items() if k >= first or k == step}
-        self.files.write_starts(step, state.weights, self.ranges)
+        self.files.write_starts(step, self.files.vector(state.weights), *self.ranges)
         found, score = self._search(step, state)
         found = self._interpolated(step, state.weights, found)
         state.weights, state.score = found, score
@@ -264,8 +266,8 @@ class _Run:
         )
         if lists.feature_names != self.names:
             raise InputError(
-                f"{path}: features {' '.join(column_names(lists.feature_names))}, but the decoder "
-                f"said {' '.join(column_names(self.names))}"
+                f"{path}: features {' '.join(mert.column_names(lists.feature_names))}, but the "
+                f"decoder said {' '.join(mert.column_names(self.names))}"
             )
         lists = merge_dat([lists])
         write_features(lists, self.folder / f"run{step}.features.dat")
@@ -287,43 +289,35 @@ class _Run:
         start = self.files.weights(1) if request.optimizer.holds_out else state.weights
         points = [self.files.vector(start)]
         if request.historic_bests:
-            points += [
-                self.files.earlier_start(k) for k in range(self._first_used(step - 1), step)
-            ]
+            for k in range(self._first_used(step - 1), step):
+                earlier = mert.read_starts([self.folder / f"run{k}.init.opt"], len(points[0]))
+                points.append(earlier.points[0])
         dealt = 1 if request.optimizer.holds_out else step  # the same folds in every step
         seed = SEEDS * request.seed + dealt * (1000 if request.predictable_seeds else 1)
-        sparse = FeatureWeights(self.files.sparse(start))
+        search = partial(
+            mert.search,
+            lists,
+            request.scorer.metric,
+            active=request.active,
+            seed=seed,
+            threads=request.threads,
+            team=self.team,
+            notice=notes.append,
+        )
         if request.from_pro:
             if lists.sparse is not None:
                 raise InputError(
                     "--pro-starting-point: the lists have sparse features, whose weights only "
                     "--pairwise-ranked and --batch-mira find"
                 )
-            pro, *_ = search(
-                lists,
-                request.scorer.metric,
-                request.from_pro,
-                Starts(tuple(points[:1]), *self.ranges),
-                active=request.active,
-                seed=seed,
-                threads=request.threads,
-                team=self.team,
-                notice=notes.append,
-            )
+            pro, *_ = search(request.from_pro, mert.Starts(tuple(points[:1]), *self.ranges))
             points.append(self.files.vector(pro))
         found, score, state.gain = search(
-            lists,
-            request.scorer.metric,
             request.optimizer,
-            Starts(tuple(points), *self.ranges),
-            active=request.active,
+            mert.Starts(tuple(points), *self.ranges),
             positive=request.positive,
-            sparse=sparse,
+            sparse=FeatureWeights(self.files.sparse(start)),
             step=(step, state.weights) if request.optimizer.holds_out else None,
-            seed=seed,
-            threads=request.threads,
-            team=self.team,
-            notice=notes.append,
         )
         printed = f"{printed_score(request.scorer.metric, score):.6f}"
         self.files.write_search(step, found, float(printed), notes)
@@ -343,7 +337,7 @@ class _Run:
         given = self.request.ranges
         for name, size in self.names:
             own = list(given.get(name, []))[:size]
-            ranges += own + [DEFAULT_RANGE] * (size - len(own))
+            ranges += own + [mert.DEFAULT_RANGE] * (size - len(own))
         known = dict(self.names)
         for name in given:
             if name not in known:
@@ -355,7 +349,7 @@ class _Run:
         self, step: int, before: FeatureWeights, found: FeatureWeights
     ) -> FeatureWeights:
         share = self.request.interpolation
-        if not share or step < FIRST_INTERPOLATED:
+        if not share or step < 4:  # as in mert-moses.pl
             return found
         weights = before.towards(found, share)
         text = "".join(f"{number(value)} " for value in self.files.vector(weights)) + "\n"

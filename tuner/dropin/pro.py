@@ -5,7 +5,6 @@ those 50 that differ most in smoothed sentence BLEU, by at least 0.05 (Hopkins &
 Otherwise the optimizer `pro` draws them, which judges hypotheses on a background corpus.
 """
 
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
@@ -124,7 +123,3 @@ def differences(lists: DatLists, better: IntArray, worse: IntArray) -> Iterator[
         for label, sign in (("1", 1.0), ("0", -1.0)):
             parts = (f" {n} {number(sign * v)}" for n, v in found.items() if abs(v) > SMALLEST)
             yield f"{label}{''.join(parts)}\n"
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
