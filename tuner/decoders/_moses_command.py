@@ -11,9 +11,6 @@ from portmert.tuner.ground.numbers import parse_number
 from portmert.tuner.weights.feature_weights import FeatureNames, FeatureWeights
 
 PLACEHOLDER = "{command}"
-REMOTE_SHELLS = frozenset({"ssh", "rsh"})
-"""Programs that join their arguments by spaces, for another shell to take apart."""
-
 NOT_TUNED = "UNTUNEABLECOMPONENT"
 
 FULL_NAMES = {
@@ -75,7 +72,7 @@ def wrapped(wrapper: str, command: Sequence[str]) -> tuple[str, ...]:
     words = shlex.split(wrapper)
     if any(PLACEHOLDER in word for word in words):
         return tuple(word.replace(PLACEHOLDER, shlex.join(command)) for word in words)
-    if words and Path(words[0]).name in REMOTE_SHELLS:
+    if words and Path(words[0]).name in {"ssh", "rsh"}:  # which join their arguments by spaces
         return (*words, shlex.join(command))
     return (*words, *command)
 
@@ -144,7 +141,15 @@ def parse_shown(text: str) -> ShownFeatures:
             continue
         name = name[:-1]
         mask = tuple(token != NOT_TUNED for token in tokens)
-        numbers = [_number(token, name) for token in tokens if token != NOT_TUNED]
+        numbers = []
+        for token in tokens:
+            value = parse_number(token)
+            if value is not None and math.isfinite(value):
+                numbers.append(value)
+            elif token != NOT_TUNED:
+                raise InputError(
+                    f"-show-weights: weight of {name} is '{token}', expected a number"
+                )
         if not numbers:
             untuneable.append(name)
             continue
@@ -154,10 +159,3 @@ def parse_shown(text: str) -> ShownFeatures:
     if not values:
         raise InputError("-show-weights: names no feature that can be tuned")
     return ShownFeatures(FeatureWeights(values), tuned, tuple(untuneable))
-
-
-def _number(token: str, name: str) -> float:
-    value = parse_number(token)
-    if value is None or not math.isfinite(value):
-        raise InputError(f"-show-weights: weight of {name} is '{token}', expected a number")
-    return value

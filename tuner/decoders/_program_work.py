@@ -15,16 +15,11 @@ from portmert.tuner.ground.files import make_folder, writing
 MOST_PRINTED = 1 << 20
 """Bytes that a decoder may print, besides those of segments."""
 MOST_OF_A_SEGMENT = 1 << 16
-MOST_LISTED = 1000
-"""An n-best list with so many lines more than twice those asked for is endless. A program may give
-a few more than it is asked for."""
-
-_PLACE = re.compile(r"\{(\w+)\}")
 
 
 def with_places(word: str, values: Mapping[str, str]) -> str:
     """Return a word of a command line with `{name}` replaced, where the name has a value."""
-    return _PLACE.sub(lambda found: values.get(found[1], found[0]), word)
+    return re.sub(r"\{(\w+)\}", lambda found: values.get(found[1], found[0]), word)
 
 
 def asks_for(command: Sequence[str], place: str) -> bool:
@@ -104,7 +99,9 @@ class ProgramWork(Work):
         segments = len(shard.lines)
         most = MOST_PRINTED + segments * MOST_OF_A_SEGMENT
         asked = f"where {self.size} were asked for of each of {segments} segments"
-        listed = programs.Bound(most * self.size, MOST_LISTED + 2 * segments * self.size, asked)
+        # A program may give a few more than it is asked for; with 1,000 lines more than twice
+        # those the list is endless.
+        listed = programs.Bound(most * self.size, 1000 + 2 * segments * self.size, asked)
         values = {kind: str(path) for kind, path in files.items()}
         values["work"] = str(scratch.resolve())
         words = _moses_command.wrapped(

@@ -22,15 +22,6 @@ NAMES = (
 )
 """thot's score components, in its order."""
 
-DECIMALS = 6
-"""Digits of a feature value after the point. thot works in float32, good for 6 or 7 in all."""
-
-MIN_SIZE = 20
-"""thot is asked for at least so many, so that the first hypothesis does not depend on the size."""
-
-BARS = "&#124;&#124;&#124;"
-"""The text that stands for `|||` in an n-best list, as in Moses."""
-
 
 class Translator:
     """A loaded model that translates one sentence at a time."""
@@ -39,39 +30,40 @@ class Translator:
         import thot.translation  # noqa: PLC0415  loads a large library
 
         self.weights: list[float] = task["weights"]
-        self._model = load(Path(task["folder"]), task["aligner"], task["model"], self.weights)
-        self._decoder = thot.translation.SmtDecoder(self._model)
+        self.model = load(Path(task["folder"]), task["aligner"], task["model"], self.weights)
+        self._decoder = thot.translation.SmtDecoder(self.model)
         for name, value in task["decoder"].items():
             setattr(self._decoder, name, value)
         self._aligner = symmetrized(
-            self._model.direct_word_alignment_model,
-            self._model.inverse_word_alignment_model,
+            self.model.direct_word_alignment_model,
+            self.model.inverse_word_alignment_model,
             "grow-diag-final-and",
         )
         self._links: dict[tuple[tuple[str, ...], tuple[str, ...]], Links] = {}
-
-    def reweigh(self, weights: list[float]) -> None:
-        """Go on with other weights."""
-        self.weights = weights
-        self._model.weights = weights
 
     def nbest(self, segment: int, source: Sequence[str], size: int) -> str:
         """Return the lines of a segment's n-best list, best first, each hypothesis once."""
         if not source:
             return _line(segment, [], [0.0] * len(NAMES), 0.0, [], [])
         escaped = [escape(token) for token in source]
-        found = self._decoder.translate_n(" ".join(escaped), max(size, MIN_SIZE))
+        # At least 20, so that the first hypothesis does not depend on the size.
+        found = self._decoder.translate_n(" ".join(escaped), max(size, 20))
         entries = []
         seen = set()
         for hypothesis in found:
-            # + 0.0 turns -0.0 into 0.0, which is written in another way.
-            features = [round(value, DECIMALS) + 0.0 for value in hypothesis.score_components]
+            # thot works in float32, good for 6 or 7 digits in all. + 0.0 turns -0.0 into 0.0,
+            # which is written in another way.
+            features = [round(value, 6) + 0.0 for value in hypothesis.score_components]
             score = 0.0
             for weight, value in zip(self.weights, features, strict=True):
                 score += weight * value
             words = list(hypothesis.target)
             phrases = _phrases(hypothesis)
-            links = self._word_links(escaped, words, phrases)
+            links = sorted(
+                (s0 + s, t0 + t)
+                for s0, s1, t0, t1 in phrases
+                for s, t in self._inside(tuple(escaped[s0:s1]), tuple(words[t0:t1]))
+            )
             key = (tuple(words), tuple(features), tuple(links))
             if key not in seen:
                 seen.add(key)
@@ -81,21 +73,9 @@ class Translator:
         # By what is written, not by thot's score: that one is float32, and a weight of 0 is 1e-6.
         entries.sort(key=lambda entry: -entry[0])
         return "".join(
-            _line(segment, [_shown(word) for word in words], features, score, phrases, links)
+            _line(segment, [unescape(word) for word in words], features, score, phrases, links)
             for score, words, features, phrases, links in entries[:size]
         )
-
-    def _word_links(
-        self,
-        source: Sequence[str],
-        target: Sequence[str],
-        phrases: Sequence[tuple[int, int, int, int]],
-    ) -> Links:
-        links: Links = []
-        for s0, s1, t0, t1 in phrases:
-            inside = self._inside(tuple(source[s0:s1]), tuple(target[t0:t1]))
-            links.extend((s0 + s, t0 + t) for s, t in inside)
-        return sorted(links)
 
     def _inside(self, source: tuple[str, ...], target: tuple[str, ...]) -> Links:
         """Link the words of a phrase pair; the same pair comes in most hypotheses of a list."""
@@ -119,11 +99,6 @@ def _phrases(hypothesis: Any) -> list[tuple[int, int, int, int]]:
     return found
 
 
-def _shown(word: str) -> str:
-    word = unescape(word)
-    return BARS if word == "|||" else word
-
-
 def _line(
     segment: int,
     words: Sequence[str],
@@ -135,7 +110,8 @@ def _line(
     named = " ".join(f"{name}= {value!r}" for name, value in zip(NAMES, features, strict=True))
     segmentation = " ".join(f"{_span(s0, s1)}={_span(t0, t1)}" for s0, s1, t0, t1 in phrases)
     aligned = " ".join(f"{s}-{t}" for s, t in links)
-    fields = [str(segment), " ".join(words), named, repr(score + 0.0), segmentation, aligned]
+    shown = " ".join("&#124;&#124;&#124;" if word == "|||" else word for word in words)  # as Moses
+    fields = [str(segment), shown, named, repr(score + 0.0), segmentation, aligned]
     return " ||| ".join(fields) + "\n"
 
 
@@ -154,7 +130,7 @@ def main() -> None:
         if translator is None:
             translator = Translator({**task, "weights": weights})
         elif translator.weights != weights:
-            translator.reweigh(weights)
+            translator.weights = translator.model.weights = weights
         answers.write(json.dumps(translator.nbest(segment, source, size)) + "\n")
         answers.flush()
 

@@ -34,10 +34,6 @@ OURS = {
 }  # fmt: skip
 """Switches of Moses that are set from elsewhere."""
 
-LIST_SWITCHES = ("print-alignment-info-in-n-best", "include-segmentation-in-n-best")
-SHOWN_DIGITS = 1e-6
-"""`-show-weights` prints six digits behind the point."""
-
 
 @dataclass(frozen=True)
 class Moses(Decoder):
@@ -199,7 +195,10 @@ class Moses(Decoder):
         jobs = min(self.jobs, len(lines))
         models = _shards.prints_of([self.config, *_named_files(self.config)])
         overwrite, sparse = ([], "") if weights is None else self._weight_arguments(weights)
-        listed = [word for name in LIST_SWITCHES if links for word in (f"-{name}", "true")]
+        listed: list[str] = []
+        if links:
+            listed += ["-print-alignment-info-in-n-best", "true"]
+            listed += ["-include-segmentation-in-n-best", "true"]
         if sampled is not None:
             listed += ["-lattice-samples", "{samples}", str(sampled[1])]
         by_file = ("-weight-file", "{weights}") if sparse else ()
@@ -298,12 +297,13 @@ def _named_files(config: Path) -> Iterator[Path]:
 def _more_digits(
     shown: tuple[float, ...], given: tuple[float, ...], tuned: tuple[bool, ...] | None
 ) -> tuple[float, ...]:
-    """Return `given` where it is `shown` before it was rounded (switches may say otherwise)."""
+    """Return `given` where it is `shown` before it was rounded (switches may say otherwise).
+
+    `-show-weights` prints six digits behind the point.
+    """
     if tuned is not None and len(given) == len(tuned):
         given = tuple(value for value, is_tuned in zip(given, tuned, strict=True) if is_tuned)
     if len(given) != len(shown):
         return shown
-    close = all(
-        abs(a - b) <= SHOWN_DIGITS * max(1.0, abs(a)) for a, b in zip(shown, given, strict=True)
-    )
+    close = all(abs(a - b) <= 1e-6 * max(1.0, abs(a)) for a, b in zip(shown, given, strict=True))
     return given if close else shown

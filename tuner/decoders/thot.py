@@ -30,9 +30,6 @@ TRAINED = ("aligner", "iterations", "lm_order", "max_phrase_length", "translatio
 MAX_TOKENS = 200
 """The longest line thot translates; of a longer one it returns nothing."""
 
-HEURISTIC = 6
-"""The estimate, in the search, of the costs of uncovered words: translation and distortion."""
-
 MOST_OF_A_SHARD, SHARDS_OF_A_WORKER = 32, 8
 """Lines that a worker of a cluster gets at once; few, so that all workers end together."""
 
@@ -207,7 +204,7 @@ class Thot(Decoder):
                 "non_monotonicity": self.non_monotonicity,
                 "a": self.max_source_phrase,
                 "w": self.options_per_phrase,
-                "heuristic": HEURISTIC,
+                "heuristic": 6,  # estimates translation and distortion of uncovered words
             },
             "decoder": {"s": self.stack_size, "is_breadth_first": True},
         }

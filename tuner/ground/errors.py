@@ -16,8 +16,6 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-PLURALS = {"entry": "entries", "hypothesis": "hypotheses", "search": "searches"}
-
 LONGEST = 80
 """Characters of a piece of input that a message shows."""
 LONGEST_MESSAGE = 1600
@@ -81,7 +79,8 @@ def counted(count: int, noun: str) -> str:
     if count == 1:
         return f"1 {noun}"
     *kind, last = noun.split()
-    return " ".join((str(count), *kind, PLURALS.get(last, f"{last}s")))
+    plurals = {"entry": "entries", "hypothesis": "hypotheses", "search": "searches"}
+    return " ".join((str(count), *kind, plurals.get(last, f"{last}s")))
 
 
 def exhausted(error: MemoryError | RuntimeError | OSError) -> str:

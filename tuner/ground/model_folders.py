@@ -15,11 +15,6 @@ from typing import Any
 from portmert.tuner.ground.errors import StateError
 from portmert.tuner.ground.files import clear_parts
 
-PROBED = 1 << 16
-"""Bytes of room that must be left behind a model; libraries write in smaller pieces."""
-
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-
 RECORD = "model.json"
 """In every folder: its `fingerprint` (the settings and texts), `notes` (counts) and `files`.
 
@@ -88,13 +83,15 @@ def _check_room(folder: Path) -> None:
     """Raise `OSError` where the files just written may be cut off: libraries do not tell.
 
     Where the disk got full it still is, or where no file may grow as large as the largest one.
+    64 KiB of room must be left behind a model; libraries write in smaller pieces.
     """
     sizes = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
     with tempfile.TemporaryFile(dir=folder) as probe:
         try:
-            os.posix_fallocate(probe.fileno(), 0, max(sizes, default=0) + PROBED)
+            os.posix_fallocate(probe.fileno(), 0, max(sizes, default=0) + (1 << 16))
         except (AttributeError, OSError) as error:  # not every system or disk can tell
-            if isinstance(error, OSError) and error.errno in FULL:
+            full = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+            if isinstance(error, OSError) and error.errno in full:
                 raise
 
 

@@ -25,20 +25,12 @@ from portmert.tuner.ground.errors import PortmertError, ProgramError, counted
 
 LOOK_SECONDS = 0.5
 """Time between two looks at what a program has written."""
-SHARED_LOOK_SECONDS = 0.05
-"""The same, where another program may have ended meanwhile."""
 MOST_LOGGED = 1 << 30
 """Bytes of messages that nobody will read: `-v 3` of Moses writes some MB a segment."""
 TIMES_INPUT = 100
 """A result larger than this many times its input is none: links are about as long as texts."""
 PATIENCE_SECONDS = 24 * 3600.0
 """A program that prints nothing for so long hangs: mkcls is silent for hours on a large bitext."""
-LAST_LINES = 3
-"""Lines at the end of a log that an error repeats."""
-TAIL_BYTES = 4096
-PART = 1 << 20
-
-_OURS = Path(portmert.__file__).resolve().parent.parent
 
 
 class Cancelled(Exception):  # noqa: N818  no fault: nobody waits for the answer
@@ -59,9 +51,9 @@ def module_path() -> str:
     `python -m` and an empty entry of PYTHONPATH add the current folder. It is left out, unless
     portmert lies there.
     """
-    here = Path.cwd().resolve()
+    here, ours = Path.cwd().resolve(), Path(portmert.__file__).resolve().parent.parent
     return os.pathsep.join(
-        entry for entry in sys.path if entry and (Path(entry).resolve() != here or here == _OURS)
+        entry for entry in sys.path if entry and (Path(entry).resolve() != here or here == ours)
     )
 
 
@@ -224,7 +216,7 @@ class Command:
     is_scratch: bool = False
 
     def failure(self, problem: str) -> ProgramError:
-        """Return the error that tells what went wrong, with the last lines and place of the log.
+        """Return the error that tells what went wrong, with the last 3 lines and place of the log.
 
         Parameters
         ----------
@@ -235,9 +227,9 @@ class Command:
         if log.exists():
             with log.open("rb") as file:
                 begin = len(file.readline())
-                file.seek(max(begin, log.stat().st_size - TAIL_BYTES))
+                file.seek(max(begin, log.stat().st_size - 4096))
                 lines = file.read().decode("utf-8", "replace").splitlines()
-            last = [line.strip() for line in lines if line.strip()][-LAST_LINES:]
+            last = [line.strip() for line in lines if line.strip()][-3:]
             if self.is_scratch:
                 plain = re.sub(r"[^\w-]+", "-", self.shown).strip("-")
                 log = log.parent.parent / f"{plain}-{secrets.token_hex(4)}.log"
@@ -280,8 +272,8 @@ def run(
                 with undisturbed():
                     running.append(_Running(todo.pop(0)))
             with contextlib.suppress(subprocess.TimeoutExpired):
-                alone = len(running) == 1
-                running[0].process.wait(LOOK_SECONDS if alone else SHARED_LOOK_SECONDS)
+                alone = len(running) == 1  # else another may have ended meanwhile
+                running[0].process.wait(LOOK_SECONDS if alone else 0.05)
             ended = [one for one in running if one.has_ended()]
             done += sum(one.lines for one in ended)
             running = [one for one in running if one not in ended]
@@ -388,7 +380,7 @@ class _File:
     def _count(self, begin: int, stop: int) -> None:
         with self._path.open("rb") as file:
             file.seek(begin)
-            while begin < stop and (part := file.read(min(PART, stop - begin))):
+            while begin < stop and (part := file.read(min(1 << 20, stop - begin))):
                 self.lines += part.count(b"\n")
                 begin += len(part)
 

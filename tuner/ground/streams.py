@@ -9,7 +9,10 @@ import numpy as np
 
 
 def whole(seed: int) -> np.random.Generator:
-    """Return the only stream of a task that needs one: items of judges, halves of documents."""
+    """Return the only stream of a task that needs one: items of judges, halves of documents.
+
+    Or samples of segments for a standard error: their seed is drawn from a restart's generator.
+    """
     return _generator(seed)
 
 
@@ -42,14 +45,6 @@ def replica(seed: int, number: int) -> int:
 def restart(seed: int, number: int) -> np.random.Generator:
     """Return the generator of a restart of an optimizer, counted from 0."""
     return np.random.default_rng(np.random.SeedSequence((seed,), spawn_key=(number,)))
-
-
-def error_samples(seed: int) -> np.random.Generator:
-    """Return the generator of the samples of segments that a standard error is counted over.
-
-    The seed is drawn from the restart's own generator.
-    """
-    return whole(seed)
 
 
 def weight_sample(seed: int, sample: int) -> tuple[np.random.Generator, int]:

@@ -21,7 +21,6 @@ WIDTH = 99
 """Characters of a line of prose."""
 WIDEST = 60
 """Characters of a column of words before it is folded."""
-_PAGE_WIDTH = r"p{0.5\linewidth}"
 _LINE_WIDTH = 345.0
 """Points of LaTeX's class article at 10 points, the narrowest common page."""
 _SIZES = (
@@ -33,8 +32,6 @@ _SIZES = (
 """Sizes of a table: LaTeX commands, width of a character and of half a gap in points."""
 MOST_ROWS = 40
 """Lines of one float in LaTeX: no float can be longer than a page."""
-_PROSE_LINE = 34
-"""Characters of a line of a column of prose."""
 _STEERING = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
 )
@@ -84,7 +81,8 @@ class Table:
         parts: list[list[Sequence[str]]] = [[]]
         room = MOST_ROWS
         for row in self.rows:
-            lines = 1 + max((len(row[n]) // _PROSE_LINE for n in self.prose), default=0)
+            # A line of a column of prose has 34 characters.
+            lines = 1 + max((len(row[n]) // 34 for n in self.prose), default=0)
             if parts[-1] and lines > room:
                 parts.append([])
                 room = MOST_ROWS
@@ -112,7 +110,10 @@ class Table:
             [latex_escaped(cell) for cell in self.headers],
             [
                 [
-                    _minus(latex_escaped(cell)) if n >= self.left else latex_escaped(cell)
+                    # A number gets a minus, not a hyphen, as its sign.
+                    re.sub(
+                        r"(?<!\w)-(?=\d)", "$-$" if n >= self.left else "-", latex_escaped(cell)
+                    )
                     for n, cell in enumerate(row)
                 ]
                 for row in rows
@@ -123,8 +124,8 @@ class Table:
             body = body.replace("\\hline", f"\\{rule}", 1)
         for place in self.prose:
             columns = "l" * self.left + "r" * (len(self.headers) - self.left)
-            wide = [_PAGE_WIDTH if n == place else kind for n, kind in enumerate(columns)]
-            body = body.replace(f"{{{columns}}}", f"{{{''.join(wide)}}}", 1)
+            wide = f"{columns[:place]}p{{0.5\\linewidth}}{columns[place + 1 :]}"
+            body = body.replace(f"{{{columns}}}", f"{{{wide}}}", 1)
         caption = f"{self.title}. {self.note}" if self.note else self.title
         if not is_first:
             caption = f"{self.title}, continued"
@@ -177,11 +178,6 @@ def aligned(
 def latex_escaped(text: str) -> str:
     """Return text that LaTeX prints as it is; control characters become spaces."""
     return "".join(_SPECIAL.get(sign, sign if sign.isprintable() else " ") for sign in text)
-
-
-def _minus(number: str) -> str:
-    """Return a number with a minus, not a hyphen, as its sign."""
-    return re.sub(r"(?<!\w)-(?=\d)", "$-$", number)
 
 
 def inert(text: str) -> str:

@@ -56,7 +56,7 @@ def samples(segments: int, seed: int) -> FloatArray:
 
     In the text, row 0, each counts once.
     """
-    drawn = streams.error_samples(seed).multinomial(
+    drawn = streams.whole(seed).multinomial(
         segments, np.full(segments, 1 / segments), size=RESAMPLES
     )
     return np.vstack([np.ones(segments), drawn])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -383,14 +383,14 @@ def with_references(batch: Batch, numbers: Sequence[int]) -> Batch:
     )
 
 
-def lowercase(texts: Texts) -> Texts:
-    """Return the texts with every token lowercased (Unicode), in the same vocabulary."""
+def with_words(texts: Texts, change: Callable[[str], str]) -> Texts:
+    """Return the texts with every token changed, in the same vocabulary."""
     vocabulary = texts.vocabulary
     used, inverse = np.unique(texts.tokens.values, return_inverse=True)
-    lowered = np.array(
-        [vocabulary.add(vocabulary.words[token].lower()) for token in used], dtype=np.int32
+    new = np.array(
+        [vocabulary.add(change(vocabulary.words[token])) for token in used], dtype=np.int32
     )
-    return replace(texts, tokens=Ragged(lowered[inverse], texts.tokens.offsets))
+    return replace(texts, tokens=Ragged(new[inverse], texts.tokens.offsets))
 
 
 def check_lines(path: TextFile, found: int, first: TextFile, expected: int) -> None:

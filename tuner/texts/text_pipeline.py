@@ -31,7 +31,7 @@ import numpy as np
 
 from portmert.metrics._base import IntArray, Ragged, Texts, Vocabulary
 from portmert.tuner.ground.errors import ConfigError, InputError, suggest
-from portmert.tuner.texts.corpus import lowercase, without_duplicates
+from portmert.tuner.texts.corpus import with_words, without_duplicates
 
 TOKENISERS = {
     "13a": ("tokenizer_13a", "Tokenizer13a"),
@@ -53,17 +53,6 @@ Side = Literal["hyp", "ref"]
 MARK = "\u2581"
 """sentencepiece's sign for the space before a word."""
 _JOINT = "@@"
-
-UNKNOWN_SHARE = 0.3
-"""If more hypothesis tokens are in no reference, the two are probably tokenised differently."""
-UNKNOWN_LEAST = 100
-"""With fewer hypothesis tokens, that share says nothing."""
-_EXAMPLES = 5
-RUNNING_SHARE = 0.5
-"""If more references end in a word with its full stop, they are probably not tokenised."""
-RUNNING_LEAST = 20
-"""With fewer references, that share says nothing."""
-_RUNNING = re.compile("\\w[.!?\u3002\uff01\uff1f]$")
 
 Words = list[str]
 Pairs = list[tuple[int, int]]
@@ -174,7 +163,7 @@ class TextPipeline:
         if not steps:
             return texts
         if steps == ["lowercase"]:
-            return lowercase(texts)  # word by word: the rest of the text does not matter
+            return with_words(texts, str.lower)  # the rest of the text does not matter
         vocabulary = texts.vocabulary
         starts, tokens = texts.tokens.offsets.tolist(), texts.tokens.values
         keys = [tokens[a:b].tobytes() for a, b in itertools.pairwise(starts)]
@@ -236,9 +225,10 @@ class TextPipeline:
 
 
 def unknown_tokens(counts: IntArray, references: Texts) -> str | None:
-    """Return one line if many tokens of the hypotheses are in no reference.
+    """Return one line if more than 30 % of the hypotheses' tokens are in no reference.
 
-    Hypotheses and references may then be tokenised in different ways.
+    Hypotheses and references are then probably tokenised in different ways. With fewer than 100
+    tokens the share says nothing.
 
     Parameters
     ----------
@@ -247,15 +237,15 @@ def unknown_tokens(counts: IntArray, references: Texts) -> str | None:
     """
     total = int(counts.sum())
     known = references.tokens.alone().values
-    if total < UNKNOWN_LEAST or not len(known):
+    if total < 100 or not len(known):
         return None
     unknown = counts.copy()
     unknown[known[known < len(counts)]] = 0
     share = int(unknown.sum()) / total
-    if share <= UNKNOWN_SHARE:
+    if share <= 0.3:
         return None
     found = np.flatnonzero(unknown)
-    most = found[np.argsort(-unknown[found], kind="stable")[:_EXAMPLES]]
+    most = found[np.argsort(-unknown[found], kind="stable")[:5]]
     examples = " ".join(references.vocabulary.words[token] for token in most.tolist())
     return (
         f"{100 * share:.0f} % of the hypotheses' tokens stand in no reference (most often: "
@@ -264,14 +254,14 @@ def unknown_tokens(counts: IntArray, references: Texts) -> str | None:
 
 
 def untokenised(references: Texts) -> str | None:
-    """Return one line if most references end in a word with its full stop."""
+    """Return one line if most references, of 20 or more, end in a word with its full stop."""
     full = np.flatnonzero(references.tokens.lengths)
-    if len(full) < RUNNING_LEAST:
+    if len(full) < 20:
         return None
     last = references.tokens.values[references.tokens.offsets[full + 1] - 1]
     words = [references.vocabulary.words[token] for token in last.tolist()]
-    found = [word for word in words if _RUNNING.search(word)]
-    if len(found) <= RUNNING_SHARE * len(words):
+    found = [word for word in words if re.search("\\w[.!?\u3002\uff01\uff1f]$", word)]
+    if len(found) <= 0.5 * len(words):
         return None
     return (
         f"{100 * len(found) / len(words):.0f} % of the references end in a token like "

@@ -12,7 +12,7 @@ from portmert.aligners import _thot
 from portmert.metrics._base import Vocabulary
 from portmert.tuner.components import registry
 from portmert.tuner.decoders._thot_worker import NAMES, Translator
-from portmert.tuner.decoders.thot import FEATURES, HEURISTIC, START, Thot
+from portmert.tuner.decoders.thot import FEATURES, START, Thot
 from portmert.tuner.ground.errors import ConfigError, InputError, ProgramError, StateError
 from portmert.tuner.ground.model_folders import RECORD
 from portmert.tuner.nbest.model import model_scores
@@ -68,7 +68,7 @@ def task(decoder, weights=START):
         "folder": str(decoder.model),
         "aligner": decoder.aligner,
         "weights": list(weights),
-        "model": {"non_monotonicity": 3, "a": 10, "w": 10.0, "heuristic": HEURISTIC},
+        "model": {"non_monotonicity": 3, "a": 10, "w": 10.0, "heuristic": 6},
         "decoder": {"s": 10, "is_breadth_first": True},
     }
 

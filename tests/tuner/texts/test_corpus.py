@@ -50,10 +50,10 @@ def test_read_texts_refuses_an_empty_file(tmp_path):
         corpus.read_texts(path, Vocabulary())
 
 
-def test_lowercase_keeps_the_vocabulary_and_the_links():
+def test_changed_words_keep_the_vocabulary_and_the_links():
     vocabulary = Vocabulary()
     texts = Texts.from_lines(["A b", "", "a"], vocabulary, [[(0, 0)], [], [(1, 0)]])
-    lowered = corpus.lowercase(texts)
+    lowered = corpus.with_words(texts, str.lower)
     assert words(lowered) == [["a", "b"], [], ["a"]]
     assert words(texts) == [["A", "b"], [], ["a"]]
     assert lowered.vocabulary is vocabulary
