@@ -14,13 +14,14 @@ import threading
 from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from pydantic import ConfigDict
+from pydantic import ConfigDict, TypeAdapter
 from pydantic.dataclasses import dataclass as component_dataclass
 
 if TYPE_CHECKING:
@@ -449,6 +450,11 @@ def component_name(cls: type, base: str) -> str:
     return re.sub(WORDS, "-", cls.__name__.removesuffix(base) or base).lower()
 
 
+with suppress(TypeError, UnicodeDecodeError):
+    # pydantic reads entry_points.txt of all packages, once; a damaged one must do no harm.
+    TypeAdapter(int)
+
+
 @component_dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
 class Metric(ABC):
     """Scores translations by sufficient statistics: numbers that add over segments.
@@ -494,7 +500,7 @@ class Metric(ABC):
         """Return (...): the score of each row of summed statistics (..., K), any leading axes.
 
         Scores should be finite. In a search, a score that is not finite (0 / 0 is NaN) counts as
-        the worst.
+        the worst. Elsewhere it is an error.
         """
 
     def parts(self, stats: FloatArray) -> dict[str, float]:  # noqa: ARG002  some have none

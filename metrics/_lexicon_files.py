@@ -272,10 +272,11 @@ def _terp_entries(path: Path, lines: list[str]) -> Iterator[tuple[int, float, st
         found = _TERP_ENTRY.fullmatch(line)
         if found is not None:
             *given, one, other = found.groups()
-            for text in filter(None, given):
+            for place, text in enumerate(filter(None, given)):
                 if not 0.0 <= _number(text) <= 1e6:
                     raise ValueError(
-                        f"{path}:{number}: probability {text}; expected a number from 0 to 1e6"
+                        f"{path}:{number}: {'second ' * place}probability {text}; expected a "
+                        f"number from 0 to 1e6"
                     )
                 yield number, float(text), one, other
         elif line:

@@ -8,6 +8,7 @@ import pkgutil
 import signal
 import sys
 import threading
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -68,16 +69,18 @@ class CommandFolder(click.Group):
         return super().resolve_command(ctx, args)
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the program; a lack of memory or disk ends as one line and exit status 1."""
+        """Run the program; a lack of memory or disk, and a fault of others' code, is one line."""
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(errors="surrogateescape")  # names of files that are no UTF-8
         try:
             return super().main(*args, **kwargs)
-        except (MemoryError, RuntimeError, ImportError, OSError) as error:
-            said = _lacking(error)
+        except Exception as error:
+            said = families.fault_of(error) or _lacking(error)
             if said is None:
                 raise
-            click.echo(f"portmert: error: {said}", err=True)
+            if VOICE.verbose:
+                traceback.print_exception(error)
+            click.echo(f"portmert: error: {as_message(said)}", err=True)
             if isinstance(error, OSError) and error.errno in DISK_FAULTS:
                 _discard_output()  # what waits to be written fails once more when Python ends
             sys.exit(1)
@@ -86,7 +89,7 @@ class CommandFolder(click.Group):
         """Run the command; a fault the user can mend ends as one line and exit status 1."""
         VOICE.reset()
         try:
-            with _signals_as_interrupts(), families.readable_packages():
+            with _signals_as_interrupts():
                 return super().invoke(ctx)
         except PortmertError as error:
             click.echo(f"portmert: error: {error}", err=True)
@@ -112,18 +115,20 @@ class CommandFolder(click.Group):
             ctx.exit(status)
 
 
-def _lacking(error: MemoryError | RuntimeError | ImportError | OSError) -> str | None:
+def _lacking(error: Exception) -> str | None:
     """Return one line about a lack of memory, disk or libraries; None for another fault."""
-    if isinstance(error, ImportError):
-        said = f"a library cannot be loaded, is there enough memory? {error}"
-        return as_message(said) if "shared object" in str(error) else None
-    if not isinstance(error, OSError):
-        known = isinstance(error, MemoryError | RecursionError)
-        return exhausted(error) if known or "start new thread" in str(error) else None
-    if error.errno in MEMORY_FAULTS:
+    if isinstance(error, ImportError) and "shared object" in str(error):
+        return f"a library cannot be loaded, is there enough memory? {error}"
+    if (
+        isinstance(error, MemoryError | RecursionError)
+        or "start new thread" in str(error)
+        or getattr(error, "errno", None) in MEMORY_FAULTS
+    ):
         return exhausted(error)
+    if not isinstance(error, OSError):
+        return None
     if error.errno in NAME_FAULTS:
-        return as_message(f"{error.filename}: {error.strerror}")
+        return f"{error.filename}: {error.strerror}"
     if error.errno in DISK_FAULTS:
         place = error.filename or "standard output or a temporary file"
         return f"{place}: cannot write: {error.strerror}"

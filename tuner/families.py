@@ -15,8 +15,9 @@ import importlib.util
 import inspect
 import re
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, get_args
@@ -76,6 +77,10 @@ FAMILIES = {
 }
 
 
+_DAMAGED = (UnicodeDecodeError, TypeError)
+"""Errors of Python's reader of entry_points.txt: no UTF-8, a line without `=`."""
+
+
 def own_names(family: str) -> list[str]:
     """Return the sorted names of our own components of a family, importing none of them."""
     return sorted(_own(FAMILIES[family]))
@@ -120,6 +125,24 @@ def package_of(family: str, name: str) -> str:
     return _package(found[0]) if found else ""
 
 
+def fault_of(error: BaseException) -> str | None:
+    """Return a line on an error in the code of a package with components; None for another."""
+    owners = {
+        entry.value.partition(":")[0].partition(".")[0]: entry
+        for entry in _entry_points(tuple(sys.path))[0]
+    }
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        module = frame.f_globals.get("__name__", "")
+        owner = owners.get(module.partition(".")[0])
+        if owner is not None and not module.startswith("portmert."):
+            said = " ".join(f"{type(error).__name__}: {error}".split())
+            return (
+                f"{module}.{frame.f_code.co_qualname} of package {_package(owner)} ended in "
+                f"{said} (--verbose shows where)"
+            )
+    return None
+
+
 def component(family: str, name: str) -> type[Any]:
     """Return the class of component `name`.
 
@@ -144,8 +167,8 @@ def component(family: str, name: str) -> type[Any]:
     if not is_ours:
         defined = _of_program(FAMILIES[family])
         if name not in defined:
-            known = {*names(family), *defined}
-            raise ConfigError(f"unknown {family} '{name}'{suggest(name, known)}")
+            known, unreadable = {*names(family), *defined}, _entry_points(tuple(sys.path))[1]
+            raise ConfigError(f"unknown {family} '{name}'{suggest(name, known)}{unreadable}")
         return defined[name]
     module, cls = _own(FAMILIES[family])[name]
     found: type[Any] = getattr(importlib.import_module(module), cls)
@@ -270,44 +293,38 @@ def _titled(package: Distribution) -> str:
 
 def _extensions(family: str) -> dict[str, list[EntryPoint]]:
     """Return the entry points of a family by name; nothing of their packages is imported."""
-    return _entry_points(FAMILIES[family].group, tuple(sys.path))
-
-
-@functools.cache
-def _entry_points(group: str, path: tuple[str, ...]) -> dict[str, list[EntryPoint]]:
-    import importlib.metadata  # noqa: PLC0415  start-up time
-
-    del path  # where it is searched: another one may give others
     found: dict[str, list[EntryPoint]] = {}
-    with readable_packages():
-        for entry in importlib.metadata.entry_points(group=group):
+    for entry in _entry_points(tuple(sys.path))[0]:
+        if entry.group == FAMILIES[family].group:
             found.setdefault(entry.name, []).append(entry)
     return found
 
 
-@contextmanager
-def readable_packages() -> Iterator[None]:
-    """Name the package whose entry_points.txt is damaged, where the block stumbles over it.
+@functools.cache
+def _entry_points(path: tuple[str, ...]) -> tuple[list[EntryPoint], str]:
+    """Return our entry points in all packages and, for messages, which package is damaged."""
+    import importlib.metadata  # noqa: PLC0415  start-up time
 
-    pydantic reads the entry points of all packages too, when it makes its first class.
+    del path  # where it is searched: another one may give others
+    with suppress(*_DAMAGED):
+        return _ours(importlib.metadata.entry_points()), ""
+    found: list[EntryPoint] = []
+    damaged = ""
+    for package in importlib.metadata.distributions():
+        try:
+            found += _ours(package.entry_points)
+        except _DAMAGED as error:
+            reason = "a line has no =" if isinstance(error, TypeError) else error
+            damaged += (
+                f"; entry_points.txt of package {_titled(package)} cannot be read ({reason}): "
+                f"reinstall or uninstall the package"
+            )
+    from portmert.metrics.kernels.compiled import compile_nothing  # noqa: PLC0415  start-up time
 
-    Raises
-    ------
-    ConfigError
-        There is such a package.
-    """
-    try:
-        yield
-    except (UnicodeDecodeError, TypeError):  # Python's own reader unpacks lines without `=`
-        import importlib.metadata  # noqa: PLC0415  start-up time
+    with suppress(*_DAMAGED):  # numba reads the files before it first compiles, and never again
+        compile_nothing()
+    return found, damaged
 
-        for package in importlib.metadata.distributions():
-            try:
-                _ = package.entry_points
-            except (UnicodeDecodeError, TypeError) as error:
-                reason = "a line has no =" if isinstance(error, TypeError) else error
-                raise ConfigError(
-                    f"entry_points.txt of package {_titled(package)} cannot be read: {reason}; "
-                    f"reinstall or uninstall the package"
-                ) from None
-        raise
+
+def _ours(points: Any) -> list[EntryPoint]:
+    return [one for family in FAMILIES.values() for one in points.select(group=family.group)]

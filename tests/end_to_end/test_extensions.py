@@ -154,7 +154,7 @@ class Exit(Metric):
     def stats(self, batch):
         if self.where == "stats":
             exit(3)
-        return np.ones((len(batch), 1))
+        return np.ones((len(batch.hypotheses), 1))
 
     def score(self, stats):
         exit(3)
@@ -257,18 +257,25 @@ def test_a_list_of_no_known_format_names_the_reader_that_is_broken(broken, tmp_p
     "content",
     ["[portmert.metrics]\ngröße = latin:X\n".encode("latin-1"), b"[portmert.metrics]\nshare\n"],
 )
-def test_entry_points_that_cannot_be_read_are_one_line(tmp_path, content):
+def test_entry_points_that_cannot_be_read_harm_only_who_asks_for_them(tmp_path, content):
     info = tmp_path / "installed" / "latin-1.0.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: latin\nVersion: 1.0\n")
     (info / "entry_points.txt").write_bytes(content)
-    said = subprocess.run(
-        [sys.executable, "-m", "portmert", "metrics"], cwd=tmp_path, capture_output=True,
-        env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{info.parent}"}, text=True,
-        check=False,
-    ).stderr  # fmt: skip
-    [line] = said.splitlines()
-    assert line.startswith("portmert: error: entry_points.txt of package latin 1.0 cannot be read")
+    (tmp_path / "text").write_text("a b c d\n")
+
+    def done(metric):
+        return subprocess.run(
+            [sys.executable, "-m", "portmert", "score", "--hyp", "text", "--ref", "text",
+             "--metric", metric], cwd=tmp_path, capture_output=True, text=True, check=False,
+            env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{info.parent}"},
+        )  # fmt: skip
+
+    fine = done("bleu")
+    assert (fine.returncode, fine.stderr) == (0, "")
+    [line] = done("share").stderr.splitlines()
+    assert line.startswith("portmert: error: unknown metric 'share'")
+    assert "entry_points.txt of package latin 1.0 cannot be read" in line
     assert line.endswith("reinstall or uninstall the package")
 
 

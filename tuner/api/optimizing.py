@@ -613,6 +613,8 @@ def _others(
     for metric in metrics:
         stats = read.statistics(metric, threads=threads, notice=notice, lazily=True)
         scores = [float(metric.score(stats.total(rows))) for rows in chosen]
+        if not np.isfinite(scores).all():
+            notice(f"{metric.name()} of some of the choices is no finite number (0 divided by 0?)")
         signature = problem.ready.signature(metric, read.references.offsets)
         scored.append(OtherScore(metric, signature, *scores))
     return tuple(scored)

@@ -36,6 +36,7 @@ from portmert.tuner.search.averaging import averaged, spread_size
 from portmert.tuner.search.optimization import Optimization, Setup, equal_weights, optimize_stats
 from portmert.tuner.search.oracle import oracle
 from portmert.tuner.search.problem import StatTable
+from portmert.tuner.texts.statistics import finite_scores
 from portmert.tuner.weights.feature_weights import FeatureWeights
 from portmert.tuner.weights.weights_file import WeightsFile, read_weights_file
 
@@ -384,7 +385,7 @@ class ReplicaRun:
 
     def _score(self, stats: StatTable, rows: IntArray) -> Scored:
         metric, total = self.problem.metric, stats.total(rows)
-        return Scored(float(metric.score(total)), metric.parts(total))
+        return Scored(float(finite_scores(metric, total)), metric.parts(total))
 
     def _test(self, weights: FeatureWeights, folder: Path | None) -> Scored | None:
         """Choose from the lists of the test set, if there is one; write and score the choice."""

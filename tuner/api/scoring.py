@@ -1,6 +1,6 @@
 """Scores of plain text against references."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TypedDict, Unpack, overload
 
 from portmert.metrics._base import Metric, Texts, Vocabulary
@@ -135,10 +135,15 @@ def score(
         ready = prepare(metrics, pipeline_of(text, text_model), None)
         texts, read = _read(hyp, refs or own_references(metrics), source, hyp_links, ref_links)
         batch = ready.batch(texts, ready.references(read))
-        for line in dict.fromkeys(n for one in metrics for n in statistics.notices(one, batch)):
-            notice(line)
+        _tell(notice, (n for one in metrics for n in statistics.notices(one, batch)))
         scores = scoring.score_texts(metrics, batch, ready, threads=threads)
+    _tell(notice, (line for one in scores for line in one.doubts()))
     return scores[0] if isinstance(metric, str | Metric) else scores
+
+
+def _tell(notice: Notice, lines: Iterable[str]) -> None:
+    for line in dict.fromkeys(lines):
+        notice(line)
 
 
 def _read(

@@ -24,6 +24,8 @@ from numpy.typing import NDArray
 from portmert.metrics._base import FloatArray, IntArray, Metric
 from portmert.tuner.executors.team import Team
 from portmert.tuner.ground import streams
+from portmert.tuner.ground.errors import InputError, faults_at
+from portmert.tuner.texts.statistics import finite_scores
 
 Progress = Callable[[int, int], None]
 SingleArray = NDArray[np.float32]
@@ -233,7 +235,8 @@ def _single_enough(tables: Sequence[FloatArray]) -> NDArray[np.bool_]:
 
 def _scored(metric: Metric, sums: FloatArray, places: IntArray) -> FloatArray:
     """Return the scores (...) of sums (K, ...)."""
-    return metric.score(np.moveaxis(sums[places], 0, -1))
+    with faults_at("a sampled test set", InputError, InputError):
+        return finite_scores(metric, np.moveaxis(sums[places], 0, -1))
 
 
 def highest_sums(tables: Sequence[FloatArray]) -> FloatArray:
@@ -372,7 +375,7 @@ def systems_tested(
         raise ValueError("systems must have the same segments, at least one")
     tables = _exact(tables)
     observed = [
-        [[float(metric.score(row)) for row in table.sum(axis=1)[:, part]] for table in tables]
+        [finite_scores(metric, table.sum(axis=1)[:, part]).tolist() for table in tables]
         for metric, part in zip(metrics, columns, strict=True)
     ]
     tables, places = _without_copies(tables, columns)

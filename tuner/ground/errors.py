@@ -83,7 +83,7 @@ def counted(count: int, noun: str) -> str:
     return " ".join((str(count), *kind, plurals.get(last, f"{last}s")))
 
 
-def exhausted(error: MemoryError | RuntimeError | OSError) -> str:
+def exhausted(error: Exception) -> str:
     """Return one line for input that is too large for this machine: what was being done with it.
 
     The innermost function of ours tells: what it is for is its first line.

@@ -1,7 +1,7 @@
 """Optimize weights over given lists: from hypotheses with features to tuned weights."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,6 +21,7 @@ from portmert.tuner.search.stat_tables import Annotate, moses_stats, statistics_
 from portmert.tuner.search.unseen import Unseen
 from portmert.tuner.search.variables import Variables, choose_variables
 from portmert.tuner.texts.corpus import References
+from portmert.tuner.texts.statistics import finite_scores, named
 from portmert.tuner.weights.feature_weights import FeatureNames, FeatureWeights
 
 
@@ -308,7 +309,10 @@ def _optimize(
     best = problem.winners(np.concatenate([numbers, _sparse_vector(names, final)]))
     oracle_score = _oracle_score(lists, best)
     if lists.stats.no_score is not None:
-        notice(_no_score(metric, lists.stats.no_score))
+        notice(
+            f"{metric.name()} of some weights is no finite number, as of "
+            f"{named(metric, lists.stats.no_score)}; they count as the worst"
+        )
     if problem.width and final_score == start_score and len(set(restarts)) == 1:
         where = "" if unseen is None else " on segments that were held out"
         if oracle_score == final_score:
@@ -331,15 +335,6 @@ def _optimize(
         unseen_score=None if unseen is None else metric.oriented(unseen.value),
         unseen=unseen,
         cpu_seconds=outcome.cpu_seconds,
-    )
-
-
-def _no_score(metric: Metric, sums: Sequence[float]) -> str:
-    pairs = zip(metric.stat_names, sums, strict=True)
-    shown = ", ".join(f"{name} {value:g}" for name, value in pairs)
-    return (
-        f"{metric.name()} of some weights is no finite number, as of the sums {shown} (is it 0 "
-        f"divided by 0?); they count as the worst"
     )
 
 
@@ -425,7 +420,11 @@ def _known_hypotheses(lists: TuningProblem) -> NDArray[np.bool_]:
 
 
 def _oracle_score(lists: TuningProblem, start: IntArray) -> float:
-    """Return the oracle's score among the hypotheses whose statistics are known."""
+    """Return the oracle's score among the hypotheses whose statistics are known.
+
+    `start` are those of the best weights: no weights are good if theirs is no finite score.
+    """
+    finite_scores(lists.metric, lists.total(start))
     if lists.rows is None and not lists.stats.is_lazy:
         return oracle(lists.stats.rows, lists.offsets, lists.metric, start)[0]
     rows = np.arange(len(lists.stats.rows)) if lists.rows is None else lists.rows

@@ -5,6 +5,7 @@ import numpy as np
 from portmert.metrics._base import FloatArray, IntArray, Metric
 from portmert.tuner.ground.mapped import gather, segment_blocks
 from portmert.tuner.search.problem import objective
+from portmert.tuner.texts.statistics import finite_scores
 
 ORACLE_SWEEPS = 10
 
@@ -44,4 +45,4 @@ def oracle(
                     total = rest + rows[best]
         if (chosen == before).all():
             break
-    return float(metric.score(gather(stats, chosen).sum(axis=0))), chosen
+    return float(finite_scores(metric, gather(stats, chosen).sum(axis=0))), chosen

@@ -13,7 +13,7 @@ from portmert.metrics._base import Batch, FloatArray, IntArray, Metric, Texts
 from portmert.metrics.kernels.pairs import first_equals
 from portmert.tuner.executors.team import each, raise_if_cancelled
 from portmert.tuner.ground import errors, numbers, processes
-from portmert.tuner.texts.statistics import check_texts
+from portmert.tuner.texts.statistics import check_texts, checked_stats
 
 Average = Literal["scores", "statistics"]
 """The quantity that is averaged over a list; see `expected_scores`."""
@@ -145,7 +145,8 @@ class _Pairs:
             pairs = _pairs.PairBatch.of(
                 texts, firsts[begin:end], lasts[begin:end], chosen[begin:end]
             )
-            found.append(self._metric.stats(replace(pairs, whole=self._whole)))
+            whole = replace(pairs, whole=self._whole)
+            found.append(checked_stats(self._metric, whole, int(ends[end - 1]) - before))
             took = max(time.monotonic() - since, 1e-9)
             self._piece = int(PIECE_SECONDS * (ends[end - 1] - before) / took)
             begin = end

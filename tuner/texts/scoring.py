@@ -42,6 +42,15 @@ class Score:
     parts: dict[str, float] = field(repr=False)
     segment_scores: FloatArray = field(repr=False)
 
+    def doubts(self) -> list[str]:
+        """Return a line if scores of segments are not finite."""
+        missing = np.flatnonzero(~np.isfinite(self.segment_scores))
+        return [
+            f"{self.metric.name()} of {errors.counted(len(missing), 'segment')} (the first: "
+            f"{first}, counted from 0) is no finite number (is it 0 divided by 0?)"
+            for first in missing[:1]
+        ]
+
 
 def score_texts(
     metrics: Sequence[Metric], batch: Batch, ready: prepare.Preparation, *, threads: int = 1
@@ -76,7 +85,7 @@ def score_texts(
             Score(
                 metric=metric,
                 signature=ready.signature(metric, batch.reference_offsets),
-                score=float(metric.score(total)),
+                score=float(statistics.finite_scores(metric, total)),
                 parts=metric.parts(total) | metric.details(batch),
                 segment_scores=np.concatenate(
                     [metric.score(stats[k : k + SEGMENTS_PER_PART]) for k in starts]

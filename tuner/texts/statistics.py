@@ -1,16 +1,18 @@
 """Sufficient statistics of many hypotheses, in threads, with checks of the input."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from portmert.metrics._base import SYNTAX, Batch, FloatArray, IntArray, Metric, Need, Texts
 from portmert.metrics._m2 import has_gold
 from portmert.tuner.executors.team import each, raise_if_cancelled
-from portmert.tuner.ground.errors import InputError, counted
+from portmert.tuner.ground.errors import InputError, ProgramError, counted
 from portmert.tuner.texts.corpus import first_outside
 from portmert.tuner.texts.text_pipeline import unknown_tokens, untokenised
 
@@ -75,12 +77,65 @@ def _fill(stats: FloatArray, metric: Metric, batch: Batch, first: int, last: int
     """Compute the statistics of some segments, and put them into their place."""
     part, rows = batch.segments(first, last), slice(batch.offsets[first], batch.offsets[last])
     try:
-        stats[rows] = metric.stats(part)
+        stats[rows] = checked_stats(metric, part, len(part.hypotheses))
     except ValueError:  # metrics notice a wrong link at no cost; here it gets a place
         if "links" in metric.needs:
             _check_links(part, first)
         raise
     _check_finite(metric, part, stats[rows], first)
+
+
+def checked_stats(metric: Metric, batch: Batch, rows: int) -> FloatArray:
+    """Return (rows, K): the statistics of a batch.
+
+    Raises
+    ------
+    ProgramError
+        The metric returns something else, or its scores are no numbers or have another shape.
+    """
+    shape = rows, len(metric.stat_names)
+    stats = _numbers(metric, "stats", metric.stats(batch), shape).astype(np.float64, copy=False)
+    with np.errstate(all="ignore"):
+        for sums in (stats[0], stats[:2], stats[np.newaxis, :2]) if rows else ():
+            _numbers(metric, "score", metric.score(sums), sums.shape[:-1])
+    return stats
+
+
+def _numbers(metric: Metric, called: str, found: Any, shape: tuple[int, ...]) -> NDArray[Any]:
+    """Return the numbers that a metric returned; raise `ProgramError` for anything else."""
+    array = np.asarray(found)
+    if array.shape != shape or array.dtype.kind not in "biuf":
+        raise ProgramError(
+            f"{called}() of metric {metric.name()} returned {type(found).__name__} of shape "
+            f"{array.shape} and type {array.dtype}, expected numbers of shape {shape}; mend the "
+            f"metric"
+        )
+    return array
+
+
+def finite_scores(metric: Metric, sums: FloatArray) -> FloatArray:
+    """Return the scores (...) of summed statistics (..., K).
+
+    Raises
+    ------
+    InputError
+        One of them is not finite.
+    """
+    with np.errstate(all="ignore"):
+        scores = np.asarray(metric.score(sums))
+    for place in np.argwhere(~np.isfinite(scores))[:1]:
+        raise InputError(
+            f"metric {metric.name()} is {scores[tuple(place)]} for {named(metric, sums[*place])}, "
+            f"expected a finite number; mend the metric"
+        )
+    return scores
+
+
+def named(metric: Metric, sums: Sequence[float]) -> str:
+    """Return sums (K,) of statistics whose score is not finite, with their names."""
+    pairs = zip(metric.stat_names, sums, strict=True)
+    shown = ", ".join(f"{name} {value:g}" for name, value in pairs)
+    return f"the sums {shown} (is it 0 divided by 0?)"
 
 
 def needs_of(metrics: Iterable[Metric]) -> frozenset[Need]:

@@ -17,7 +17,8 @@ from portmert.tuner.evaluation.comparison.material import Material
 from portmert.tuner.evaluation.comparison.report import ORDERING
 from portmert.tuner.evaluation.significance import PairTest, Resampling, holm, systems_tested
 from portmert.tuner.executors.team import Team
-from portmert.tuner.texts.statistics import compute_stats
+from portmert.tuner.ground.errors import InputError, faults_at
+from portmert.tuner.texts.statistics import compute_stats, finite_scores
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +98,10 @@ def score_systems(
     on: the same p-values, corrected for all systems and metrics of the comparison. The first
     system has None for all that compares a system with it.
     """
+    for system, name in enumerate(names):
+        for one in counted:
+            with faults_at(name, InputError, InputError):
+                finite_scores(one.metric, one.of_system(material, system).sum(axis=1))
     spreads, differences = systems_tested(
         [one.metric for one in counted],
         [[one.of_system(material, system) for one in counted] for system in range(len(names))],

@@ -24,7 +24,7 @@ from portmert.tuner.evaluation.correlation import Pairs, rounded
 from portmert.tuner.evaluation.human_scores import HumanScores, Judgments
 from portmert.tuner.ground.errors import InputError, counted
 from portmert.tuner.texts.corpus import with_references
-from portmert.tuner.texts.statistics import compute_stats
+from portmert.tuner.texts.statistics import compute_stats, finite_scores
 
 BoolArray = NDArray[np.bool_]
 Resampled = Literal["both", "segments", "systems"]
@@ -229,7 +229,7 @@ class MetricScores:
     def oriented(self, stats: FloatArray) -> FloatArray:
         """Return the scores (...) of statistics (..., K), error metrics negated."""
         # Adding 0 makes -0 a 0: both are one rank.
-        return np.asarray(self.metric.oriented(self.metric.score(stats))) + 0.0
+        return np.asarray(self.metric.oriented(finite_scores(self.metric, stats))) + 0.0
 
     @cached_property
     def unrounded_scores(self) -> FloatArray:

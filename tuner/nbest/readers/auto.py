@@ -6,7 +6,7 @@ from typing import ClassVar
 from pydantic.dataclasses import dataclass
 
 from portmert.metrics._base import Vocabulary
-from portmert.tuner.families import component, names
+from portmert.tuner.families import component, fault_of, names
 from portmert.tuner.ground.errors import ConfigError, InputError, shown
 from portmert.tuner.nbest.pool import ArrivedList
 from portmert.tuner.nbest.readers._base import ListFile, Reader
@@ -39,11 +39,13 @@ class Auto(Reader):
         for name in names("reader"):
             try:
                 cls = component("reader", name)
-            except ConfigError as error:  # of another package
-                unusable += f"; {error}"
-                continue
-            if cls.recognises(file.head):
-                found.append(cls)
+                if cls.recognises(file.head):
+                    found.append(cls)
+            except Exception as error:
+                said = str(error) if isinstance(error, ConfigError) else fault_of(error)
+                if said is None:  # not of another package
+                    raise
+                unusable += f"; {said}"
         if len(found) == 1:
             return found[0]()
         if found:
