@@ -81,8 +81,11 @@ def test_a_run_is_known_by_what_its_files_hold(config, tmp_path, monkeypatch, me
 
 
 def test_a_faulty_file_stops_the_run_before_it_begins(config, tmp_path):
+    path = config('name = "terp"\nparaphrases = "table"')
+    (tmp_path / "table").write_text(TABLE + "0.5 -1 <p>a</p> <p>b</p>\n")
+    assert "table:3: second probability -1;" in run("tune", path, status=1).stderr
     (tmp_path / "table").write_text(TABLE + "-1 <p>a</p> <p>b</p>\n")
-    result = run("tune", config('name = "terp"\nparaphrases = "table"'), status=1)
+    result = run("tune", path, status=1)
     assert "table:3: probability -1; expected a number from 0 to 1e6" in result.stderr
     assert result.stderr.count("\n") == 1
     assert not (tmp_path / "run").exists()

@@ -354,6 +354,10 @@ class Collector:
             )
         return number
 
+    def number(self, place: Place, text: str, what: str) -> float:
+        """Return a finite number; `what` names it."""
+        return finite_number(self.file, place, text, what)
+
     def links(self, place: Place, text: str) -> list[tuple[int, int]]:
         """Return links `0-0 1-1`, sorted, each once."""
         pairs = set()
