@@ -165,7 +165,7 @@ def train(examples: Examples, names: Sequence[str]) -> FloatArray:
         found = lsq_linear(
             x, y, bounds=(np.full(x.shape[1], -np.inf), highest[used]), method="bvls"
         )
-        weights[used] = found.x / scale[used]
+        weights[used] = np.minimum(found.x, highest[used]) / scale[used]  # bvls may pass by 1e-17
     return np.array([float(f"{weight:.{DIGITS}g}") + 0.0 for weight in weights])
 
 

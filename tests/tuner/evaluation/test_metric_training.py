@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from portmert.metrics.learned import feature_names
@@ -65,6 +65,7 @@ def test_no_other_weights_agree_better(seed):
 
 
 @given(st.integers(0, 10**6))
+@example(279)  # its solver ends 6e-18 above the bound
 @settings(max_examples=20, deadline=None)
 def test_edits_only_lower_a_score_and_matches_count_nothing(seed):
     names = feature_names("TB")

@@ -27,7 +27,6 @@ from portmert.tuner.nbest.model import NBest, best_hypotheses, model_scores, wit
 from portmert.tuner.search import optimization, problem
 from portmert.tuner.search.constraints import Constraints, columns_of
 from portmert.tuner.search.optimizers._base import Optimizer
-from portmert.tuner.texts.statistics import finite_scores
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
 
 
@@ -352,7 +351,7 @@ def _scores(plan: CrossPlan, best: IntArray, split: int) -> dict[str, tuple[floa
     seen, unseen = (best[part] for part in plan.parts(split))
 
     def score(judged: Judge, rows: IntArray) -> float:
-        return float(finite_scores(judged.metric, judged.stats.total(rows)))
+        return float(judged.metric.score(judged.stats.total(rows)))
 
     return {
         label: (score(judged, seen), score(judged, unseen))
