@@ -15,11 +15,6 @@ DIRECTIONS = ("direct", "inverse")
 SOURCE, TARGET = "train.source", "train.target"
 """The training bitext, escaped; removed when training is done."""
 
-HMM_P0 = 0.1
-HMM_LEXICAL_SMOOTHING = 0.1
-HMM_ALIGNMENT_SMOOTHING = 0.3
-"""Probability of the null word, and how much the lexical and the jump table are smoothed."""
-
 
 def chain(kind: str) -> list[Any]:
     """Return the models to train one after the other; each starts from the one before."""
@@ -38,9 +33,9 @@ def chain(kind: str) -> list[Any]:
         found.append(models.Ibm2AlignmentModel(found[-1]))
     elif kind != "ibm1":
         hmm = models.HmmAlignmentModel(found[-1])
-        hmm.hmm_p0 = HMM_P0
-        hmm.lexical_smoothing_factor = HMM_LEXICAL_SMOOTHING
-        hmm.hmm_alignment_smoothing_factor = HMM_ALIGNMENT_SMOOTHING
+        # Probability of the null word, and how much the lexical and the jump table are smoothed.
+        hmm.hmm_p0 = hmm.lexical_smoothing_factor = 0.1
+        hmm.hmm_alignment_smoothing_factor = 0.3
         found.append(hmm)
         if kind in {"ibm3", "ibm4"}:
             found.append(models.Ibm3AlignmentModel(hmm))

@@ -17,9 +17,6 @@ from portmert.tuner.ground.programs import Command, run
 DIRECTIONS: dict[str, list[str]] = {"forward": [], "reverse": ["-r"]}
 """In `forward` every target word has at most one link, in `reverse` every source word."""
 
-ONE_THREAD = {"OMP_NUM_THREADS": "1"}
-"""With more threads sums come in another order, and links differ from machine to machine."""
-
 
 @dataclass(frozen=True)
 class FastAlign(ProgramAligner):
@@ -73,7 +70,9 @@ class FastAlign(ProgramAligner):
                 [self._program("fast_align"), "-i", "pairs", *options, *DIRECTIONS[way]],
                 log=way,
                 out=f"{way}.links",
-                environment=ONE_THREAD,
+                # With more threads sums come in another order, and links differ from machine to
+                # machine.
+                environment={"OMP_NUM_THREADS": "1"},
             )
             for way, options in ways.items()
         ]

@@ -236,7 +236,10 @@ class Giza(ProgramAligner):
         run(self._command(folder, numbered, log="plain2snt"))
         schedule, jobs = self._schedule(), [self._cooc(folder, way) for way in DIRECTIONS]
         if schedule.last in {"hmm", "ibm3", "ibm4"}:
-            jobs += [self._mkcls(folder, side) for side in SIDES]
+            for side in SIDES:  # whose words get classes
+                words = f"-n{self.class_runs} -c{self.classes} -p{side} -V{side}.vcb.classes opt"
+                mkcls = self._program("mkcls")
+                jobs.append(self._command(folder, [mkcls, *words.split()], log=f"mkcls-{side}"))
         at_once = min(2, self.threads)
         run(*jobs, at_once=at_once)
         options = [*schedule.iterations(), *shlex.split(self.options)]
@@ -250,12 +253,6 @@ class Giza(ProgramAligner):
         generating, generated = DIRECTIONS[way]
         files = (f"{way}.cooc", f"{generating}.vcb", f"{generated}.vcb", f"{way}.snt")
         return self._command(folder, [self._program("snt2cooc"), *files], log=f"snt2cooc-{way}")
-
-    def _mkcls(self, folder: Path, side: str) -> Command:
-        """Return the command that finds word classes of one side."""
-        arguments: list[str | Path] = [self._program("mkcls"), f"-n{self.class_runs}"]
-        arguments += [f"-c{self.classes}", f"-p{side}", f"-V{side}.vcb.classes", "opt"]
-        return self._command(folder, arguments, log=f"mkcls-{side}")
 
     def _mgiza(self, folder: Path, way: str, options: Sequence[str | Path]) -> Command:
         generating, generated = DIRECTIONS[way]

@@ -18,8 +18,6 @@ from portmert.metrics.kernels.m2 import matched_edits
 
 GOLD, BARS, OR = "\x02m2", "|||", "||"
 """What begins a row of gold edits, what stands before each, and between its corrections."""
-_TYPICAL = 2.0 / 3.0
-"""A score that the annotator of a sentence is chosen for."""
 
 
 @dataclass(frozen=True)
@@ -82,8 +80,8 @@ class M2(Metric):
         return np.asarray(stats[..., 1] + self.beta**2 * stats[..., 2])
 
     def _preferred(self, stats: FloatArray) -> FloatArray:
-        """Return values that are highest for the annotator to choose."""
-        return (1.0 + self.beta**2) * stats[..., 0] - _TYPICAL * self._edits(stats)
+        """Return values that are highest for the annotator to choose, for a score of 2/3."""
+        return (1.0 + self.beta**2) * stats[..., 0] - 2.0 / 3.0 * self._edits(stats)
 
 
 def _counts(single: Batch) -> FloatArray:

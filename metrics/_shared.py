@@ -23,8 +23,6 @@ SMALLEST = float(np.finfo(np.float64).tiny)
 """The same for shares, which may be smaller."""
 ROUNDING = 1e-12
 """Sums and means of equal shares differ by less: P 1/2 and R 1/4 give the F of P 1 and R 1/5."""
-ALL_ONE = (np.empty(0, dtype=np.int64), np.empty(0))
-"""Every n-gram counts 1, see `ngram_matches`."""
 
 
 def require_references(batch: Batch) -> None:
@@ -59,7 +57,8 @@ def matched(batch: Batch, max_order: int) -> FloatArray:
         )
         return counts.T
     require_references(batch)
-    counts = ngrams.ngram_matches(segments_of(batch), ALL_ONE, max_order)
+    all_one = (np.empty(0, dtype=np.int64), np.empty(0))  # every n-gram counts 1
+    counts = ngrams.ngram_matches(segments_of(batch), all_one, max_order)
     return counts
 
 

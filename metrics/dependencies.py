@@ -24,11 +24,6 @@ PAPER = "Kahn, Snover & Ostendorf, Machine Translation 23 (2009)"
 _KINDS = {"dlh": DLH, "dl": DL, "lh": LH, "dh": DH}
 """The parts of a link (dependent, label, head) that make an item of a decomposition."""
 
-_NO_LINK = np.empty((0, 3), dtype=np.int32)
-_ALL_ONE = np.empty(0)
-
-_NGRAM = re.compile(r"[1-9]g")
-
 
 class ItemCounts(NamedTuple):
     """Expected counts of H hypotheses, a column for each of C decompositions.
@@ -56,7 +51,7 @@ def decompositions(of: str) -> tuple[str, ...]:
     """
     names = tuple(of.split("+"))
     for number, name in enumerate(names):
-        if name not in _KINDS and _NGRAM.fullmatch(name) is None:
+        if name not in _KINDS and re.fullmatch(r"[1-9]g", name) is None:
             raise ValueError(
                 f"of={of}: '{name}' is no decomposition; choose from 1g to 9g, dl, lh, dh, dlh, "
                 f"joined by + without spaces"
@@ -296,10 +291,10 @@ def _linked(texts: Texts, need: Need | None) -> Linked:
         links, weights = texts.arcs[need].links, texts.arcs[need].weights
     else:
         assert texts.heads is not None  # noqa: S101  seen to
-        links, weights = texts.heads, _ALL_ONE
+        links, weights = texts.heads, np.empty(0)  # all count 1
     links = _shared.flat(links)
     if not len(links.values):
-        links = replace(links, values=_NO_LINK)
+        links = replace(links, values=np.empty((0, 3), dtype=np.int32))
     return (
         tokens.values,
         tokens.offsets,

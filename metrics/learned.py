@@ -275,26 +275,6 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 40 else f"{text[:40]}..."
 
 
-def check_resources(
-    model: LearnedModel, path: Path | None, files: Mapping[str, Path | None]
-) -> None:
-    """Check that files are those a model was learnt with.
-
-    Raises
-    ------
-    ValueError
-        One is missing, is too many, or holds something else.
-    """
-    for name in RESOURCES if path is not None else ():
-        file, expected = files[name], model.resources.get(name)
-        if file is None and expected is not None:
-            raise ValueError(f"{path} was learnt with {name}; give the same, {name}=...")
-        if file is not None and expected is None:
-            raise ValueError(f"{path} was learnt without {name}; leave {name} out")
-        if file is not None and _lexicon_files.content_hash(file) != expected:
-            raise ValueError(f"{file} is not what {path} was learnt with as {name}")
-
-
 @dataclass(frozen=True)
 class Learned(_shared.WeightedMean):
     """Averages a weighted sum of features; a segment counts by its length.
@@ -341,8 +321,17 @@ class Learned(_shared.WeightedMean):
 
     @cached_property
     def _model(self) -> LearnedModel:
-        model = TERP_ALONE if self.model is None else read_model(self.model)
-        check_resources(model, self.model, self._files)
+        if self.model is None:
+            return TERP_ALONE
+        model, path = read_model(self.model), self.model
+        for name, file in self._files.items():  # are they those it was learnt with?
+            expected = model.resources.get(name)
+            if file is None and expected is not None:
+                raise ValueError(f"{path} was learnt with {name}; give the same, {name}=...")
+            if file is not None and expected is None:
+                raise ValueError(f"{path} was learnt without {name}; leave {name} out")
+            if file is not None and _lexicon_files.content_hash(file) != expected:
+                raise ValueError(f"{file} is not what {path} was learnt with as {name}")
         return model
 
     @cached_property

@@ -12,8 +12,6 @@ from portmert.metrics._shared import SMALLEST_COUNT
 from portmert.metrics.kernels.ngrams import ngram_information, ngram_matches
 
 MAX_ORDER = 5
-HALF_AT = 1.5
-"""The brevity penalty is 1/2 for references this many times as long as the hypotheses."""
 
 
 @dataclass(frozen=True)
@@ -79,4 +77,5 @@ def _brevity_penalty(stats: FloatArray) -> FloatArray:
     # An empty text has the score 0 whatever its penalty; only its logarithm has to be finite.
     shorter = np.maximum(np.minimum(own, reference), SMALLEST_COUNT)
     short = np.log(shorter / np.maximum(reference, SMALLEST_COUNT))
-    return np.asarray(np.exp(-math.log(2.0) / math.log(HALF_AT) ** 2 * short**2))
+    # It is 1/2 for references 1.5 times as long as the hypotheses.
+    return np.asarray(np.exp(-math.log(2.0) / math.log(1.5) ** 2 * short**2))

@@ -31,8 +31,6 @@ MOST_WORDS = kernels.REFERENTS
 
 PAPER = "Gimenez and Marquez, WMT 2009; Asiya"
 
-_NONE = np.empty(0, dtype=np.int64)
-
 
 def _lexical_overlap(single: Batch) -> FloatArray:
     """Return (H,) float64, of a batch with one reference a segment: O of lowercased words."""
@@ -55,7 +53,7 @@ def _words(texts: Texts, lowered: IntArray) -> Items:
 
 def _overlap(own: Items, others: Items, offsets: IntArray, *, average: bool) -> FloatArray:
     """Return (H,) float64: shared items over all, or the mean of that over types."""
-    types = other_types = _NONE
+    types = other_types = np.empty(0, dtype=np.int64)
     if average:
         firsts = [items[0][items[1][:-1]] for items in (own, others)]
         _, numbers = np.unique(np.concatenate(firsts), return_inverse=True)

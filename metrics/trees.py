@@ -24,9 +24,6 @@ Items = Literal["chains", "subtrees"]
 LIU_GILDEA = "Liu and Gildea, ACL workshop on evaluation measures 2005"
 MOSES = f"{LIU_GILDEA}; Moses mert/HwcmScorer.cpp"
 
-WEIGHT_NAMES: dict[Weight, str] = {"one": "segments", "reflen": "ref_len"}
-"""The name of the sum of the weights."""
-
 
 @dataclass(frozen=True)
 class _Overlap(Metric):
@@ -242,7 +239,7 @@ class _TreeKernel(_shared.WeightedMean):
     @property
     def stat_names(self) -> tuple[str, ...]:
         """Weight times the cosine, and the weight."""
-        return (self.name(), WEIGHT_NAMES[self.weight])
+        return (self.name(), {"one": "segments", "reflen": "ref_len"}[self.weight])
 
     def stats(self, batch: Batch) -> FloatArray:
         """Return (H, 2) float64 in the order of `stat_names`.
