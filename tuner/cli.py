@@ -31,10 +31,6 @@ DISK_FAULTS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """Errors of any write, of a temporary file too."""
 
 
-NAME_FAULTS = (errno.ENAMETOOLONG, errno.ELOOP, errno.EACCES)
-"""Errors of a file name."""
-
-
 class Interrupted(KeyboardInterrupt):
     """A signal that asks this program, and the programs it runs, to end."""
 
@@ -127,7 +123,7 @@ def _lacking(error: Exception) -> str | None:
         return exhausted(error)
     if not isinstance(error, OSError):
         return None
-    if error.errno in NAME_FAULTS:
+    if error.errno in {errno.ENAMETOOLONG, errno.ELOOP, errno.EACCES}:
         return f"{error.filename}: {error.strerror}"
     if error.errno in DISK_FAULTS:
         place = error.filename or "standard output or a temporary file"

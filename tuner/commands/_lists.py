@@ -219,8 +219,6 @@ def steps(text: str, *, lowercase: bool) -> str:
     return "lowercase" if lowercase else text
 
 
-_CONSTRAINTS = ("fixed", "tied", "bounds", "signs")
-
 start_option = click.option(
     "--weights",
     type=FILE,
@@ -302,4 +300,5 @@ def take_search(given: dict[str, Any]) -> None:
 
 def take_constraints(given: dict[str, Any]) -> None:
     """Put the constraints into the options given as one."""
-    given["constraints"] = {name: given.pop(name) for name in _CONSTRAINTS}
+    names = ("fixed", "tied", "bounds", "signs")
+    given["constraints"] = {name: given.pop(name) for name in names}

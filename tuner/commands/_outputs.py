@@ -231,9 +231,6 @@ def _set_volume(_: Context, parameter: Parameter, value: bool) -> None:
 
 Phases = Callable[[str, int, int], None]
 
-ANNOTATIONS_SHOWN = 500
-"""With fewer sentences to annotate there is no bar."""
-
 
 SLOW_SECONDS = 2.0
 """A search that ends sooner shows nothing."""
@@ -285,7 +282,7 @@ def _lines(label: str, least: int) -> Callable[[int, int], None]:
     return progress
 
 
-annotating = partial(decoding, "annotating", least=ANNOTATIONS_SHOWN)
+annotating = partial(decoding, "annotating", least=500)  # with fewer sentences there is no bar
 
 
 @contextmanager

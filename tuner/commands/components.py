@@ -12,8 +12,6 @@ from portmert.tuner.ground.errors import ConfigError, suggest
 Described = Mapping[str, Any]
 """A component or an option, see `catalogue.describe`."""
 
-_WIDTH = 88
-
 _NEEDS = {
     "links": "links: word alignments with the source",
     "tags": "tags: parts of speech, from an annotator",
@@ -198,5 +196,5 @@ def _wrapped(text: str, indent: str) -> list[str]:
     import textwrap  # noqa: PLC0415  start-up time
 
     return textwrap.wrap(
-        text, _WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+        text, 88, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
     )

@@ -11,8 +11,6 @@ from portmert.tuner.commands._options import FILE, FOLDER, FiniteRange, Whole, d
 from portmert.tuner.commands._outputs import notice
 from portmert.tuner.ground.files import write_text
 
-_RESOURCES = ("synonyms", "paraphrases", "stop_words")
-
 
 @click.command()
 @_options.human(
@@ -78,7 +76,8 @@ def command(
     \b
     portmert metric-train --human scores.tsv --outputs folder --ref ref.en --out metric.json
     """  # noqa: D301  \b is click's sign for lines to leave alone
-    resources = {name: path for name in _RESOURCES if (path := given.pop(name)) is not None}
+    names = ("synonyms", "paraphrases", "stop_words")
+    resources = {name: path for name in names if (path := given.pop(name)) is not None}
     features = portmert.LearnedFeatures(
         _checked(given.pop("groups"), given["annotator"], resources),
         *(given.pop(name) for name in ("parses", "gamma", "costs", "language")),

@@ -15,7 +15,6 @@ of source tokens and, after semicolons, the links of each reference and those of
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 import re
 import selectors
@@ -35,7 +34,7 @@ from pydantic.dataclasses import dataclass
 
 from portmert.metrics._base import Batch, FloatArray, Metric, Need, Ragged
 from portmert.tuner.ground.errors import InputError, ProgramError, counted
-from portmert.tuner.ground.numbers import parse_number
+from portmert.tuner.ground.numbers import parse_finite
 from portmert.tuner.ground.programs import end, start, undisturbed
 from portmert.tuner.nbest.extra import read_numbers
 
@@ -45,8 +44,6 @@ CHUNK = 1 << 16
 """Bytes read from a pipe at a time."""
 MOST_IN_A_LINE = 1 << 20
 """Bytes of an answer."""
-STDERR_LINES = 5
-"""The last lines of stderr that a message shows."""
 CLOSING_SECONDS = 2.0
 """A program that still runs this long after the end of its input is killed."""
 
@@ -348,8 +345,8 @@ class _Process:
         """Return the numbers of an answer."""
         values = []
         for word in answer.split():
-            value = parse_number(word)
-            if value is None or not math.isfinite(value):
+            value = parse_finite(word)
+            if value is None:
                 raise self.error(f"answered '{answer[:60]}', expected finite numbers")
             values.append(value)
         return values
@@ -360,7 +357,7 @@ class _Process:
         if self._stderr is not None:
             self._stderr.seek(max(0, self._stderr.seek(0, os.SEEK_END) - CHUNK))
             lines = self._stderr.read().decode(errors="replace").splitlines()
-            last = [line.strip() for line in lines if line.strip()][-STDERR_LINES:]
+            last = [line.strip() for line in lines if line.strip()][-5:]
             tail = f"; its stderr ends: {' / '.join(last)}" if last else "; its stderr is empty"
         self._failed = f"metric program `{shlex.join(self.words)}` {what}{tail}"
         return ProgramError(self._failed)

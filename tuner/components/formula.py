@@ -37,7 +37,7 @@ from portmert.metrics._m2 import M2
 from portmert.tuner.components import external
 from portmert.tuner.families import reason
 from portmert.tuner.ground.errors import ConfigError
-from portmert.tuner.ground.numbers import FINITE, parse_number
+from portmert.tuner.ground.numbers import FINITE, parse_finite
 
 _NAME = r"[A-Za-z][A-Za-z0-9_]*(?:-[A-Za-z][A-Za-z0-9_]*)*(?:(?<=(?i:chrf))\+\+)?"
 _OPTION = r"[a-z][a-z0-9_]*=(?:\*|\.{0,2}/[^\s,()*=]+|[^\s,()*/=]+)"
@@ -53,8 +53,6 @@ MOST_WORDS = 400
 MOST_NESTED = 100
 _AROUND = 40
 """Characters that a message shows before and after the place of a fault."""
-_PROBES = np.arange(1, 24, 2) / 24
-"""Scores at which the slope of a formula is measured."""
 
 
 def _divided(values: FloatArray, by: FloatArray) -> FloatArray:
@@ -177,7 +175,7 @@ class Formula(Metric):
         """Whether it rises as its metrics get better, for scores between 0 and 1."""
         slopes: dict[str, float] = {}
         for i, metric in enumerate(self.metrics):
-            scores = [np.roll(_PROBES, 5 * j) for j in range(len(self.metrics))]
+            scores = [np.roll(np.arange(1, 24, 2) / 24, 5 * j) for j in range(len(self.metrics))]
             low, high = [*scores], [*scores]
             low[i], high[i] = scores[i] - 1e-3, scores[i] + 1e-3
             with np.errstate(over="ignore", invalid="ignore"):
@@ -207,8 +205,15 @@ class Formula(Metric):
 
     @property
     def signature(self) -> str:
-        """The formula with the signature of every metric; it builds the same formula again."""
-        names = [_in_formula(metric.signature) for metric in self.metrics]
+        """The formula with the signature of every metric; it builds the same formula again.
+
+        Outside metrics are in quotes if need be.
+        """
+        parts = [metric.signature.partition(":") for metric in self.metrics]
+        names = [
+            external.written(name, rest) if name in external.NAMES else name + colon + rest
+            for name, colon, rest in parts
+        ]
         return re.sub(r"\bm(\d+)\b", lambda place: names[int(place[1])], self.expression)
 
     @property
@@ -282,12 +287,6 @@ class Formula(Metric):
         return np.split(stats, ends[:-1], axis=-1)
 
 
-def _in_formula(signature: str) -> str:
-    """Return a metric's signature as a formula has it: outside metrics in quotes if need be."""
-    name, _, rest = signature.partition(":")
-    return external.written(name, rest) if name in external.NAMES else signature
-
-
 def parse(text: str, build: Callable[[str], Metric]) -> Formula:
     """Return the objective that a formula describes.
 
@@ -351,8 +350,8 @@ class _Parser:
         """Write a word where a value begins; return whether the value is still to come."""
         written = self._word
         if self._kind == "number":
-            number = parse_number(self._word)
-            if number is None or not math.isfinite(number):
+            number = parse_finite(self._word)
+            if number is None:
                 raise self._error(f"the number is {self._word}, expected one that is {FINITE}")
             if not number and self._written[-1:] == [" / "]:
                 raise self._error("division by 0")

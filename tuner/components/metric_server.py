@@ -1,7 +1,6 @@
 """A server of one of our metrics, in METEOR's text protocol (see `external`)."""
 
 import itertools
-import math
 import re
 from collections.abc import Iterator, Sequence
 
@@ -11,12 +10,10 @@ from portmert.metrics._base import Batch, Metric, Ragged, Texts, Vocabulary
 from portmert.tuner.components.external import LINKS_FIELD, format_number
 from portmert.tuner.ground.errors import InputError, counted
 from portmert.tuner.ground.files import decode_line
-from portmert.tuner.ground.numbers import parse_number
+from portmert.tuner.ground.numbers import parse_finite
 from portmert.tuner.texts.statistics import compute_stats
 
 _BARS = re.compile(r"(?:^|(?<=[ \t]))\|\|\|(?=[ \t]|$)")
-_EVAL = re.compile(r"EVAL\s*\|\|\|(.*)", re.DOTALL)
-_SCORE = re.compile(r"SCORE\s+\|\|\|(?=[ \t]|$)(.*)", re.DOTALL)
 _LINK = r"\d{1,9}+-\d{1,9}+(?![\d-])\s*"  # possessive: digits can be split in one way only
 _LINKS = re.compile(rf"links:\s+(\d{{1,9}}+)\s*+((?:;\s*+(?:{_LINK})*+)+)", re.ASCII)
 MOST_IN_A_LINE = 1 << 24
@@ -64,14 +61,14 @@ class MetricServer:
         width = len(self.metric.stat_names)
         rows = np.empty((len(lines), width))
         for row, (number, line) in enumerate(lines):
-            match = _EVAL.fullmatch(line)
+            match = re.fullmatch(r"EVAL\s*\|\|\|(.*)", line, re.DOTALL)
             if match is None:
                 raise InputError(
                     f"stdin:{number}: '{line[:60]}' is no request, expected `SCORE ||| reference "
                     f"||| hypothesis` or `EVAL ||| statistics`"
                 )
-            values = [parse_number(word) for word in match[1].split()]
-            numbers = [value for value in values if value is not None and math.isfinite(value)]
+            values = [parse_finite(word) for word in match[1].split()]
+            numbers = [value for value in values if value is not None]
             if len(numbers) != len(values) or len(numbers) != width:
                 raise InputError(
                     f"stdin:{number}: EVAL with '{match[1].strip()[:60]}', expected the {width} "
@@ -87,7 +84,7 @@ class MetricServer:
         ends = [0]
         linked: list[Linked] = []
         for number, line in lines:
-            match = _SCORE.fullmatch(line)
+            match = re.fullmatch(r"SCORE\s+\|\|\|(?=[ \t]|$)(.*)", line, re.DOTALL)
             fields = [] if match is None else [part.strip() for part in _BARS.split(match[1])]
             found = _read_links(fields[-1]) if len(fields) > 2 else None
             if found is not None:

@@ -1,13 +1,12 @@
 """Moses' command line: its switches, the weights that it shows and is told, its launcher."""
 
-import math
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from portmert.tuner.ground.errors import InputError
-from portmert.tuner.ground.numbers import parse_number
+from portmert.tuner.ground.numbers import parse_finite
 from portmert.tuner.weights.feature_weights import FeatureNames, FeatureWeights
 
 PLACEHOLDER = "{command}"
@@ -143,8 +142,8 @@ def parse_shown(text: str) -> ShownFeatures:
         mask = tuple(token != NOT_TUNED for token in tokens)
         numbers = []
         for token in tokens:
-            value = parse_number(token)
-            if value is not None and math.isfinite(value):
+            value = parse_finite(token)
+            if value is not None:
                 numbers.append(value)
             elif token != NOT_TUNED:
                 raise InputError(

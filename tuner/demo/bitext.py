@@ -15,12 +15,8 @@ from portmert.tuner.ground import errors, files
 HERE = Path(__file__).parent
 PAIRS = HERE / "bitext.tsv.xz"
 """Source, target and links (`0-0 1-2`) of 4,700 sentence pairs."""
-PARSES = HERE / "treebank.conllu.xz"
-"""The parses of their target sentences, CoNLL-U without comments."""
 
 TREEBANK = "treebank.conllu"
-TREEBANK_SIZE = 1000
-"""The most parsed sentences that the tagger and parser is trained on."""
 
 
 def write_bitext(folder: Path, *, train: int, dev: int, test: int) -> None:
@@ -46,8 +42,10 @@ def write_bitext(folder: Path, *, train: int, dev: int, test: int) -> None:
         for column, suffix in enumerate(("src", "tgt", "links")):
             lines = "".join(f"{pair[column]}\n" for pair in part)
             files.write_text(folder / f"{name}.{suffix}", lines)
-    parses = files.read_bytes(PARSES).decode("utf-8").split("\n\n")[:-1]
-    parsed = list(zip(parses, pairs, strict=True))[dev + test :][: min(train, TREEBANK_SIZE)]
+    # The parses of their target sentences, CoNLL-U without comments.
+    parses = files.read_bytes(HERE / "treebank.conllu.xz").decode("utf-8").split("\n\n")[:-1]
+    # A tagger and parser is trained on 1000 sentences at most.
+    parsed = list(zip(parses, pairs, strict=True))[dev + test :][: min(train, 1000)]
     blocks = (
         f"# sent_id = train-{number}\n# text = {target}\n{parse}\n\n"
         for number, (parse, (_, target, _)) in enumerate(parsed, 1)

@@ -136,21 +136,15 @@ def program(
             except (MemoryError, RecursionError) as error:
                 say(f"{name}: error: {errors.exhausted(error)}")
                 return FAILURE
-            say(usage(name, options))
+            say(f"usage: {name} [options]")
+            for option in options:
+                words = f"--{option.name}" + (f"|-{option.letter}" if option.letter else "")
+                say(f"[{words}] {option.help}".rstrip())
             return FAILURE
 
         return main
 
     return made
-
-
-def usage(program: str, options: Sequence[Flag]) -> str:
-    """Return the list of options."""
-    lines = [f"usage: {program} [options]"]
-    for option in options:
-        words = f"--{option.name}" + (f"|-{option.letter}" if option.letter else "")
-        lines.append(f"[{words}] {option.help}".rstrip())
-    return "\n".join(lines)
 
 
 def say(line: str) -> None:
@@ -231,18 +225,11 @@ def parse_perl(arguments: Sequence[str], options: Mapping[str, str]) -> tuple[Gi
             value = words.pop(0)
         else:
             raise click.UsageError(f"--{name} needs {KINDS[kind]}")
-        if not _fits(value, kind):
+        is_whole = kind != "i" or WHOLE.fullmatch(value)
+        if not is_whole or (kind == "f" and numbers.parse_finite(value) is None):
             raise click.UsageError(f"--{name} {value}: expected {KINDS[kind]}")
         given.append((name, value))
     return Given(given), rest
-
-
-def _fits(value: str, kind: str) -> bool:
-    """Return whether a value is one that an option of this kind takes."""
-    if kind == "i":
-        return WHOLE.fullmatch(value) is not None
-    number = numbers.parse_number(value) if kind == "f" else 0.0
-    return number is not None and math.isfinite(number)
 
 
 def _find(name: str, spellings: Mapping[str, tuple[str, str]]) -> tuple[str, str]:

@@ -19,7 +19,7 @@ from portmert.tuner.dropin._scorer import Scorer, read_scorer
 from portmert.tuner.dropin.mert import optimizer_of_type
 from portmert.tuner.executors.opening import Workplace
 from portmert.tuner.ground.errors import ConfigError, InputError, counted
-from portmert.tuner.ground.numbers import parse_number
+from portmert.tuner.ground.numbers import parse_finite
 from portmert.tuner.search import DEFAULT_OPTIMIZER
 from portmert.tuner.search.optimizers._base import Optimizer
 
@@ -440,17 +440,11 @@ def _ranges(texts: Sequence[str]) -> dict[str, list[tuple[float, float]]]:
             head, colon, pair = item.rpartition(":")
             name = head if colon else name
             low, dots, high = pair.partition("..")
-            least, most = _bound(low), _bound(high)
-            if not name or not dots or not least <= most:
+            least, most = parse_finite(low), parse_finite(high)
+            if not name or not dots or least is None or most is None or least > most:
                 raise click.UsageError(f"--range {text}: expected NAME:LOW..HIGH,LOW..HIGH")
             found.setdefault(name, []).append((least, most))
     return found
-
-
-def _bound(text: str) -> float:
-    """Return a finite number, else NaN, to which nothing compares."""
-    value = parse_number(text)
-    return value if value is not None and math.isfinite(value) else math.nan
 
 
 def _file(name: str) -> Path:

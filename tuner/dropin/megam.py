@@ -59,8 +59,8 @@ def read_pairs(path: str) -> tuple[list[str], FloatArray, csr_array]:
             raise InputError(f"{path}:{line_number}: expected 0 or 1, then names with values")
         labels.append(1.0 if label == "1" else -1.0)
         for name, text in zip(tokens[::2], tokens[1::2], strict=True):
-            value = numbers.parse_number(text)
-            if value is None or not np.isfinite(value):
+            value = numbers.parse_finite(text)
+            if value is None:
                 raise InputError(f"{path}:{line_number}: {name} is '{text}', expected a number")
             indices.append(columns.setdefault(name, len(columns)))
             values.append(value)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -160,8 +159,8 @@ def read_starts(paths: Sequence[str | Path], width: int) -> Starts:
 
 
 def _finite(token: str, path: str | Path) -> float:
-    value = numbers.parse_number(token)
-    if value is None or not math.isfinite(value):
+    value = numbers.parse_finite(token)
+    if value is None:
         raise errors.InputError(f"{path}: '{token}' is not a number")
     return value
 
@@ -176,20 +175,14 @@ def merge_sparse(lists: moses_dat.DatLists, path: Path) -> moses_dat.DatLists:
     """
     column: FloatArray = np.zeros(len(lists.features))
     if lists.sparse is not None:
-        given = read_sparse(path)
-        by_name = np.array([given.get(name, (0.0,))[0] for name in lists.sparse.names])
-        rows = np.repeat(np.arange(len(column)), np.diff(lists.sparse.offsets))
-        products = by_name[lists.sparse.columns] * lists.sparse.values
-        column += np.bincount(rows, products, minlength=len(column))
+        no_dense = model.without_texts(lists.features[:, :0], lists.offsets, (), lists.sparse)
+        column = model.model_scores(no_dense, FeatureWeights(read_sparse(path)))
     names: FeatureNames = (*lists.feature_names, ("SparseMerged", 1))
     features = np.asfortranarray(np.column_stack([lists.features, column]))
     return replace(lists, features=features, feature_names=names, sparse=None)
 
 
 # The search, which others call too.
-
-TYPES = {"powell": "mert", "random-direction": "random-directions"}
-"""Moses' names of optimizers -> ours."""
 
 DEFAULT_RANGE = (0.0, 1.0)
 
@@ -220,7 +213,8 @@ def optimizer_of_type(kind: str, options: Mapping[str, str]) -> Optimizer:
         There is none.
     """
     try:
-        return registry.optimizer(TYPES.get(kind, kind), options)
+        ours = {"powell": "mert", "random-direction": "random-directions"}.get(kind, kind)
+        return registry.optimizer(ours, options)
     except errors.ConfigError as error:
         raise errors.ConfigError(f"--type {errors.shown(kind)}: {error}") from None
 

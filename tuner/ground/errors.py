@@ -18,10 +18,6 @@ from contextlib import contextmanager
 
 LONGEST = 80
 """Characters of a piece of input that a message shows."""
-LONGEST_MESSAGE = 1600
-"""Characters of a message, however many pieces of input it shows."""
-_LONG_WORD = re.compile(rf"[^\s/]{{{LONGEST + 1},}}")
-_LONG_PATH = re.compile(r"\S{1000,}")
 _LONG_QUOTE = re.compile(rf"(?<!\S)'(?=\S)([^'\n]{{{LONGEST + 1},}}?)(?<=\S)'(?!\w)")
 
 
@@ -34,9 +30,9 @@ def as_message(text: str) -> str:
     """Return a message with long parts cut and without characters that move a cursor."""
     text = "".join(c if c == "\n" else _inert(c) for c in text)
     text = _LONG_QUOTE.sub(lambda found: f"'{shown(found[1])}'", text)
-    text = _LONG_PATH.sub(lambda found: shown(found[0]), text)
-    text = _LONG_WORD.sub(lambda found: shown(found[0]), text)
-    if len(text) <= LONGEST_MESSAGE:
+    for long in (r"\S{1000,}", rf"[^\s/]{{{LONGEST + 1},}}"):  # a path, a word
+        text = re.sub(long, lambda found: shown(found[0]), text)
+    if len(text) <= 1600:  # however many pieces of input it shows
         return text
     return f"{text[:1000]} ... {text[-500:]}"  # where it is, and what to do
 

@@ -35,6 +35,12 @@ def parse_number(text: str) -> float | None:
     return bounded(float(text)) if _NUMBER.fullmatch(text) else None
 
 
+def parse_finite(text: str) -> float | None:
+    """Return the finite number that `text` stands for, as `parse_number`; else None."""
+    value = parse_number(text)
+    return value if value is not None and math.isfinite(value) else None
+
+
 def shown_p(p: float) -> str:
     """Return a p with four decimals; one that has none but zeros is below the last."""
     return f"{p:.4f}" if p >= LOWEST_P / 2 else f"<{LOWEST_P:.4f}"

@@ -34,7 +34,6 @@ Result = TypeVar("Result")
 
 CLOSING_SECONDS = 2.0
 """A process that runs this long after it closed its output is ended."""
-_LIBRARIES = ("OMP", "OPENBLAS", "MKL", "BLIS", "NUMEXPR")
 
 
 def available_processors() -> int:
@@ -95,7 +94,8 @@ def environment() -> dict[str, str]:
     as the user wants. They see no GPU and no network: no bit of an answer may depend on what this
     machine has.
     """
-    alone = {f"{library}_NUM_THREADS": "1" for library in _LIBRARIES}
+    libraries = ("OMP", "OPENBLAS", "MKL", "BLIS", "NUMEXPR")
+    alone = {f"{library}_NUM_THREADS": "1" for library in libraries}
     alone |= {"CUDA_VISIBLE_DEVICES": "", "HF_HUB_OFFLINE": "1"}
     return {**os.environ, **alone, "PYTHONPATH": module_path()}
 

@@ -15,11 +15,10 @@ from portmert.metrics._base import FloatArray, IntArray
 from portmert.tuner.ground.documents import parse_json
 from portmert.tuner.ground.errors import InputError, counted, shown
 from portmert.tuner.ground.files import each_line, read_lines
-from portmert.tuner.ground.numbers import FINITE, LARGEST, bounded, parse_number
+from portmert.tuner.ground.numbers import FINITE, LARGEST, bounded, parse_finite, parse_number
 from portmert.tuner.nbest.model import NBest
 
 _KEYED = re.compile(r"(\S+)-([1-9][0-9]{0,8})(?:[ \t]+(.*))?")
-_TENSOR = re.compile(r"tensor\(([^,()]*)(?:,[^()]*)?\)")
 _COMET = re.compile(r"(.*)\tSegment ([0-9]+)\tscore: (\S+)(?:\tvariance: \S+)?")
 
 
@@ -197,7 +196,7 @@ def read_keyed(path: Path | str) -> dict[str, float]:
 
 def plain_number(text: str, where: str) -> float:
     """Return a finite number, maybe printed by PyTorch, or raise the error of a place."""
-    match = _TENSOR.fullmatch(text.strip())
+    match = re.fullmatch(r"tensor\(([^,()]*)(?:,[^()]*)?\)", text.strip())
     value = parse_number(match[1] if match else text.strip())
     if value is None:
         raise InputError(f"{where}: '{shown(text)}' for the value is not a number")
@@ -246,8 +245,8 @@ def read_numbers(path: Path | str) -> FloatArray:
     if lines and _COMET.fullmatch(lines[0]):
         lines = _of_comet(lines, path)
     for number, line in enumerate(lines, 1):
-        value = parse_number(line.strip())
-        if value is None or not math.isfinite(value):
+        value = parse_finite(line.strip())
+        if value is None:
             raise InputError(
                 f"{path}:{number}: '{shown(line)}' is not a finite number of at most {LARGEST:g}"
             )

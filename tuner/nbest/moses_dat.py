@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from portmert.metrics._base import FloatArray, IntArray, offsets_of
 from portmert.tuner.ground.errors import InputError, counted
 from portmert.tuner.ground.files import called, read_bytes, writing
-from portmert.tuner.ground.numbers import FINITE, parse_number
+from portmert.tuner.ground.numbers import FINITE, parse_finite, parse_number
 from portmert.tuner.nbest import _text_kernels as kernels
 from portmert.tuner.nbest import model, pool
 from portmert.tuner.weights.feature_weights import FeatureNames
@@ -336,8 +336,8 @@ class _DatReader:
         for match in _SPARSE.finditer(self.data):
             begin, end = match.span()
             text[begin:end] = _SPACE
-            value = parse_number(match[2].decode("utf-8", "replace"))
-            if value is None or not math.isfinite(value):
+            value = parse_finite(match[2].decode("utf-8", "replace"))
+            if value is None:
                 shown = match[0][:60].decode("utf-8", "replace")
                 self.fail(begin, f"'{shown}' is not a sparse feature, expected name=number")
             begins.append(begin)

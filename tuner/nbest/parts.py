@@ -17,8 +17,6 @@ from portmert.tuner.nbest.readers._bars import BarsReader
 PART_BYTES = 1 << 24
 """Text that is parsed at once: small beside what it becomes, large beside a segment."""
 
-_ID_BYTES = 64
-
 
 @dataclass(eq=False)
 class PartedList:
@@ -232,5 +230,5 @@ def _last_segment(data: bytes) -> int:
 
 def _id(data: bytes, line: int) -> int | bytes:
     """Return the id that a line begins with, as a number if it is one."""
-    found = data[line : line + _ID_BYTES].partition(b"|||")[0].strip()
+    found = data[line : line + 64].partition(b"|||")[0].strip()
     return int(found) if found.isdigit() else found

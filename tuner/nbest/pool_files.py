@@ -37,7 +37,6 @@ _COPIED = 1 << 22
 """Bytes, a multiple of 8, that are copied at once."""
 _TYPES = (np.uint8, np.uint16, np.uint32)
 
-_STEP = np.uint64(0x9E3779B97F4A7C15)
 _FACTORS = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
 
@@ -332,7 +331,10 @@ def _sums(values: NDArray[np.uint64], offsets: IntArray) -> NDArray[np.uint64]:
     places = np.arange(1, len(values) + 1, dtype=np.uint64)
     places -= np.repeat(offsets[:-1].astype(np.uint64), np.diff(offsets))
     ends = np.concatenate(
-        [np.zeros(1, dtype=np.uint64), np.cumsum(_mixed(values + places * _STEP))]
+        [
+            np.zeros(1, dtype=np.uint64),
+            np.cumsum(_mixed(values + places * np.uint64(0x9E3779B97F4A7C15))),
+        ]
     )
     found: NDArray[np.uint64] = np.diff(ends[offsets])
     return found

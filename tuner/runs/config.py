@@ -354,8 +354,7 @@ def experiment_of(
         name = experiment.optimizer.name()
         raise ConfigError(f"{path}: [tune] min_gain: optimizer {name} holds no segments out")
     _check_files(experiment)
-    _check_links(experiment)
-    _check_annotator(experiment)
+    _check_needs(experiment)
     return experiment
 
 
@@ -505,21 +504,17 @@ def _check_sets(experiment: Experiment) -> None:
             )
 
 
-def _check_links(experiment: Experiment) -> None:
-    if "links" not in experiment.metric.needs or experiment.aligner is not None:
-        return
-    data = experiment.data
-    for prefix in ("", "test_", "held_out_"):
-        if getattr(data, f"{prefix}references") and not getattr(data, f"{prefix}reference_links"):
-            raise ConfigError(
-                f"{experiment.path}: metric {experiment.metric.name()} needs links of the "
-                f"references; give [data] {prefix}reference_links, a file of `0-0 1-2` lines for "
-                f"each reference, or an [aligner]"
-            )
-
-
-def _check_annotator(experiment: Experiment) -> None:
-    metric, annotator = experiment.metric, experiment.annotator
+def _check_needs(experiment: Experiment) -> None:
+    metric, annotator, data = experiment.metric, experiment.annotator, experiment.data
+    if "links" in metric.needs and experiment.aligner is None:
+        for prefix in ("", "test_", "held_out_"):
+            links = f"{prefix}reference_links"
+            if getattr(data, f"{prefix}references") and not getattr(data, links):
+                raise ConfigError(
+                    f"{experiment.path}: metric {metric.name()} needs links of the references; "
+                    f"give [data] {links}, a file of `0-0 1-2` lines for each reference, or an "
+                    f"[aligner]"
+                )
     if not statistics.needs_of([metric]):
         return
     if annotator is None:

@@ -25,9 +25,6 @@ LIST = """\
 1 ||| d c e a f ||| F0= -3 -2 G0= -4.5 ||| -4 ||| 0-1=0-1 2-3=2-4 ||| 0-1 1-0 2-2
 """
 
-SLOWEST = ("terp", "meteor")
-"""Metrics whose kernels take longest to compile."""
-
 
 def warm_up(share: int = 0, shares: int = 1) -> None:
     """Read, count with every metric, and optimize, on four hypotheses.
@@ -91,7 +88,8 @@ def _steps(folder: Path) -> list[Callable[[], object]]:
         for average in get_args(mbr.Average):
             mbr.expected_scores(bleu, nbest.texts, nbest.offsets, alike, average=average)
 
-    metrics.sort(key=lambda metric: metric.name() not in SLOWEST)
+    # Those whose kernels take longest to compile come first.
+    metrics.sort(key=lambda metric: metric.name() not in {"terp", "meteor"})
     counting = [partial(count, metric) for metric in metrics]
     return [counting[0], optimize, *counting[1:], rerank]
 

@@ -34,7 +34,6 @@ IntegerArray = NDArray[np.signedinteger[Any]]
 _LINKS_LINE = re.compile(r"[ \t]*(?:[0-9]{1,9}-[0-9]{1,9}(?:[ \t]+|$))*")
 _LINK = re.compile(r"[0-9]{1,9}-[0-9]{1,9}")
 _BYTE_ORDER_MARK = "\ufeff"
-_M2 = re.compile(r"\.m2(?:\.(?:gz|xz|zst))?$")
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,7 +213,7 @@ def read_references(
     """
     if not paths:
         raise ValueError("at least one reference file is needed")
-    if any(_M2.search(str(path)) for path in paths):
+    if any(re.search(r"\.m2(?:\.(?:gz|xz|zst))?$", str(path)) for path in paths):
         if len(paths) > 1 or links:
             raise InputError(
                 f"{paths[0]}: an M2 file has the edits of all annotators; it goes with no other "

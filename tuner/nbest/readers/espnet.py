@@ -14,7 +14,6 @@ from portmert.tuner.nbest.readers import _base
 from portmert.tuner.nbest.readers import _json as js
 from portmert.tuner.nbest.readers._json import JsonObject, JsonReader
 
-_END = "<eos>"
 _TABLE = re.compile(r"(?:.*/)?([1-9][0-9]{0,8})best_recog/[^/]+")
 
 
@@ -59,7 +58,7 @@ class Espnet(JsonReader):
             for number, output in enumerate(outputs, 1):
                 item = JsonObject(file, f"{utterance.place}.output, hypothesis {number}", output)
                 names, values = item.features(self.features)
-                text = item.text(self.text).strip().removesuffix(_END)
+                text = item.text(self.text).strip().removesuffix("<eos>")
                 yield js.Hypothesis(item.place, name, text, names, values)
 
 

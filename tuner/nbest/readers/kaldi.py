@@ -10,8 +10,6 @@ from portmert.tuner.ground.errors import InputError, counted
 from portmert.tuner.nbest.extra import keyed_lines, number_under, read_keyed
 from portmert.tuner.nbest.readers import _base
 
-_LINE = re.compile(r"(\S+-([1-9][0-9]{0,8}))(?:[ \t]+(.*))?")
-
 
 @dataclass(frozen=True)
 class Kaldi(_base.CollectingReader):
@@ -39,7 +37,7 @@ class Kaldi(_base.CollectingReader):
         """Whether lines begin with keys of which each utterance's count from 1."""
         before, last = "", 0
         for line in head:
-            match = _LINE.fullmatch(line)
+            match = re.fullmatch(r"(\S+-([1-9][0-9]{0,8}))(?:[ \t]+(.*))?", line)
             if match is None or "\t" in line or " ||| " in line:
                 return False
             name, number = match[1].rpartition("-")[0], int(match[2])

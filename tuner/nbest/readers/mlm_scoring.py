@@ -11,8 +11,6 @@ from portmert.tuner.nbest.readers import _json as js
 from portmert.tuner.nbest.readers._base import ListFile, check_all_used, read_list
 from portmert.tuner.nbest.readers._json import JsonObject, JsonReader
 
-_HYPOTHESIS = re.compile(r"hyp_([1-9][0-9]{0,8})")
-
 
 @dataclass(frozen=True)
 class MlmScoring(JsonReader):
@@ -72,7 +70,8 @@ def _hypotheses(file: ListFile) -> Iterator[tuple[str, JsonObject]]:
         if not isinstance(found, dict):
             content.wrong(name, found, "an object of hypotheses hyp_1, hyp_2, ...", inside=True)
         utterance = JsonObject(file, name, found)
-        numbers = sorted(int(match[1]) for key in found if (match := _HYPOTHESIS.fullmatch(key)))
+        keys = (re.fullmatch(r"hyp_([1-9][0-9]{0,8})", key) for key in found)
+        numbers = sorted(int(match[1]) for match in keys if match)
         if not numbers:
             utterance.wrong("hyp_1", None, "a hypothesis")
         for key in (f"hyp_{number}" for number in numbers):
