@@ -127,10 +127,8 @@ def package_of(family: str, name: str) -> str:
 
 def fault_of(error: BaseException) -> str | None:
     """Return a line on an error in the code of a package with components; None for another."""
-    owners = {
-        entry.value.partition(":")[0].partition(".")[0]: entry
-        for entry in _entry_points(tuple(sys.path))[0]
-    }
+    entries, _ = _entry_points(tuple(sys.path))
+    owners = {re.split("[.:]", entry.value)[0]: entry for entry in entries}
     for frame, _ in traceback.walk_tb(error.__traceback__):
         module = frame.f_globals.get("__name__", "")
         owner = owners.get(module.partition(".")[0])

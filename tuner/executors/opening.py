@@ -71,14 +71,11 @@ class Workplace:
             if "://" in rest:
                 check_address(rest, f"executor '{given}'")
             return cls(given, address=rest)
-        if name == "local" and rest:
-            raise ConfigError(
-                f"executor '{given}': local has nothing behind it; --threads sets how many tasks "
-                f"run at once on this machine"
-            )
         if given != "local":
-            known = ("local", "dask", *(f"dask-{kind}" for kind in KINDS))
-            raise ConfigError(f"executor '{given}': expected {EXPECTED}{suggest(name, known)}")
+            near = suggest(name, ("local", "dask", *(f"dask-{kind}" for kind in KINDS)))
+            if name == "local":
+                near = "; --threads sets how many tasks run at once on this machine"
+            raise ConfigError(f"executor '{given}': expected {EXPECTED}{near}")
         return cls()
 
     @classmethod

@@ -2,21 +2,12 @@
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from types import UnionType
-from typing import (
-    Annotated,
-    Any,
-    Literal,
-    ParamSpec,
-    TypeVar,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from portmert.tuner.ground.errors import PortmertError
 
@@ -81,30 +72,14 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _fits(value: Any, hint: Any) -> bool:  # noqa: C901, PLR0911  a case for each kind of type
+def _fits(value: Any, hint: Any) -> bool:
     """Return whether a value has a type, with all that it contains."""
-    kind, inner = get_origin(hint), get_args(hint)
-    if hint is Any:
-        return True
-    if kind is Annotated:
-        return _fits(value, inner[0])
-    if kind in (Union, UnionType):
-        return any(_fits(value, one) for one in inner)
-    if kind is Literal:
-        return isinstance(value, str) and value in inner
-    if kind is None and hint in (int, float):
-        return isinstance(value, (int, hint)) and not isinstance(value, bool)
-    if kind is None or not isinstance(value, kind):
-        return kind is None and isinstance(value, hint)
-    if kind is Callable:
-        return True
-    if issubclass(kind, Mapping):
-        return all(_fits(key, inner[0]) and _fits(one, inner[1]) for key, one in value.items())
-    if not issubclass(kind, Iterable) or isinstance(value, str | bytes):
-        return not isinstance(value, str | bytes)
-    if set(map(type, value)) == {str}:
-        value = value[:1]
-    return all(_fits(_plain(one), inner[0]) for one in value)
+    of_one = TypeAdapter(tuple[hint], config=ConfigDict(arbitrary_types_allowed=True))
+    try:
+        of_one.validate_python((value,), strict=True)
+    except ValidationError:
+        return False
+    return True
 
 
 def _shown(value: object) -> str:

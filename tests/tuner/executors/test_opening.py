@@ -26,7 +26,7 @@ def test_places_that_are_understood(tmp_path):
     ("given", "message"),
     [
         ("loca", "did you mean 'local'"),
-        ("local:3", "local has nothing behind it; --threads sets how many"),
+        ("local:3", "[executor]; --threads sets how many tasks run at once on this"),
         ("dask", "expected local, dask:ADDRESS"),
         ("dask-slum:3", "did you mean 'dask-slurm'"),
         ("dask-slurm", "how many jobs? As dask-slurm:20"),
