@@ -95,7 +95,9 @@ def _table(family: str, found: Iterable[Described]) -> str:
         [
             [
                 one["name"],
-                ", ".join(_needs(one)) or "-",
+                # For a metric from outside first its file, model or program.
+                ", ".join([*one.get("argument", "").lower().split()[:1], *one.get("needs", ())])
+                or "-",
                 # An option without a default is among the needs, except for metrics.
                 ", ".join(
                     _pair(option)
@@ -110,12 +112,6 @@ def _table(family: str, found: Iterable[Described]) -> str:
         sides="llll",
         widths=[None, None, 42, 40],
     )
-
-
-def _needs(one: Described) -> list[str]:
-    """Return what it needs: for a metric from outside first its file, model or program."""
-    own = [one["argument"].split()[0].lower()] if "argument" in one else []
-    return [*own, *one.get("needs", ())]
 
 
 def _pair(option: Described) -> str:

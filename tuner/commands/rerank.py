@@ -105,7 +105,12 @@ def command(
     portmert rerank --nbest answers.jsonl --weights weights.json --out chosen.jsonl
     """  # noqa: D301  \b is click's sign for lines to leave alone
     paths = (Path("-") if out is None and json_out is None else out, json_out, links_out)
-    _check_outputs([*given["lists"], *given["refs"], given["weights"]], paths)
+    inputs = [*given["lists"], *given["refs"], given["weights"]]
+    read = {os.path.realpath(path) for path in inputs if path}
+    for option, path in zip(("--out", "--json", "--links-out"), paths, strict=True):
+        if path is not None and str(path) != "-" and os.path.realpath(path) in read:
+            raise click.UsageError(f"{option} names an input, {path}, which it would overwrite")
+    _outputs.check_outputs(*paths)
     mbr, with_ids, first = _mbr(given), given["ids"], given["lists"][0]
     if given["weights"] is None and given["oracle_metric"] is None and mbr is None:
         raise click.UsageError("give --weights, or --mbr or --oracle with a metric")
@@ -125,15 +130,6 @@ def command(
             f"{first}: the list has no word alignment for --links-out; let the decoder print it"
         )
     _write(found, [f"{name} " if with_ids else "" for name in found.ids], *paths)
-
-
-def _check_outputs(inputs: list[Any], outputs: tuple[Path | None, ...]) -> None:
-    """Check that the outputs can be written, and that none overwrites an input."""
-    read = {os.path.realpath(path) for path in inputs if path}
-    for option, path in zip(("--out", "--json", "--links-out"), outputs, strict=True):
-        if path is not None and str(path) != "-" and os.path.realpath(path) in read:
-            raise click.UsageError(f"{option} names an input, {path}, which it would overwrite")
-    _outputs.check_outputs(*outputs)
 
 
 def _mbr(given: dict[str, Any]) -> portmert.Mbr | None:

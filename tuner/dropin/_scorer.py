@@ -217,7 +217,11 @@ def read_scorer(
                 f"--sctype {sctype}: {one.upper()} is not supported: {NOT_HERE[one]}; `portmert "
                 f"metrics` lists what is"
             )
-    notes = _without_reflen(name, options)
+    notes: tuple[str, ...] = ()
+    classes = [registry.component("metric", one) for one in name.split(",")]
+    if "reflen" in options and not any("reflen" in _fields(cls) for cls in classes):
+        reflen = options.pop("reflen")
+        notes = (f"reflen:{reflen} is ignored: metric {name} has no choice of it",)
     if "," in name:
         metric = _interpolated(name, options)
     else:
@@ -238,14 +242,6 @@ def read_scorer(
         filter=filter_command,
         notes=notes,
     )
-
-
-def _without_reflen(name: str, options: dict[str, str]) -> tuple[str, ...]:
-    """Take the reference length out of the options if no metric has one to choose; say so."""
-    classes = [registry.component("metric", one) for one in name.split(",")]
-    if "reflen" not in options or any("reflen" in _fields(cls) for cls in classes):
-        return ()
-    return (f"reflen:{options.pop('reflen')} is ignored: metric {name} has no choice of it",)
 
 
 def _interpolated(name: str, options: dict[str, str]) -> Metric:

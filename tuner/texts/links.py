@@ -106,10 +106,6 @@ class Linker:
         pairs = [
             (sources[segment], " ".join(texts.words(row))) for row, segment in enumerate(segments)
         ]
-        links = self._cached(pairs)
-        return replace(texts, links=Ragged.from_rows(links, 2))
-
-    def _cached(self, pairs: Pairs) -> list[Links]:
         self._train()
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / DATABASE
@@ -118,11 +114,11 @@ class Linker:
         ]
         wanted = dict(zip(keys, pairs, strict=True))  # distinct, in order of arrival
         try:
-            with closing(sqlite3.connect(path, isolation_level=None)) as database:
+            with closing(sqlite3.connect(path)) as database:
                 found = self._from_database(database, wanted)
         except sqlite3.Error as error:
             raise StateError(f"{path}: {error}; delete the file, it is made again") from None
-        return [found[key] for key in keys]
+        return replace(texts, links=Ragged.from_rows([found[key] for key in keys], 2))
 
     def _from_database(
         self, database: sqlite3.Connection, wanted: dict[bytes, tuple[str, str]]
@@ -141,17 +137,11 @@ class Linker:
         if missing:
             self.notice(f"aligning {counted(len(missing), 'new hypothesis')}")
             made = self._align([wanted[key] for key in missing])
-            # A transaction is on disk whole or not at all, whenever the process dies.
-            database.execute("BEGIN")
-            database.executemany(
-                "INSERT INTO links VALUES (?, ?)",
-                [
-                    (key, np.asarray(links, dtype="<i4").tobytes())
-                    for key, links in zip(missing, made, strict=True)
-                ],
-            )
-            database.execute("COMMIT")
             found.update(zip(missing, made, strict=True))
+            rows = [(key, np.asarray(found[key], dtype="<i4").tobytes()) for key in missing]
+            # A transaction is on disk whole or not at all, whenever the process dies.
+            with database:
+                database.executemany("INSERT INTO links VALUES (?, ?)", rows)
         return found
 
     def _align(self, pairs: Pairs) -> list[Links]:

@@ -125,7 +125,9 @@ def as_json(scores: Sequence[Score], *, by_segment: bool) -> dict[str, Any]:
 
 def as_text(scores: Sequence[Score], *, by_segment: bool) -> str:
     """Return the scores as aligned tables, with shares in percent, as papers print them."""
-    columns = list(dict.fromkeys(key for score in scores for key in score.parts if _is_share(key)))
+    # Shares, printed in percent, and no counts; a formula's parts are called `bleu.p1`.
+    parts = dict.fromkeys(key for score in scores for key in score.parts)
+    columns = [key for key in parts if not key.rpartition(".")[2].startswith(COUNTS)]
     rows = [
         [score.metric.name(), score.metric.shown(score.score)]
         + [f"{100.0 * score.parts[key]:.2f}" if key in score.parts else "" for key in columns]
@@ -152,8 +154,3 @@ def _lengths_line(scores: Sequence[Score]) -> str:
             line += f", {hypothesis:g} hypothesis tokens, {reference:g} reference tokens"
             return line + (f", ratio {hypothesis / reference:.3f}" if reference else "")
     return line
-
-
-def _is_share(key: str) -> bool:
-    """Return whether a part is a share, printed in percent, and no count."""
-    return not key.rpartition(".")[2].startswith(COUNTS)  # a formula's parts: `bleu.p1`
