@@ -12,6 +12,7 @@ import portmert
 from portmert.tuner.ground.errors import ProgramError
 from tests.support.extensions import install, wheel
 from tests.support.forks import forks
+from tests.support.places import ROOT
 
 CODE = """
 from __future__ import annotations
@@ -296,6 +297,15 @@ def test_a_score_that_is_not_finite_is_no_result(run, tmp_path, name, sums, kind
     said = fault(run(*command(name, kind=kind)))
     assert f"metric evil is {kind} for the sums {sums} (is it 0 divided by 0?), expected" in said
     assert not (tmp_path / "w").exists()
+
+
+def test_a_decoded_set_without_a_score_ends_the_run(run, tmp_path):
+    given = ("metric.name=evil", "metric.kind='nan'", f"tune.output={tmp_path / 'run'}")
+    words = [word for setting in given for word in ("--set", setting)]
+    for _ in range(2):  # it says the same when it goes on
+        said = run("tune", ROOT / "configs" / "recorded.toml", "--quiet", *words)
+        assert said.status == 1
+        assert "metric evil is nan for the sums matched " in said.stderr.splitlines()[-1]
 
 
 def test_a_sampled_test_set_without_a_score_is_told(run):

@@ -26,7 +26,7 @@ from portmert.tuner.search.unseen import worths_without
 from portmert.tuner.texts.corpus import References, read_references
 from portmert.tuner.texts.links import Linker
 from portmert.tuner.texts.prepare import Preparation
-from portmert.tuner.texts.statistics import compute_stats, notices
+from portmert.tuner.texts.statistics import compute_stats, finite_scores, notices
 from portmert.tuner.weights.feature_weights import FeatureWeights
 
 LOCAL = Team(1)
@@ -264,7 +264,7 @@ class Evaluator:
 
     def _scored(self, stats: FloatArray) -> Scored:
         metric, total = self.experiment.metric, stats.sum(axis=0)
-        return Scored(float(metric.score(total)), metric.parts(total))
+        return Scored(float(finite_scores(metric, total)), metric.parts(total))
 
 
 def held_out_split(count: int, share: float, seed: int) -> tuple[IntArray, IntArray]:
