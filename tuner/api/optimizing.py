@@ -525,9 +525,13 @@ def optimize(
         found, alpha = problem.search(setup, notice, phase(progress, "searching"))
         nbest = problem.read.penalised(alpha)
         start = setup.starts[0] if setup.starts else equal_weights(nbest.feature_names)
-        shown = phase(progress, "sampling")
-        again = replace(setup, starts=(found.weights,), toward=start)
-        sure = _confidence(problem, nbest, again, samples, notice, shown) if samples else None
+        sure = None
+        if samples:
+            again = replace(setup, starts=(found.weights,), toward=start)
+            shown = phase(progress, "sampling")
+            counted = nbest, problem.stats, problem.metric
+            tuned = dict(bootstrap(*counted, again, range(samples), notice=notice, progress=shown))
+            sure = confidence([tuned[sample] for sample in range(samples)])
         said = _others(judges, problem, found, nbest, start, threads=setup.threads, notice=notice)
         result = _result(problem, found, alpha, sure, said)
     result.seconds["total"] = time.perf_counter() - begin
@@ -540,20 +544,6 @@ def _check_samples(samples: int, lists: Lists, executor: str) -> None:
         raise ValueError(f"samples is {samples}; it must be 0 or more")
     if isinstance(lists.counts, Pooled) and (samples or executor != "local"):
         raise pool_cannot("are neither resampled nor sent to a cluster")
-
-
-def _confidence(
-    problem: ListProblem,
-    nbest: NBest,
-    setup: Setup,
-    samples: int,
-    notice: Notice,
-    progress: Progress | None,
-) -> Confidence:
-    """Tune again on bootstrap samples of the segments."""
-    stats, metric, numbers = problem.stats, problem.metric, range(samples)
-    found = dict(bootstrap(nbest, stats, metric, setup, numbers, notice=notice, progress=progress))
-    return confidence([found[sample] for sample in numbers])
 
 
 def _result(
