@@ -333,20 +333,46 @@ def test_a_metric_without_any_number_ends_at_the_start(name):
     assert outcome.weights.tobytes() == START[0].tobytes()
 
 
-@pytest.mark.parametrize("name", [name for name in OPTIMIZERS if name != "min-risk"])
-def test_the_unit_of_scores_does_not_count(name):
-    """Only `min-risk` has a penalty in units of the metric, and the default learns by it too."""
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_neither_the_unit_of_scores_nor_a_constant_counts(name):
+    @dataclass(frozen=True)
+    class Other(Share):
+        unit: float = 1.0
+        constant: float = 0.0
 
+        def score(self, stats):
+            return super().score(stats) * self.unit + self.constant
+
+    problem = learnable_problem(name, metric=Share())
+    expected = problem.score(build(name).optimize(problem, START, seed=3).weights)
+    assert expected > problem.score(START[0])
+    units = [Other(unit) for unit in (2.0**-43, 1e-13, 1e-30, 1e-200, 1e-307, 1e100, 1e250)]
+    constants = [Other(1.0, constant) for constant in (1e6, -1e6, 1e9)]
+    for metric in (*units, *constants):
+        other = learnable_problem(name, metric=metric)
+        found = build(name).optimize(other, START, seed=3)
+        assert problem.score(found.weights) == pytest.approx(expected, abs=0.01), metric
+        goals = [found.value, other.metric.oriented(other.score(found.weights))]
+        assert goals[0] == pytest.approx(goals[1], rel=1e-9)
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_a_prior_is_in_units_of_the_metric(name):
     @dataclass(frozen=True)
     class Small(Share):
         def score(self, stats):
-            return super().score(stats) * 2.0**-43  # some 1e-13
+            return super().score(stats) * 2.0**-43
 
-    options = {"iterations": 0} if name == "bagged" else {}
-    problems = [learnable_problem(name, metric=metric) for metric in (Share(), Small())]
-    ends = [build(name, **options).optimize(problem, START, seed=3) for problem in problems]
-    assert ends[0].weights == pytest.approx(ends[1].weights, rel=1e-6)
-    assert problems[0].score(ends[0].weights) == problems[0].score(ends[1].weights)
+    toward, ends = np.array([0.1, 1.0, -0.2, 0.5]), []
+    for metric, strength in ((Share(), 0.25), (Small(), 0.25 * 2.0**-43)):
+        problem = learnable_problem(name, metric=metric)
+        pulled = replace(problem, prior=Prior(strength, toward, problem.spread))
+        ends.append(build(name).optimize(pulled, START, seed=3))
+    assert ends[1].value * 2.0**43 == pytest.approx(ends[0].value, abs=0.01)
+    turned = [end.weights * problem.spread for end in ends]
+    cosine = turned[0] @ turned[1] / np.prod([np.linalg.norm(one) for one in turned])
+    assert cosine > 0.99
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)

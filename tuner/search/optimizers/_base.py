@@ -16,6 +16,7 @@ from portmert.tuner.executors.team import Team
 from portmert.tuner.ground import streams
 from portmert.tuner.search.constraints import Bounds
 from portmert.tuner.search.problem import TuningProblem
+from portmert.tuner.search.rescaled import rescaled
 from portmert.tuner.search.unseen import Unseen, typical
 
 
@@ -152,6 +153,7 @@ class Optimizer(ABC):
             Called as progress(restarts done, restarts in all), first with 0, from this thread.
         """
         bounds = bounds or Bounds.none(problem.width)
+        problem, scale = rescaled(problem, bounds.clip(starts[0]))
         count = max(self.restarts, len(starts))
         if team is None or not (team.is_remote and count > threads and problem.can_travel):
             team = Team(threads)
@@ -166,12 +168,13 @@ class Optimizer(ABC):
             problem.stats.note_no_score(sums)
         best = max(ends, key=Found.worth)  # of equal ones the first
         estimates = [found.unseen for found in ends if found.unseen is not None]
+        unseen = typical(estimates, problem.stats, problem.metric) if estimates else None
         return Outcome(
             best.weights,
-            best.value,
+            scale.restored(best.value),
             sum(found.line_searches for found in ends),
-            typical(estimates, problem.stats, problem.metric) if estimates else None,
-            restarts=tuple(found.value for found in ends),
+            None if unseen is None else scale.restored_estimate(unseen),
+            restarts=tuple(scale.restored(found.value) for found in ends),
             cpu_seconds=sum(seconds),
         )
 
