@@ -118,7 +118,7 @@ def test_the_test_output_of_a_run_is_made_again(tmp_path, name, kind):
     assert {path: path.read_bytes() for path in (tmp_path / "test").iterdir()} == whole
 
 
-@pytest.mark.parametrize("name", ["../../precious", "/precious", "", "."])
+@pytest.mark.parametrize("name", ["../../precious", "/precious", "", ".", "a\0b"])
 def test_digests_name_only_files_of_their_folder(finished, tmp_path, name):
     folder, few = finished
     copy, precious = tmp_path / "run", tmp_path / "precious"
@@ -131,7 +131,8 @@ def test_digests_name_only_files_of_their_folder(finished, tmp_path, name):
     words = ["tune", CONFIG, *[word for setting in given for word in ("--set", setting)]]
     for said in (fault("report", copy), fault(*words)):
         # A long message cuts what it quotes, so a long temporary path ends in "...".
-        assert f"{digests}: '{str(name)[:20]}" in said
+        shown = "".join(char if char.isprintable() else "\ufffd" for char in name)
+        assert f"{digests}: '{shown[:20]}" in said
         assert "' is no file of this folder" in said
     assert precious.read_text() == "of the user\n"
 
@@ -202,6 +203,11 @@ def test_changed_files_of_an_average_are_made_again(tmp_path, name):
         said = fault("compare", tmp_path, other)
         assert f"{damaged}: changed since it was written; " in said
     assert f"{damaged}: changed or gone since it was written; it is" in run(*words).stderr
+    assert whole(tmp_path) == before
+    digests = tmp_path / "average" / "digests.json"
+    held = json.loads(digests.read_text())
+    digests.write_text(json.dumps({**held, "weights.json": held["nbest.gz"]}))
+    run(*words)
     assert whole(tmp_path) == before
     # A count that no machine can hold ends at once too, without growing.
     state = tmp_path / "state.json"

@@ -1,6 +1,7 @@
 """What killed and living processes leave, and what is refused before anything takes long."""
 
 import errno
+import fcntl
 import os
 import shutil
 import subprocess
@@ -58,6 +59,24 @@ def test_what_a_living_process_is_writing_stays(tmp_path):
             second.write(b"second")
         clear_parts(tmp_path)
     assert (tmp_path / "file").read_bytes() == b"first"
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_file_that_is_cleared_before_it_is_locked_is_begun_again(tmp_path, monkeypatch):
+    """As when another process writes the same file and clears what nobody has locked."""
+    lock, others = fcntl.flock, ["another process"]
+
+    def late(file, how):
+        if others:
+            others.pop()
+            clear_parts(tmp_path)
+        lock(file, how)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    with writing(tmp_path / "file") as file:
+        file.write(b"whole")
+    assert others == []
+    assert (tmp_path / "file").read_bytes() == b"whole"
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 

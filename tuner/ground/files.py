@@ -239,11 +239,17 @@ def writing(path: Path | str) -> Iterator[IO[bytes]]:
 def _aside(path: Path) -> Iterator[IO[bytes]]:
     """Open a file aside that takes the place of `path` when the block ends without an error."""
     clear_parts(path.parent, path.name)
-    aside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
-    with aside.open("xb") as raw:
+    aside = raw = None
+    while aside is None or raw is None or not aside.exists():
+        # Another process may have cleared the last one before it was locked.
+        if raw is not None:
+            raw.close()
+        aside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+        raw = aside.open("xb")
+        with suppress(OSError):  # a disk without locks: then nothing is ever cleared there
+            fcntl.flock(raw, fcntl.LOCK_EX)
+    with raw:
         try:
-            with suppress(OSError):  # a disk without locks: then nothing is ever cleared there
-                fcntl.flock(raw, fcntl.LOCK_EX | fcntl.LOCK_NB)
             yield raw
             os.fsync(raw.fileno())
             aside.replace(path)

@@ -95,19 +95,52 @@ def undisturbed() -> Iterator[None]:
     """
     handlers: dict[int, Callable[[int, FrameType | None], object]] = {}
     waiting: list[tuple[int, FrameType | None]] = []
+    is_over = False
+
+    def later(number: int, frame: FrameType | None) -> None:
+        if is_over:  # and the signal before this one kept its handler from its place
+            handlers[number](number, frame)
+        else:
+            waiting.append((number, frame))
+
     if threading.current_thread() is threading.main_thread():  # no other thread gets signals
         for ending in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             handler = signal.getsignal(ending)
             if callable(handler):
                 handlers[ending] = handler
-                signal.signal(ending, lambda *told: waiting.append(told))
+                signal.signal(ending, later)
     try:
         yield
     finally:
+        is_over = True
         for ended, usual in handlers.items():
             signal.signal(ended, usual)
         for number, frame in waiting:
             handlers[number](number, frame)
+
+
+class _Program(subprocess.Popen[Any]):
+    """A program whose status can be asked for after a signal at any moment.
+
+    `Popen` asks while it holds a lock. A signal right after it took the lock would leave it
+    locked, and the next `wait` would never end.
+    """
+
+    def poll(self) -> int | None:
+        with undisturbed():
+            return super().poll()
+
+    def wait(self, timeout: float | None = None) -> int:
+        begin, pause = time.monotonic(), 0.0005
+        while (status := self.poll()) is None:
+            if timeout is not None:
+                left = begin + timeout - time.monotonic()
+                if left <= 0:
+                    raise subprocess.TimeoutExpired(self.args, timeout)
+                pause = min(pause, left)
+            time.sleep(pause)
+            pause = min(2 * pause, 0.05)
+        return status
 
 
 def start(command: Sequence[str], **options: Any) -> subprocess.Popen[Any]:
@@ -125,7 +158,7 @@ def start(command: Sequence[str], **options: Any) -> subprocess.Popen[Any]:
     OSError, ValueError
         It cannot be started.
     """
-    process = subprocess.Popen(command, start_new_session=True, **options)  # noqa: S603  no shell
+    process = _Program(command, start_new_session=True, **options)
     _started.add(process)
     return process
 

@@ -408,7 +408,8 @@ class _Tunings:
         """Decode and score the dev set, and what is held out, under the averaged weights."""
         folder = self.folder.path / "average"
         out, scores = folder / "nbest.gz", folder / "scores.json"
-        if not is_finished(scores, self.note):
+        if not is_finished(scores, self.note):  # which may have removed the weights
+            files.write_text(folder / "weights.json", weights.to_json() + "\n")
             evaluator.note("decoding the dev set under the averaged weights")
             evaluator.decode(weights, out, source=evaluator.experiment.data.source, size=1)
             dev, held_out = evaluator.dev(evaluator.read(out))

@@ -329,7 +329,8 @@ def _digests(folder: Path) -> dict[str, Any]:
     path = folder / DIGESTS
     held = read_json(path) if path.exists() else {}
     for name in held:
-        if Path(name).is_absolute() or ".." in Path(name).parts or (folder / name).is_dir():
+        is_inside = not Path(name).is_absolute() and ".." not in Path(name).parts
+        if not is_inside or not name.isprintable() or (folder / name).is_dir():
             raise errors.StateError(f"{path}: '{name}' is no file of this folder; {_HINT}")
     return held
 

@@ -3,7 +3,6 @@
 import os
 import re
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -251,6 +250,55 @@ def test_a_signal_waits_until_what_was_started_is_known(told):
         os.kill(os.getpid(), signal.SIGTERM)
 
 
+def test_a_signal_while_a_handler_is_put_back_keeps_no_other_handler(told, monkeypatch):
+    put = signal.signal
+
+    def signalled(number, handler):
+        before = put(number, handler)
+        if number == signal.SIGINT and handler is signal.default_int_handler:
+            os.kill(os.getpid(), signal.SIGINT)
+        return before
+
+    def disturbed():
+        with undisturbed():
+            monkeypatch.setattr(signal, "signal", signalled)
+
+    with pytest.raises(KeyboardInterrupt):
+        disturbed()
+    assert told == []
+    with pytest.raises(KeyboardInterrupt):
+        os.kill(os.getpid(), signal.SIGTERM)
+    assert told == [signal.SIGTERM]
+
+
+@pytest.mark.parametrize("ask", ["poll", "wait"])
+def test_a_signal_while_a_program_is_asked_for_its_status_leaves_no_lock(told, ask):
+    """Popen asks with a lock; a signal right after it took the lock kept it, and `end` hung."""
+
+    class Signalling:
+        def __init__(self, lock):
+            self._lock = lock
+
+        def acquire(self, *how):
+            got = self._lock.acquire(*how)
+            if not told:
+                os.kill(os.getpid(), signal.SIGTERM)
+            return got
+
+        def __getattr__(self, name):
+            return getattr(self._lock, name)
+
+    with undisturbed():
+        process = programs.start(["sleep", "1000"])
+    process._waitpid_lock = Signalling(process._waitpid_lock)
+    with pytest.raises(KeyboardInterrupt):
+        process.poll() if ask == "poll" else process.wait(60)
+    assert told == [signal.SIGTERM]
+    assert not process._waitpid_lock.locked()
+    programs.end(process)
+    assert process.returncode == -signal.SIGKILL
+
+
 def test_a_signal_that_nothing_of_python_handles_is_left_alone():
     before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
     try:
@@ -264,7 +312,7 @@ def test_no_step_of_a_start_is_a_gap_for_a_signal(room, told, monkeypatch):
     """Send a signal before the n-th line that is run after the start, for each n."""
     made, lines = [], 0
 
-    class Noted(subprocess.Popen):
+    class Noted(programs._Program):
         def __init__(self, *arguments, **options):
             super().__init__(*arguments, **options)
             made.append(self)
@@ -277,7 +325,7 @@ def test_no_step_of_a_start_is_a_gap_for_a_signal(room, told, monkeypatch):
                 os.kill(os.getpid(), signal.SIGTERM)
         return trace
 
-    monkeypatch.setattr(subprocess, "Popen", Noted)
+    monkeypatch.setattr(programs, "_Program", Noted)
     command = Command(["sleep", "1000"], room / "log")
     for wanted in range(1, 60):
         made.clear()
