@@ -172,6 +172,15 @@ def test_bootstrap_reports_percentiles_of_each_weight(tmp_path):
     assert len(np.unique(rows, axis=0)) > 1
     middle = [n[1] for numbers in sure["weights"].values() for n in numbers]
     assert middle == pytest.approx(np.median(rows, axis=0))
+    # A sample that was changed since is made again.
+    path = tmp_path / "run/bootstrap/0002.json"
+    before = path.read_bytes()
+    path.write_text(samples[0].to_json())
+    assert before != path.read_bytes()
+    said = tune(tmp_path / "run", "tune.bootstrap=4", "tune.held_out=0.25").stderr
+    assert f"{path}: changed since it was written; it is made again" in said
+    assert path.read_bytes() == before
+    assert read(tmp_path / "run" / "result.json")["bootstrap"] == sure
 
 
 def test_a_prior_keeps_weights_near_the_start(tmp_path):

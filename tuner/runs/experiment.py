@@ -480,7 +480,7 @@ class _Run:
             return None
         folder = self.folder.path / "bootstrap"
         files = [folder / f"{sample:04d}.json" for sample in range(1, samples + 1)]
-        missing = [sample for sample, file in enumerate(files) if not file.exists()]
+        missing = [n for n, file in enumerate(files) if not scorer.is_kept(file, self.note)]
         if missing:
             folder.mkdir(exist_ok=True)
             self.note(f"tuning on {counted(len(missing), 'bootstrap sample')}")
@@ -497,7 +497,7 @@ class _Run:
                 notice=self.note,
             )
             for done, (sample, found) in enumerate(search, 1):
-                write_text(files[sample], found.to_json() + "\n")
+                scorer.keep(files[sample], found.to_json() + "\n")
                 if 10 * done // len(missing) > 10 * (done - 1) // len(missing):
                     self.note(f"{done} of {counted(len(missing), 'bootstrap sample')} done")
         return confidence([read_weights(file) for file in files])

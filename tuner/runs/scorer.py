@@ -324,6 +324,23 @@ def is_finished(last: Path, note: Callable[[str], None], *, later: str = "") -> 
     return last.exists()
 
 
+def keep(path: Path, text: str) -> None:
+    """Write one file of a series and its digest; the digests of the others stay."""
+    write_text(path, text)
+    held = {**_digests(path.parent), path.name: text_digest(text)}
+    write_json(path.parent / DIGESTS, dict(sorted(held.items())))
+
+
+def is_kept(path: Path, note: Callable[[str], None]) -> bool:
+    """Return whether `keep` wrote this file and it has not changed since."""
+    if not path.is_file():
+        return False
+    is_same = _digests(path.parent).get(path.name) == file_digest(path)
+    if not is_same:
+        note(f"{path}: changed since it was written; it is made again")
+    return is_same
+
+
 def _digests(folder: Path) -> dict[str, Any]:
     """Return the digests of a finished part, by names of files below its folder."""
     path = folder / DIGESTS
