@@ -11,6 +11,7 @@ from pydantic.dataclasses import dataclass
 
 from portmert.metrics import _pairs, _shared
 from portmert.metrics._base import Batch, FloatArray, Metric
+from portmert.metrics._elementary import exp, power
 from portmert.metrics._shared import SMALLEST_COUNT
 
 Smoothing = Literal["none", "exp", "mteval", "add1", "moses+1", "floor", "add-k"]
@@ -113,7 +114,7 @@ def _columns(matches: FloatArray, lengths: FloatArray, references: FloatArray) -
 def brevity_penalty(stats: FloatArray) -> FloatArray:
     """Return BP (...) of BLEU statistics (..., 2 N + 1)."""
     ratio = stats[..., -1] / np.maximum(stats[..., 1], SMALLEST_COUNT)
-    return np.asarray(np.exp(np.minimum(1.0 - ratio, 0.0)))
+    return exp(np.minimum(1.0 - ratio, 0.0))
 
 
 def geometric_precision(counts: FloatArray, max_order: int, each: int = 2) -> FloatArray:
@@ -131,7 +132,7 @@ def root(product: FloatArray, degree: int) -> FloatArray:
     """Return the root of a degree; for the usual 4 by square roots, which are cheaper."""
     if degree == 4:
         return np.asarray(np.sqrt(np.sqrt(product)))
-    return np.asarray(product ** (1.0 / degree))
+    return power(product, 1.0 / degree)
 
 
 def bleu_score(

@@ -13,6 +13,7 @@ from pydantic.dataclasses import dataclass
 
 from portmert.metrics import _shared
 from portmert.metrics._base import Batch, FloatArray, Metric
+from portmert.metrics._elementary import power
 from portmert.metrics._lexicon import Lexicon, listed_words, matches, read_lexicon
 from portmert.metrics._shared import SMALLEST_COUNT
 from portmert.metrics.kernels.meteor import alignments
@@ -182,7 +183,7 @@ class Meteor(Metric):
             * recall
             / np.maximum(alpha * precision + (1.0 - alpha) * recall, SMALLEST_COUNT)
         )
-        return np.asarray(mean * (1.0 - gamma * self._fragmentation(stats) ** beta))
+        return np.asarray(mean * (1.0 - gamma * power(self._fragmentation(stats), beta)))
 
     def parts(self, stats: FloatArray) -> dict[str, float]:
         """Return precision, recall, share of chunks and the counts of stats (K,)."""

@@ -8,6 +8,7 @@ from pydantic.dataclasses import dataclass
 
 from portmert.metrics import _shared
 from portmert.metrics._base import Batch, FloatArray, IntArray, Metric
+from portmert.metrics._elementary import exp, log
 from portmert.metrics._shared import SMALLEST_COUNT
 from portmert.metrics.kernels.ngrams import ngram_information, ngram_matches
 
@@ -76,6 +77,6 @@ def _brevity_penalty(stats: FloatArray) -> FloatArray:
     own, reference = stats[..., -2], stats[..., -1]
     # An empty text has the score 0 whatever its penalty; only its logarithm has to be finite.
     shorter = np.maximum(np.minimum(own, reference), SMALLEST_COUNT)
-    short = np.log(shorter / np.maximum(reference, SMALLEST_COUNT))
+    short = log(shorter / np.maximum(reference, SMALLEST_COUNT))
     # It is 1/2 for references 1.5 times as long as the hypotheses.
-    return np.asarray(np.exp(-math.log(2.0) / math.log(1.5) ** 2 * short**2))
+    return exp(-math.log(2.0) / math.log(1.5) ** 2 * short**2)

@@ -11,6 +11,7 @@ from pydantic.dataclasses import dataclass
 
 from portmert.metrics import _orders, _shared
 from portmert.metrics._base import Batch, FloatArray, Metric, spans
+from portmert.metrics._elementary import exp
 from portmert.metrics.bleu import bleu_parts, bleu_score, bleu_stat_names, bleu_stats
 from portmert.metrics.kernels.word_orders import AGREEMENT, DISCORDANCE
 
@@ -116,7 +117,7 @@ class _Similarity(_shared.WeightedMean, _orders.Linked):
             firsts = np.repeat(batch.reference_offsets[:-1], np.diff(batch.offsets))
             lengths = batch.references.tokens.lengths[spans(firsts, each)[0]]
             ratio = lengths / np.maximum(own, 1.0)
-            damped = np.where(own > 0.0, values * np.exp(np.minimum(1.0 - ratio, 0.0)), 0.0)
+            damped = np.where(own > 0.0, values * exp(np.minimum(1.0 - ratio, 0.0)), 0.0)
             if self.refchoice == "closest":
                 values = np.maximum.reduceat(damped, _orders.pair_starts(batch))
             else:

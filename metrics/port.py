@@ -12,6 +12,7 @@ from pydantic.dataclasses import dataclass
 
 from portmert.metrics import _orders, _shared
 from portmert.metrics._base import Batch, FloatArray, Metric
+from portmert.metrics._elementary import exp, power
 from portmert.metrics._shared import SMALLEST_COUNT
 from portmert.metrics.bleu import geometric_precision
 
@@ -138,7 +139,7 @@ class Port(_orders.Ordered, _PortOptions, _Counted):
         elif self.alpha == 0.0:
             weighted = np.where(order > 0.0, 1.0, 0.0)
         else:
-            weighted = order**self.alpha
+            weighted = power(order, self.alpha)
         return _shared.harmonic_mean(_qmean(stats, recall_cap=self.recall_cap), weighted)
 
     def parts(self, stats: FloatArray) -> dict[str, float]:
@@ -194,13 +195,13 @@ def _port_stats(batch: Batch, ordering: FloatArray | float) -> FloatArray:
 def _strict_brevity_penalty(stats: FloatArray) -> FloatArray:
     """Return SBP (...), equation 8."""
     ratio = stats[..., REF_LEN] / np.maximum(stats[..., SHORTER], SMALLEST_COUNT)
-    return np.asarray(np.exp(np.minimum(1.0 - ratio, 0.0)))
+    return exp(np.minimum(1.0 - ratio, 0.0))
 
 
 def _strict_redundancy_penalty(stats: FloatArray) -> FloatArray:
     """Return SRP (...), equation 9."""
     ratio = stats[..., LONGER] / np.maximum(stats[..., REF_LEN], SMALLEST_COUNT)
-    return np.asarray(np.exp(np.minimum(1.0 - ratio, 0.0)))
+    return exp(np.minimum(1.0 - ratio, 0.0))
 
 
 def _recalls(stats: FloatArray) -> Iterator[FloatArray]:

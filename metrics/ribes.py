@@ -8,6 +8,7 @@ from pydantic.dataclasses import dataclass
 
 from portmert.metrics import _shared
 from portmert.metrics._base import Batch, FloatArray
+from portmert.metrics._elementary import exp, power
 from portmert.metrics._shared import SMALLEST_COUNT
 from portmert.metrics.kernels.edits import rank_agreements
 
@@ -48,5 +49,5 @@ class Ribes(_shared.WeightedMean):
         lengths = np.maximum(_shared.hypothesis_lengths(single), SMALLEST_COUNT)
         # Where there is no link the agreement is 0; elsewhere no text is empty.
         brevity = np.minimum(1.0 - _shared.one_length(single) / lengths, 0.0)
-        product = agreement * (links / lengths) ** self.alpha * np.exp(brevity * self.beta)
+        product = agreement * power(links / lengths, self.alpha) * exp(brevity * self.beta)
         return np.asarray(product)

@@ -2,13 +2,17 @@
 
 A change of a digest needs a line in CHANGELOG.md under "Scores changed" that has the new hash of
 the file. `python -m tests.end_to_end.test_digests` writes the file anew. Weights are rounded to
-six digits: processors may differ in the last ones.
+six digits: another system's exponentials may differ in the last ones.
 """
 
 import hashlib
 import json
+import os
+import subprocess
+import sys
 from itertools import product
 
+import numpy as np
 import pytest
 
 import portmert
@@ -34,8 +38,8 @@ REMOTE = "bleu mert:searches_per_feature=50,restarts=3 dask"
 """The restarts of this search run at workers of a Dask cluster."""
 
 
-def found(metric, optimizer, threads, executor="local"):
-    """Return the digest of the weights of one search."""
+def tuned(metric, optimizer, threads=1, executor="local"):
+    """Return what one search finds."""
     lists = portmert.Lists.read(
         [RECORDED / "1.nbest.gz", RECORDED / "2.nbest.gz"],
         refs=[RECORDED / "dev.tgt"],
@@ -43,12 +47,17 @@ def found(metric, optimizer, threads, executor="local"):
         ref_links=[RECORDED / "dev.links"],
         notice=lambda _: None,
     )
-    tuned = portmert.optimize(
+    return portmert.optimize(
         lists, metric, optimizer=optimizer, seed=3, threads=threads, executor=executor,
         notice=lambda _: None,
     )  # fmt: skip
-    rounded = {name: f"{value:.6g}" for name, value in flat(tuned.weights.values)}
-    text = json.dumps([rounded, f"{tuned.score:.9g}"], sort_keys=True)
+
+
+def found(metric, optimizer, threads, executor="local"):
+    """Return the digest of the weights of one search."""
+    result = tuned(metric, optimizer, threads, executor)
+    rounded = {name: f"{value:.6g}" for name, value in flat(result.weights.values)}
+    text = json.dumps([rounded, f"{result.score:.9g}"], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -69,6 +78,30 @@ def test_weights_are_those_of_the_committed_digests(optimizer):
     for metric, by, threads in ways():
         if by == optimizer:
             assert found(metric, by, threads) == committed[f"{metric} {by}"], (metric, by)
+
+
+ANOTHER = """
+import sys
+from tests.end_to_end.test_digests import tuned
+for optimizer in sys.argv[1:]:
+    print({name: value for name, value in tuned("port", optimizer).weights.values.items()})
+"""
+
+
+def test_weights_do_not_depend_on_the_processor():
+    """To the last bit: NumPy and its matrix library run the code for an older processor."""
+    found = np._core._multiarray_umath if np.__version__ >= "2" else np.core._multiarray_umath
+    newer = [name for name in found.__cpu_dispatch__ if found.__cpu_features__[name]]
+    older = {"OPENBLAS_CORETYPE": "Nehalem", "NPY_DISABLE_CPU_FEATURES": " ".join(newer)}
+    outputs = [
+        subprocess.run(
+            [sys.executable, "-c", ANOTHER, *OPTIMIZERS], capture_output=True, text=True,
+            check=True, cwd=ROOT, env=os.environ | more,
+        ).stdout
+        for more in ({}, older if newer else {})
+    ]  # fmt: skip
+    assert outputs[0].count("\n") == len(OPTIMIZERS)
+    assert outputs[0] == outputs[1]
 
 
 @NEEDS_DASK

@@ -4,13 +4,15 @@ from collections.abc import Sequence
 
 import click
 import numpy as np
-from scipy.optimize import minimize
 from scipy.sparse import csr_array
 
 from portmert.metrics._base import FloatArray
+from portmert.metrics._elementary import exp, inner
 from portmert.tuner.dropin._program import FAILURE, number, say
 from portmert.tuner.ground import files, numbers
 from portmert.tuner.ground.errors import InputError, PortmertError
+from portmert.tuner.search.descent import descend
+from portmert.tuner.search.optimizers.pro import ITERATIONS
 
 USAGE = """usage: megam [-fvals] [-nobias] [-maxi N] [-lambda L] binary FILE
 reads lines `1 name value name value` and `0 ...`, prints a weight for each name"""
@@ -83,12 +85,11 @@ def regress(labels: FloatArray, matrix: csr_array, precision: float) -> FloatArr
 
     def loss(weights: FloatArray) -> tuple[float, FloatArray]:
         margins = labels * (scaled @ weights)
-        value = float(np.logaddexp(0.0, -margins).sum()) + 0.5 * precision * float(
-            weights @ weights
-        )
-        slopes = -0.5 * labels * (1.0 - np.tanh(margins / 2))
+        value = float(np.logaddexp(0.0, -margins).sum())
+        value += 0.5 * precision * inner(weights, weights)
+        slopes = -labels / (1.0 + exp(margins))
         return value, scaled.T @ slopes + precision * weights
 
-    found = minimize(loss, np.zeros(matrix.shape[1]), jac=True, method="L-BFGS-B")
-    weights: FloatArray = found.x * scale
-    return weights
+    infinite = np.full(matrix.shape[1], np.inf)
+    begin = np.zeros(matrix.shape[1])
+    return descend(loss, begin, -infinite, infinite, iterations=ITERATIONS) * scale

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from portmert.metrics._base import IntArray, Metric
+from portmert.metrics._elementary import power
 from portmert.tuner.ground.errors import ConfigError
 from portmert.tuner.ground.numbers import parse_number
 from portmert.tuner.nbest.model import NBest, best_hypotheses, model_scores
@@ -71,7 +72,7 @@ def penalised(nbest: NBest, alpha: float, *, lengths: IntArray) -> NBest:
     """
     if alpha == 0.0:
         return nbest
-    divisors = np.maximum(lengths, 1).astype(np.float64) ** alpha
+    divisors = power(np.maximum(lengths, 1), alpha)
     sparse = nbest.sparse
     if sparse is not None:
         sparse = replace(

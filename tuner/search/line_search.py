@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray
+from portmert.metrics._elementary import inner, norm
 from portmert.tuner.executors.team import raise_if_cancelled
 from portmert.tuner.ground.mapped import segment_blocks
 from portmert.tuner.search import _kernels
@@ -183,10 +184,10 @@ class LineSearch:
         """Return the steps allowed, and the step that changes weights by their own length."""
         spread = self.problem.spread
         scaled = direction * spread[columns]
-        square = float(scaled @ scaled)
+        square = inner(scaled, scaled)
         if self._measured[0] is not weights:
             scaled_weights = weights * spread
-            length = float(scaled_weights @ scaled_weights) ** 0.5 or 1.0
+            length = norm(scaled_weights) or 1.0
             self._measured = weights, length
         unit = self._measured[1] / square**0.5
         low, high = -REACH * unit, REACH * unit
@@ -197,8 +198,8 @@ class LineSearch:
             high = min(high, float(np.maximum(to_lower, to_upper).min()))
         if ball is not None:
             offset = (weights - ball[0]) * spread
-            along = float(scaled @ offset[columns])
-            rest = along * along - square * (float(offset @ offset) - ball[1] ** 2)
+            along = inner(scaled, offset[columns])
+            rest = along * along - square * (inner(offset, offset) - ball[1] ** 2)
             if rest <= 0:
                 return (0.0, 0.0), unit
             low = max(low, (-along - rest**0.5) / square)

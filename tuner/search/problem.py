@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from portmert.metrics._base import FloatArray, IntArray, Metric
+from portmert.metrics._elementary import inner, norm
 from portmert.tuner.ground.mapped import empty_beside, gather, is_mapped, release, segment_blocks
 from portmert.tuner.search import _kernels
 
@@ -139,22 +140,22 @@ class Prior:
     @property
     def _unit(self) -> FloatArray:
         scaled = self.toward * self.spread
-        return scaled / (np.linalg.norm(scaled) or 1.0)
+        return scaled / (norm(scaled) or 1.0)
 
     def penalty(self, weights: FloatArray) -> float:
         """Return the penalty of (F,) weights; weights of 0 count as at right angles."""
         scaled = weights * self.spread
-        length = float(np.linalg.norm(scaled))
-        cosine = float(scaled @ self._unit) / length if length > 0 else 0.0
+        length = norm(scaled)
+        cosine = inner(scaled, self._unit) / length if length > 0 else 0.0
         return self.strength * 2 * (1 - cosine) if self.toward.any() else 0.0
 
     def gradient(self, weights: FloatArray) -> FloatArray:
         """Return the (F,) derivative of the penalty by weights * spread."""
         scaled = weights * self.spread
-        length = float(np.linalg.norm(scaled))
+        length = norm(scaled)
         if length == 0 or not self.toward.any():
             return np.zeros(len(weights))
-        cosine = float(scaled @ self._unit) / length
+        cosine = inner(scaled, self._unit) / length
         slope: FloatArray = -2 * self.strength * (self._unit - cosine * scaled / length) / length
         return slope
 
@@ -166,9 +167,9 @@ class Prior:
             return np.zeros(len(steps)), np.nan
         scaled, unit = weights * self.spread, self._unit
         slopes = direction * self.spread[columns]
-        along, length = float(scaled @ unit), float(scaled @ scaled)
-        rise, mixed = float(slopes @ unit[columns]), float(slopes @ scaled[columns])
-        square = float(slopes @ slopes)
+        along, length = inner(scaled, unit), inner(scaled, scaled)
+        rise, mixed = inner(slopes, unit[columns]), inner(slopes, scaled[columns])
+        square = inner(slopes, slopes)
 
         def cosines(at: FloatArray) -> FloatArray:
             lengths = np.sqrt(np.maximum(length + at * (2 * mixed + at * square), 1e-300))

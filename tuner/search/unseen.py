@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray, Metric
+from portmert.metrics._elementary import exp
 from portmert.tuner.ground import streams
 from portmert.tuner.search.problem import StatTable, finite, objective
 
@@ -216,11 +217,11 @@ def _parts(worths: FloatArray, penalties: FloatArray, blends: FloatArray) -> Flo
     best = int(np.argmax(values[0]))
     errors = np.std(drawn[:, 0, [best]] - drawn[:, 0], axis=0, ddof=1)
     least = np.finfo(np.float64).eps * (np.abs(values).max() or 1.0)  # rounding, no difference
-    belief = np.exp(-(values[0, best] - values[0]) / np.maximum(errors, least))
+    belief = exp(-(values[0, best] - values[0]) / np.maximum(errors, least))
     shared = values[:, best]
     top = int(np.argmax(shared))
     errors = np.std(drawn[:, [top], best] - drawn[:, :, best], axis=0, ddof=1)
     good = (shared > worths[0, 0] - penalties[0]) & (shared[top] - shared <= errors)
     share = SHARES[int(np.argmax(good))] if good.any() else 0.0
-    parts: FloatArray = share * (belief @ blends) / belief.sum()
+    parts: FloatArray = share * np.einsum("b,bl->l", belief, blends) / belief.sum()
     return parts

@@ -59,7 +59,11 @@ class Variables:
             return features
         out = mapped.empty_beside(features, (len(self), features.shape[1]))
         for v, (columns, ratios) in enumerate(zip(self.columns, self.ratios, strict=True)):
-            out[v] = ratios @ features[columns] if len(columns) > 1 else features[columns[0]]
+            out[v] = (
+                np.einsum("c,ch->h", ratios, features[columns])
+                if len(columns) > 1
+                else features[columns[0]]
+            )
             mapped.release(features, out)
         return out
 

@@ -12,6 +12,7 @@ from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as component_dataclass
 
 from portmert.metrics._base import FloatArray, IntArray, component_name
+from portmert.metrics._elementary import norm
 from portmert.tuner.executors.team import Team
 from portmert.tuner.ground import streams
 from portmert.tuner.search.constraints import Bounds
@@ -202,7 +203,7 @@ def _restart(
     weights = starts[restart % len(starts)]
     if restart >= len(starts):
         noise = rng.normal(size=dense) / problem.spread
-        length = np.linalg.norm(weights[:dense] * problem.spread)
+        length = norm(weights[:dense] * problem.spread)
         weights = weights.copy()
         weights[:dense] += optimizer.spread * length / dense**0.5 * noise
     begin = time.thread_time()

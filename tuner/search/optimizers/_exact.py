@@ -8,6 +8,7 @@ from annotated_types import Ge, Lt
 from pydantic.dataclasses import dataclass as component_dataclass
 
 from portmert.metrics._base import FloatArray, IntArray
+from portmert.metrics._elementary import norm
 from portmert.tuner.search.constraints import Bounds
 from portmert.tuner.search.line_search import LinePoint, LineSearch
 from portmert.tuner.search.optimizers._base import Found, Optimizer
@@ -87,7 +88,7 @@ class Climb:
 
     def length(self, change: FloatArray) -> float:
         """Return the length of a change of weights, each measured by its feature's spread."""
-        return float(np.linalg.norm(change * self.whole.spread))
+        return norm(change * self.whole.spread)
 
     def focus(self, radius: float) -> None:
         """Leave out the hypotheses that cannot win within `radius` of the weights.

@@ -3,9 +3,11 @@
 import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray
+from portmert.metrics._elementary import exp, inner, log
 from portmert.tuner.executors.team import raise_if_cancelled
 from portmert.tuner.search._kernels import best_hypotheses
-from portmert.tuner.search.optimizers import _linear, min_risk
+from portmert.tuner.search.descent import descend
+from portmert.tuner.search.optimizers import _linear
 from portmert.tuner.search.problem import TuningProblem, objective, within_segment_spread
 
 STRENGTHS = (0.3, 0.1, 0.03, 0.01, 0.003)
@@ -74,7 +76,7 @@ class Likelihood:
         gains = scores - self._each(np.maximum.reduceat(scores, self._starts))
         self._says = np.minimum.reduceat(gains, self._starts) < 0.0
         spread = within_segment_spread(scores[np.newaxis], offsets)[0]
-        self._truth = np.exp(np.maximum(SHARPNESS * gains / spread, LOWEST))
+        self._truth = exp(np.maximum(SHARPNESS * gains / spread, LOWEST))
         self._shares = np.zeros(len(self._starts))
         self._l2 = 0.0
 
@@ -104,7 +106,8 @@ class Likelihood:
         self._shares = np.zeros(len(self._starts))
         self._shares[counted] = 1.0 / max(len(counted), 1)
         self._l2 = strength
-        return min_risk.descend(self.linear, self.loss, begin, iterations=ITERATIONS)
+        lower, upper = self.linear.lower, self.linear.upper
+        return descend(self.loss, begin, lower, upper, iterations=ITERATIONS)
 
     def loss(self, numbers: FloatArray) -> tuple[float, FloatArray]:
         """Return the loss at (X,) scaled weights and its gradient."""
@@ -115,18 +118,18 @@ class Likelihood:
         gradient = np.einsum("hd,h->d", linear.matrix, slopes)
         if linear.sparse is not None:
             gradient = np.concatenate([gradient, linear.sparse.T @ slopes])
-        value = 0.5 * self._l2 * float(numbers @ numbers) - float(self._shares @ logs)
+        value = 0.5 * self._l2 * inner(numbers, numbers) - inner(self._shares, logs)
         return value, self._l2 * numbers - gradient
 
     def _logs(self, numbers: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the (S,) log-likelihoods of the segments, and (H,) derivatives by model score."""
         scores = self.linear.scores(numbers)
         scores -= self._each(np.maximum.reduceat(scores, self._starts))
-        chosen = np.exp(np.maximum(scores, LOWEST))
+        chosen = exp(np.maximum(scores, LOWEST))
         chosen /= self._each(np.add.reduceat(chosen, self._starts))
         both = chosen * self._truth
         right = np.add.reduceat(both, self._starts)
-        return np.log(right), both / self._each(right) - chosen
+        return log(right), both / self._each(right) - chosen
 
     def _each(self, values: FloatArray) -> FloatArray:
         """Return (H,) the value (S,) of the segment of each hypothesis."""

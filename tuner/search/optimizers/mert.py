@@ -6,6 +6,7 @@ import numpy as np
 from annotated_types import Ge, Gt
 from pydantic.dataclasses import dataclass
 
+from portmert.metrics._elementary import norm
 from portmert.tuner.search.optimizers._exact import Climb, ExactSearch
 
 REACH = 2.4
@@ -66,7 +67,7 @@ class Mert(ExactSearch):
             if not climb.inside(climb.weights, share=0.5):
                 climb.focus(REACH * self.perturbation * length)
             direction = rng.normal(size=climb.features)
-            direction *= self.perturbation * length / np.linalg.norm(direction)
+            direction *= self.perturbation * length / norm(direction)
             perturbed = climb.bounds.clip(climb.weights + direction / climb.whole.spread)
             if not climb.inside(perturbed, share=0.95):
                 climb.focus(REACH * self.perturbation * length)

@@ -1,84 +1,26 @@
 """Search for the highest metric of expected statistics: minimum risk."""
 
-import threading
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from functools import cache
-from typing import Annotated, Any, ClassVar
+from collections.abc import Iterable, Iterator
+from typing import Annotated, ClassVar
 
 import numpy as np
 from annotated_types import Ge, Gt, MinLen
 from pydantic.dataclasses import dataclass
 
 from portmert.metrics._base import FloatArray
+from portmert.metrics._elementary import inner
 from portmert.tuner.executors.team import raise_if_cancelled
 from portmert.tuner.ground.mapped import segment_blocks
 from portmert.tuner.ground.numbers import LARGEST
 from portmert.tuner.search.constraints import Bounds
+from portmert.tuner.search.descent import descend
 from portmert.tuner.search.optimizers import _kernels
 from portmert.tuner.search.optimizers._base import Found, Optimizer
 from portmert.tuner.search.optimizers._linear import Linear, all_stats, best_of
 from portmert.tuner.search.problem import NOTHING, TuningProblem
 
-_BLAS = threading.Lock()
-_limits: list[Any] = []
-"""One limit of BLAS' threads for each descent under way."""
-
-Loss = Callable[[FloatArray], tuple[float, FloatArray]]
-
 STEP = 1e-6
 """Relative step of the central differences: the cube root of float64's precision, rounded."""
-
-
-@cache
-def _libraries() -> Any:
-    """Return threadpoolctl's view of the libraries to be limited; to look for them takes time."""
-    import scipy.optimize  # noqa: F401, PLC0415  start-up time; loads the library to be limited
-    from threadpoolctl import ThreadpoolController  # noqa: PLC0415  start-up time
-
-    return ThreadpoolController()
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Keep BLAS from starting threads.
-
-    L-BFGS solves systems of ten equations, for which they triple the processor time. The limit is
-    the process's: the first descent of several at once sets it, the last one takes it back.
-    """
-    with _BLAS:
-        _limits.append(_limits[0] if _limits else _libraries().limit(limits=1, user_api="blas"))
-    try:
-        yield
-    finally:
-        with _BLAS:
-            limit = _limits.pop()
-            if not _limits:
-                limit.restore_original_limits()
-
-
-@_one_thread()
-def descend(linear: Linear, loss: Loss, begin: FloatArray, *, iterations: int) -> FloatArray:
-    """Return the scaled weights (X,) where the way down from `begin` ends.
-
-    Parameters
-    ----------
-    loss : callable
-        Returns the loss at (X,) scaled weights and its gradient.
-    iterations : int
-        Of L-BFGS, at most.
-    """
-    from scipy.optimize import minimize  # noqa: PLC0415  start-up time
-
-    found: FloatArray = minimize(
-        loss,
-        np.clip(begin, linear.lower, linear.upper),
-        jac=True,
-        method="L-BFGS-B",
-        bounds=np.stack([linear.lower, linear.upper], axis=1),
-        options={"maxiter": iterations},
-    ).x
-    return found
 
 
 class Risk:
@@ -120,11 +62,12 @@ class Risk:
         scales
             Sharpness at the beginning of each stage: the spread of the model scores.
         iterations
-            As for `descend`.
+            Of L-BFGS in each stage, at most.
         """
         for scale in scales:
             begin = self.linear.scaled(numbers, scale)
-            numbers = descend(self.linear, self.loss, begin, iterations=iterations)
+            lower, upper = self.linear.lower, self.linear.upper
+            numbers = descend(self.loss, begin, lower, upper, iterations=iterations)
             yield numbers
 
     def loss(self, numbers: FloatArray) -> tuple[float, FloatArray]:
@@ -152,7 +95,7 @@ class Risk:
             weights = linear.searched(numbers) / prior.spread
             value -= prior.penalty(weights)
             gradient = gradient - linear.by_weight(prior.gradient(weights))
-        return 0.5 * self.l2 * float(numbers @ numbers) - value, self.l2 * numbers - gradient
+        return 0.5 * self.l2 * inner(numbers, numbers) - value, self.l2 * numbers - gradient
 
     def _worth(self, stats: FloatArray) -> FloatArray:
         """Return the (K,) derivative of the objective by summed statistics (K,).

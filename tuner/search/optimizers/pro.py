@@ -9,15 +9,19 @@ from annotated_types import Ge, Gt, Le
 from pydantic.dataclasses import dataclass
 
 from portmert.metrics._base import FloatArray, IntArray
+from portmert.metrics._elementary import exp, inner
 from portmert.tuner.executors.team import raise_if_cancelled
 from portmert.tuner.ground.mapped import gather
 from portmert.tuner.search.constraints import Bounds
+from portmert.tuner.search.descent import descend
 from portmert.tuner.search.optimizers import _linear
 from portmert.tuner.search.optimizers._base import Found, Optimizer
 from portmert.tuner.search.problem import TuningProblem
 
 PILOT = 100
 """Pairs of each segment that the median difference is taken from."""
+ITERATIONS = 15000
+"""L-BFGS iterations, at most: the loss is convex, and the descent ends by itself."""
 
 
 @dataclass(frozen=True)
@@ -155,8 +159,6 @@ class Pro(Optimizer):
 
     def _regress(self, linear: _linear.Linear, better: IntArray, worse: IntArray) -> FloatArray:
         """Return the scaled weights that minimise the logistic loss of all pairs."""
-        from scipy.optimize import minimize  # noqa: PLC0415  start-up time
-
         dense = gather(linear.matrix, better)
         dense -= gather(linear.matrix, worse)
         columns = linear.columns
@@ -170,18 +172,15 @@ class Pro(Optimizer):
             if sparse is not None:
                 margins += sparse @ numbers[columns:]
             value = float(np.logaddexp(0.0, -margins).sum())
-            slopes = -0.5 * (1.0 - np.tanh(margins / 2))  # -1 / (1 + exp(margin)), no overflow
+            slopes = -1.0 / (1.0 + exp(margins))
             gradient = np.einsum("pd,p->d", dense, slopes)
             if sparse is not None:
                 gradient = np.concatenate([gradient, sparse.T @ slopes])
-            value += 0.5 * self.l2 * float(numbers @ numbers)
+            value += 0.5 * self.l2 * inner(numbers, numbers)
             return value, gradient + self.l2 * numbers
 
-        begin = np.clip(np.zeros(len(linear.start)), linear.lower, linear.upper)
-        bounds = np.stack([linear.lower, linear.upper], axis=1)
-        found = minimize(loss, begin, jac=True, method="L-BFGS-B", bounds=bounds)
-        numbers: FloatArray = found.x
-        return numbers
+        begin = np.zeros_like(linear.start)
+        return descend(loss, begin, linear.lower, linear.upper, iterations=ITERATIONS)
 
     def _interpolate(self, start: FloatArray, new: FloatArray) -> FloatArray:
         old_size, new_size = float(np.abs(start).sum()), float(np.abs(new).sum())

@@ -1,0 +1,51 @@
+"""Exponentials, logarithms, powers and inner products, the same on every processor.
+
+NumPy and matrix libraries have other code for other processors. Its results differ in the last
+digit. A search that goes on from such results ends at other weights: the derivatives of `min-risk`
+alone multiply a difference by a million. So scores, and all that a search computes, use these.
+"""
+
+import math
+
+import numpy as np
+
+from portmert.metrics._base import FloatArray
+from portmert.metrics.kernels import elementary
+
+
+def exp(values: FloatArray | float) -> FloatArray:
+    """Return e to the power of each value, in an array of the same shape."""
+    given = np.ascontiguousarray(values, dtype=np.float64)
+    out = np.empty(np.shape(values))
+    elementary.exponentials(given.reshape(-1), out.reshape(-1))
+    return out
+
+
+def log(values: FloatArray | float) -> FloatArray:
+    """Return the natural logarithm of each value, all above 0, in an array of the same shape."""
+    given = np.ascontiguousarray(values, dtype=np.float64)
+    out = np.empty(np.shape(values))
+    elementary.logarithms(given.reshape(-1), out.reshape(-1))
+    return out
+
+
+def power(values: FloatArray | float, exponent: float) -> FloatArray:
+    """Return each value, none below 0, to the power of `exponent`, in the same shape."""
+    given = np.ascontiguousarray(values, dtype=np.float64)
+    out = np.empty(np.shape(values))
+    elementary.powers(given.reshape(-1), float(exponent), out.reshape(-1))
+    return out
+
+
+def inner(first: FloatArray, second: FloatArray) -> float:
+    """Return the sum of the products of two vectors (n,)."""
+    total: float = elementary.inner(
+        np.ascontiguousarray(first, dtype=np.float64),
+        np.ascontiguousarray(second, dtype=np.float64),
+    )
+    return total
+
+
+def norm(vector: FloatArray) -> float:
+    """Return the Euclidean length of a vector (n,)."""
+    return math.sqrt(inner(vector, vector))
