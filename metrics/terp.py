@@ -4,6 +4,7 @@ Formulas in docs/metrics/edits.md and docs/metrics/terp.md.
 """
 
 import dataclasses
+import math
 from functools import cached_property
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -246,7 +247,8 @@ class _Edits:
             np.empty((0, 3)),
         )[:, -1]
         p = relations.probabilities
-        return np.column_stack([distances * np.log10(p), distances * p, distances])
+        logs = np.fromiter(map(math.log10, p), np.float64, len(p))  # as on every processor
+        return np.column_stack([distances * logs, distances * p, distances])
 
     def _count(
         self,

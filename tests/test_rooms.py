@@ -160,3 +160,24 @@ def test_public_classes_have_names_of_their_own():
         name: found for name, found in places.items() if len(found) > 1 and name not in components
     }
     assert not twice
+
+
+OF_THE_PROCESSOR = {
+    "cbrt", "cos", "dot", "exp", "exp2", "expm1", "inner", "linalg", "log", "log10", "log1p",
+    "log2", "matmul", "power", "sin", "tan", "tanh", "tensordot", "vdot",
+}  # fmt: skip
+"""NumPy's functions whose last digits depend on the processor."""
+
+
+def test_scores_and_searches_do_not_depend_on_the_processor():
+    """`metrics/_elementary.py` has what they need; kernels compile the system's own."""
+    for path in (*modules("metrics"), *modules("tuner/search")):
+        if path.parent.name == "kernels" or path.name == "_kernels.py":
+            continue
+        for node in ast.walk(parsed(path)):
+            if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "np":
+                assert node.attr not in OF_THE_PROCESSOR, f"{path}:{node.lineno}: np.{node.attr}"
+            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+                # SciPy's sparse matrices add in one order.
+                left = ast.unparse(node.left)
+                assert "sparse" in left or left == "some", f"{path}:{node.lineno}: {left} @"
