@@ -91,7 +91,9 @@ class CommandFolder(click.Group):
             click.echo(f"portmert: error: {error}", err=True)
             ctx.exit(1)
         except SystemExit as error:  # sys.exit() in a component of another package
-            said = f"{innermost(error)[1]} tried to end the program: sys.exit({error.code!r})"
+            said = families.fault_of(error) or (
+                f"{innermost(error)[1]} tried to end the program: sys.exit({error.code!r})"
+            )
             click.echo(f"portmert: error: {as_message(said)}", err=True)
             ctx.exit(1)
         except BrokenPipeError:  # the reader of a pipe (head, less) has seen enough
