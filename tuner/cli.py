@@ -19,7 +19,14 @@ import click
 import portmert
 from portmert.tuner import commands, families
 from portmert.tuner.commands._outputs import VOICE, with_volume
-from portmert.tuner.ground.errors import PortmertError, as_message, exhausted, innermost, suggest
+from portmert.tuner.ground.errors import (
+    PortmertError,
+    as_message,
+    exhausted,
+    innermost,
+    reason,
+    suggest,
+)
 
 ENDING = (signal.SIGTERM, signal.SIGHUP)
 """Signals of `kill`, `timeout`, a batch system, and a terminal that is closed."""
@@ -126,7 +133,7 @@ def _lacking(error: Exception) -> str | None:
     if not isinstance(error, OSError):
         return None
     if error.errno in {errno.ENAMETOOLONG, errno.ELOOP, errno.EACCES}:
-        return f"{error.filename}: {error.strerror}"
+        return f"{error.filename}: {reason(error)}"
     if error.errno in DISK_FAULTS:
         place = error.filename or "standard output or a temporary file"
         return f"{place}: cannot write: {error.strerror}"
