@@ -502,6 +502,18 @@ def test_a_score_that_is_not_finite_is_no_result(run, tmp_path, name, sums, kind
     assert not (tmp_path / "w").exists()
 
 
+@pytest.mark.parametrize(("name", "said"), [("compare", "b (other)"), ("metaeval", "b")])
+def test_a_statistic_that_is_not_finite_names_the_system(run, tmp_path, name, said):
+    for path in (tmp_path / "other", tmp_path / "systems" / "b.en"):
+        path.write_text("a b\nx x\nf h\n")
+    words = command(name, at="stats", kind="low")
+    words = ["b=other" if word == "b=b" else word for word in words]
+    assert fault(run(*words)) == (
+        f"portmert: error: {said}: segment 1 (counted from 0): statistic matched of metric evil "
+        "is nan, expected a finite number; mend the metric"
+    )
+
+
 def test_a_decoded_set_without_a_score_ends_the_run(run, tmp_path):
     given = ("metric.name=evil", "metric.kind='nan'", f"tune.output={tmp_path / 'run'}")
     words = [word for setting in given for word in ("--set", setting)]
