@@ -1,30 +1,57 @@
 """The base class of aligners, and Pharaoh lines (`0-0 1-2`)."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+import operator
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import ClassVar
 
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
-from portmert.metrics._base import component_name
-from portmert.tuner.ground.errors import InputError
+from portmert.tuner.ground.components import Check, Component, Refuse, described
+from portmert.tuner.ground.errors import InputError, counted
 
 Links = list[tuple[int, int]]
 """(source position, target position), 0-based, sorted, each once."""
 
 
+def _checked_links(
+    refuse: Refuse, found: object, *, source: Sequence[str], target: Sequence[str], workdir: Path
+) -> list[Links]:
+    """Return the links of each pair, sorted, each once; refuse an answer that has none."""
+    del workdir
+    expected = f"the links of {counted(len(source), 'pair')}: a list of (source, target) for each"
+    rows = list(found) if isinstance(found, Iterable) else refuse(described(found), expected)
+    if len(rows) != len(source):
+        refuse(f"{described(found)} with {counted(len(rows), 'entry')}", expected)
+    checked = []
+    for number, (row, *sides) in enumerate(zip(rows, source, target, strict=True), 1):
+        try:
+            links = sorted({(operator.index(i), operator.index(j)) for i, j in row})
+        except (TypeError, ValueError):
+            refuse(f"{described(row)} for pair {number}", expected)
+        lengths = [len(tokens(side)) for side in sides]
+        for link in links:
+            if not all(0 <= at < length for at, length in zip(link, lengths, strict=True)):
+                refuse(
+                    f"link {format_links([link])} for pair {number}, of {lengths[0]} and "
+                    f"{counted(lengths[1], 'token')}",
+                    "positions from 0",
+                )
+        checked.append(links)
+    return checked
+
+
 @dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
-class Aligner(ABC):
+class Aligner(Component):
     """Links the words of sentence pairs; its fields are the keys of the [aligner] table.
 
     A subclass is a frozen pydantic dataclass in a file of the aligner's name.
     """
 
-    @classmethod
-    def name(cls) -> str:
-        """Return the name used in configurations, see `component_name`."""
-        return component_name(cls, "Aligner")
+    _family: ClassVar[str] = "aligner"
+    _checks: ClassVar[Mapping[str, Check]] = {"align": _checked_links}
 
     @abstractmethod
     def align(self, *, source: Sequence[str], target: Sequence[str], workdir: Path) -> list[Links]:

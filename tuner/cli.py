@@ -19,7 +19,14 @@ import click
 import portmert
 from portmert.tuner import commands, families
 from portmert.tuner.commands._outputs import VOICE, with_volume
-from portmert.tuner.ground.errors import PortmertError, as_message, exhausted, innermost, suggest
+from portmert.tuner.ground.errors import (
+    PortmertError,
+    as_message,
+    exhausted,
+    innermost,
+    reason,
+    suggest,
+)
 
 ENDING = (signal.SIGTERM, signal.SIGHUP)
 """Signals of `kill`, `timeout`, a batch system, and a terminal that is closed."""
@@ -91,7 +98,9 @@ class CommandFolder(click.Group):
             click.echo(f"portmert: error: {error}", err=True)
             ctx.exit(1)
         except SystemExit as error:  # sys.exit() in a component of another package
-            said = f"{innermost(error)[1]} tried to end the program: sys.exit({error.code!r})"
+            said = families.fault_of(error) or (
+                f"{innermost(error)[1]} tried to end the program: sys.exit({error.code!r})"
+            )
             click.echo(f"portmert: error: {as_message(said)}", err=True)
             ctx.exit(1)
         except BrokenPipeError:  # the reader of a pipe (head, less) has seen enough
@@ -124,7 +133,7 @@ def _lacking(error: Exception) -> str | None:
     if not isinstance(error, OSError):
         return None
     if error.errno in {errno.ENAMETOOLONG, errno.ELOOP, errno.EACCES}:
-        return f"{error.filename}: {error.strerror}"
+        return f"{error.filename}: {reason(error)}"
     if error.errno in DISK_FAULTS:
         place = error.filename or "standard output or a temporary file"
         return f"{place}: cannot write: {error.strerror}"

@@ -16,12 +16,13 @@ import inspect
 import re
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, get_args
 
+from portmert.tuner.ground.components import component_name
 from portmert.tuner.ground.errors import ConfigError, suggest
 
 if TYPE_CHECKING:
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
     from pydantic import ValidationError
 
 _CLASS = re.compile(r"^class (\w+)\(([^)]*)\):", re.MULTILINE)
-_WORDS = re.compile("(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-"""As in `component_name` of metrics/_base.py, which takes longer to import."""
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
 
 
@@ -108,7 +107,7 @@ def _own(place: Family) -> dict[str, tuple[str, str]]:
         return name == place.base or any(is_component(base) for base in bases.get(name, ()))
 
     return {
-        re.sub(_WORDS, "-", name.removesuffix(place.base)).lower(): (module, name)
+        component_name(name, place.base): (module, name)
         for module, name in public
         if is_component(name)
     }
@@ -133,11 +132,12 @@ def fault_of(error: BaseException) -> str | None:
         module = frame.f_globals.get("__name__", "")
         owner = owners.get(module.partition(".")[0])
         if owner is not None and not module.startswith("portmert."):
-            said = " ".join(f"{type(error).__name__}: {error}".split())
-            return (
-                f"{module}.{frame.f_code.co_qualname} of package {_package(owner)} ended in "
-                f"{said} (--verbose shows where)"
+            said = " ".join(
+                f"ended in {type(error).__name__}: {error} (--verbose shows where)".split()
             )
+            if isinstance(error, SystemExit):
+                said = f"tried to end the program: sys.exit({error.code!r})"
+            return f"{module}.{frame.f_code.co_qualname} of package {_package(owner)} {said}"
     return None
 
 
@@ -252,10 +252,20 @@ def _loaded(family: str, entry: EntryPoint) -> type[Any]:
             f"{entry.value} is called '{checked.name()}' after its class; its entry point must "
             f"have this name"
         )
-    for name, method in inspect.getmembers(place.base_class, inspect.isfunction):
-        if missing := _not_taken(method, getattr(cls, name)):
-            refuse(f"{name}() of {entry.value} does not take '{missing[0]}'")
+    for lacking in _lacking(place.base_class, checked):
+        refuse(lacking.format(entry.value))
+    checked._package = _package(entry)  # noqa: SLF001  it stands in messages
     return checked
+
+
+def _lacking(base: type[Any], cls: type[Any]) -> Iterator[str]:
+    """Yield what a class lacks to be called as its base class promises; `{}` is its name."""
+    for name in inspect.get_annotations(base):
+        if not hasattr(cls, name):
+            yield f"{{}} does not say its {name}"
+    for name, method in inspect.getmembers(base, inspect.isfunction):
+        for option in _not_taken(method, getattr(cls, name)):
+            yield f"{name}() of {{}} does not take '{option}'"
 
 
 def _not_taken(wanted: Callable[..., Any], method: Callable[..., Any]) -> list[str]:

@@ -231,7 +231,8 @@ def test_a_metric_that_ends_the_program_is_one_line(broken, tmp_path, command, w
     said = portmert(broken, tmp_path, command, *of, "--ref", "text", "--metric",
                     f"exit:where={where}", status=1).stderr  # fmt: skip
     assert said.endswith(
-        f"portmert: error: broken.module.Exit.{where} tried to end the program: sys.exit(3)\n"
+        f"portmert: error: broken.module.Exit.{where} of package broken 1.0 tried to end the "
+        f"program: sys.exit(3)\n"
     )
 
 

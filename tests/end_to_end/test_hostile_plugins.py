@@ -16,17 +16,22 @@ from tests.support.places import ROOT
 
 CODE = """
 from __future__ import annotations
+import gzip
+from dataclasses import replace
 from typing import ClassVar
 import numpy as np
 from pydantic.dataclasses import dataclass
 from portmert.aligners._base import Aligner
 from portmert.metrics._base import Metric
-from portmert.tuner.annotation.annotators._base import Annotator
+from portmert.tuner.annotation.annotators._base import Annotation, Annotator
 from portmert.tuner.decoders._base import Decoder
-from portmert.tuner.nbest.readers._base import Reader
-from portmert.tuner.search.optimizers._base import Optimizer
+from portmert.tuner.nbest.readers._base import Collector, Reader
+from portmert.tuner.search.optimizers._base import Found, Optimizer
+from portmert.tuner.weights.feature_weights import FeatureWeights
 
-def wrong(kind, right=np.ones(3)):
+def wrong(kind, right=np.ones(3), **more):
+    if kind in more:
+        return more[kind]()
     with np.errstate(all="ignore"):
         return {
             "right": lambda: right, "list": lambda: np.asarray(right).tolist(),
@@ -37,7 +42,8 @@ def wrong(kind, right=np.ones(3)):
             "object": lambda: np.asarray(right).astype(object), "complex": lambda: right * 1j,
             "nan": lambda: right * np.nan, "inf": lambda: np.float64(1) / (right * 0.0),
             "low": lambda: np.where(right < 0.6, np.nan, right),
-            "zero": lambda: 1 / 0, "key": lambda: {}["a\\x1b[31m\\nb"], "value": lambda: int("x"),
+            "zero": lambda: 1 / 0, "exit": lambda: exit(3),
+            "key": lambda: {}["a\\x1b[31m\\nb"], "value": lambda: int("x"),
             "file": lambda: open("/nowhere/x"), "memory": lambda: np.ones(10**15),
         }[kind]()
 
@@ -72,38 +78,95 @@ class BadReader(Reader):
     example: ClassVar[tuple[str, ...]] = ("0;a\\n",)
     @classmethod
     def recognises(cls, head):
-        return 1 / 0
+        return np.ones(3) if head[0] == "an array" else 1 / 0
     def read(self, file, vocabulary):
-        return wrong(self.kind)
+        found = Collector(file, (("F", 1),))
+        for segment in range(3):
+            found.add(segment + 1, segment=segment, text="a b", values=[1.0])
+        found = found.finish(vocabulary)
+        def changed(**arrays):
+            return lambda: replace(found, rows=found.rows._replace(**arrays))
+        return wrong(
+            self.kind, fine=lambda: found, rows=lambda: replace(found, rows=None),
+            tokens=changed(tokens=found.rows.tokens + 7),
+            negative=changed(segments=found.rows.segments - 1),
+            segments=changed(segments=found.rows.segments + 7),
+            offsets=changed(token_offsets=found.rows.token_offsets * 2),
+            falling=changed(token_offsets=found.rows.token_offsets[[0, 2, 1, 3]]),
+            features=changed(features=found.rows.features * np.nan),
+            ints=changed(features=found.rows.features.astype(int)),
+            names=lambda: replace(found, names=(("F", 2),)),
+            words=lambda: replace(found, names="x"),
+            scores=lambda: replace(found, model_scores=np.zeros(2)),
+            ranks=lambda: replace(found, ranks=np.zeros(2, np.int32)),
+            sparse=changed(sparse_columns=np.zeros(1, np.int32)),
+            empty=changed(segments=found.rows.segments[:0]),
+        )
 
 @dataclass(frozen=True)
 class BadAligner(Aligner):
     kind: str = "zero"
     def align(self, *, source, target, workdir):
-        return wrong(self.kind)
+        return wrong(
+            self.kind, fine=lambda: [[(0, 0)] for _ in source],
+            numpy=lambda: (np.zeros((2, 2), int) for _ in source),
+            short=lambda: [[(0, 0)]], words=lambda: [["x"] for _ in source],
+            floats=lambda: [[(0.0, 0.0)] for _ in source],
+            outside=lambda: [[(0, 0), (0, 3)] for _ in source],
+            negative=lambda: [[(0, -1)] for _ in source],
+        )
 
 @dataclass(frozen=True)
 class BadOptimizer(Optimizer):
     kind: str = "zero"
     def search(self, problem, start, bounds, rng):
-        return wrong(self.kind)
+        return wrong(
+            self.kind, fine=lambda: Found(start, 0.5), nan=lambda: Found(start * np.nan, 0.5),
+            long=lambda: Found(np.ones(3), 0.5), words=lambda: Found("x", 0.5),
+            ragged=lambda: Found([[1.0], [1.0, 2.0]], 0.5), worthless=lambda: Found(start, None),
+            infinite=lambda: Found(start, np.inf), outside=lambda: Found(start * 0 - 9.0, 0.5),
+            unseen=lambda: Found(start, 0.5, unseen=0.5),
+        )
 
 @dataclass(frozen=True)
 class BadAnnotator(Annotator):
     kind: str = "zero"
+    at: str = "annotate"
     gives: ClassVar = frozenset({"tags"})
     def fingerprint(self):
-        return "bad"
+        return wrong(self.kind) if self.at == "fingerprint" else "bad"
+    def has(self):
+        return wrong(self.kind) if self.at == "has" else self.gives
     def annotate(self, sentences, request, *, processes=1, progress=None):
-        yield wrong(self.kind)
+        if self.at == "call":
+            return wrong(self.kind)
+        return self.each(sentences)
+    def each(self, sentences):
+        fine = [Annotation(tags=("N",) * len(words)) for words in sentences]
+        more = {"fine": fine, "few": fine[:-1], "many": [*fine, *fine]}
+        for each in more.get(self.kind, sentences):
+            yield each if self.kind in more else wrong(
+                self.kind, tags=lambda: Annotation(tags=(1, 2)),
+                text=lambda: Annotation(tags=None),
+                long=lambda: Annotation(tags=("N",) * 9),
+            )
 
 @dataclass(frozen=True)
 class BadDecoder(Decoder):
     kind: str = "zero"
+    at: str = "read_weights"
     def read_weights(self):
+        weights = FeatureWeights({"F": (1.0,)})
+        if self.at != "read_weights":
+            return weights
+        return wrong(self.kind, no=lambda: FeatureWeights({}))
+    def decode(self, weights, *, source, size, out, workdir, progress, team=None):
+        if self.at != "decode":
+            rows = [f"{n} ||| a ||| F= 1 ||| 1\\n" for n in range(3)]
+            out.write_bytes(gzip.compress("".join(rows).encode()))
+        return wrong(self.kind, garbage=lambda: out.write_bytes(gzip.compress(b"x\\n")))
+    def write_config(self, weights, path, *, header):
         return wrong(self.kind)
-    def decode(self, weights, *, source, size, out, workdir, progress, team=None): ...
-    def write_config(self, weights, path, *, header): ...
 """
 POINTS = {"portmert.metrics": {"evil": "evil:Evil"}} | {
     f"portmert.{base.lower()}s": {"bad": f"evil:Bad{base}"}
@@ -119,7 +182,7 @@ references = ["ref"]
 name = "bleu"
 [decoder]
 name = "bad"
-kind = "{}"
+{}
 """
 LIST = ["--nbest", "list", "--ref", "ref"]
 TUNE = ["--optimizer", "coordinate:restarts=1"]
@@ -254,22 +317,162 @@ def test_what_is_as_good_as_float64_is_taken(run, kind):
     assert found.stdout == right.stdout.replace("kind=right", f"kind={kind}")
 
 
-@pytest.mark.parametrize("family", ["reader", "aligner", "optimizer", "annotator", "decoder"])
-def test_components_of_every_family_end_in_one_line(run, tmp_path, family):
-    (tmp_path / "c.toml").write_text(CONFIG.format("zero"))
-    method, words = {
-        "reader": ("read", ["optimize", *LIST, "--nbest-format", "bad", "--metric", "bleu",
-                            "--out", "w"]),
-        "aligner": ("align", ["align", "--aligner", "bad", "--source", "ref", "--target", "ref",
-                              "--out", "links"]),
-        "optimizer": ("search", ["optimize", *LIST, "--metric", "bleu", "--optimizer", "bad",
-                                 "--out", "w"]),
-        "annotator": ("annotate", ["annotate", "--annotator", "bad", "--in", "ref", "--out", "t",
-                                   "--annotation-cache", "cache"]),
-        "decoder": ("read_weights", ["tune", "c.toml", "--quiet"]),
-    }[family]  # fmt: skip
-    said = fault(run(*words))
-    assert f"evil.Bad{family.title()}.{method} of package evil 1.0 ended in Zero" in said
+COMPONENTS = {
+    "reader": ("read", ["optimize", *LIST, "--nbest-format", "bad:OPTIONS", "--metric", "bleu",
+                        "--out", "w"]),
+    "aligner": ("align", ["align", "--aligner", "bad", "--set", "OPTIONS", "--source", "ref",
+                          "--target", "ref", "--out", "w"]),
+    "optimizer": ("search", ["optimize", *LIST, "--metric", "bleu", "--optimizer", "bad:OPTIONS",
+                             "--bound", "F=0:2", "--out", "w"]),
+    "annotator": ("annotate", ["annotate", "--annotator", "bad:OPTIONS", "--in", "ref", "--out",
+                               "w", "--annotation-cache", "cache"]),
+    "decoder": ("read_weights", ["tune", "c.toml", "--quiet"]),
+}  # fmt: skip
+
+
+@pytest.fixture
+def ask(run, tmp_path):
+    """Call a component that answers as `kind` says; return what is said of it."""
+
+    def asked(family, kind, *more, **options):
+        method, words = COMPONENTS[family]
+        if family == "annotator":
+            options = {"at": "call", **options}
+        options = {"kind": kind, **options}
+        method = options.get("at", "call").replace("call", method)
+        table = "\n".join(f'{key} = "{value}"' for key, value in options.items())
+        (tmp_path / "c.toml").write_text(CONFIG.format(table))
+        given = ",".join(f"{key}={value}" for key, value in options.items())
+        shutil.rmtree(tmp_path / "run", ignore_errors=True)
+        said = fault(run(*[word.replace("OPTIONS", given) for word in words], *more))
+        assert not (tmp_path / "w").exists()
+        where = f"evil.Bad{family.title()}.{method} of package evil 1.0 "
+        assert said.startswith(f"portmert: error: {where}")
+        return said.removeprefix(f"portmert: error: {where}")
+
+    return asked
+
+
+@pytest.mark.parametrize("family", COMPONENTS)
+def test_exceptions_of_every_family_are_one_line(ask, family):
+    for kind, said in {
+        "zero": "ended in ZeroDivisionError: division by zero",
+        "value": "ended in ValueError: invalid literal for int()",
+        "file": "ended in FileNotFoundError: [Errno 2] No such file or directory: '/nowhere/x'",
+        "exit": "tried to end the program: sys.exit(3)",
+    }.items():
+        assert ask(family, kind).startswith(said)
+
+
+@pytest.mark.parametrize("family", COMPONENTS)
+def test_answers_of_no_kind_of_every_family_are_one_line(ask, family):
+    expected = {
+        "reader": "an ArrivedList (a Collector makes one); mend the reader",
+        "aligner": "the links of 3 pairs: a list of (source, target) for each; mend the aligner",
+        "optimizer": "Found(weights, value); mend the optimizer",
+        "annotator": "an Annotation or None for each of 3 sentences; mend the annotator",
+        "decoder": "FeatureWeights of one feature or more; mend the decoder",
+    }[family]
+    for kind, found in {
+        "none": "nothing (None)",
+        "text": "str",
+        "scalar": "float",
+        "object": "",  # lists of something, to some families
+        "list": "",
+        "generator": "",
+    }.items():
+        said = ask(family, kind)
+        assert said.startswith(f"returned {found}")
+        assert said.endswith(f", expected {expected}")
+
+
+WRONG = {
+    ("reader", "rows"): "an ArrivedList that is none: 'NoneType' object has no attribute",
+    ("reader", "words"): "an ArrivedList that is none: not enough values",
+    ("reader", "tokens"): "an ArrivedList with tokens that are not above -1 and below 7",
+    ("reader", "negative"): "an ArrivedList with segments that are not above -1 and below 3",
+    ("reader", "segments"): "an ArrivedList with segments that are not above -1 and below 3",
+    ("reader", "offsets"): "an ArrivedList with token_offsets that do not rise from 0 to 6",
+    ("reader", "falling"): "an ArrivedList with token_offsets that do not rise from 0 to 6",
+    ("reader", "features"): "an ArrivedList with features that are not above -inf and below inf",
+    ("reader", "ints"): "an ArrivedList with features of type int64, not float64",
+    ("reader", "names"): "an ArrivedList with features of shape (3, 1), not (3, 2)",
+    ("reader", "scores"): "an ArrivedList with model_scores of shape (2,), not (3,)",
+    ("reader", "ranks"): "an ArrivedList with ranks of shape (2,), not (3,)",
+    ("reader", "sparse"): "an ArrivedList with sparse_columns that are not above -1 and below 0",
+    ("reader", "empty"): "an ArrivedList without a hypothesis",
+    ("aligner", "short"): "list with 1 entry, expected the links of 3 pairs",
+    ("aligner", "words"): "list for pair 1, expected the links of 3 pairs",
+    ("aligner", "floats"): "list for pair 1, expected the links of 3 pairs",
+    ("aligner", "outside"): "link 0-3 for pair 1, of 2 and 2 tokens, expected positions from 0",
+    ("aligner", "negative"): "link 0--1 for pair 1, of 2 and 2 tokens, expected positions from 0",
+    ("optimizer", "nan"): "weights [nan, nan], expected finite numbers of shape (2,)",
+    ("optimizer", "long"): "weights [1.0, 1.0, 1.0], expected finite numbers of shape (2,)",
+    ("optimizer", "words"): "weights str, expected finite numbers of shape (2,)",
+    ("optimizer", "ragged"): "weights list, expected finite numbers of shape (2,)",
+    ("optimizer", "worthless"): "a value nothing (None), expected finite numbers of shape ()",
+    ("optimizer", "infinite"): "a value inf, expected finite numbers of shape ()",
+    ("optimizer", "outside"): "weights [-9.0, -9.0], expected weights inside the bounds",
+    ("optimizer", "unseen"): "unseen=float, expected Unseen or None",
+    ("annotator", "few"): "2 answers, expected an Annotation or None for each of 3 sentences",
+    ("annotator", "many"): "more answers, expected an Annotation or None for each of 3 sentences",
+    ("annotator", "scalar"): "float for a b, expected an Annotation or None for each of 3",
+    ("annotator", "tags"): "tags.0 1 for a b, expected another: Input should be a valid string",
+    ("annotator", "text"): "tags None for a b, expected another: Input should be a valid tuple",
+    ("decoder", "no"): "FeatureWeights, expected FeatureWeights of one feature or more",
+}
+
+
+@pytest.mark.parametrize(("family", "kind"), WRONG)
+def test_what_is_wrong_inside_an_answer_is_one_line(ask, family, kind):
+    options = {"at": "annotate"} if family == "annotator" else {}
+    assert ask(family, kind, **options).startswith(f"returned {WRONG[family, kind]}")
+
+
+def test_a_file_that_an_annotator_lacks_is_not_the_file_that_is_written(run, tmp_path):
+    words = [word.replace("OPTIONS", "kind=file") for word in COMPONENTS["annotator"][1]]
+    assert "evil.BadAnnotator.each of package evil 1.0 ended in FileNotFoundError" in fault(
+        run(*words)
+    )
+    assert not (tmp_path / "w").exists()
+
+
+@pytest.mark.parametrize(
+    ("family", "at", "said"),
+    [
+        ("annotator", "fingerprint", "returned nothing (None), expected text"),
+        ("annotator", "has", "returned nothing (None), expected a set of tags, heads, tree"),
+        ("decoder", "decode", "returned without a list, expected one in run/iteration-01/"),
+    ],
+)
+def test_other_methods_are_checked_too(ask, family, at, said):
+    assert ask(family, "none", at=at).startswith(said)
+
+
+def test_answers_are_checked_in_threads_too(ask):
+    for kind, said in {"exit": "tried to end the program", "none": "returned nothing"}.items():
+        assert ask("optimizer", kind, "--threads", "2").startswith(said)
+
+
+def test_tags_of_another_length_name_the_package(run):
+    words = [word.replace("OPTIONS", "kind=long") for word in COMPONENTS["annotator"][1]]
+    assert fault(run(*words)) == (
+        "portmert: error: annotator bad of package evil 1.0: 9 tags, expected 2 (one a token) in "
+        "its answer to 'a b' (2 tokens)"
+    )
+
+
+@pytest.mark.parametrize("family", ["reader", "aligner", "optimizer", "annotator"])
+def test_right_answers_are_taken(run, tmp_path, family):
+    words = [word.replace("OPTIONS", "kind=fine") for word in COMPONENTS[family][1]]
+    assert run(*words).status == 0
+    assert (tmp_path / "w").exists()
+
+
+def test_links_of_numpy_are_sorted_and_stand_once(run, tmp_path):
+    words = [word.replace("OPTIONS", "kind=numpy") for word in COMPONENTS["aligner"][1]]
+    assert run(*words).status == 0
+    assert (tmp_path / "w").read_text() == "0-0\n0-0\n0-0\n"
 
 
 def test_a_reader_that_fails_at_a_list_of_others_does_no_harm(run, tmp_path):
@@ -297,6 +500,18 @@ def test_a_score_that_is_not_finite_is_no_result(run, tmp_path, name, sums, kind
     said = fault(run(*command(name, kind=kind)))
     assert f"metric evil is {kind} for the sums {sums} (is it 0 divided by 0?), expected" in said
     assert not (tmp_path / "w").exists()
+
+
+@pytest.mark.parametrize(("name", "said"), [("compare", "b (other)"), ("metaeval", "b")])
+def test_a_statistic_that_is_not_finite_names_the_system(run, tmp_path, name, said):
+    for path in (tmp_path / "other", tmp_path / "systems" / "b.en"):
+        path.write_text("a b\nx x\nf h\n")
+    words = command(name, at="stats", kind="low")
+    words = ["b=other" if word == "b=b" else word for word in words]
+    assert fault(run(*words)) == (
+        f"portmert: error: {said}: segment 1 (counted from 0): statistic matched of metric evil "
+        "is nan, expected a finite number; mend the metric"
+    )
 
 
 def test_a_decoded_set_without_a_score_ends_the_run(run, tmp_path):

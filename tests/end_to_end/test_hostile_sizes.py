@@ -120,4 +120,4 @@ def test_a_line_longer_than_a_metric_can_compare_is_named(tmp_path, metric, side
     long = write(tmp_path / "long", "a\n" + "a " * tokens + "\n")
     texts = (long, short) if side == "hypothesis" else (short, long)
     said = fault("score", "--metric", metric, "--hyp", texts[0], "--ref", texts[1])
-    assert f"segment 1 (counted from 0): a {side} of {tokens} tokens" in said
+    assert f"segment 1, {side} 0 (counted from 0): {tokens} tokens; " in said

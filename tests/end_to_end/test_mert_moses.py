@@ -446,7 +446,10 @@ def test_a_filter_is_one_of_the_current_folder_and_what_cannot_run_is_said(tmp_p
 def test_a_working_folder_that_is_a_file_is_named(tmp_path):
     (tmp_path / "work").write_text("")
     result = tune(tmp_path / "work", status=1)
-    assert result.stderr.endswith(f"{tmp_path}/work: cannot be made: File exists\n")
+    assert result.stderr.endswith(
+        f"{tmp_path}/work: cannot be made: there is a file of this name; remove it, or give "
+        f"another name\n"
+    )
 
 
 def test_missing_files_are_named(tmp_path):

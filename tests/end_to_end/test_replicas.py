@@ -66,6 +66,7 @@ def test_more_replicas_are_added_to_those_of_an_earlier_run(tmp_path):
         f'data.test_references=["{recorded / "dev.tgt"}"]',
         f'data.test_reference_links=["{recorded / "dev.links"}"]',
     )
+    tune(tmp_path / "run", *test)  # becomes the first
     tune(tmp_path / "run", "tune.replicas=2", *test)
     two = (tmp_path / "run" / "average" / "scores.json").read_bytes()
     tune(tmp_path / "run", "tune.replicas=3", *test)

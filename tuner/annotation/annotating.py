@@ -137,7 +137,8 @@ class TextAnnotator:
     ) -> None:
         self._team = team
         self._annotator = annotator
-        self.name = self._name = annotator.name()
+        self.name = annotator.name()
+        self._name = f"{self.name}{annotator.of_package()}"
         self._processes = processes
         self._notice = notice
         self._progress = progress

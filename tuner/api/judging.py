@@ -146,7 +146,7 @@ def _counted(
             metric,
             batch,
             kept=kept,
-            systems=len(scores.systems),
+            systems=scores.systems,
             signature=ready.signature(metric, batch.reference_offsets),
             threads=processes.available_processors(),
             with_likeness=likeness,

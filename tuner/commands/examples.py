@@ -18,16 +18,13 @@ def command(folder: Path) -> None:
     cd portmert-examples
     portmert tune configs/recorded.toml
     """  # noqa: D301  \b is click's sign for lines to leave alone
-    from portmert.tuner.ground.errors import PortmertError  # noqa: PLC0415  start-up time
+    from portmert.tuner.ground.errors import PortmertError, faults_at  # noqa: PLC0415
     from portmert.tuner.ground.files import shipped  # noqa: PLC0415
 
     for name in ("configs", "docs"):
         if (folder / name).exists():
             raise PortmertError(f"{folder / name}: is there already; name another folder")
     for name in ("configs", "docs"):
-        try:
+        with faults_at(f"{folder / name}: cannot write", OSError, PortmertError):
             shutil.copytree(shipped(name), folder / name, ignore=shutil.ignore_patterns("_*"))
-        except OSError as error:
-            reason = error.strerror or error
-            raise PortmertError(f"{folder / name}: cannot write: {reason}") from None
     click.echo(f"{folder}: configs/ and docs/")

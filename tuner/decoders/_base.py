@@ -1,15 +1,15 @@
 """The base class of decoders, which turn weights into n-best lists."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import ClassVar, NotRequired, TypedDict, Unpack
 
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
-from portmert.metrics._base import component_name
 from portmert.tuner.executors.team import Team
+from portmert.tuner.ground.components import Check, Component, Refuse, described
 from portmert.tuner.weights.feature_weights import FeatureWeights
 
 Progress = Callable[[int, int], None]
@@ -41,8 +41,22 @@ class Decoding(TypedDict):
     team: NotRequired[Team | None]
 
 
+def _checked_weights(refuse: Refuse, found: object) -> FeatureWeights:
+    if not (isinstance(found, FeatureWeights) and found.values):
+        refuse(described(found), "FeatureWeights of one feature or more")
+    return found
+
+
+def _checked_list(
+    refuse: Refuse, _: object, weights: FeatureWeights, **asked: Unpack[Decoding]
+) -> None:
+    del weights
+    if not asked["out"].is_file():
+        refuse("without a list", f"one in {asked['out']}")
+
+
 @dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
-class Decoder(ABC):
+class Decoder(Component):
     """A decoder that turns weights into n-best lists; its fields are the keys of [decoder].
 
     A subclass is a frozen pydantic dataclass in a file of the decoder's name.
@@ -58,13 +72,13 @@ class Decoder(ABC):
 
     inputs: ClassVar[tuple[str, ...]] = ()
     reads_whole: ClassVar[bool] = False
+    _family: ClassVar[str] = "decoder"
+    _checks: ClassVar[Mapping[str, Check]] = {
+        "read_weights": _checked_weights,
+        "decode": _checked_list,
+    }
 
-    @classmethod
-    def name(cls) -> str:
-        """Return the name used in configurations, see `component_name`."""
-        return component_name(cls, "Decoder")
-
-    def train(self) -> None:  # noqa: B027  most have nothing to train
+    def train(self) -> None:
         """Train and keep the models that are missing; `decode` does so too when it needs them."""
 
     @abstractmethod
@@ -84,5 +98,5 @@ class Decoder(ABC):
     def write_config(self, weights: FeatureWeights, path: Path, *, header: str) -> None:
         """Write the decoder's configuration with `weights`; `header` says where they came from."""
 
-    def close(self) -> None:  # noqa: B027  most keep nothing
+    def close(self) -> None:
         """End what was kept from decoding to decoding."""

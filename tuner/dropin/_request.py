@@ -79,6 +79,7 @@ HONOURED = {
 ITSELF = "mert-moses gives it itself"
 OWN = {
     "allow-duplicates": "equal hypotheses count once",
+    "binary": "text is written, and exact",
     "smooth-brevity-penalty": "the optimizer pro judges hypotheses on a background corpus",
 }
 """Options of programs that are not honoured, and why, where the reason is not `ITSELF`."""

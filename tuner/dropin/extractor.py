@@ -24,7 +24,7 @@ OPTIONS = (
     Flag("scconfig", "c", help="its configuration, NAME1:VAL1,NAME2:VAL2 (source:FILE,"
          "reflinks:FILE for PORT)"),
     Flag("reference", "r", help="comma separated list of reference files"),
-    Flag("binary", "b", takes_value=False, help="ignored: text is written, and exact"),
+    Flag("binary", "b", takes_value=False, help="write 32-bit numbers, as Moses; text is exact"),
     Flag("nbest", "n", help="comma separated list of n-best files"),
     Flag("scfile", "S", help="the scorer data output file"),
     Flag("ffile", "F", help="the feature data output file"),
@@ -187,7 +187,8 @@ def main(given: Given) -> int:
         new, nbest = extract(nbests, references, scorer, notice=say, threads=threads)
         parts.append((new, _arrived(nbests, nbest)))
     lists = merged_as_moses(parts, keep_duplicates="allow-duplicates" in given)
-    moses_dat.write_features(lists, given.last("ffile", "features.data"))
-    moses_dat.write_scores(lists, given.last("scfile", "statscore.data"))
+    binary = "binary" in given
+    moses_dat.write_features(lists, given.last("ffile", "features.data"), binary=binary)
+    moses_dat.write_scores(lists, given.last("scfile", "statscore.data"), binary=binary)
     say(f"{counted(len(lists.features), 'hypothesis')} of {counted(len(lists), 'segment')}")
     return 0

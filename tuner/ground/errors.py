@@ -11,6 +11,7 @@ PortmertError
 """
 
 import difflib
+import errno
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
@@ -113,7 +114,16 @@ def faults_at(
     try:
         yield
     except caught as error:
-        raise raised(f"{where}: {getattr(error, 'strerror', None) or error}") from None
+        raise raised(f"{where}: {reason(error)}") from None
+
+
+def reason(error: Exception) -> str:
+    """Return what an error says of a file, and what to do where the system leaves it open."""
+    if getattr(error, "errno", None) == errno.ELOOP:
+        return "its symbolic links form a loop; remove one of them, or give another name"
+    if isinstance(error, FileExistsError):
+        return "there is a file of this name; remove it, or give another name"
+    return getattr(error, "strerror", None) or str(error)
 
 
 def suggest(name: str, known: Iterable[str]) -> str:

@@ -1,6 +1,7 @@
 """Files: compressed by suffix, written whole or not at all."""
 
 import dataclasses
+import errno
 import fcntl
 import hashlib
 import io
@@ -16,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Any, Self, TypeVar, cast
 
 import portmert
 from portmert.tuner.ground.compressed import COMPRESSED, DamagedError, expanding, suffix_of
-from portmert.tuner.ground.errors import InputError, PortmertError, faults_at
+from portmert.tuner.ground.errors import InputError, PortmertError, faults_at, innermost, reason
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -224,15 +225,19 @@ def writing(path: Path | str) -> Iterator[IO[bytes]]:
     is_stream = _is_stream(path)
     if path.is_symlink() and not is_stream:  # replace the file it points to, not the link
         path = resolved(path)
-    fault = faults_at(f"{path}: cannot write", OSError, PortmertError)
-    if is_stream:
-        with fault, path.open("wb") as stream, _compressor(stream, path.suffix) as out:
-            yield out
-        return
-    with fault, _aside(path) as raw:
-        with _compressor(raw, path.suffix) as out:
-            yield out
-        raw.flush()
+    try:
+        if is_stream:
+            with path.open("wb") as stream, _compressor(stream, path.suffix) as out:
+                yield out
+            return
+        with _aside(path) as raw:
+            with _compressor(raw, path.suffix) as out:
+                yield out
+            raw.flush()
+    except OSError as error:
+        if innermost(error)[1].partition(".")[0] not in {"", *sys.stdlib_module_names}:
+            raise  # of a component of others, which makes what is written
+        raise PortmertError(f"{path}: cannot write: {reason(error)}") from None
 
 
 @contextmanager
@@ -332,11 +337,13 @@ def check_writable(path: Path | str) -> None:
 
 
 def resolved(path: Path) -> Path:
-    """Return where symbolic links lead to."""
+    """Return where symbolic links lead to; `PortmertError` if they form a loop."""
     try:
-        return path.resolve()
-    except (OSError, RuntimeError):
-        raise PortmertError(f"{path}: cannot write: its symbolic links form a loop") from None
+        path.stat()
+    except OSError as error:  # of Python 3.13 and later, `resolve` tells of no loop
+        if error.errno == errno.ELOOP:
+            raise PortmertError(f"{path}: cannot write: {reason(error)}") from None
+    return path.resolve()
 
 
 def _is_stream(path: Path) -> bool:

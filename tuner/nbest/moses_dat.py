@@ -175,9 +175,20 @@ class _Merger:
         return DatLists(rows.features, rows.stats, offsets, names, score_name, sparse)
 
 
-def write_features(lists: DatLists, path: Path | str) -> None:
-    """Write a features.dat, whole or not at all."""
+def write_features(lists: DatLists, path: Path | str, *, binary: bool = False) -> None:
+    """Write a features.dat, whole or not at all; in Moses' binary form its numbers are float32.
+
+    Raises
+    ------
+    InputError
+        The binary form has no place for sparse features.
+    """
     columns = [f"{name}_{k}" for name, size in lists.feature_names for k in range(size)]
+    header = f"{len(columns)} {' '.join(columns)} "
+    if binary and lists.sparse is not None:
+        raise InputError(f"{path}: Moses' binary form has no sparse features; leave out --binary")
+    if binary:
+        return _write(path, "FEATURES", lists.offsets, lists.features, header)
     lines = _printed(lists.features)
     if lists.sparse is not None:
         sparse = lists.sparse
@@ -192,25 +203,31 @@ def write_features(lists: DatLists, path: Path | str) -> None:
             line + "".join(entries[offsets[row] : offsets[row + 1]])
             for row, line in enumerate(lines)
         ]
-    _write(path, "FEATURES", lists.offsets, lines, f"{len(columns)} {' '.join(columns)} ")
+    return _write(path, "FEATURES", lists.offsets, lines, header)
 
 
-def write_scores(lists: DatLists, path: Path | str) -> None:
-    """Write a scores.dat, whole or not at all."""
+def write_scores(lists: DatLists, path: Path | str, *, binary: bool = False) -> None:
+    """Write a scores.dat, whole or not at all; in Moses' binary form its numbers are float32."""
     header = f"{lists.stats.shape[1]} {lists.score_name}"
-    _write(path, "SCORES", lists.offsets, _printed(lists.stats), header)
+    rows = lists.stats if binary else _printed(lists.stats)
+    _write(path, "SCORES", lists.offsets, rows, header)
 
 
 def _write(
-    path: Path | str, kind: str, offsets: IntArray, lines: Sequence[str], header: str
+    path: Path | str, kind: str, offsets: IntArray, rows: Sequence[str] | FloatArray, header: str
 ) -> None:
+    """Write the lines of a text, or a table in the binary form."""
+    form = "BIN" if isinstance(rows, np.ndarray) else "TXT"
     with writing(path) as out:
         for segment, (begin, end) in enumerate(pairwise(offsets)):
-            rows = "\n".join(lines[begin:end])
-            out.write(
-                f"{kind}_TXT_BEGIN_0 {segment} {end - begin} {header}\n{rows}\n"
-                f"{kind}_TXT_END_0\n".encode()
-            )
+            some = rows[begin:end]
+            out.write(f"{kind}_{form}_BEGIN_0 {segment} {end - begin} {header}\n".encode())
+            if isinstance(some, np.ndarray):
+                tiny = np.abs(some) < np.finfo(np.float32).tiny  # a block of these reads as int32
+                out.write(np.where(tiny, 0.0, some).astype("<f4").tobytes())
+            else:
+                out.write("".join(f"{line}\n" for line in some).encode())
+            out.write(f"{kind}_{form}_END_0\n".encode())
 
 
 def _printed(table: FloatArray) -> list[str]:

@@ -389,7 +389,7 @@ class _Run:
             )
         kinds = dict.fromkeys(("start_score", "optimized_score", "change"), scorer.NUMBER)
         kinds |= dict.fromkeys(("gain", "gain_error"), scorer.NUMBER | None)
-        held = scorer.read_json(path, (), **kinds)
+        held = scorer.read_json(path, **kinds)
         return replace(last, **{name: held[name] for name in kinds})
 
     def _next(

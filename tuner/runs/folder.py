@@ -24,10 +24,15 @@ ANNOTATION_NAME = "annotation.json"
 SEVERAL = "tune.replicas"
 """The key of a run's number of replicas. Each is a run of its own, so that it may change."""
 
+OF_ONE = (
+    "iteration-[0-9]*", "test", "bootstrap", "history", "pool", "weights.json", "result.json",
+    "digests.json", "decoder.*",
+)  # fmt: skip
+"""Names of what a tuning makes in its folder, or a replica in its own."""
+
 PRODUCTS = (
-    "iteration-[0-9]*", "annotations", "scratch", "test", "texts", "bootstrap", "replica-[0-9]*",
-    "average", "history", "pool", STATE, "inputs.json", "weights.json", "result.json",
-    "digests.json", "decoder.*", "log.txt",
+    *OF_ONE, "annotations", "scratch", "texts", "replica-[0-9]*", "average", STATE, "inputs.json",
+    "log.txt",
 )  # fmt: skip
 """Names of the files that a run makes in its folder; it never removes others."""
 
@@ -184,6 +189,8 @@ def _claim(path: Path, fingerprint: Mapping[str, str], *, origin: str, fresh: bo
         held = {"fingerprint": {}}
     else:
         _compare(path, held["fingerprint"], fingerprint, origin)
+        if held["fingerprint"].get(SEVERAL) == "1" != fingerprint.get(SEVERAL):
+            _begin_series(path, held)
     if held["fingerprint"] != fingerprint:
         files.write_text(state, to_json({"fingerprint": dict(fingerprint)}) + "\n")
     for folder in (path, *filter(Path.is_dir, _products(path))):
@@ -209,7 +216,7 @@ def _read_state(state: Path) -> Any:
 
 def _compare(path: Path, held: Mapping[str, str], wanted: Mapping[str, str], origin: str) -> None:
     changed = [key for key in {**held, **wanted} if held.get(key) != wanted.get(key)]
-    if "1" not in (held.get(SEVERAL), wanted.get(SEVERAL)):  # replicas may be added to others
+    if wanted.get(SEVERAL) != "1":  # replicas may be added to others
         changed = [key for key in changed if key != SEVERAL]
     if not changed:
         return
@@ -224,6 +231,16 @@ def _compare(path: Path, held: Mapping[str, str], wanted: Mapping[str, str], ori
         f"{path}: holds work of another experiment than {origin}: {what}{more}; "
         f"name another output folder, or give --fresh to start over"
     )
+
+
+def _begin_series(path: Path, held: Mapping[str, Any]) -> None:
+    """Make a tuning the first replica of a series. If this is killed, the next run goes on."""
+    first = RunFolder(path).replica(1)
+    first.mkdir(exist_ok=True)
+    files.write_text(first / STATE, to_json(held) + "\n")
+    for item in [item for pattern in OF_ONE for item in path.glob(pattern)]:
+        _remove(first / item.name)  # of a tuning that was begun anew in between
+        item.rename(first / item.name)
 
 
 def _products(path: Path) -> list[Path]:

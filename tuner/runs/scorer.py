@@ -367,15 +367,8 @@ def refuse_changed(folder: Path, *, whole: bool = False) -> None:
             )
 
 
-def read_json(path: Path, optional: Sequence[str] = (), **kinds: Any) -> dict[str, Any]:
-    """Read a JSON object of a run.
-
-    Parameters
-    ----------
-    optional
-        Keys that may be missing.
-    kinds
-        Required keys, and the types of their values.
+def read_json(path: Path, **kinds: Any) -> dict[str, Any]:
+    """Read a JSON object of a run that has at least these keys, with values of these types.
 
     Raises
     ------
@@ -389,8 +382,6 @@ def read_json(path: Path, optional: Sequence[str] = (), **kinds: Any) -> dict[st
     if not isinstance(content, dict):
         raise errors.StateError(f"{path}: not what portmert writes; {_HINT}")
     for key, kind in kinds.items():
-        if key not in content and key in optional:
-            continue
         if not isinstance(content.get(key, _MISSING), kind):
             raise errors.StateError(f"{path}: {key} is not what portmert writes there; {_HINT}")
     return content

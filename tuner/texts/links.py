@@ -20,7 +20,7 @@ import numpy as np
 
 from portmert.aligners._base import Aligner, Links, format_links, tokens
 from portmert.metrics._base import IntArray, Ragged, Texts
-from portmert.tuner.ground.errors import InputError, ProgramError, StateError, counted
+from portmert.tuner.ground.errors import InputError, StateError, counted
 from portmert.tuner.ground.files import read_lines, write_text
 
 Pairs = list[tuple[str, str]]
@@ -159,11 +159,6 @@ class Linker:
             target=[pairs[index][1] for index in full],
             workdir=workdir,
         )
-        if len(made) != len(full):
-            raise ProgramError(
-                f"aligner {type(self.aligner).__name__}: {counted(len(made), 'alignment')} for "
-                f"{counted(len(full), 'pair')}; see {workdir}"
-            )
         links: list[Links] = [[] for _ in pairs]
         for index, row in zip(full, made, strict=True):
             links[index] = row

@@ -33,8 +33,12 @@ NEED_NAMES = {
 """The name of each need in messages."""
 
 
-def compute_stats(metric: Metric, batch: Batch, *, threads: int = 1) -> FloatArray:
+def compute_stats(
+    metric: Metric, batch: Batch, *, threads: int = 1, outputs: Sequence[str] = ()
+) -> FloatArray:
     """Return (H, K) float64: the statistics of every hypothesis; the same for any `threads`.
+
+    If the hypotheses of each segment are of several systems, `outputs` names these in messages.
 
     Raises
     ------
@@ -46,7 +50,7 @@ def compute_stats(metric: Metric, batch: Batch, *, threads: int = 1) -> FloatArr
     """
     if threads < 1:
         raise ValueError(f"threads is {threads}; it must be at least 1")
-    check_texts(metric, batch)
+    check_texts(metric, batch, outputs)
     stats = np.empty((len(batch.hypotheses), len(metric.stat_names)))
     chunks = _chunks(batch.offsets)
 
@@ -60,7 +64,7 @@ def compute_stats(metric: Metric, batch: Batch, *, threads: int = 1) -> FloatArr
             begin = time.monotonic()
             last = int(np.searchsorted(batch.offsets, batch.offsets[first] + pace))
             last = min(max(last, first + 1), end)
-            _fill(stats, metric, batch, first, last)
+            _fill(stats, metric, batch, range(first, last), outputs)
             is_fast = time.monotonic() - begin < _SECONDS
             pace = min(2 * pace, HYPOTHESES_PER_CHUNK) if is_fast else max(pace // 2, 1)
             first = last
@@ -73,16 +77,19 @@ def compute_stats(metric: Metric, batch: Batch, *, threads: int = 1) -> FloatArr
     return stats
 
 
-def _fill(stats: FloatArray, metric: Metric, batch: Batch, first: int, last: int) -> None:
+def _fill(
+    stats: FloatArray, metric: Metric, batch: Batch, segments: range, outputs: Sequence[str]
+) -> None:
     """Compute the statistics of some segments, and put them into their place."""
+    first, last = segments.start, segments.stop
     part, rows = batch.segments(first, last), slice(batch.offsets[first], batch.offsets[last])
     try:
         stats[rows] = checked_stats(metric, part, len(part.hypotheses))
     except ValueError:  # metrics notice a wrong link at no cost; here it gets a place
         if "links" in metric.needs:
-            _check_links(part, first)
+            _check_links(part, first, outputs)
         raise
-    _check_finite(metric, part, stats[rows], first)
+    _check_finite(metric, part, stats[rows], first, outputs)
 
 
 def checked_stats(metric: Metric, batch: Batch, rows: int) -> FloatArray:
@@ -180,7 +187,7 @@ def require(metric: Metric, batch: Batch) -> None:
                 )
 
 
-def check_texts(metric: Metric, batch: Batch) -> None:
+def check_texts(metric: Metric, batch: Batch, outputs: Sequence[str] = ()) -> None:
     """Raise InputError if the batch lacks what the metric needs, or a text is too long for it."""
     require(metric, batch)
     if metric.most_tokens is None:
@@ -191,9 +198,8 @@ def check_texts(metric: Metric, batch: Batch) -> None:
     ):
         wrong = np.flatnonzero(texts.tokens.lengths > metric.most_tokens)
         if len(wrong):
-            segment = int(np.searchsorted(offsets, wrong[0], side="right")) - 1
             raise InputError(
-                f"segment {segment} (counted from 0): a {name} of "
+                f"{_place(offsets, wrong[0], name, outputs)}: "
                 f"{counted(texts.tokens.lengths[wrong[0]], 'token')}; {metric.name()} compares at "
                 f"most {metric.most_tokens}: is a line end missing?"
             )
@@ -265,22 +271,38 @@ def _chunks(offsets: IntArray) -> list[tuple[int, int]]:
     return list(pairwise(cuts.tolist()))
 
 
-def _check_finite(metric: Metric, batch: Batch, stats: FloatArray, first_segment: int) -> None:
+def _place(
+    offsets: IntArray, row: int, name: str, outputs: Sequence[str], first: int = 0, line: str = ""
+) -> str:
+    """Return where a hypothesis or reference stands, as messages have it."""
+    segment = int(np.searchsorted(offsets, row, side="right")) - 1
+    number = row - int(offsets[segment])
+    if outputs and name == "hypothesis":
+        return f"{outputs[number]}: segment {first + segment} (counted from 0)"
+    return f"segment {first + segment}, {name} {number}{line} (counted from 0)"
+
+
+def _check_finite(
+    metric: Metric,
+    batch: Batch,
+    stats: FloatArray,
+    first_segment: int,
+    outputs: Sequence[str],
+) -> None:
     """Raise InputError at the first statistic that is not finite."""
     wrong = np.argwhere(~np.isfinite(stats))
     if not len(wrong):
         return
     row, column = (int(place) for place in wrong[0])
-    segment = int(np.searchsorted(batch.offsets, row, side="right")) - 1
     line = "" if batch.lines is None else f", number {batch.lines[row]} of the lists"
     raise InputError(
-        f"segment {first_segment + segment}, hypothesis {row - int(batch.offsets[segment])}"
-        f"{line} (counted from 0): statistic {metric.stat_names[column]} of metric "
-        f"{metric.name()} is {stats[row, column]}, expected a finite number; mend the metric"
+        f"{_place(batch.offsets, row, 'hypothesis', outputs, first_segment, line)}: statistic "
+        f"{metric.stat_names[column]} of metric {metric.name()} is {stats[row, column]}, expected "
+        f"a finite number; mend the metric"
     )
 
 
-def _check_links(batch: Batch, first_segment: int) -> None:
+def _check_links(batch: Batch, first_segment: int, outputs: Sequence[str]) -> None:
     """Raise InputError at the first link outside its sentence."""
     assert batch.source_lengths is not None  # noqa: S101  `require` has seen to it
     for name, texts, offsets in (
@@ -298,8 +320,4 @@ def _check_links(batch: Batch, first_segment: int) -> None:
         )
         if outside:
             text, fault = outside
-            segment = int(np.searchsorted(offsets, text, side="right")) - 1
-            raise InputError(
-                f"segment {first_segment + segment}, {name} {text - int(offsets[segment])} "
-                f"(counted from 0): {fault}"
-            )
+            raise InputError(f"{_place(offsets, text, name, outputs, first_segment)}: {fault}")

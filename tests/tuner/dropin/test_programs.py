@@ -141,13 +141,30 @@ def test_bleu_statistics_are_those_of_moses():
         assert rows[0] == rows[1]
 
 
+def test_binary_files_hold_the_numbers_of_the_text_in_32_bits(capsys):
+    assert extract() == 0
+    text = read_dat(["f.dat"], ["s.dat"])
+    assert extract("BLEU", "case:true", "--bin") == 0
+    assert Path("f.dat").read_bytes().startswith(b"FEATURES_BIN_BEGIN_0 0 ")
+    assert Path("s.dat").read_bytes().startswith(b"SCORES_BIN_BEGIN_0 0 ")
+    found = read_dat(["f.dat"], ["s.dat"])
+    assert np.array_equal(found.features, text.features.astype(np.float32))
+    assert np.array_equal(found.stats, text.stats)
+    Path("sparse").write_text("0 ||| a ||| F= 1 A_b= 2 ||| 0\n0 ||| b ||| F= 1 ||| 0\n")
+    Path("one").write_text("a\n")
+    assert extract("BLEU", "case:true", "--bin", nbest="sparse", reference="one") == 1
+    assert "f.dat: Moses' binary form has no sparse features; leave out --binary" in (
+        capsys.readouterr().err
+    )
+
+
 def test_abbreviated_options_and_previous_data(capsys):
     assert extract() == 0
     once = Path("f.dat").read_bytes()
     shutil.copy("f.dat", "f0.dat")
     shutil.copy("s.dat", "s0.dat")
     arguments = ["--scty=BLEU", "--ref", str(REFERENCE), "-n", str(LIST), "--prev-f=f0.dat",
-                 "--prev-s", "s0.dat", "-F", "f.dat", "-S", "s.dat", "--bin"]  # fmt: skip
+                 "--prev-s", "s0.dat", "-F", "f.dat", "-S", "s.dat", "--verb=1"]  # fmt: skip
     assert extractor.main(arguments) == 0
     assert Path("f.dat").read_bytes() == once  # all of it was there before
     assert extractor.main([*arguments, "-d"]) == 0

@@ -414,7 +414,7 @@ def test_segments_without_all_scores_are_left_out():
     assert people.document_names == ("y",)
     assert people.documents.tolist() == [0]
     counted = data.metric_scores(
-        "bleu", Bleu(), batch_of(2), kept=kept, systems=2, signature="bleu"
+        "bleu", Bleu(), batch_of(2), kept=kept, systems="ab", signature="bleu"
     )
     assert counted.stats.shape == (1, 2, 9)
 

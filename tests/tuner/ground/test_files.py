@@ -7,6 +7,7 @@ import io
 import lzma
 import os
 import tracemalloc
+from pathlib import Path
 
 import pytest
 import zstandard
@@ -195,9 +196,13 @@ def test_a_pipe_that_nobody_reads_is_told(pipe):
         write()
 
 
+@pytest.mark.parametrize("python", [3.11, 3.13])
 @pytest.mark.parametrize("name", ["loop", "loop/file"])
-def test_links_that_form_a_loop_are_one_line(tmp_path, name):
-    (tmp_path / "loop").symlink_to("loop")
+def test_links_that_form_a_loop_are_one_line(tmp_path, monkeypatch, name, python):
+    (tmp_path / "loop").symlink_to("back")
+    (tmp_path / "back").symlink_to("loop")
+    if python == 3.13:  # which resolves a loop to itself
+        monkeypatch.setattr(Path, "resolve", lambda self: Path(os.path.realpath(self)))
     with pytest.raises(PortmertError, match="cannot write: its symbolic links form a loop"):
         check_writable(tmp_path / name)
     with pytest.raises(PortmertError, match="cannot write"):

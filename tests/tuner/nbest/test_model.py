@@ -15,6 +15,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from portmert.metrics._base import Vocabulary
+from portmert.tuner.components import registry
 from portmert.tuner.ground.errors import InputError
 from portmert.tuner.ground.numbers import LARGEST
 from portmert.tuner.nbest.check import check_links, model_score_mismatch
@@ -370,6 +371,28 @@ def test_value_is_no_number(tmp_path, value):
     assert fails(tmp_path, f"0 ||| a ||| LM0= {value} ||| 0\n") == (
         f"list1:1: '{value}' for feature LM0 is not a number"
     )
+
+
+def test_bars_without_blanks_part_fields_where_moses_needs_them(tmp_path):
+    spaced = "0 ||| a b ||| F= 1 G= 2 ||| -1\n0 ||| c ||| F= 1 G= 3 ||| -2 ||| 0-0\n"
+    for text in (
+        "0 |||a b ||| F= 1 G= 2 ||| -1\n1 ||| x|||y ||| F= 1 G= 3 ||| -2\n",
+        "0|||a b|||F= 1 G= 2|||-1\r\n1 ||| x|||y ||| F= 1 G= 3 ||| -2",
+    ):
+        found = read(tmp_path, text, notice=lambda _: None)
+        words = [found.texts.words(row) for row in range(2)]
+        assert words == [["a", "b"], ["x|||y"]]  # a token, where fields have blanks around
+        assert found.features.tolist() == [[1, 2], [1, 3]]
+        assert found.model_scores.tolist() == [-1, -2]
+    assert fails(tmp_path, spaced) == "list1:2: 5 fields separated by |||, line 1 has 4"
+    assert fails(tmp_path, "0 |||a b\n").startswith("list1:1: 2 fields separated by |||, expected")
+
+
+@pytest.mark.parametrize("name", ["cdec", "joshua", "marian", "travatar", "nematus"])
+def test_other_formats_ask_for_blanks(tmp_path, name):
+    fields = {"nematus": "-3", "travatar": "-3 ||| w=1", "marian": "F0= 1 ||| -3"}
+    text = f"0 |||a b ||| {fields.get(name, 'lm_0=1 ||| -3')}\n"
+    assert " separated by |||" in fails(tmp_path, text, reader=registry.reader(name))
 
 
 def test_bars_without_space_after_the_features(tmp_path):

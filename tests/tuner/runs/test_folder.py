@@ -1,6 +1,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -44,6 +45,42 @@ def test_open_run_counts_further_changes_and_sees_absent_keys(tmp_path):
     claim(tmp_path)
     said = message(tmp_path, {"data.source": '"sha256:bb"', "metric.alpha": "0.5"})
     assert "tune.seed was 1, is now absent (and 2 more)" in said
+
+
+def test_a_tuning_becomes_the_first_of_a_series_even_if_that_was_interrupted(
+    tmp_path, monkeypatch
+):
+    single, series = ({**PRINT, "tune.replicas": count} for count in "12")
+    claim(tmp_path, single)
+    made = {"iteration-01/a": "1", "iteration-02/a": "2", "weights.json": "3", "result.json": "4"}
+
+    def make():
+        for name, text in made.items():
+            (tmp_path / name).parent.mkdir(exist_ok=True)
+            (tmp_path / name).write_text(text)
+
+    make()
+    rename, done = Path.rename, []
+
+    def killed(self, target):
+        if len(done) == 2:
+            raise KeyboardInterrupt
+        done.append(self)
+        return rename(self, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", killed)
+        with pytest.raises(KeyboardInterrupt):
+            claim(tmp_path, series)
+    claim(tmp_path, single)  # goes on as it was
+    make()
+    claim(tmp_path, series)
+    assert {name: (tmp_path / "replica-1" / name).read_text() for name in made} == made
+    assert {one.name for one in tmp_path.iterdir()} == {".lock", "replica-1", "state.json"}
+    assert claim(tmp_path / "replica-1", single) == RunFolder(tmp_path / "replica-1")
+    claim(tmp_path, {**series, "tune.replicas": "3"})
+    assert "tune.replicas was 3, is now 1" in message(tmp_path, single)
+    assert "tune.seed was 1, is now 2" in message(tmp_path, {**series, "tune.seed": "2"})
 
 
 def test_open_run_refuses_work_without_state(tmp_path):

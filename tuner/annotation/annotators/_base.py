@@ -6,15 +6,16 @@ care about the cache, nor about what follows from its answers (heads from trees,
 from weighted parses).
 """
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
-from pydantic import ConfigDict
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as component_dataclass
 
-from portmert.metrics._base import component_name
+from portmert.tuner.ground.components import Check, Component, Refuse, described
+from portmert.tuner.ground.errors import counted, shown
 
 Layer = Literal["tags", "heads", "tree", "parses", "marginals", "roles", "drs"]
 """The parts of a sentence's annotation; see `Annotation`."""
@@ -93,8 +94,10 @@ class Annotation:
     roles: Structure | None = None
     drs: Structure | None = None
 
-    # As JSON, between processes: scores may be infinite.
-    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(ser_json_inf_nan="constants")
+    # As JSON, between processes: scores may be infinite. What others made is checked.
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(
+        ser_json_inf_nan="constants", revalidate_instances="always"
+    )
 
 
 def heads_fault(heads: Heads) -> str:
@@ -130,19 +133,55 @@ def faulty_word(heads: Heads) -> int:
     return 0
 
 
+def _checked_print(refuse: Refuse, found: object) -> str:
+    return found if isinstance(found, str) else refuse(described(found), "text")
+
+
+def _checked_layers(refuse: Refuse, found: Any) -> frozenset[Layer]:
+    if not (isinstance(found, set | frozenset) and found <= {*get_args(Layer)}):
+        refuse(described(found), f"a set of {', '.join(get_args(Layer))}")
+    return frozenset(found)
+
+
+def _checked_answers(
+    refuse: Refuse, found: object, sentences: Sequence[Sequence[str]], request: object, **_: Any
+) -> Iterator[Annotation | None]:
+    """Yield as many answers as there are sentences; refuse what is none."""
+    del request
+    expected = f"an Annotation or None for each of {counted(len(sentences), 'sentence')}"
+    if not isinstance(found, Iterable):
+        refuse(described(found), expected)
+    count, typed = 0, TypeAdapter(Annotation)
+    for count, answer in enumerate(found, 1):
+        if count > len(sentences):
+            refuse("more answers", expected)
+        place = f"for {shown(' '.join(sentences[count - 1]))}"
+        if not (answer is None or isinstance(answer, Annotation)):
+            refuse(f"{described(answer)} {place}", expected)
+        try:
+            yield answer and typed.validate_python(answer)
+        except ValidationError as error:
+            first = error.errors()[0]
+            key = ".".join(map(str, first["loc"]))
+            refuse(f"{key} {first['input']!r:.60} {place}", f"another: {first['msg']}")
+    if count < len(sentences):
+        refuse(counted(count, "answer"), expected)
+
+
 @component_dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
-class Annotator(ABC):
+class Annotator(Component):
     """Tags or parses tokenised sentences; its fields are its options."""
 
     gives: ClassVar[frozenset[Layer]]
     """All layers it can give. If a model gives fewer, it raises `AnnotatorError`."""
+    _family: ClassVar[str] = "annotator"
+    _checks: ClassVar[Mapping[str, Check]] = {
+        "fingerprint": _checked_print,
+        "has": _checked_layers,
+        "annotate": _checked_answers,
+    }
     looks_up: ClassVar[bool] = False
     """Whether it looks up parses in files. That is quick, and is done where the files are."""
-
-    @classmethod
-    def name(cls) -> str:
-        """Return the name used in configurations, see `component_name`."""
-        return component_name(cls, "Annotator")
 
     @abstractmethod
     def fingerprint(self) -> str:

@@ -126,6 +126,8 @@ class Material:
         S lines; None if there is no source.
     links
         Name of the set of links; None if there is none.
+    names
+        The name of each output in messages.
     """
 
     systems: IntArray
@@ -133,6 +135,7 @@ class Material:
     references: corpus.References
     sources: tuple[str, ...] | None = None
     links: str | None = None
+    names: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.references)
@@ -191,11 +194,12 @@ def read_material(
     """
     vocabulary = Vocabulary()
     references = corpus.read_references(test.references, vocabulary=vocabulary, source=test.source)
-    texts, owners = [], []
+    texts, owners, names = [], [], []
     for number, system in enumerate(systems):
         for output in system.outputs:
             texts.append(_read_output(output, references, test.references[0]))
             owners.append(number)
+            names.append(f"{system.name} ({output.text})")
     if linker is not None and any(not links.hypotheses for links in sets):
         _note_mixed_links([systems[owner].name for owner in owners], texts, linker)
     sources = tuple(read_lines(test.source)) if test.source is not None else None
@@ -217,6 +221,7 @@ def read_material(
             ready.references(of_set),
             sources,
             name,
+            tuple(names),
         )
         for some, of_set, name in found
     ]

@@ -62,12 +62,12 @@ def count(material: Material, metrics: Mapping[str, Metric], *, threads: int) ->
     """
     batch = material.batch_of_all()
     shape = (len(material), len(material.outputs), -1)
+    found = {
+        label: compute_stats(metric, batch, threads=threads, outputs=material.names)
+        for label, metric in metrics.items()
+    }
     return [
-        Counted(
-            label,
-            metric,
-            compute_stats(metric, batch, threads=threads).reshape(shape).transpose(1, 0, 2),
-        )
+        Counted(label, metric, found[label].reshape(shape).transpose(1, 0, 2))
         for label, metric in metrics.items()
     ]
 

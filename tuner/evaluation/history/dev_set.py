@@ -112,8 +112,8 @@ class DevSet:
         held = [fingerprint.get("data.source"), fingerprint.get("data.references")]
         if held != [json.dumps(now[0]), json.dumps(now[1:])]:
             raise UnknownDevSet("the files of the dev set have changed since")
-        share = float(fingerprint.get("tune.held_out", "0"))
-        seed = int(fingerprint.get("tune.seed", "1"))
+        share = float(fingerprint["tune.held_out"])
+        seed = int(fingerprint["tune.seed"])
         tuned = held_out_split(len(read_lines(data.source)), share, seed)[0] if share else None
         lender = None
         if not _has_links(inputs):

@@ -171,19 +171,19 @@ def _fingerprint(folder: Path) -> dict[str, str]:
     if not state.is_file():
         raise StateError(f"{folder}: not the folder of a run (no {STATE}); expected one of tune")
     held: Any = read_json(state).get("fingerprint")
-    try:
-        int(held.get("tune.replicas", "1"))
-        int(held.get("tune.seed", "1"))
-        float(held.get("tune.held_out", "0"))
-    except (AttributeError, TypeError, ValueError):
-        raise StateError(
-            f"{state}: is not what portmert writes; is this the folder of a run?"
-        ) from None
-    if held.get("command") == "optimize":
+    if isinstance(held, dict) and held.get("command") == "optimize":
         raise StateError(
             f"{folder}: replicas of `portmert optimize` on given lists have no iterations to "
             f"report on; `portmert compare` takes them"
         )
+    try:
+        int(held["tune.replicas"])
+        int(held["tune.seed"])
+        float(held["tune.held_out"])
+    except (KeyError, TypeError, ValueError):
+        raise StateError(
+            f"{state}: is not what portmert writes; is this the folder of a run?"
+        ) from None
     found: dict[str, str] = held
     return found
 
@@ -199,7 +199,7 @@ def _signature(folder: Path) -> str | None:
 
 def _parts(folder: Path, fingerprint: Mapping[str, str], name: str) -> list[tuple[Path, str]]:
     """Return the folders of the tunings that have begun, and their names."""
-    count = int(fingerprint.get("tune.replicas", "1"))
+    count = int(fingerprint["tune.replicas"])
     if count == 1:
         return [(folder, name)]
     # The folders that are there: the count may be damaged.
@@ -242,12 +242,11 @@ def _replica(
     refuse_changed(folder)
     finished: dict[str, Any] = {}
     if result.is_file():
-        late = {"best_iteration": int, "stopped": str}
-        finished = read_json(result, tuple(late), metric=str, **late)
-        held = finished.get("iterations")
-        if passes and isinstance(held, list) and len(passes) < len(held):
+        finished = read_json(result, metric=str, best_iteration=int, stopped=str, iterations=list)
+        held = finished["iterations"]
+        if passes and len(passes) < len(held):
             raise StateError(f"{part}: is gone; the command that made the run makes it again")
-        if passes and passes[-1]["dev_score"] is None and isinstance(held, list) and held:
+        if passes and passes[-1]["dev_score"] is None and held:
             passes[-1] |= _numbers(result, held[-1], ("hypotheses", "new", "dev_score"))
             passes[-1]["unseen_score"] = held[-1].get("unseen_score")  # it was not decoded
     scored = [one for one in passes if one["dev_score"] is not None]

@@ -294,7 +294,7 @@ def metric_scores(
     batch: Batch,
     *,
     kept: IntArray,
-    systems: int,
+    systems: Sequence[str],
     signature: str,
     threads: int = 1,
     with_likeness: bool = False,
@@ -307,8 +307,8 @@ def metric_scores(
         The batch lacks data that the metric needs; or the likeness of references is asked for and
         a segment has only one.
     """
-    stats = compute_stats(metric, batch, threads=threads)
-    stats = stats.reshape(len(batch), systems, -1)[kept]
+    stats = compute_stats(metric, batch, threads=threads, outputs=systems)
+    stats = stats.reshape(len(batch), len(systems), -1)[kept]
     alike = likeness(metric, batch, kept=kept, threads=threads) if with_likeness else None
     return MetricScores(label, metric, signature, stats, alike)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -21,11 +21,12 @@ import numpy as np
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as component_dataclass
 
-from portmert.metrics._base import Ragged, TokenArray, Vocabulary, component_name
+from portmert.metrics._base import Ragged, TokenArray, Vocabulary
+from portmert.tuner.ground.components import Check, Component, Refuse, described
 from portmert.tuner.ground.errors import InputError, counted, shown
 from portmert.tuner.ground.files import called, decode_line, read_bytes
 from portmert.tuner.ground.numbers import FINITE, parse_number
-from portmert.tuner.nbest.pool import ArrivedList, empty_rows
+from portmert.tuner.nbest.pool import ArrivedList, empty_rows, list_fault
 from portmert.tuner.texts._kernels import intern_tokens
 from portmert.tuner.weights.feature_weights import FeatureNames
 
@@ -190,8 +191,31 @@ class ListFile:
         raise InputError(f"{self.where}: {place}: {message}")
 
 
+def _checked_recognition(refuse: Refuse, found: Any, head: Sequence[str]) -> bool:
+    del head
+    try:
+        return bool(found)
+    except ValueError:  # an array
+        refuse(described(found), "True or False")
+
+
+def _checked_list(
+    refuse: Refuse, found: object, file: ListFile, vocabulary: Vocabulary
+) -> ArrivedList:
+    if not isinstance(found, ArrivedList):
+        refuse(described(found), "an ArrivedList (a Collector makes one)")
+    segments = 10**9 if file.segments is None else file.segments
+    try:
+        fault = list_fault(found, segments=segments, words=len(vocabulary))
+    except (AttributeError, TypeError, ValueError) as error:  # no arrays at all
+        fault = f"that is none: {error}"
+    if fault:
+        refuse(f"an ArrivedList {fault}", "one as a Collector makes it")
+    return found
+
+
 @component_dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
-class Reader(ABC):
+class Reader(Component):
     """Read one format of n-best lists."""
 
     title: ClassVar[str]
@@ -201,13 +225,13 @@ class Reader(ABC):
     example: ClassVar[tuple[str, ...]] = ()
     """A small list: what comes before its hypotheses, then what each of them is: `a b` and `b` of
     segment 0, an empty one of segment 1, without links. Help shows it and tests read it."""
+    _family: ClassVar[str] = "reader"
+    _checks: ClassVar[Mapping[str, Check]] = {
+        "recognises": _checked_recognition,
+        "read": _checked_list,
+    }
     named_files: ClassVar[str] = ""
     """The option that takes `NAME=FILE`; as `NAME` it may be left out: `kaldi:NAME=FILE`."""
-
-    @classmethod
-    def name(cls) -> str:
-        """Return the name used in configurations, see `component_name`."""
-        return component_name(cls, "Reader")
 
     def named(self) -> list[tuple[str, str]]:
         """Return name and path of each `NAME=FILE` of the option `named_files`."""

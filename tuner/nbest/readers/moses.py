@@ -10,8 +10,8 @@ from portmert.tuner.ground.numbers import parse_number
 from portmert.tuner.nbest.readers._bars import BarsReader, are_named_values, split_fields
 from portmert.tuner.nbest.readers._base import ListFile
 
-_GLUED_ID = re.compile(rb"^([0-9]{1,9})\|\|\|", re.MULTILINE)
-"""Old versions of Moses wrote no blank behind the id."""
+_GLUED = re.compile(rb"(?<=\S)\|\|\||\|\|\|(?=\S)")
+"""Moses' own reader (mert/Data.cpp) asks for no blanks; old versions wrote none behind the id."""
 _JOSHUA = re.compile(r"tm_\w+_\d+=|lm_\d+=|OOVPenalty=")
 _LINK = re.compile(rb"[0-9]{1,9}-([0-9]{1,9})")
 
@@ -44,9 +44,13 @@ class MosesReader(BarsReader):
         )
 
     def as_moses(self, file: ListFile) -> tuple[bytes, str]:
-        """Return the list with a blank behind each id."""
-        glued = _GLUED_ID.match(file.data) is not None
-        return _GLUED_ID.sub(rb"\1 |||", file.data) if glued else file.data, ""
+        """Return the list with blanks around `|||` in lines that are no list without them."""
+
+        def spaced(line: re.Match[bytes]) -> bytes:
+            return line[0] if len(split_fields(line[0])) > 3 else line[0].replace(b"|||", b" ||| ")
+
+        glued = _GLUED.search(file.data)
+        return re.sub(rb"[^\n]+", spaced, file.data) if glued else file.data, ""
 
 
 @dataclass(frozen=True)

@@ -1,20 +1,21 @@
 """The base class of optimizers, with the restarts that all of them share."""
 
 import time
-from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from annotated_types import Ge, Gt
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as component_dataclass
 
-from portmert.metrics._base import FloatArray, IntArray, component_name
+from portmert.metrics._base import FloatArray, IntArray
 from portmert.metrics._elementary import norm
 from portmert.tuner.executors.team import Team
 from portmert.tuner.ground import streams
+from portmert.tuner.ground.components import Check, Component, Refuse, described
 from portmert.tuner.search.constraints import Bounds
 from portmert.tuner.search.problem import TuningProblem
 from portmert.tuner.search.rescaled import rescaled
@@ -72,8 +73,48 @@ class Outcome(Found):
     cpu_seconds: float = 0.0
 
 
+def _checked_result(
+    refuse: Refuse,
+    found: object,
+    problem: TuningProblem,
+    start: FloatArray,
+    bounds: Bounds,
+    rng: np.random.Generator,
+) -> Found:
+    """Return a result with finite weights inside the bounds; refuse any other."""
+    del problem, rng
+    if not isinstance(found, Found):
+        refuse(described(found), "Found(weights, value)")
+    weights = _checked_numbers(refuse, found.weights, start.shape, "weights")
+    if np.any(weights != bounds.clip(weights)):
+        refuse(f"weights {weights.tolist()}", "weights inside the bounds")
+    value = float(_checked_numbers(refuse, found.value, (), "a value"))
+    if not (found.unseen is None or isinstance(found.unseen, Unseen)):
+        refuse(f"unseen={described(found.unseen)}", "Unseen or None")
+    return replace(found, weights=weights, value=value)
+
+
+def _checked_numbers(refuse: Refuse, found: Any, shape: tuple[int, ...], what: str) -> FloatArray:
+    try:
+        array = np.asarray(found)
+    except ValueError:  # rows of several lengths
+        array = np.empty(0, dtype=object)
+    if array.shape != shape or array.dtype.kind not in "biuf" or not np.isfinite(array).all():
+        said = array.tolist() if array.dtype.kind in "biuf" else described(found)
+        refuse(f"{what} {said}", f"finite numbers of shape {shape}")
+    return array.astype(np.float64)
+
+
+def _checked_folds(refuse: Refuse, found: Any, segments: int, seed: int) -> IntArray:
+    del seed
+    folds = _checked_numbers(refuse, found, (segments,), "folds").astype(np.int64)
+    if folds.min(initial=0) < 0:
+        refuse(f"fold {folds.min()}", "numbers from 0")
+    return folds
+
+
 @component_dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
-class Optimizer(ABC):
+class Optimizer(Component):
     """Search for the weights with the highest objective; the fields are the keys of [optimizer].
 
     Parameters
@@ -88,6 +129,12 @@ class Optimizer(ABC):
     restarts: Annotated[int, Ge(1)] = 20
     spread: Annotated[float, Gt(0)] = 0.5
 
+    _family: ClassVar[str] = "optimizer"
+    _checks: ClassVar[Mapping[str, Check]] = {
+        "search": _checked_result,
+        "search_in": lambda refuse, found, _, *given: _checked_result(refuse, found, *given),
+        "folds_of": _checked_folds,
+    }
     sparse: ClassVar[bool] = False
     """Whether weights of sparse features are searched. If not, they stay as they are."""
     reads_all: ClassVar[bool] = False
@@ -95,11 +142,6 @@ class Optimizer(ABC):
     holds_out: ClassVar[bool] = False
     """Whether segments are held out, to estimate the score on unseen text. The start weights
     should then not have been found on these segments."""
-
-    @classmethod
-    def name(cls) -> str:
-        """Return the name used in configurations, see `component_name`."""
-        return component_name(cls, "Optimizer")
 
     def folds_of(self, segments: int, seed: int) -> IntArray:  # noqa: ARG002  not all hold out
         """Return the (S,) folds with which the first search of a seed holds segments out."""
