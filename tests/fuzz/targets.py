@@ -510,5 +510,10 @@ def _pools(folder):
             "--out", "w.json", "--threads", "1")  # fmt: skip
     with chdir(place):
         run(*call)
+        right = read_weights("w.json")
         Path("w.json").unlink()
-    yield Target("pool", call, ("pool/*",), out=("w.json",), changed=("pool",))
+
+    def same(_):
+        assert read_weights("w.json") == right
+
+    yield Target("pool", call, ("pool/*",), out=("w.json",), changed=("pool",), then=same)
