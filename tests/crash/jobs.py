@@ -101,12 +101,16 @@ def _tune(folder):
         "tune": (),
         "tune-bleu": ("metric.name=bleu", "tune.prior=0.1"),
         "tune-replicas": ("tune.replicas=2",),
+        "tune-pool": ("tune.pool=true", "tune.decodings=2"),
         "tune-bootstrap": ("tune.bootstrap=3", "tune.iterations=1", "tune.held_out=0.5"),
     }
     for name, settings in kinds.items():
         listed_place(folder, name)
         words = [word for setting in settings for word in ("--set", setting)]
         yield Job(name, ("tune", "tune.toml", "--threads", "1", *words))
+    listed_place(folder, "reproduce")
+    yield Job("reproduce", ("reproduce", "tune.toml", "--tune-on", "bleu", "--tune-on", "wer",
+                            "--metric", "bleu", "--threads", "1"))  # fmt: skip
     place = new_place(folder, "tune-thot")
     pairs = generate(60, seed=2)
     for side in ("source", "target"):
@@ -176,7 +180,7 @@ def _lists(folder):
     place = listed_place(folder, "rerank")
     (place / "weights.json").write_text('{"weights": {"F0": [1], "F1": [-0.5]}}')
     call = ("rerank", "--nbest", "dev.nbest", "--weights", "weights.json", "--out", "out.jsonl")
-    yield Job("rerank", call, out=("out.jsonl",))
+    yield Job("rerank", (*call, "--json", "out.json"), out=("out.jsonl", "out.json"))
     listed_place(folder, "crossval")
     few = (
         "--optimizer",

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from portmert.tuner.annotation.cache import AnnotationCache, line_key
 from tests.crash import trials
 from tests.crash.__main__ import prepared
 from tests.crash.children import Ended
 from tests.crash.jobs import make_jobs
-from tests.crash.trials import Alone, Trial, can_mount, full_disk
+from tests.crash.trials import Alone, Trial, can_mount, content, full_disk
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="system: no /proc")
 CASES = {
@@ -79,3 +80,19 @@ def test_what_a_job_leaves_is_judged(place, jobs):
     ]  # fmt: skip
     assert "litter: run/.c.json.01234567.part" in list(trial.unharmed(folder))
     assert "tune.toml was changed" in list(trial.unharmed(folder))
+
+
+def test_caches_are_compared_by_what_they_answer(tmp_path):
+    def made(name, layers, record=b"record"):
+        for layer in layers:  # a process each
+            cache = AnnotationCache(tmp_path / name, "x 1", notice=pytest.fail)
+            cache.put([(line_key(line), {layer: record}) for line in ("a", "b")])
+            cache.close()
+        return content(tmp_path / name)
+
+    whole = made("whole", ("tags", "heads"))
+    assert made("other-order", ("heads", "tags")) == whole
+    assert made("with-gap", ("tags", "tags", "heads")) == whole
+    assert made("other-record", ("tags", "heads"), b"other") != whole
+    assert made("other-layer", ("tags", "tree")) != whole
+    assert made("missing", ("tags",)) != whole

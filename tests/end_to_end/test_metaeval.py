@@ -273,8 +273,16 @@ def test_several_test_sets_in_one_call(tmp_path):
             "good.links: links need the source text to be checked; give it too",
         ),
         (
-            2 * '[[set]]\nname="a"\nhuman="h"\noutputs="o"\nrefs=["r"]\n',
+            2 * '[[set]]\nname="a"\nhuman="human.tsv"\noutputs="out"\nrefs=["ref"]\n',
             "two test sets are named 'a'",
+        ),
+        (
+            '[[set]]\nname="a"\nhuman="human.tsv"\noutputs="out"\nrefs=["ref","no"]\n',
+            "sets.toml: test set 1: refs: there is no file or folder no",
+        ),
+        (
+            '[[set]]\nname="a"\nhuman="human.tsv"\noutputs="|||"\nrefs=["ref"]\n',
+            "sets.toml: test set 1: outputs: there is no file or folder |||",
         ),
         (
             '[[set]]\nname="a"\nhuman="human.tsv"\noutputs="out"\nrefs=["ref"]\nsystems=["god"]\n',

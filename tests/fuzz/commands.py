@@ -10,7 +10,7 @@ from unittest.mock import patch
 from portmert.tuner.cli import main
 from portmert.tuner.components import registry
 from tests.fuzz.judges import scored_place
-from tests.fuzz.target import Target, new_place
+from tests.fuzz.target import Same, Target, new_place
 from tests.support import annotation_models
 from tests.support.cli import run
 from tests.support.languages.grammar import generate
@@ -72,8 +72,15 @@ OPTIONS = {
     "rerank": (
         ("--nbest", "dev.nbest", "--out", "out", "--links-out", "out.links"),
         ("--weights=weights.json", "--missing-features=zero", "--mbr=chrf", "--mbr-size=3",
-         "--mbr-temperature=0.5", "--text=lowercase", "--nbest-format=moses"),
+         "--mbr-average=statistics", "--mbr-temperature=0.5", "--text=lowercase",
+         "--nbest-format=moses"),
         ("out", "out.links"),
+    ),
+    "rerank --ref=test.ref": (
+        ("--nbest", "dev.nbest", "--out", "out"),
+        ("--oracle=0.5*chrf:beta=2 + 0.5*bleu", "--weights=weights.json", "--text=lowercase",
+         "--missing-features=zero", "--nbest-format=moses"),
+        ("out",),
     ),
     "score": (
         ("--ref", "test.ref", *LINKED, "--hyp", "near", "--json", "out.json"),
@@ -270,7 +277,12 @@ def _folders(folder):
         call = words if name == "reproduce" else (*words, "--out-dir", "run")
         with chdir(place):
             run(*call)
-        yield Target(place.name, call, ("run/*", "run/*/*"), changed=("run",))
+        yield Target(place.name, call, ("run/*", "run/*/*"), changed=("run",),
+                     then=Same(place / "run"))  # fmt: skip
+    write_lines(place / "other.links", LINKS)
+    linked = ("--test-source", "test.src", "--test-ref-links", "{}", "--replicas", "1")
+    port = ("optimize", *LISTED, *LINKED, "--metric", "port", *QUICK, *TEST, *linked)
+    yield Target(place.name, (*port, "--out-dir", "out"), ("other.links",), changed=("out",))
     (place / "published").write_text(PUBLISHED)
     call = (*call, "--published", "{}")
     yield Target(place.name, call, ("published",), changed=("run",), packs=True)
@@ -279,11 +291,13 @@ def _folders(folder):
     call = ("tune", "tune.toml", *words, "--threads", "1")
     with chdir(place):
         run(*call)
+        same = Same(Path("run"))
         for name in ("result.json", "iteration-01/optimized.json"):  # as if it had been killed
             Path("run", name).unlink()
     yield Target(
-        place.name, call, ("run/pool/*/*", "run/*.json", "run/*/*.json"), changed=("run",)
-    )
+        place.name, call, ("run/pool/*/*", "run/*.json", "run/*/*.json"), changed=("run",),
+        then=same,
+    )  # fmt: skip
 
 
 def _models(folder):
@@ -305,6 +319,9 @@ def _models(folder):
     saved = ("--set", "model=ibm1")
     align = ("align", "--source", "dev.src", "--target", "dev.tgt", "--model", "links", *saved)
     yield Target("models", (*align, "--out", "out.links"), ("links/*",), out=("out.links",))
+    trained = ("--train-source", "{}", "--train-target", "train.tgt", "--set", "iterations=1")
+    yield Target("models", (*align[:5], *saved, *trained, "--out", "out.links"), ("train.src",),
+                 out=("out.links",), packs=True)  # fmt: skip
     compare = ("compare", "good=dev.tgt", "near=near", "--source", "dev.src", "--ref", "dev.tgt",
                "--metric", "port", "--aligner", "thot", "--set", "saved=links", *saved,
                "--samples", "10", "--threads", "1", "--json", "out.json")  # fmt: skip

@@ -5,7 +5,7 @@ import shutil
 
 from portmert.tuner.components import registry
 from tests.fuzz.target import Target, new_place
-from tests.oracles.lexical import write_paraphrases
+from tests.oracles.lexical import write_paraphrases, write_wordnet
 from tests.support import annotation_models
 from tests.support.cli import run
 from tests.support.evaluations import answered_xlsx, evaluation, export, side, written
@@ -18,6 +18,7 @@ def targets(folder):
     yield from _sheets(folder)
     yield from _metrics(folder)
     yield from _annotators(folder)
+    yield from _training(folder)
 
 
 def scored_place(folder, name):
@@ -37,7 +38,7 @@ def scored_place(folder, name):
 
 
 def _human_scores(folder):
-    scored_place(folder, "human")
+    place = scored_place(folder, "human")
     given = ("--outputs", "systems", "--ref", "ref")
     call = ("metaeval", "--human", "{}", *given, "--metric", "bleu", "--samples", "10")
     shared = {"damaged": ("human.tsv",), "out": ("out.json",)}
@@ -49,6 +50,30 @@ def _human_scores(folder):
     call = ("metric-train", "--human", "human.tsv", *given, *more, "--out", "out.json")
     for name in ("human.tsv", "systems/fair.en", "table", "stop"):
         yield Target("human", call, (name,), out=("out.json",))
+    (place / "sets.toml").write_text(SETS)
+    call = ("metaeval", "--sets", "{}", "--metric", "chrf", "--samples", "10", "--all")
+    yield Target("human", (*call, "--json", "out.json"), ("sets.toml",), out=("out.json",))
+
+
+SETS = """\
+[[set]]
+name = "one"
+group = "x"
+scenario = "clean"
+human = "human.tsv"
+outputs = "systems"
+refs = ["ref"]
+[[set]]
+name = "two"
+group = "x"
+scenario = "noisy"
+human = "human.tsv"
+outputs = "systems"
+refs = ["ref", "systems/good.en"]
+systems = ["fair", "poor"]
+penalties = true
+judgments = "mean"
+"""
 
 
 def _sheets(folder):
@@ -83,7 +108,9 @@ def _metrics(folder):
         "model.json": "learned:model={}",
         "table": "meteor:version=1.5,paraphrases={}",
         "stop": "terp:stop_words={}",
+        "wordnet/*": "meteor:synonyms=wordnet",
     }
+    write_wordnet(place / "wordnet")
     for name, metric in metrics.items():
         call = ("score", "--metric", metric, "--hyp", "systems/fair.en", "--ref", "ref")
         yield Target("metrics", (*call, "--json", "out.json"), (name,), out=("out.json",))
@@ -120,6 +147,15 @@ def _annotators(folder):
             call = ("score", "--metric", metric, "--hyp", "text", "--ref", "text",
                     "--annotator", spec, *kept, "--json", "out.json")  # fmt: skip
             yield Target(place.name, call, ("model",), out=("out.json",), **shared)
+
+
+def _training(folder):
+    """A treebank to train a parser on."""
+    place = new_place(folder, "treebank")
+    lines = annotation_models.treebank().read_text(encoding="utf-8").splitlines(keepends=True)
+    (place / "treebank").write_text("".join(_first(lines)))
+    call = ("annotate", "train", "--treebank", "{}", "--size", "micro", "--out", "out.model")
+    yield Target("treebank", call, ("treebank",), out=("out.model",), packs=True)
 
 
 def _first(lines):

@@ -1,10 +1,12 @@
 """Says what a target is: a call of a program, and which of its files are damaged."""
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from portmert.tuner.cli import main
+from tests.crash.trials import content
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,28 @@ class Target:
         except SystemExit as ended:
             return ended.code if isinstance(ended.code, int) else int(bool(ended.code))
         return 0
+
+
+class Same:
+    """Demands that a command which goes on in a damaged folder ends with what it had."""
+
+    def __init__(self, folder):
+        self.name, self.files = folder.name, _read(folder)
+
+    def __call__(self, _):
+        found = _read(Path(self.name))
+        names = {**found, **self.files}
+        differ = [name for name in names if found.get(name) != self.files.get(name)]
+        assert not differ, differ
+
+
+def _read(folder):
+    """Return what the files of a folder say, but for those that `report` keeps and checks."""
+    return {
+        name: json.loads(data) if name.endswith(".json") else data
+        for name, data in content(folder).items()
+        if not name.startswith("history/")
+    }
 
 
 def option_lines(path):

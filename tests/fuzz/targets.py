@@ -1,5 +1,6 @@
 """What is thrown at: calls of the command line, each with a folder of good files."""
 
+import gc
 import io
 import json
 import shutil
@@ -19,7 +20,7 @@ from portmert.tuner.nbest.model import write_nbest
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
 from tests.fuzz import commands, judges, moses
-from tests.fuzz.target import Target, new_place
+from tests.fuzz.target import Same, Target, new_place
 from tests.support import strategies_readers as made
 from tests.support.cli import run
 from tests.support.places import CONFIGS, TESTS
@@ -122,6 +123,9 @@ def _beside_lists(folder):
     words = ("optimize", "--metric", "wer", *kaldi, "--out", "w.json", "--threads", "1")
     yield Target("ids", (*words, "--ref", "text"), ("ac_cost",), out=("w.json",))
     yield Target("ids", (*words, "--ref", "{}"), ("text",), out=("w.json",), packs=True)
+    write_lines(place / "lm", ["u-1 -1", "u-2 -2.5", "v-1 -3"])
+    keyed = (*words, "--ref", "text", "--feature", "lm={}", "--feature", "length")
+    yield Target("ids", keyed, ("lm",), out=("w.json",), packs=True)
     scored = ("score", "--metric", "cer", "--ids", "--ref", "text", "--json", "out.json")
     write_lines(place / "hyp", ["u a b", "v c"])
     yield Target("ids", (*scored, "--hyp", "{}"), ("hyp",), out=("out.json",))
@@ -175,6 +179,15 @@ def _speech_folders(folder):
     call = ("crossval", *lists, "--ref", "ref", "--metric", "cer", "--splits", "1", "--optimizer",
             "mert:searches_per_feature=1", "--no-timing", "--json", "out.json")  # fmt: skip
     yield Target("kaldi", call, ("words", "ac", "lm", "ref"), out=("out.json",))
+    for name in ("words", "ac", "ref"):
+        shutil.copy(place / name, place / f"test.{name}")
+    call = ("rerank-tune", *lists, "--ref", "ref", "--metric", "wer", "--feature", "more=lm",
+            "--test-nbest", "test.words", "--test-nbest-format", "kaldi:ac=test.ac,lm=lm",
+            "--test-ref", "test.ref", "--test-feature", "more=test.ac", "--replicas", "1",
+            "--optimizer", "mert:searches_per_feature=1", "--out-dir", "run",
+            "--threads", "1")  # fmt: skip
+    damaged = ("test.ac", "test.words", "test.ref")
+    yield Target("kaldi", call, damaged, changed=("run",))
 
 
 def _scores(folder):
@@ -416,11 +429,11 @@ def _runs(folder):
         for name in ("run", "other"):
             run("tune", "tune.toml", *_few(output=f'"{name}"'), "--threads", "1")
         run("report", "run")
-    damaged = ("run/*", "run/*/*")
+    damaged, same = ("run/*", "run/*/*"), Same(place / "run")
     yield Target("run", ("report", "run", "--json", "out.json", "--threads", "1"), damaged,
                  out=("out.json",), changed=("run/history",))  # fmt: skip
     yield Target("run", ("tune", "tune.toml", *_few(), "--threads", "1"), damaged,
-                 changed=("run",))  # fmt: skip
+                 changed=("run",), then=same)  # fmt: skip
     yield Target("run", ("compare", "other", "run", "--samples", "10", "--json", "out.json",
                          "--threads", "1"), damaged, out=("out.json",),
                  changed=("run/history", "other/history"))  # fmt: skip
@@ -471,9 +484,12 @@ def _plugins(folder):
     }
     for name, text in files.items():
         (place / name).write_text(text, encoding="utf-8")
-    for words in (("metrics",), ("components", "metric", "share"), ("components",)):
-        yield Target("plugins", words, ("*.dist-info/*",), program=_with_plugins,
-                     names=("package",))  # fmt: skip
+    write_lines(place / "ref", REFERENCE)
+    score = ("score", "--metric", "share", "--hyp", "ref", "--ref", "ref")
+    damaged = ("*.dist-info/*", "*.dist-info/*", "*.py")
+    for words in (("metrics",), ("components", "metric", "share"), ("components",), score):
+        yield Target("plugins", words, damaged, program=_with_plugins,
+                     changed=("__pycache__",), names=("package", "unknown metric"))  # fmt: skip
 
 
 def _with_plugins(words):
@@ -482,6 +498,8 @@ def _with_plugins(words):
         return Target("", (), ()).call(words)
     finally:
         del sys.path[0]
+        sys.modules.pop("other", None)  # a child loads it again, and finds no class of ours
+        gc.collect()
 
 
 def _pools(folder):
@@ -492,5 +510,10 @@ def _pools(folder):
             "--out", "w.json", "--threads", "1")  # fmt: skip
     with chdir(place):
         run(*call)
+        right = read_weights("w.json")
         Path("w.json").unlink()
-    yield Target("pool", call, ("pool/*",), out=("w.json",), changed=("pool",))
+
+    def same(_):
+        assert read_weights("w.json") == right
+
+    yield Target("pool", call, ("pool/*",), out=("w.json",), changed=("pool",), then=same)

@@ -10,6 +10,7 @@ relative to the file.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -384,8 +385,8 @@ def read_judged_sets(path: Path) -> tuple[JudgedSet, ...]:
     Raises
     ------
     InputError
-        It is not TOML, lists nothing, has another key or a value of another kind, or names two
-        test sets alike.
+        It is not TOML, lists nothing, has another key or a value of another kind, names two test
+        sets alike, or a file that is not there.
     """
     text = "\n".join(read_lines(path))
     with faults_at(f"{path}: not TOML", ValueError, InputError):
@@ -408,10 +409,20 @@ def read_judged_sets(path: Path) -> tuple[JudgedSet, ...]:
             raise InputError(f'{path}: test set {number} has no name; add name = "..."')
         if one.name in (other.name for other in found):
             raise InputError(f"{path}: two test sets are named '{one.name}'")
-        folder, moved = path.parent, dict[str, Any]()
-        for key in ("human", "outputs", "source", "links"):
-            moved[key] = getattr(one, key) and folder / getattr(one, key)
-        for key in ("refs", "ref_links"):
-            moved[key] = tuple(folder / file for file in getattr(one, key))
-        found.append(replace(one, **moved))
+        found.append(_placed(one, path.parent, f"{path}: test set {number}"))
     return tuple(found)
+
+
+def _placed(one: JudgedSet, folder: Path, where: str) -> JudgedSet:
+    """Return a test set whose paths are taken from a folder; all are there."""
+    moved: dict[str, Any] = {}
+    for key in ("human", "outputs", "source", "links", "refs", "ref_links"):
+        held = getattr(one, key)
+        files = tuple(
+            folder / file for file in (held if isinstance(held, tuple) else [held or ""])
+        )
+        for file in files:
+            if not os.path.exists(file):  # noqa: PTH110  long names
+                raise InputError(f"{where}: {key}: there is no file or folder {file}")
+        moved[key] = files if isinstance(held, tuple) else held and files[0]
+    return replace(one, **moved)
