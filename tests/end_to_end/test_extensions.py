@@ -253,17 +253,11 @@ def test_a_list_of_no_known_format_names_the_reader_that_is_broken(broken, tmp_p
     assert "reader 'raises' of package broken 1.0 cannot be used" in said
 
 
-@pytest.fixture(scope="module")
-def plain():
-    with forks() as process:
-        yield process
-
-
 @pytest.mark.parametrize(
     "content",
     ["[portmert.metrics]\ngröße = latin:X\n".encode("latin-1"), b"[portmert.metrics]\nshare\n"],
 )
-def test_entry_points_that_cannot_be_read_harm_only_who_asks_for_them(plain, tmp_path, content):
+def test_entry_points_that_cannot_be_read_harm_only_who_asks_for_them(tmp_path, content):
     info = tmp_path / "installed" / "latin-1.0.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: latin\nVersion: 1.0\n")
@@ -271,11 +265,14 @@ def test_entry_points_that_cannot_be_read_harm_only_who_asks_for_them(plain, tmp
     (tmp_path / "text").write_text("a b c d\n")
 
     def done(metric):
-        words = ("score", "--hyp", "text", "--ref", "text", "--metric", metric)
-        return plain.run(*words, folder=tmp_path, packages=[info.parent])
+        return subprocess.run(
+            [sys.executable, "-m", "portmert", "score", "--hyp", "text", "--ref", "text",
+             "--metric", metric], cwd=tmp_path, capture_output=True, text=True, check=False,
+            env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{info.parent}"},
+        )  # fmt: skip
 
     fine = done("bleu")
-    assert (fine.status, fine.stderr) == (0, "")
+    assert (fine.returncode, fine.stderr) == (0, "")
     [line] = done("share").stderr.splitlines()
     assert line.startswith("portmert: error: unknown metric 'share'")
     assert "entry_points.txt of package latin 1.0 cannot be read" in line
@@ -307,15 +304,16 @@ def test_a_package_whose_damaged_metadata_have_no_name_is_listed(tmp_path, libra
         ("other:Better", "portmert: error: metric 'share' is in other 1.0 twice; uninstall one"),
     ],
 )
-def test_a_component_that_a_package_names_a_hundred_times_is_one_line(
-    plain, tmp_path, second, said
-):
+def test_a_component_that_a_package_names_a_hundred_times_is_one_line(tmp_path, second, said):
     info = tmp_path / "installed" / "other-1.0.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1.0\n")
     named = 50 * f"share = other:Share\nshare = {second}\n"
     (info / "entry_points.txt").write_text(f"[portmert.metrics]\n{named}")
-    words = ("components", "metric", "share")
-    line = plain.run(*words, folder=tmp_path, packages=[info.parent]).stderr
+    line = subprocess.run(
+        [sys.executable, "-m", "portmert", "components", "metric", "share"], cwd=tmp_path,
+        capture_output=True, env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{info.parent}"},
+        text=True, check=False,
+    ).stderr  # fmt: skip
     assert line.startswith(said), line
     assert len(line) < 250

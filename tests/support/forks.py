@@ -42,12 +42,12 @@ class Forks:
         """Run `portmert` in a child until it has made a new file whose path ends so."""
         return self._ask(words, ".", at)
 
-    def run(self, *words, folder, packages=()):
-        """Run `portmert` to its end in a child, in a folder; it also finds these packages."""
-        return self._ask(words, folder, packages=packages)
+    def run(self, *words, folder):
+        """Run `portmert` to its end in a child, in a folder."""
+        return self._ask(words, folder)
 
-    def _ask(self, words, folder=None, at=None, packages=()):
-        job = [[str(word) for word in words], folder and str(folder), at, [*map(str, packages)]]
+    def _ask(self, words, folder=None, at=None):
+        job = [[str(word) for word in words], folder and str(folder), at]
         self._process.stdin.write(json.dumps(job) + "\n")
         self._process.stdin.flush()
         return Ended(*json.loads(self._process.stdout.readline()))
@@ -66,9 +66,8 @@ def forks(*packages):
         process.stdin.close()
 
 
-def _child(words, folder, at, packages, files):
+def _child(words, folder, at, files):
     os.chdir(folder)
-    sys.path += packages
     replace = pathlib.Path.replace
 
     def replace_then_die(self, target):
@@ -95,11 +94,11 @@ def _child(words, folder, at, packages, files):
         os._exit(status)
 
 
-def _forked(words, folder, at, packages):
+def _forked(words, folder, at):
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
         child = os.fork()
         if child == 0:
-            _child(words, folder, at, packages, (out, err))
+            _child(words, folder, at, (out, err))
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         said = [file.seek(0) or file.read() for file in (out, err)]
     return Ended(status, *said)
@@ -108,12 +107,12 @@ def _forked(words, folder, at, packages):
 def _serve():
     importlib.import_module("tests.support.loaded")
     for line in sys.stdin:
-        words, folder, at, packages = json.loads(line)
+        words, folder, at = json.loads(line)
         if folder is None:
             result = run(*words)
             ended = Ended(0, result.stdout, result.stderr)
         else:
-            ended = _forked(words, folder, at, packages)
+            ended = _forked(words, folder, at)
         sys.stdout.write(json.dumps(ended) + "\n")
         sys.stdout.flush()
 
