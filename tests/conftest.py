@@ -22,7 +22,7 @@ _CACHE = tempfile.TemporaryDirectory(prefix="portmert-cache-")
 os.environ["PORTMERT_CACHE"] = _CACHE.name
 
 # The first call of a kernel compiles it, so that no example can be held to a time.
-settings.register_profile("portmert", deadline=None, print_blob=True)
+settings.register_profile("portmert", deadline=None, print_blob=True, max_examples=50)
 settings.load_profile("portmert")
 
 

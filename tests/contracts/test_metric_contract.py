@@ -229,7 +229,7 @@ def test_no_hypothesis_at_all_gives_no_row(metric):
 
 
 @given(corpora(max_segments=12, layers=LAYERS), st.data(), st.randoms())
-@settings(max_examples=30, deadline=None)  # each goes through all variants of all metrics
+@settings(max_examples=30, deadline=None)  # each goes through all metrics, and a third of variants
 def test_statistics_and_scores_of_random_texts(corpus, data, random):
     batch = batch_of(corpus)
     cut = data.draw(st.integers(0, len(corpus)))
@@ -241,7 +241,9 @@ def test_statistics_and_scores_of_random_texts(corpus, data, random):
     shuffled = batch_of(others)
     # Not made read-only: kernels would be compiled a second time for arrays of that type.
     before = [array.copy() for array in arrays_of(batch)]
-    for metric in ALL_METRICS:
+    defaults = [variants[0] for variants in VARIANTS.values()]
+    others = [metric for variants in VARIANTS.values() for metric in variants[1:]]
+    for metric in (*defaults, *others[data.draw(st.integers(0, 2)) :: 3]):
         with warnings.catch_warnings(), np.errstate(all="raise", under="ignore"):
             warnings.simplefilter("error")
             stats = metric.stats(needed(metric, batch))
@@ -345,6 +347,6 @@ def test_threads_give_the_same_bytes(monkeypatch):
     for metric in map(registry.metric, NAMES):
         one = compute_stats(metric, batch, threads=1)
         assert one.tobytes() == metric.stats(batch).tobytes(), metric.signature
-        for threads in (2, 3, 8):
+        for threads in (2, 8):
             found = compute_stats(metric, batch, threads=threads)
             assert found.tobytes() == one.tobytes(), metric.signature

@@ -22,6 +22,7 @@ from tests.support.annotation_models import SENTENCES, udpipe
 from tests.support.cli import fault, run
 from tests.support.clusters import NEEDS_DASK, PROGRAMS, cluster, files, kill_one_at_work
 from tests.support.places import ROOT
+from tests.support.run_folders import LITTLE
 
 pytestmark = NEEDS_DASK
 
@@ -31,6 +32,7 @@ LISTS = (
     *("--weights", DATA / "start.json", "--metric", "bleu"),
 )
 QUICK = "mert:searches_per_feature=5,restarts=1"
+LITTLE_BAGGED = "bagged:" + ",".join(setting.removeprefix("optimizer.") for setting in LITTLE)
 LINES = [" ".join((*words, str(n))) for n in range(8) for words in SENTENCES]
 
 
@@ -342,7 +344,7 @@ def test_a_model_that_is_another_one_at_a_worker():
         annotated_shard(tagger, "udpipe 1.2", [SENTENCES[0]], request, max)
 
 
-@pytest.mark.parametrize("name", ["bagged", "pro"])
+@pytest.mark.parametrize("name", [LITTLE_BAGGED, "pro"], ids=["bagged", "pro"])
 def test_restarts_of_searches_with_slopes_travel_too(tmp_path, place, name):
     def found(executor):
         options = ("--optimizer", name, "--restarts", 2, "--threads", 1, "--prior", 0.1)
@@ -357,7 +359,8 @@ def test_searches_that_workers_cannot_help_with_stay_here(tmp_path, place):
         return run("optimize", *LISTS[:8], "--out", tmp_path / "w", "--executor", place,
                    *options).stderr  # fmt: skip
 
-    assert "workers have nothing to do: " in said("--metric", "bleu")
+    searched = said("--metric", "bleu", "--optimizer", LITTLE_BAGGED)
+    assert "workers have nothing to do: " in searched
     parsed = said(
         "--metric", "hwcm", "--annotator", f"udpipe:model={udpipe()}", "--annotation-cache",
         tmp_path / "cache", "--optimizer", QUICK, "--bootstrap", 2,

@@ -17,6 +17,7 @@ from portmert.tuner.search import averaging
 from portmert.tuner.weights.feature_weights import read_weights
 from tests.support.cli import run
 from tests.support.places import ROOT
+from tests.support.run_folders import LITTLE
 
 RECORDED = ROOT / "configs" / "recorded"
 PROGRAM = ROOT / "tests" / "programs" / "recorded_moses"
@@ -25,6 +26,9 @@ FOUR = [RECORDED / "dev.src", RECORDED / "dev.tgt", PROGRAM, RECORDED / "moses.i
 QUICK = ["--mertmertargs=--type powell --set searches_per_feature=20 --set restarts=1",
          "--decoder-flags=-v 0",
          "--no-filter-phrase-table", "--nbest=15", "--predictable-seeds"]  # fmt: skip
+FEWER = " ".join(f"--set {setting.removeprefix('optimizer.')}" for setting in LITTLE)
+BAGGED = [f"--mertargs={FEWER}", "--decoder-flags=-v 0", "--no-filter-phrase-table"]
+"""The default search, with less work."""
 BEST = re.compile(r"Best point:\s*([\s\d\.\-e]+?)\s*=> ([\-\d\.]+)")
 DATE = re.compile(r"(?m)^# finished .*$")
 
@@ -134,7 +138,7 @@ def test_a_decoder_that_fails_leaves_a_run_that_goes_on(finished, tmp_path, monk
 
 def test_damaged_weights_of_a_run_that_goes_on_are_named(tmp_path):
     folder = tmp_path / "work"
-    own = QUICK[1:]  # the default optimizer starts its second step from the first step's weights
+    own = [*BAGGED, "--nbest=15"]  # it starts its second step from the first step's weights
     tune(folder, "--maximum-iterations=1", quick=own)
     dense = folder / "run1.dense"
     dense.write_text(dense.read_text().replace("LM0=", "LM7="))
@@ -285,7 +289,7 @@ def test_the_filter_of_moses_is_found_beside_its_programs(tmp_path):
     script = moses / "scripts" / "training" / "filter-model-given-input.pl"
     script.write_text('#!/bin/sh\nmkdir -p "$1" && cp "$(dirname "$2")"/* "$1"\n')
     script.chmod(0o755)
-    quick = ["--decoder-flags=-v 0", "--nbest=5", "--max=1"]
+    quick = [*BAGGED[:-1], "--nbest=5", "--max=1"]
     result = tune(tmp_path / "decoder", four=[*FOUR[:2], moses / "bin" / "moses", FOUR[3]],
                   quick=quick)  # fmt: skip
     assert f"filtering the phrase tables: '{script}' ./filtered" in result.stderr
@@ -303,7 +307,7 @@ mkdir -p {tmp_path}/tuning
   --nbest 15 --working-dir {tmp_path}/tuning/work.1 \\
   --decoder-flags " -v 0 " --rootdir /opt/moses/scripts -mertdir /opt/moses/bin \\
   --maximum-iterations 2 --no-filter-phrase-table \\
-  --queue-flags="-q short" --jobs 2
+  --queue-flags="-q short" --jobs 2 "{BAGGED[0]}"
 cp {tmp_path}/tuning/work.1/moses.ini {tmp_path}/tuning/moses.tuned.ini.1
 """
     )
@@ -430,7 +434,7 @@ def test_what_cannot_be_had_is_an_error_that_says_why(tmp_path, options, status,
 
 def test_a_filter_is_one_of_the_current_folder_and_what_cannot_run_is_said(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    quick = ["--decoder-flags=-v 0", "--nbest=5", "--maximum-iterations=1"]
+    quick = [*BAGGED[:-1], "--nbest=5", "--maximum-iterations=1"]
     for name, text in (
         ("filter", '#!/bin/sh\nmkdir -p "$1" && cp "$(dirname "$2")"/* "$1"\n'),
         ("other", "no program\n"),
@@ -502,7 +506,7 @@ def test_the_default_searches_from_the_first_weights_and_goes_on_to_the_same_fil
         return real(lists, metric, optimizer, starts, **more)
 
     monkeypatch.setattr(mert, "search", watched)
-    quick = ["--decoder-flags=-v 0", "--no-filter-phrase-table", "--nbest=15"]
+    quick = [*BAGGED, "--nbest=15"]
     tune(tmp_path / "whole", "--maximum-iterations=3", quick=quick)
     tune(tmp_path / "parts", "--maximum-iterations=1", quick=quick)
     tune(tmp_path / "parts", "--maximum-iterations=3", "--continue", quick=quick)

@@ -72,7 +72,7 @@ def test_mert_moses_takes_our_programs(tmp_path, system, script, how):
     command = [
         *script, *system, "--mertdir", tmp_path / "shims", "--working-dir", tmp_path / "work",
         "--nbest=10", "--maximum-iterations=2", "--no-filter-phrase-table", "--decoder-flags=-v 0",
-        "--predictable-seeds", "--mertargs=--set restarts=2", *how,
+        "--predictable-seeds", "--mertargs=--set restarts=2 --set searches_per_feature=20", *how,
     ]  # fmt: skip
     done(command, tmp_path)
     assert "# We were before running iteration" in (tmp_path / "work" / "moses.ini").read_text()

@@ -26,6 +26,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 for one in ENDING:  # jobs in the background and under nohup ignore some
     signal.signal(one, signal.SIG_DFL)
 signals = [signal.SIGINT, *ENDING]
+external.CLOSING_SECONDS = 0.1  # a program that stays is killed, however long it was waited for
 TEXTS = Texts(Vocabulary(["a"]), Ragged(np.zeros(1, np.int32), np.array([0, 1])))
 
 

@@ -3,6 +3,7 @@ import json
 import shutil
 import subprocess
 import sys
+from itertools import takewhile
 
 import pytest
 
@@ -322,15 +323,23 @@ def test_a_decoder_that_does_not_use_the_weights_is_reported(tmp_path, monkeypat
 
 @needs(MOSES)
 def test_real_moses_lists_with_giza_links(tmp_path):
+    segments = 100  # the first of 500
+    for name in ("dev.ja", "dev.en", "dev.ja-en.giza"):
+        lines = (MOSES / name).read_text(encoding="utf-8").splitlines(keepends=True)
+        (tmp_path / name).write_text("".join(lines[:segments]), encoding="utf-8")
+    for run_number in (1, 3):
+        with gzip.open(MOSES / f"mert-bleu/run{run_number}.best100.out.gz") as lines:
+            listed = takewhile(lambda line: int(line.split(b" ", 1)[0]) < segments, lines)
+            (tmp_path / f"{run_number}.nbest").write_bytes(b"".join(listed))
     config = tmp_path / "moses.toml"
     config.write_text(f"""
 [tune]
 output = "run"
 iterations = 2
 [data]
-source = "{MOSES}/dev.ja"
-references = ["{MOSES}/dev.en"]
-reference_links = ["{MOSES}/dev.ja-en.giza"]
+source = "dev.ja"
+references = ["dev.en"]
+reference_links = ["dev.ja-en.giza"]
 [metric]
 name = "port"
 [optimizer]
@@ -338,7 +347,7 @@ name = "mert"
 searches_per_feature = 5
 [decoder]
 name = "recorded"
-lists = ["{MOSES}/mert-bleu/run1.best100.out.gz", "{MOSES}/mert-bleu/run3.best100.out.gz"]
+lists = ["1.nbest", "3.nbest"]
 config = "{MOSES}/moses.ini"
 """)
     run("tune", config)

@@ -8,6 +8,7 @@ import sys
 import tarfile
 import venv
 import zipfile
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -234,8 +235,9 @@ def project(tmp_path):
 
 
 def test_a_project_with_modules_of_our_names_uses_portmert(fresh, project):
-    work = [fresh / "env/bin/python", "work.py"]
-    assert called(*work, folder=project, environment=ENVIRONMENT) == "(2, 1, 3)\n"
+    if find_spec("distributed") is None:  # the next test does this and more
+        work = [fresh / "env/bin/python", "work.py"]
+        assert called(*work, folder=project, environment=ENVIRONMENT) == "(2, 1, 3)\n"
     for program in (["portmert"], ["python", "-m", "portmert"]):
         words = [fresh / "env/bin" / program[0], *program[1:], "score", "--metric", "ter"]
         (project / "text").write_text("a b\n", encoding="utf-8")

@@ -105,7 +105,7 @@ def _forked(words, folder, at):
 
 
 def _serve():
-    importlib.import_module("portmert.tuner.api.counts")  # numba and all that takes long
+    importlib.import_module("tests.support.loaded")
     for line in sys.stdin:
         words, folder, at = json.loads(line)
         if folder is None:
