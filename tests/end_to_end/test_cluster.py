@@ -261,7 +261,8 @@ def test_that_no_worker_is_left_is_said_once():
     ]  # fmt: skip
 
 
-def test_a_scheduler_that_is_not_there():
+def test_a_scheduler_that_is_not_there(monkeypatch):
+    monkeypatch.setattr("portmert.tuner.executors.cluster._CONNECT", "1s")
     said = fault("crossval", *LISTS, "--splits", 1, "--executor", "dask:tcp://127.0.0.1:9")
     assert "dask:tcp://127.0.0.1:9: no scheduler answers there: " in said
 
