@@ -443,10 +443,20 @@ def test_a_file_that_an_annotator_lacks_is_not_the_file_that_is_written(run, tmp
         ("annotator", "fingerprint", "returned nothing (None), expected text"),
         ("annotator", "has", "returned nothing (None), expected a set of tags, heads, tree"),
         ("decoder", "decode", "returned without a list, expected one in run/iteration-01/"),
+        ("decoder", "write_config", "returned without a configuration, expected one in run/"),
     ],
 )
 def test_other_methods_are_checked_too(ask, family, at, said):
     assert ask(family, "none", at=at).startswith(said)
+
+
+def test_a_list_that_is_none_names_the_decoder_and_what_to_do(run, tmp_path):
+    (tmp_path / "c.toml").write_text(CONFIG.format('kind = "garbage"\nat = "decode"'))
+    said = fault(run("tune", "c.toml", "--quiet"))
+    assert "run/iteration-01/nbest.gz:1: 1 field separated by |||" in said
+    assert said.endswith(
+        "; decoder bad of package evil 1.0 wrote this list: delete it, and it is decoded again"
+    )
 
 
 def test_answers_are_checked_in_threads_too(ask):

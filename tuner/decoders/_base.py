@@ -55,6 +55,14 @@ def _checked_list(
         refuse("without a list", f"one in {asked['out']}")
 
 
+def _checked_config(
+    refuse: Refuse, _: object, weights: FeatureWeights, path: Path, *, header: str
+) -> None:
+    del weights, header
+    if not path.exists():
+        refuse("without a configuration", f"one in {path}")
+
+
 @dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
 class Decoder(Component):
     """A decoder that turns weights into n-best lists; its fields are the keys of [decoder].
@@ -76,6 +84,7 @@ class Decoder(Component):
     _checks: ClassVar[Mapping[str, Check]] = {
         "read_weights": _checked_weights,
         "decode": _checked_list,
+        "write_config": _checked_config,
     }
 
     def train(self) -> None:

@@ -151,7 +151,14 @@ class Evaluator:
 
     def _read(self, path: Path, source: Path, vocabulary: Vocabulary) -> NBest:
         sources = read_lines(source)
-        nbest = read_nbest([path], vocabulary, segments=len(sources), notice=self.note)
+        try:
+            nbest = read_nbest([path], vocabulary, segments=len(sources), notice=self.note)
+        except errors.InputError as error:
+            decoder = self.experiment.decoder
+            raise errors.InputError(
+                f"{error}; decoder {decoder.name()}{decoder.of_package()} wrote this list: delete "
+                f"it, and it is decoded again"
+            ) from None
         if not self._linked:
             return nbest
         texts = self.linker.hypothesis_links(nbest.texts, offsets=nbest.offsets, sources=sources)
