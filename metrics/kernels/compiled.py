@@ -1,8 +1,13 @@
 """Compiles kernels, and holds what the kernels of several files share."""
 
-import contextlib
+import functools
 import gc
+import hashlib
+import importlib.util
+import re
+import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,22 +16,26 @@ from numba.core import event
 
 from portmert.metrics._base import IntArray, TokenArray
 
+_IMPORT = re.compile(rb"^(?:from|import)\s+([\w.]+)", re.MULTILINE)
+_KERNEL_FILE = re.compile(rb"^(?:from|import)\s.*\bkernels\b.*\bcompiled\b", re.MULTILINE)
+_NO_KERNELS = {"numba", "numpy", *sys.stdlib_module_names}
+
 
 def kernel(function: Any) -> Callable[..., Any]:
     """Compile a function when it is first called, and keep it on disk.
 
-    It is compiled again when its own file or the file of a helper that it calls changes. Numba
-    notices only the first, and cannot read a kept kernel whose argument types are gone.
+    It is compiled again when its own file, or a kernel file that this imports, directly or not,
+    holds something else. Numba notices only the first, and only by its time and size.
     """
+    file = Path(function.__code__.co_filename)
+    kept, digest = f"{file.stem}.{function.__name__}", _digest(file, function.__module__)
+    function.__qualname__ += f".{digest}"  # numba names what it keeps after it
     compiled: Any = njit(nogil=True, no_cfunc_wrapper=True, cache=True)(function)
-    if compiled is function:  # NUMBA_DISABLE_JIT
-        return compiled  # type: ignore[no-any-return]
-    newest = max(Path(file).stat().st_mtime for file in _files(function))
-    pattern = f"{Path(function.__code__.co_filename).stem}.{function.__name__}-*.nbi"
-    for index in Path(compiled.stats.cache_path).glob(pattern):
-        with contextlib.suppress(OSError):  # another process removed it, or may do so alone
-            if index.stat().st_mtime < newest:
-                index.unlink()
+    if compiled is not function:  # NUMBA_DISABLE_JIT
+        for old in Path(compiled.stats.cache_path).glob(f"{kept}[.-]*.nb[ic]"):
+            if digest not in old.name:
+                with suppress(OSError):  # another process removed it, or may do so alone
+                    old.unlink()
     result: Callable[..., Any] = compiled
     return result
 
@@ -59,14 +68,42 @@ def borrower(function: Any) -> Callable[..., Any]:
     return compiled
 
 
-def _files(function: Any) -> set[str]:
-    """Return the files of a function and of all helpers that it calls, directly or not."""
-    found = {function.__code__.co_filename}
-    for name in function.__code__.co_names:
-        called = getattr(function.__globals__.get(name), "py_func", None)
-        if called is not None and called is not function:
-            found |= _files(called)
-    return found
+@functools.cache
+def _digest(file: Path, module: str) -> str:
+    """Return a hash of what a kernel file and all kernel files that it imports hold."""
+    found: dict[Path, str] = {}
+    left = {(Path(__file__), __name__), (file, module)}
+    while left:
+        one = left.pop()
+        found[one[0]], imported = _read(*one)
+        left |= {other for other in imported if other[0] not in found}
+    return hashlib.sha256("".join(sorted(found.values())).encode()).hexdigest()[:16]
+
+
+@functools.cache
+def _read(file: Path, module: str) -> tuple[str, set[tuple[Path, str]]]:
+    """Return a hash of what a file holds, and the kernel files that it imports.
+
+    Of a package, that is all in its folder.
+    """
+    content, found = file.read_bytes(), set()
+    for imported in _IMPORT.findall(content):
+        name = imported.decode()
+        if name.partition(".")[0] in _NO_KERNELS:
+            continue
+        with suppress(ImportError, ValueError):  # left to the import itself
+            spec = importlib.util.find_spec(name, module.rpartition(".")[0])
+            if spec and spec.origin and spec.submodule_search_locations:
+                folder = Path(spec.origin).parent.glob("*.py")
+                found |= {(path, f"{spec.name}.{path.stem}") for path in folder}
+            elif spec and spec.origin:
+                found.add((Path(spec.origin), spec.name))
+    kernel_files = {
+        one
+        for one in found
+        if one[0].parent == file.parent or _KERNEL_FILE.search(one[0].read_bytes())
+    }
+    return hashlib.sha256(content).hexdigest(), kernel_files
 
 
 class _Uncollected(event.Listener):  # type: ignore[misc]  # numba has no types
