@@ -28,16 +28,16 @@ def kernel(function: Any) -> Callable[..., Any]:
     holds something else. Numba notices only the first, and only by its time and size.
     """
     file = Path(function.__code__.co_filename)
-    kept, digest = f"{file.stem}.{function.__name__}", _digest(file, function.__module__)
+    digest = _digest(file, function.__module__.rpartition(".")[0])
     function.__qualname__ += f".{digest}"  # numba names what it keeps after it
     compiled: Any = njit(nogil=True, no_cfunc_wrapper=True, cache=True)(function)
-    if compiled is not function:  # NUMBA_DISABLE_JIT
-        for old in Path(compiled.stats.cache_path).glob(f"{kept}[.-]*.nb[ic]"):
-            if digest not in old.name:
-                with suppress(OSError):  # another process removed it, or may do so alone
-                    old.unlink()
-    result: Callable[..., Any] = compiled
-    return result
+    if compiled is function:  # NUMBA_DISABLE_JIT
+        return compiled  # type: ignore[no-any-return]
+    for old in Path(compiled.stats.cache_path).glob(f"{file.stem}.{function.__name__}[.-]*.nb?"):
+        if digest not in old.name:
+            with suppress(OSError):  # another process removed it, or may do so alone
+                old.unlink()
+    return compiled  # type: ignore[no-any-return]
 
 
 def compile_nothing() -> None:
@@ -69,41 +69,31 @@ def borrower(function: Any) -> Callable[..., Any]:
 
 
 @functools.cache
-def _digest(file: Path, module: str) -> str:
+def _digest(file: Path, package: str) -> str:
     """Return a hash of what a kernel file and all kernel files that it imports hold."""
-    found: dict[Path, str] = {}
-    left = {(Path(__file__), __name__), (file, module)}
-    while left:
-        one = left.pop()
-        found[one[0]], imported = _read(*one)
-        left |= {other for other in imported if other[0] not in found}
-    return hashlib.sha256("".join(sorted(found.values())).encode()).hexdigest()[:16]
+    found = {(Path(__file__), ""), (file, package)}
+    while more := {other for one in found for other in _imported(*one)} - found:
+        found |= more
+    held = sorted({path.read_bytes() for path, _ in found})
+    return hashlib.sha256(b"\n".join(held)).hexdigest()[:16]
 
 
 @functools.cache
-def _read(file: Path, module: str) -> tuple[str, set[tuple[Path, str]]]:
-    """Return a hash of what a file holds, and the kernel files that it imports.
-
-    Of a package, that is all in its folder.
-    """
-    content, found = file.read_bytes(), set()
-    for imported in _IMPORT.findall(content):
-        name = imported.decode()
-        if name.partition(".")[0] in _NO_KERNELS:
-            continue
-        with suppress(ImportError, ValueError):  # left to the import itself
-            spec = importlib.util.find_spec(name, module.rpartition(".")[0])
-            if spec and spec.origin and spec.submodule_search_locations:
-                folder = Path(spec.origin).parent.glob("*.py")
-                found |= {(path, f"{spec.name}.{path.stem}") for path in folder}
-            elif spec and spec.origin:
-                found.add((Path(spec.origin), spec.name))
-    kernel_files = {
-        one
-        for one in found
-        if one[0].parent == file.parent or _KERNEL_FILE.search(one[0].read_bytes())
+def _imported(file: Path, package: str) -> set[tuple[Path, str]]:
+    """Return the kernel files that a file imports, and their packages; of a package, all in it."""
+    found = set()
+    for name in {name.decode() for name in _IMPORT.findall(file.read_bytes())}:
+        if name.partition(".")[0] not in _NO_KERNELS:
+            with suppress(ImportError, ValueError, AttributeError):  # left to the import itself
+                spec: Any = importlib.util.find_spec(name, package)
+                place = Path(spec.origin)
+                names = "*.py" if spec.submodule_search_locations else place.name
+                found |= {(path, spec.parent) for path in place.parent.glob(names)}
+    return {
+        (path, package)
+        for path, package in found
+        if path.parent == file.parent or _KERNEL_FILE.search(path.read_bytes())
     }
-    return hashlib.sha256(content).hexdigest(), kernel_files
 
 
 class _Uncollected(event.Listener):  # type: ignore[misc]  # numba has no types
