@@ -18,6 +18,7 @@ from portmert.metrics._base import IntArray, TokenArray
 
 _IMPORT = re.compile(rb"^(?:from|import)\s+([\w.]+)", re.MULTILINE)
 _KERNEL_FILE = re.compile(rb"^(?:from|import)\s.*\bkernels\b.*\bcompiled\b", re.MULTILINE)
+_read = functools.cache(Path.read_bytes)
 _NO_KERNELS = {"numba", "numpy", *sys.stdlib_module_names}
 
 
@@ -74,7 +75,7 @@ def _digest(file: Path, package: str) -> str:
     found = {(Path(__file__), ""), (file, package)}
     while more := {other for one in found for other in _imported(*one)} - found:
         found |= more
-    held = sorted({path.read_bytes() for path, _ in found})
+    held = sorted({_read(path) for path, _ in found})
     return hashlib.sha256(b"\n".join(held)).hexdigest()[:16]
 
 
@@ -82,17 +83,17 @@ def _digest(file: Path, package: str) -> str:
 def _imported(file: Path, package: str) -> set[tuple[Path, str]]:
     """Return the kernel files that a file imports, and their packages; of a package, all in it."""
     found = set()
-    for name in {name.decode() for name in _IMPORT.findall(file.read_bytes())}:
+    for name in {name.decode() for name in _IMPORT.findall(_read(file))}:
         if name.partition(".")[0] not in _NO_KERNELS:
             with suppress(ImportError, ValueError, AttributeError):  # left to the import itself
                 spec: Any = importlib.util.find_spec(name, package)
                 place = Path(spec.origin)
-                names = "*.py" if spec.submodule_search_locations else place.name
-                found |= {(path, spec.parent) for path in place.parent.glob(names)}
+                in_all = spec.submodule_search_locations and place.parent.glob("*.py")
+                found |= {(path, spec.parent) for path in in_all or [place]}
     return {
         (path, package)
         for path, package in found
-        if path.parent == file.parent or _KERNEL_FILE.search(path.read_bytes())
+        if path.parent == file.parent or _KERNEL_FILE.search(_read(path))
     }
 
 
