@@ -70,6 +70,19 @@ def holds_kernels(path):
     return path.stem.endswith("_kernels") or path.parent.name == "kernels"
 
 
+def test_kernel_files_import_at_their_top_and_only_types_from_other_files():
+    """Else an edit of what a kernel uses could stay unnoticed: see `_read` of compiled.py."""
+    for path in filter(holds_kernels, MODULES.values()):
+        for node in ast.walk(parsed(path)):
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                assert node.col_offset == 0, path
+                found = [one.name for one in node.names]
+                if isinstance(node, ast.Import) or "." not in f"{node.module}":
+                    continue
+                if node.module.startswith("portmert.") and "kernels" not in node.module:
+                    assert all(name.endswith("Array") for name in found), (path, found)
+
+
 def test_python_calls_no_helper_of_kernels():
     """There is no way in: a call would end the process."""
     helpers = set()

@@ -132,7 +132,7 @@ def _lacking(error: Exception) -> str | None:
         return exhausted(error)
     if not isinstance(error, OSError):
         return None
-    if error.errno in {errno.ENAMETOOLONG, errno.ELOOP, errno.EACCES}:
+    if error.errno in {errno.ENAMETOOLONG, errno.ELOOP, errno.EACCES, errno.EEXIST, errno.EISDIR}:
         return f"{error.filename}: {reason(error)}"
     if error.errno in DISK_FAULTS:
         place = error.filename or "standard output or a temporary file"

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, get_args
 
 from portmert.tuner.ground.components import component_name
-from portmert.tuner.ground.errors import ConfigError, suggest
+from portmert.tuner.ground.errors import ConfigError, named, suggest
 
 if TYPE_CHECKING:
     from importlib.metadata import Distribution, EntryPoint
@@ -121,7 +121,7 @@ def names(family: str) -> list[str]:
 def package_of(family: str, name: str) -> str:
     """Return name and version of the package that component `name` comes from; '' for ours."""
     found = _extensions(family).get(name)
-    return _package(found[0]) if found else ""
+    return _titled(found[0].dist) if found else ""
 
 
 def fault_of(error: BaseException) -> str | None:
@@ -132,12 +132,10 @@ def fault_of(error: BaseException) -> str | None:
         module = frame.f_globals.get("__name__", "")
         owner = owners.get(module.partition(".")[0])
         if owner is not None and not module.startswith("portmert."):
-            said = " ".join(
-                f"ended in {type(error).__name__}: {error} (--verbose shows where)".split()
-            )
+            said = f"ended in {named(error)} (--verbose shows where)"
             if isinstance(error, SystemExit):
                 said = f"tried to end the program: sys.exit({error.code!r})"
-            return f"{module}.{frame.f_code.co_qualname} of package {_package(owner)} {said}"
+            return f"{module}.{frame.f_code.co_qualname} of package {_titled(owner.dist)} {said}"
     return None
 
 
@@ -151,11 +149,13 @@ def component(family: str, name: str) -> type[Any]:
         another package cannot be loaded.
     """
     entries = _extensions(family).get(name, [])
-    added = list({(_package(entry), entry.value): entry for entry in entries}.values())
+    added = list({(_titled(entry.dist), entry.value): entry for entry in entries}.values())
     is_ours = name in own_names(family)
     if len(added) + is_ours > 1:
-        owners = dict.fromkeys(["portmert itself"] * is_ours + [_package(one) for one in added])
-        where = " and in ".join(owners) if len(owners) > 1 else f"{_package(added[0])} twice"
+        owners = dict.fromkeys(
+            ["portmert itself"] * is_ours + [_titled(one.dist) for one in added]
+        )
+        where = " and in ".join(owners) if len(owners) > 1 else f"{_titled(added[0].dist)} twice"
         raise ConfigError(
             f"{family} '{name}' is in {where}; uninstall one package, or let its author choose "
             f"another name"
@@ -228,7 +228,7 @@ def _loaded(family: str, entry: EntryPoint) -> type[Any]:
 
     def refuse(reason: str) -> NoReturn:
         raise ConfigError(
-            f"{family} '{entry.name}' of package {_package(entry)} cannot be used: {reason}; "
+            f"{family} '{entry.name}' of package {_titled(entry.dist)} cannot be used: {reason}; "
             f"update or uninstall the package"
         )
 
@@ -240,8 +240,7 @@ def _loaded(family: str, entry: EntryPoint) -> type[Any]:
     try:
         cls = entry.load()
     except (Exception, SystemExit) as error:  # noqa: BLE001  whatever goes wrong in code not ours
-        reason = " ".join(str(error).split())
-        refuse(f"loading {entry.value} ends in {type(error).__name__}: {reason}")
+        refuse(f"loading {entry.value} ends in {named(error)}")
     if not (isinstance(cls, type) and issubclass(cls, place.base_class)):
         refuse(f"{entry.value} is no class derived from {place.package}._base.{place.base}")
     if not is_pydantic_dataclass(cls):
@@ -254,7 +253,7 @@ def _loaded(family: str, entry: EntryPoint) -> type[Any]:
         )
     for lacking in _lacking(place.base_class, checked):
         refuse(lacking.format(entry.value))
-    checked._package = _package(entry)  # noqa: SLF001  it stands in messages
+    checked._package = _titled(entry.dist)  # noqa: SLF001  it stands in messages
     return checked
 
 
@@ -282,21 +281,17 @@ def _not_taken(wanted: Callable[..., Any], method: Callable[..., Any]) -> list[s
     return [name for name in names if name not in taken]
 
 
-def _package(entry: EntryPoint) -> str:
-    return "?" if entry.dist is None else _titled(entry.dist)
-
-
-def _titled(package: Distribution) -> str:
-    """Return name and version of a package, each `?` if its metadata are damaged.
+def _titled(package: Distribution | None) -> str:
+    """Return name and version of a package, as far as its metadata have them.
 
     Another library may have put importlib_metadata in the place of Python's own module: it raises
     errors where that gives None.
     """
-    found = dict.fromkeys(("Name", "Version"), "?")
+    found: list[str] = []
     with suppress(AttributeError, KeyError, OSError, ValueError):
-        metadata = package.metadata
-        found |= {field: metadata[field] for field in found if field in metadata}
-    return " ".join(found.values())
+        metadata: Any = package.metadata  # type: ignore[union-attr]  # None has none
+        found = [metadata[field] for field in ("Name", "Version") if field in metadata]
+    return " ".join(found) or "without a name"
 
 
 def _extensions(family: str) -> dict[str, list[EntryPoint]]:

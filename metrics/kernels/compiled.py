@@ -1,8 +1,13 @@
 """Compiles kernels, and holds what the kernels of several files share."""
 
-import contextlib
+import functools
 import gc
+import hashlib
+import importlib.util
+import re
+import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,24 +16,29 @@ from numba.core import event
 
 from portmert.metrics._base import IntArray, TokenArray
 
+_IMPORT = re.compile(rb"^(?:from|import)\s+([\w.]+)", re.MULTILINE)
+_KERNEL_FILE = re.compile(rb"^(?:from|import)\s.*\bkernels\b.*\bcompiled\b", re.MULTILINE)
+_read = functools.cache(Path.read_bytes)
+_NO_KERNELS = {"numba", "numpy", *sys.stdlib_module_names}
+
 
 def kernel(function: Any) -> Callable[..., Any]:
     """Compile a function when it is first called, and keep it on disk.
 
-    It is compiled again when its own file or the file of a helper that it calls changes. Numba
-    notices only the first, and cannot read a kept kernel whose argument types are gone.
+    It is compiled again when its own file, or a kernel file that this imports, directly or not,
+    holds something else. Numba notices only the first, and only by its time and size.
     """
+    file = Path(function.__code__.co_filename)
+    digest = _digest(file, function.__module__.rpartition(".")[0])
+    function.__qualname__ += f".{digest}"  # numba names what it keeps after it
     compiled: Any = njit(nogil=True, no_cfunc_wrapper=True, cache=True)(function)
     if compiled is function:  # NUMBA_DISABLE_JIT
         return compiled  # type: ignore[no-any-return]
-    newest = max(Path(file).stat().st_mtime for file in _files(function))
-    pattern = f"{Path(function.__code__.co_filename).stem}.{function.__name__}-*.nbi"
-    for index in Path(compiled.stats.cache_path).glob(pattern):
-        with contextlib.suppress(OSError):  # another process removed it, or may do so alone
-            if index.stat().st_mtime < newest:
-                index.unlink()
-    result: Callable[..., Any] = compiled
-    return result
+    for old in Path(compiled.stats.cache_path).glob(f"{file.stem}.{function.__name__}[.-]*.nb?"):
+        if digest not in old.name:
+            with suppress(OSError):  # another process removed it, or may do so alone
+                old.unlink()
+    return compiled  # type: ignore[no-any-return]
 
 
 def compile_nothing() -> None:
@@ -59,14 +69,32 @@ def borrower(function: Any) -> Callable[..., Any]:
     return compiled
 
 
-def _files(function: Any) -> set[str]:
-    """Return the files of a function and of all helpers that it calls, directly or not."""
-    found = {function.__code__.co_filename}
-    for name in function.__code__.co_names:
-        called = getattr(function.__globals__.get(name), "py_func", None)
-        if called is not None and called is not function:
-            found |= _files(called)
-    return found
+@functools.cache
+def _digest(file: Path, package: str) -> str:
+    """Return a hash of what a kernel file and all kernel files that it imports hold."""
+    found = {(Path(__file__), ""), (file, package)}
+    while more := {other for one in found for other in _imported(*one)} - found:
+        found |= more
+    held = sorted({_read(path) for path, _ in found})
+    return hashlib.sha256(b"\n".join(held)).hexdigest()[:16]
+
+
+@functools.cache
+def _imported(file: Path, package: str) -> set[tuple[Path, str]]:
+    """Return the kernel files that a file imports, and their packages; of a package, all in it."""
+    found = set()
+    for name in {name.decode() for name in _IMPORT.findall(_read(file))}:
+        if name.partition(".")[0] not in _NO_KERNELS:
+            with suppress(ImportError, ValueError, AttributeError):  # left to the import itself
+                spec: Any = importlib.util.find_spec(name, package)
+                place = Path(spec.origin)
+                in_all = spec.submodule_search_locations and place.parent.glob("*.py")
+                found |= {(path, spec.parent) for path in in_all or [place]}
+    return {
+        (path, package)
+        for path, package in found
+        if path.parent == file.parent or _KERNEL_FILE.search(_read(path))
+    }
 
 
 class _Uncollected(event.Listener):  # type: ignore[misc]  # numba has no types

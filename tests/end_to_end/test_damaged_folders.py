@@ -1,6 +1,7 @@
 """Damaged folders of runs and caches are named, and what can be made again is."""
 
 import json
+import re
 import shutil
 import sqlite3
 
@@ -65,6 +66,49 @@ def test_damaged_files_of_a_run_are_named(finished, tmp_path, kind, name, comman
         said = run(*words[command], status=1).stderr.splitlines()[-1]
         assert said.startswith(f"portmert: error: {damaged}"), said
     assert damaged.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["log.txt", "digests.json", "decoder.config", "iteration-02", "iteration-03", "scratch"],
+)
+def test_a_file_in_the_place_of_a_folder_is_named_and_so_is_the_reverse(finished, tmp_path, name):
+    folder, few = finished
+    run_folder = tmp_path / "run"
+    shutil.copytree(folder, run_folder)
+    misplaced = run_folder / name
+    found, expected = ("file", "folder") if misplaced.is_dir() else ("folder", "file")
+    if misplaced.is_dir():
+        shutil.rmtree(misplaced)
+        misplaced.write_text("")
+    else:
+        misplaced.unlink()
+        misplaced.mkdir()
+    given = [*few[:-1], f"tune.output={run_folder}"]
+    tune = ["tune", CONFIG, *[word for setting in given for word in ("--set", setting)]]
+    for words in (tune, ["report", run_folder], ["compare", run_folder, f"other={CONFIG}"]):
+        assert (
+            f"{misplaced}: there is a {found} in the place of the {expected}; remove it, and the "
+            f"command that made the run makes the {expected} again"
+        ) in fault(*words)
+    misplaced.rmdir() if misplaced.is_dir() else misplaced.unlink()
+    run(*tune)
+    run("report", run_folder)
+
+
+@pytest.mark.parametrize("name", ["nbest.gz", "scores.json"])
+def test_a_folder_in_the_place_of_a_file_of_an_iteration_is_named(finished, tmp_path, name):
+    folder, few = finished
+    shutil.copytree(folder, tmp_path / "run")
+    misplaced = tmp_path / "run" / "iteration-01" / name
+    misplaced.unlink()
+    misplaced.mkdir()
+    given = [*few[:-1], f"tune.output={tmp_path / 'run'}"]
+    tune = ["tune", CONFIG, *[word for setting in given for word in ("--set", setting)]]
+    for words in (tune, ["report", tmp_path / "run"]):
+        assert f"{misplaced.parent / 'digests.json'}: '{name}' is no file of this" in fault(*words)
+    (misplaced.parent / "digests.json").unlink()
+    assert re.search(f"{misplaced}: .*a folder.* expected a file", fault(*tune))
 
 
 def test_a_count_of_replicas_that_is_damaged_ends_at_once(finished, tmp_path):

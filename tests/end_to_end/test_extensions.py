@@ -295,7 +295,17 @@ def test_a_package_whose_damaged_metadata_have_no_name_is_listed(tmp_path, libra
     )  # fmt: skip
     assert (found.returncode, found.stderr) == (0, "")
     for name in ("odd", "even"):
-        assert f"metric '{name}' of package ? ?" in " ".join(found.stdout.split())
+        assert f"metric '{name}' of package without a name " in " ".join(found.stdout.split())
+    (info.parent / "other.py").write_text("raise SystemExit\n")
+    found = subprocess.run(
+        [sys.executable, "-m", "portmert", "metrics", "odd"], cwd=tmp_path, capture_output=True,
+        env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{info.parent}"}, text=True,
+        check=False,
+    )  # fmt: skip
+    assert found.stderr == (
+        "portmert: error: metric 'odd' of package without a name cannot be used: loading "
+        "other:Odd ends in SystemExit; update or uninstall the package\n"
+    )
 
 
 @pytest.mark.parametrize(

@@ -128,6 +128,45 @@ def test_a_test_set_is_checked(folder, tmp_path):
     assert "the same `portmert optimize --replicas` goes on" in fault("compare", folder, plain)
 
 
+@pytest.mark.parametrize("name", ["output.txt", "scores.json", "../weights.json"])
+@pytest.mark.parametrize("edit", ["changed", "gone"])
+def test_compare_refuses_a_file_of_a_replica_that_was_edited_or_removed(
+    folder, tmp_path, name, edit
+):
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    damaged = (copy / "replica-2" / "test" / name).resolve()
+    whole = damaged.read_bytes()
+    if edit == "gone":
+        damaged.unlink()
+    else:
+        damaged.write_bytes(whole[::-1])
+    said = fault("compare", folder, copy)
+    assert f"{damaged}: {edit} since it was written; the command that made the run" in said
+    optimize(*TEST, "--metric", "bleu", "--replicas", 3, "--out-dir", copy)
+    assert damaged.read_bytes() == whole
+    run("compare", folder, copy, "--samples", 10)
+
+
+@pytest.mark.parametrize("name", ["test", "replica-1", "replica-1/test", "weights.json"])
+def test_a_file_in_the_place_of_a_folder_is_named_and_so_is_the_reverse(folder, tmp_path, name):
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    misplaced = copy / name
+    if misplaced.is_dir():
+        shutil.rmtree(misplaced)
+        misplaced.write_text("")
+    else:
+        misplaced.unlink()
+        misplaced.mkdir()
+    again = [*DEV, *MERT, *TEST, "--metric", "bleu", "--replicas", 3, "--out-dir", copy]
+    for words in (["optimize", *again], ["compare", folder, copy]):
+        assert f"{misplaced}: there is a f" in fault(*words)
+    misplaced.rmdir() if misplaced.suffix else misplaced.unlink()
+    run("optimize", *again)
+    assert {path.name for path in copy.rglob("*")} == {path.name for path in folder.rglob("*")}
+
+
 def test_the_default_estimates_what_is_unseen(tmp_path):
     shown = run("optimize", *DEV, *TEST, "--metric", "bleu", "--replicas", 2, "--out-dir",
                 tmp_path / "run", "-q").stdout  # fmt: skip

@@ -47,8 +47,8 @@ QUICK_RUN = ("tune.output='run'", "tune.iterations=1", "optimizer.name='mert'",
              "optimizer.searches_per_feature=1")  # fmt: skip
 SPOKEN = ("--", "stdin", "language", "aligner",
           "metric", "optimizer", "reader", "text step", "feature", "annotator", "formula",
-          "length penalty", "sentencepiece", "o such file", "Is a directory", "File name too long",
-          "no folder of a run", "not the folder of a run")  # fmt: skip
+          "length penalty", "sentencepiece", "o such file", "expected a file",
+          "File name too long", "no folder of a run", "not the folder of a run")  # fmt: skip
 """What messages about options say besides their names: what is damaged may be a file's name."""
 
 OPTIONS = {

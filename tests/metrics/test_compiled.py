@@ -9,6 +9,8 @@ import subprocess
 import sys
 import warnings
 
+import pytest
+
 HELPERS = """from portmert.metrics.kernels.compiled import helper
 
 
@@ -16,13 +18,13 @@ HELPERS = """from portmert.metrics.kernels.compiled import helper
 def twice(x):
     return {factor} * x
 """
-KERNELS = """from helpers_of_test import twice
+KERNELS = """{imported}
 from portmert.metrics.kernels.compiled import kernel
 
 
 @kernel
 def four_times(x):
-    return twice(twice(x))
+    return {twice}({twice}(x))
 
 
 print(four_times(3))
@@ -49,18 +51,57 @@ def printed(folder, module):
     return path.read_text()
 
 
-def test_an_edited_helper_of_another_file_is_noticed_and_uncompiled_kernels_run(tmp_path):
-    (tmp_path / "kernels_of_test.py").write_text(KERNELS)
+def write_edit(path, old, new, *, keep_time=False):
+    """Edit a file; keep the old time, as `cp -p`, `rsync -t` and `tar` do."""
+    times = path.stat()
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+    if keep_time:
+        os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+
+@pytest.mark.parametrize(
+    ("imported", "twice"),
+    [
+        ("from helpers_of_test import twice", "twice"),
+        ("import helpers_of_test", "helpers_of_test.twice"),
+        ("from between_of_test import twice as double", "double"),
+        ("from package_of_test import helpers_of_test as other", "other.twice"),
+    ],
+)
+def test_an_edited_helper_is_noticed_however_it_is_reached_and_whatever_its_time(
+    tmp_path, imported, twice
+):
+    inner = tmp_path / "package_of_test"
+    inner.mkdir()
+    (inner / "__init__.py").write_text("from . import helpers_of_test\n")
+    (tmp_path / "between_of_test.py").write_text("from helpers_of_test import *\n")
+    (tmp_path / "kernels_of_test.py").write_text(KERNELS.format(imported=imported, twice=twice))
+    for file in (tmp_path / "helpers_of_test.py", inner / "helpers_of_test.py"):
+        file.write_text(HELPERS.format(factor=2))
     found = []
-    for factor in (2, 2, 5):
-        (tmp_path / "helpers_of_test.py").write_text(HELPERS.format(factor=factor))
+    for factor in (2, 5):
+        for file in (tmp_path / "helpers_of_test.py", inner / "helpers_of_test.py"):
+            write_edit(file, "return 2", f"return {factor}", keep_time=True)
         found.append(int(printed(tmp_path, "kernels_of_test")))
-    assert found == [12, 12, 75]
+    assert found == [12, 75]
+    kept = (tmp_path / "__pycache__").glob("kernels_of_test.four_times*.nb?")
+    assert len(list(kept)) == 2  # an index and a kernel
+
+
+def test_an_edited_kernel_is_noticed_whatever_its_time_and_kernels_run_uncompiled(tmp_path):
+    file = tmp_path / "kernels_of_test.py"
+    file.write_text(KERNELS.format(imported="from helpers_of_test import twice", twice="twice"))
+    (tmp_path / "helpers_of_test.py").write_text(HELPERS.format(factor=5))
+    assert int(printed(tmp_path, "kernels_of_test")) == 75
+    write_edit(file, "twice(twice(x))", "twice(twice(7))", keep_time=True)
+    assert int(printed(tmp_path, "kernels_of_test")) == 175
     result = subprocess.run(
         [sys.executable, "-m", "kernels_of_test"], capture_output=True, text=True, check=True,
         env={**os.environ, "PYTHONPATH": str(tmp_path), "NUMBA_DISABLE_JIT": "1"},
     )  # fmt: skip
-    assert int(result.stdout) == 75
+    assert int(result.stdout) == 175
 
 
 ARGUMENTS = """from typing import NamedTuple

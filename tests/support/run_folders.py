@@ -106,6 +106,8 @@ def write_run(folder, name, outputs, *, metric="bleu"):
     result = {"metric": experiment.metric.signature, "dev_score": 0.5}
     if len(outputs) > 1:
         result["replicas"] = [{"folder": part.name} for part in parts[: len(outputs)]]
+    else:
+        result |= {"best_iteration": 1, "stopped": "converged", "iterations": []}
     (run / "result.json").write_text(json.dumps(result))
     return run
 

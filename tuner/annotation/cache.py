@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from portmert.tuner.ground.errors import ConfigError, StateError
+from portmert.tuner.ground.files import expanded
 
 Row = tuple[bytes, Mapping[str, bytes]]
 """The key of a sentence, and its record for each layer."""
@@ -76,7 +77,7 @@ def default_folder() -> Path:
     """Return the folder of the cache: PORTMERT_CACHE, or the user's folder for caches."""
     given = os.environ.get(FOLDER_VARIABLE)
     if given:
-        return Path(given).expanduser()
+        return expanded(given)
     from platformdirs import user_cache_path  # noqa: PLC0415  start-up time
 
     return user_cache_path("portmert", appauthor=False)

@@ -30,6 +30,7 @@ from portmert.tuner.annotation.cache import AnnotationCache, Row, default_folder
 from portmert.tuner.components.external import MeanOfScores, written
 from portmert.tuner.families import reason
 from portmert.tuner.ground.errors import ConfigError, InputError
+from portmert.tuner.ground.files import expanded
 
 LAYER = "score"
 REFERENCE_FREE = "referenceless_regression_metric"
@@ -105,7 +106,7 @@ class Comet(MeanOfScores):
         ConfigError
             There is no such file.
         """
-        given = Path(self.model).expanduser()
+        given = expanded(self.model)
         for path in (given, given / "checkpoints" / "model.ckpt"):
             if path.is_file():
                 return path

@@ -29,6 +29,7 @@ from pydantic import BeforeValidator
 from portmert.metrics._base import FloatArray, Metric, Texts
 from portmert.tuner.components import registry
 from portmert.tuner.ground.errors import ConfigError, InputError, counted, faults_at
+from portmert.tuner.ground.files import expanded
 from portmert.tuner.nbest.extra import numbers_of
 from portmert.tuner.nbest.model import NBest, finite
 from portmert.tuner.texts import corpus, mbr, prepare, statistics
@@ -183,7 +184,7 @@ class Feature:
             return cls(spec, name, computed=value)
 
         def paths(text: str) -> tuple[Path, ...]:
-            return tuple((folder or Path()) / Path(part).expanduser() for part in text.split(","))
+            return tuple((folder or Path()) / expanded(part) for part in text.split(","))
 
         metric, at, files = value.partition("@")
         if at and not metric.startswith(("/", "./", "../", "~")):

@@ -144,7 +144,7 @@ class Cluster(Team):
                 f"{self._name}: {task}: each worker that took it died of it, the last one was "
                 f"{last}; its log says why (often it had too little memory)"
             )
-        what = f"{type(error).__name__}: {_one_line(error)}"
+        what = errors.named(error)
         return errors.ProgramError(f"{self._name}: {task} failed {ATTEMPTS} times: {what}")
 
     @contextmanager

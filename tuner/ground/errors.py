@@ -123,7 +123,14 @@ def reason(error: Exception) -> str:
         return "its symbolic links form a loop; remove one of them, or give another name"
     if isinstance(error, FileExistsError):
         return "there is a file of this name; remove it, or give another name"
+    if isinstance(error, IsADirectoryError):
+        return "there is a folder of this name, expected a file"
     return getattr(error, "strerror", None) or str(error)
+
+
+def named(error: BaseException) -> str:
+    """Return the kind of an error and what it says, in one line."""
+    return " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
 
 
 def suggest(name: str, known: Iterable[str]) -> str:

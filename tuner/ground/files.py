@@ -75,6 +75,14 @@ def shipped(name: str) -> Path:
     return Path(portmert.__file__).parent / name
 
 
+def expanded(path: str) -> Path:
+    """Return a path in which `~` and `~user` are a folder; InputError if there is no such user."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        raise InputError(f"{path!r}: there is no such user, or it has no folder") from None
+
+
 def called(path: TextFile) -> str:
     """Return the name of a file in messages: its path, or `stdin`."""
     return "stdin" if str(path) == "-" else str(path)

@@ -21,7 +21,7 @@ from typing import Any
 from weakref import WeakSet
 
 import portmert
-from portmert.tuner.ground.errors import PortmertError, ProgramError, counted
+from portmert.tuner.ground.errors import PortmertError, ProgramError, counted, faults_at
 
 LOOK_SECONDS = 0.5
 """Time between two looks at what a program has written."""
@@ -435,9 +435,8 @@ def scratch(parent: Path | None = None, name: str = "work") -> Iterator[Path]:
     parent = parent or Path(tempfile.gettempdir())
     folder = parent / f".portmert-{name}.{secrets.token_hex(4)}.tmp"
     try:
-        folder.mkdir(mode=0o700, parents=True)
-        yield folder
-    except OSError as error:
-        raise PortmertError(f"{folder}: {error.strerror or error}") from None
+        with faults_at(folder, OSError, PortmertError):
+            folder.mkdir(mode=0o700, parents=True)
+            yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -13,13 +13,16 @@ import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray
 from portmert.tuner.ground.documents import parse_json
-from portmert.tuner.ground.errors import InputError, counted, shown
+from portmert.tuner.ground.errors import InputError, counted, faults_at, shown
 from portmert.tuner.ground.files import each_line, read_lines
 from portmert.tuner.ground.numbers import FINITE, LARGEST, bounded, parse_finite, parse_number
 from portmert.tuner.nbest.model import NBest
 
 _KEYED = re.compile(r"(\S+)-([1-9][0-9]{0,8})(?:[ \t]+(.*))?")
 _COMET = re.compile(r"(.*)\tSegment ([0-9]+)\tscore: (\S+)(?:\tvariance: \S+)?")
+
+OF_ARRAYS = " of numbers or texts; is it cut off, or does it hold objects of Python?"
+"""Ends what is said of a file that numpy cannot read: numpy speaks of its own inside."""
 
 
 def numbers_of(
@@ -304,21 +307,14 @@ def _json_values(file: str, key: str) -> Iterator[tuple[int, Any]]:
             yield number, item
 
 
-def one_line(error: Exception) -> str:
-    """Return what numpy says, without its advice on how to load a file that is trusted."""
-    return str(error).partition("\n")[0].partition(". If you trust")[0]
-
-
 def _read_npy(path: Path) -> FloatArray:
     try:
         # Mapped: a header that tells of more numbers than there are asks for no memory. What
         # numpy warns of is how old a file is, which is no fault of it.
-        with warnings.catch_warnings(action="ignore"):
+        with faults_at(path, OSError, InputError), warnings.catch_warnings(action="ignore"):
             found = np.load(path, mmap_mode="r", allow_pickle=False)
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from None
-    except (ValueError, EOFError, OverflowError, TypeError, TokenError, SyntaxError) as error:
-        raise InputError(f"{path}: not what numpy.save writes: {one_line(error)}") from None
+    except (ValueError, EOFError, OverflowError, TypeError, TokenError, SyntaxError):
+        raise InputError(f"{path}: not what numpy.save writes{OF_ARRAYS}") from None
     if found.ndim != 1 or found.dtype.kind not in "fiu":
         raise InputError(
             f"{path}: an array of {found.dtype} and shape {found.shape}; expected one number for "

@@ -24,7 +24,7 @@ from portmert.tuner.annotation.annotators._base import Annotator
 from portmert.tuner.components import external, features, registry
 from portmert.tuner.decoders._base import Decoder
 from portmert.tuner.executors.opening import Workplace
-from portmert.tuner.ground import arguments, documents, files, numbers, processes
+from portmert.tuner.ground import arguments, documents, errors, files, numbers, processes
 from portmert.tuner.ground.errors import AnnotatorError, ConfigError, counted, faults_at, suggest
 from portmert.tuner.nbest.readers._base import TABLES
 from portmert.tuner.search import DEFAULT_OPTIMIZER
@@ -425,14 +425,14 @@ def _resolved(content: Mapping[str, Any], cls: type[Any], folder: Path) -> dict[
     """Put the config's folder before relative paths: values annotated `Path` or `Feature`."""
     hints = typing.get_type_hints(cls)
     makers: dict[type[Any], Callable[[str], object]] = {
-        Path: lambda text: str(folder / Path(text).expanduser()),
+        Path: lambda text: str(folder / files.expanded(text)),
         features.Feature: lambda text: features.Feature.parse(text, folder),
     }
     resolved = dict(content)
     for key in content:
         for kind, make in makers.items():
             if _is_of(kind, hints.get(key)):
-                with faults_at(f"{key}: {content[key]!r}", RuntimeError, ConfigError):  # ~nobody
+                with faults_at(key, errors.InputError, ConfigError):  # ~nobody
                     resolved[key] = _made(content[key], make)
     return resolved
 

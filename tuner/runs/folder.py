@@ -191,6 +191,7 @@ def _claim(path: Path, fingerprint: Mapping[str, str], *, origin: str, fresh: bo
         _compare(path, held["fingerprint"], fingerprint, origin)
         if held["fingerprint"].get(SEVERAL) == "1" != fingerprint.get(SEVERAL):
             _begin_series(path, held)
+    refuse_misplaced(path)
     if held["fingerprint"] != fingerprint:
         files.write_text(state, to_json({"fingerprint": dict(fingerprint)}) + "\n")
     for folder in (path, *filter(Path.is_dir, _products(path))):
@@ -241,6 +242,17 @@ def _begin_series(path: Path, held: Mapping[str, Any]) -> None:
     for item in [item for pattern in OF_ONE for item in path.glob(pattern)]:
         _remove(first / item.name)  # of a tuning that was begun anew in between
         item.rename(first / item.name)
+
+
+def refuse_misplaced(path: Path) -> None:
+    """Raise StateError if a file of a run is a folder, or the reverse; files have a suffix."""
+    for item in [*_products(path), *path.glob("replica-[0-9]*/test")]:
+        if item.is_dir() == bool(item.suffix):
+            found, expected = ("folder", "file") if item.suffix else ("file", "folder")
+            raise errors.StateError(
+                f"{item}: there is a {found} in the place of the {expected}; remove it, and the "
+                f"command that made the run makes the {expected} again"
+            )
 
 
 def _products(path: Path) -> list[Path]:

@@ -71,12 +71,10 @@ def read_inputs(folder: Path) -> Inputs | None:
         It names a component that is not installed.
     """
     path = folder / NAME
-    try:
-        text = path.read_bytes()
-    except FileNotFoundError:
+    if not path.exists():
         return None
-    except OSError as error:
-        raise errors.StateError(f"{path}: {error.strerror or error}") from None
+    with errors.faults_at(path, OSError, errors.StateError):
+        text = path.read_bytes()
     try:
         content = _from_json(documents.parse_json(text), folder)
         components = {

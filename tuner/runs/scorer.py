@@ -385,7 +385,7 @@ def read_json(path: Path, **kinds: Any) -> dict[str, Any]:
     try:
         content = documents.parse_json(path.read_bytes())
     except (OSError, ValueError) as error:
-        raise errors.StateError(f"{path}: {error}; {_HINT}") from None
+        raise errors.StateError(f"{path}: {errors.reason(error)}; {_HINT}") from None
     if not isinstance(content, dict):
         raise errors.StateError(f"{path}: not what portmert writes; {_HINT}")
     for key, kind in kinds.items():

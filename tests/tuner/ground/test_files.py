@@ -160,7 +160,7 @@ def test_link_stays_and_its_target_is_replaced(tmp_path):
 
 
 def test_folder_is_not_a_file(tmp_path):
-    with pytest.raises(InputError, match="Is a directory"):
+    with pytest.raises(InputError, match="there is a folder of this name, expected a file"):
         read_bytes(tmp_path)
 
 

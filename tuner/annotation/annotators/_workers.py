@@ -24,7 +24,7 @@ from pydantic import TypeAdapter
 
 from portmert.tuner.annotation.annotators import _models
 from portmert.tuner.annotation.annotators._base import Annotation, AnnotationRequest, Annotator
-from portmert.tuner.ground.errors import AnnotatorError, counted
+from portmert.tuner.ground.errors import AnnotatorError, counted, named
 from portmert.tuner.ground.processes import Ask, Crew, Died, LineProcess, Silent, own_output
 
 Sentence = Sequence[str]
@@ -279,7 +279,7 @@ def main() -> None:
         say(Answer(error=str(error)))
         return
     except Exception as error:  # noqa: BLE001  libraries raise what they like on a bad model
-        say(Answer(error=f"cannot load the model: {_one_line(error)}"))
+        say(Answer(error=f"cannot load the model: {named(error)}"))
         return
     say(Answer())
     for line in sys.stdin.buffer:
@@ -292,15 +292,11 @@ def _answer(parse: Parse, chunk: Chunk) -> Answer:
     except AnnotatorError as error:
         return Answer(error=str(error))
     except Exception as error:  # noqa: BLE001  costs the sentence, not the run
-        return Answer(failed=_one_line(error))
+        return Answer(failed=named(error))
     if len(found) != len(chunk.sentences):
         expected = counted(len(chunk.sentences), "sentence")
         return Answer(error=f"{counted(len(found), 'answer')} to {expected}")
     return Answer(found)
-
-
-def _one_line(error: Exception) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"
 
 
 if __name__ == "__main__":

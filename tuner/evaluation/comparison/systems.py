@@ -12,7 +12,7 @@ from portmert.tuner.components import registry
 from portmert.tuner.ground.documents import parse_json
 from portmert.tuner.ground.errors import InputError, StateError
 from portmert.tuner.ground.files import file_digest, read_bytes
-from portmert.tuner.runs.folder import STATE
+from portmert.tuner.runs.folder import STATE, refuse_misplaced
 from portmert.tuner.runs.inputs import CALLED, Inputs, read_inputs
 from portmert.tuner.runs.scorer import read_json, refuse_changed
 
@@ -189,6 +189,7 @@ def _find(text: str) -> NamedSystem:
 def _run(name: str, folder: Path) -> NamedSystem:
     if not (folder / STATE).is_file():
         raise StateError(f"{folder}: not the folder of a run (no {STATE}); expected one of tune")
+    refuse_misplaced(folder)
     inputs = read_inputs(folder)
     if not (folder / "result.json").is_file():
         config = inputs.config if inputs else None
@@ -213,13 +214,14 @@ def _run(name: str, folder: Path) -> NamedSystem:
     outputs = []
     for part in parts:
         text, nbest = part / "test" / "output.txt", part / "test" / "nbest.gz"
+        for finished in (part, text.parent):
+            refuse_changed(finished, whole=True)
         if not text.is_file():
             raise StateError(
                 f"{folder}: the run has no output of a test set (no {text.relative_to(folder)}); "
                 f"tune with [data] test_source and test_references, optimize with --test-nbest, "
                 f"or give name=FILE"
             )
-        refuse_changed(part / "test")
         outputs.append(Output(text, nbest if nbest.is_file() else None))
     return NamedSystem(name, tuple(outputs), folder, tuned_on, inputs)
 

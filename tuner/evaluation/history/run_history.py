@@ -44,7 +44,7 @@ from portmert.tuner.ground import documents, files
 from portmert.tuner.ground.errors import StateError, counted
 from portmert.tuner.nbest.model import NBest, model_scores
 from portmert.tuner.nbest.read import merge, read_nbest
-from portmert.tuner.runs.folder import STATE, is_at_work
+from portmert.tuner.runs.folder import STATE, is_at_work, refuse_misplaced
 from portmert.tuner.runs.scorer import read_json, read_scored, refuse_changed
 from portmert.tuner.search import averaging, line_search
 from portmert.tuner.search.problem import NOTHING, TuningProblem
@@ -184,6 +184,7 @@ def _fingerprint(folder: Path) -> dict[str, str]:
         raise StateError(
             f"{state}: is not what portmert writes; is this the folder of a run?"
         ) from None
+    refuse_misplaced(folder)
     found: dict[str, str] = held
     return found
 

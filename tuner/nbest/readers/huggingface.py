@@ -12,7 +12,7 @@ from pydantic.dataclasses import dataclass
 
 from portmert.tuner.ground.compressed import FREE, RATIO
 from portmert.tuner.ground.errors import InputError, counted, shown
-from portmert.tuner.nbest.extra import one_line
+from portmert.tuner.nbest.extra import OF_ARRAYS
 from portmert.tuner.nbest.readers import _json as js
 from portmert.tuner.nbest.readers._base import ListFile
 from portmert.tuner.nbest.readers._json import JsonReader
@@ -140,8 +140,8 @@ def _arrays(file: ListFile, keys: set[str]) -> dict[str, Any]:
         raise
     except MemoryError:
         raise InputError(f"{file.where}: its arrays do not fit into memory") from None
-    except Exception as error:  # noqa: BLE001  the parsers of a damaged archive raise anything
-        raise InputError(f"{file.where}: not what numpy.savez writes: {one_line(error)}") from None
+    except Exception:  # noqa: BLE001  the parsers of a damaged archive raise anything
+        raise InputError(f"{file.where}: not what numpy.savez writes{OF_ARRAYS}") from None
     for key, array in held.items():
         if array.dtype.kind not in "Ubiuf":
             raise InputError(

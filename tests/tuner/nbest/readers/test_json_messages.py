@@ -414,10 +414,10 @@ def test_a_header_of_an_array_that_is_too_large_is_one_line(tmp_path):
 def test_archive_with_pickled_objects_is_refused(tmp_path):
     np.savez(tmp_path / "list.npz", sequences=np.array([0x110000], dtype="u4").view("U1"))
     message = fails(tmp_path, "auto", (tmp_path / "list.npz").read_bytes())
-    assert "not what numpy.savez writes: " in message
+    assert "not what numpy.savez writes of numbers or texts; is it cut off, or " in message
     np.savez(tmp_path / "list.npz", sequences=np.array([{}], dtype=object))
     message = fails(tmp_path, "auto", (tmp_path / "list.npz").read_bytes())
-    assert message.startswith("list1: not what numpy.savez writes: Object arrays cannot be loaded")
+    assert message.startswith("list1: not what numpy.savez writes of numbers or texts; ")
 
 
 @pytest.mark.parametrize(
