@@ -249,6 +249,15 @@ def test_what_a_run_was_made_from_is_written_anew_by_the_same_run(finished, tmp_
     run("report", tmp_path / "run")
 
 
+def test_a_key_of_inputs_that_is_damaged_is_named(finished, tmp_path):
+    shutil.copytree(finished[0], tmp_path / "run")
+    damaged = tmp_path / "run" / "inputs.json"
+    damaged.write_text(damaged.read_text().replace('"reference_links"', '"reference_lanks"'))
+    said = fault("report", tmp_path / "run")
+    assert f"{damaged}: not what portmert writes (" in said
+    assert "unexpected keyword argument 'reference_lanks'); delete it" in said
+
+
 def test_a_run_with_a_component_that_is_gone_is_reported_with_a_note(finished, tmp_path):
     shutil.copytree(finished[0], tmp_path / "run")
     path = tmp_path / "run" / "inputs.json"
