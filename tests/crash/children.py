@@ -53,6 +53,7 @@ class Child:
             self.pid = os.fork()
         if self.pid == 0:
             self._work(folder, words, dict(variables), prepare, [pipe[1] for pipe in pipes])
+        os.setpgid(self.pid, self.pid)  # here too: it may be signalled before it does so itself
         for _, written in pipes:
             os.close(written)
         self.said = [read for read, _ in pipes]

@@ -1,6 +1,8 @@
 """Some of `make crash` with a fixed seed; and that it sees what it looks for."""
 
 import random
+import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -8,7 +10,7 @@ import pytest
 from portmert.tuner.annotation.cache import AnnotationCache, line_key
 from tests.crash import trials
 from tests.crash.__main__ import prepared
-from tests.crash.children import Ended
+from tests.crash.children import Child, Ended
 from tests.crash.jobs import make_jobs
 from tests.crash.trials import Alone, Trial, can_mount, content, full_disk
 
@@ -64,6 +66,13 @@ def test_how_a_fault_is_told_is_judged(ended, said):
     found = list(Trial(None, None, None, None).refused(ended))
     assert len(found) == len(said)
     assert all(text in one.replace("'", "") for text, one in zip(said, found, strict=True))
+
+
+def test_a_child_can_be_killed_with_its_group_at_once(tmp_path):
+    for number in range(20):
+        child = Child(tmp_path, (), prepare=lambda: time.sleep(9), name=number)
+        child.signal(signal.SIGKILL, group=True)
+        assert child.finish().status == -signal.SIGKILL
 
 
 def test_what_a_job_leaves_is_judged(place, jobs):

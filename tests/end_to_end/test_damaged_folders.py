@@ -293,6 +293,15 @@ def test_what_a_run_was_made_from_is_written_anew_by_the_same_run(finished, tmp_
     run("report", tmp_path / "run")
 
 
+def test_a_key_of_inputs_that_is_damaged_is_named(finished, tmp_path):
+    shutil.copytree(finished[0], tmp_path / "run")
+    damaged = tmp_path / "run" / "inputs.json"
+    damaged.write_text(damaged.read_text().replace('"reference_links"', '"reference_lanks"'))
+    said = fault("report", tmp_path / "run")
+    assert f"{damaged}: not what portmert writes (" in said
+    assert "unexpected keyword argument 'reference_lanks'); delete it" in said
+
+
 def test_a_run_with_a_component_that_is_gone_is_reported_with_a_note(finished, tmp_path):
     shutil.copytree(finished[0], tmp_path / "run")
     path = tmp_path / "run" / "inputs.json"
@@ -368,6 +377,24 @@ def test_a_cache_with_a_damaged_schema_is_named_and_made_anew(tmp_path, statemen
     AnnotationCache(tmp_path, "x 1", notice=notices.append).close()
     assert len(notices) == 1
     assert run("cache", "info", "--annotation-cache", tmp_path).stdout == empty
+
+
+@pytest.mark.parametrize("day", ["1 << 60", "-5000000", "'day'", "x'ff'"])
+def test_a_damaged_day_in_a_cache_is_shown_as_unknown(tmp_path, day):
+    for annotator in ("x 1", "y 1"):
+        cache = AnnotationCache(tmp_path, annotator, notice=pytest.fail)
+        cache.put([(line_key("a"), {"tags": b"tags"})])
+        cache.close()
+    database = sqlite3.connect(tmp_path / FILE, isolation_level=None)
+    database.execute(f"UPDATE records SET used = {day} WHERE kind = 1")  # noqa: S608  ours
+    database.close()
+    *_, damaged, whole = run("cache", "info", "--annotation-cache", tmp_path).stdout.splitlines()
+    assert damaged.split() == ["x", "1", "tags", "1", "0.0", "unknown"]
+    assert whole.split()[-1].startswith("20")
+    cache = AnnotationCache(tmp_path, "x 1", notice=pytest.fail)
+    assert cache.get(["tags"], [line_key("a")]) == {"tags": [b"tags"]}  # whose checksum is right
+    cache.close()
+    assert "unknown" not in run("cache", "info", "--annotation-cache", tmp_path).stdout
 
 
 def test_compare_reads_the_output_that_it_requires(tmp_path):

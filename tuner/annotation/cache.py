@@ -129,7 +129,7 @@ def _opened(layer: str, rows: Iterable[tuple[bytes, bytes, int]]) -> dict[bytes,
 
 @dataclass(frozen=True)
 class KindInfo:
-    """How much the cache has of a kind; `used` is the day of the last use, as YYYY-MM-DD."""
+    """How much the cache has of a kind, and the day of its last use, YYYY-MM-DD or `unknown`."""
 
     annotator: str
     layer: str
@@ -312,25 +312,18 @@ def info(folder: Path) -> tuple[int, list[KindInfo]]:
             return 0, []
         with closing(connect(path)) as database:
             rows = database.execute(
-                "SELECT annotator, layer, count(*), sum(length(record)), max(used) FROM records "
-                "JOIN kinds ON kinds.id = kind GROUP BY kind ORDER BY annotator, layer"
+                "SELECT annotator, layer, count(*), sum(? + length(record)), "
+                "coalesce(date(nullif(max(used) * ?, 0), 'unixepoch'), 'unknown') FROM records "
+                "JOIN kinds ON kinds.id = kind GROUP BY kind ORDER BY annotator, layer",
+                (OVERHEAD, _SECONDS_PER_DAY),
             ).fetchall()
     except (OSError, sqlite3.OperationalError) as error:
         raise StateError(f"{path}: {_reason(error)}") from None
     except (sqlite3.Error, UnusableError, UnicodeDecodeError) as error:
         raise StateError(f"{path}: {error}; `portmert cache clear` deletes it") from None
-    kinds = [
-        KindInfo(
-            annotator,
-            layer,
-            count,
-            size + count * OVERHEAD,
-            time.strftime("%Y-%m-%d", time.gmtime(used * _SECONDS_PER_DAY)),
-        )
-        for annotator, layer, count, size, used in rows
-    ]
     files = (path.with_name(path.name + suffix) for suffix in ("", "-wal"))
-    return sum(file.stat().st_size for file in files if file.exists()), kinds
+    size = sum(file.stat().st_size for file in files if file.exists())
+    return size, [KindInfo(*row) for row in rows]
 
 
 def clear(folder: Path, annotator: str = "") -> int | None:
@@ -469,10 +462,8 @@ def _prepare(database: sqlite3.Connection) -> None:
     database.execute("PRAGMA journal_mode = WAL")
     database.execute("PRAGMA synchronous = NORMAL")
     with transaction(database):  # of several processes one makes the tables
-        application, version = (
-            _setting(database, "application_id"),
-            _setting(database, "user_version"),
-        )
+        application = _setting(database, "application_id")
+        version = _setting(database, "user_version")
         empty = not database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
         if empty and not application:
             for statement in _statements():

@@ -44,11 +44,8 @@ def show(folder: Path | None) -> None:
     click.echo(f"{folder / FILE}: {size / MIB:.1f} of {limit} MiB")
     if kinds:
         rows = [
-            (
-                *(kind.annotator, kind.layer, str(kind.sentences)),
-                *(f"{kind.size / MIB:.1f}", kind.used),
-            )
-            for kind in kinds
+            (one.annotator, one.layer, str(one.sentences), f"{one.size / MIB:.1f}", one.used)
+            for one in kinds
         ]
         headers = ["annotator", "layer", "sentences", "MiB", "last used"]
         click.echo(aligned(headers, rows, sides="llrrl"))

@@ -86,7 +86,8 @@ def read_inputs(folder: Path) -> Inputs | None:
         }
         config = content["config"]
         kind = ListsData if config is None else Data
-        data = TypeAdapter(kind).validate_python(content["data"])
+        whole = vars(kind(**content["data"]))  # no other keys: one of ours would be missed
+        data = TypeAdapter(kind).validate_python(whole)
         return Inputs(None if config is None else Path(config), data, components)
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         reason = str(error).splitlines()[0]
