@@ -200,18 +200,30 @@ def annotator(text: str | Annotator, *, model: str = "") -> Annotator:
 
     An option with several values is given once for each. A `model` is the option of that name or,
     if there is none, one of the `files`.
+
+    Raises
+    ------
+    ConfigError
+        There is no such annotator or option.
+    ProgramError
+        Its library, its model or a file is missing.
     """
     if not isinstance(text, str):
-        return text
-    hints = get_type_hints(component("annotator", text.partition(":")[0]))
-    several = _several("annotator", text)
-    name, options = written("annotator", text, several)
-    if model:
-        key = "model" if "model" in hints else "files"
-        if key in options:
-            raise errors.ConfigError(f"annotator '{text}': {key} is given twice")
-        options[key] = [model] if key in several else model
-    built: Annotator = build("annotator", name, options)
+        built = text
+    else:
+        hints = get_type_hints(component("annotator", text.partition(":")[0]))
+        several = _several("annotator", text)
+        name, options = written("annotator", text, several)
+        if model:
+            key = "model" if "model" in hints else "files"
+            if key in options:
+                raise errors.ConfigError(f"annotator '{text}': {key} is given twice")
+            options[key] = [model] if key in several else model
+        built = build("annotator", name, options)
+    with errors.faults_at(
+        f"annotator {built.name()}{built.of_package()}", errors.AnnotatorError, errors.ProgramError
+    ):
+        built.fingerprint()  # also where no metric will ask it for anything
     return built
 
 
