@@ -10,7 +10,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 from pathlib import Path
 from typing import NoReturn
@@ -44,6 +44,8 @@ class DatLists:
     score_name : str
         Moses' name of the metric, `BLEU`.
     sparse : SparseFeatures or None
+    scores_in : str
+        The score files, for messages.
     """
 
     features: FloatArray
@@ -52,6 +54,7 @@ class DatLists:
     feature_names: FeatureNames
     score_name: str
     sparse: model.SparseFeatures | None = None
+    scores_in: str = "scores.dat"
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -99,7 +102,8 @@ def read_dat(
         merger.add(np.repeat(file.ids, file.counts), table, stats, file.sparse)
         del table, stats
     where = first.where if len(features) == 1 else "the feature files together"
-    return merger.finish(segments, where, names, first_scores.names[0])
+    merged = merger.finish(segments, where, names, first_scores.names[0])
+    return replace(merged, scores_in=", ".join(map(called, scores)))
 
 
 def merge_dat(parts: Sequence[DatLists]) -> DatLists:
@@ -424,6 +428,9 @@ def _read_pairs(
     for features_path, scores_path in zip(features, scores, strict=True):
         file = _DatReader(features_path, "FEATURES").read(segments)
         score_file = _DatReader(scores_path, "SCORES").read(segments)
+        if (*score_file.names, score_file.table.shape[1]) == ("TER", 3):
+            # Moses writes hundredths of edits and words, and their ratio (mert/TerScorer.cpp).
+            score_file.table = score_file.table[:, :2] / 100
         if not np.array_equal(file.ids, score_file.ids):
             raise InputError(
                 f"{score_file.where}: its segments are not those of {file.where}; both must come "
