@@ -163,3 +163,19 @@ def test_files_of_an_annotator_are_looked_at_where_no_metric_needs_it(command, a
     last = result.stderr.splitlines()[-1]
     assert last.startswith(f"portmert: error: annotator {annotator}: "), result.stderr
     assert "nonesuch" in last or "not installed" in last
+
+
+@pytest.mark.parametrize(
+    ("command", "option", "said"),
+    [
+        ("compare", ["--annotation-cache", "cache"], "--annotation-cache goes with --annotator"),
+        ("rerank", ["--mbr-average", "scores"], "--mbr-average goes with --mbr"),
+        ("align", ["--aligner", "precomputed", "--model", "m"],
+         "--model does not go with --aligner precomputed"),
+    ],
+)  # fmt: skip
+def test_an_option_that_another_option_needs(command, option, said):
+    words = [*map(str, [command, *CALLS[command], *option])]
+    result = CliRunner().invoke(main, words, prog_name="portmert")
+    assert result.exit_code == 2, result.output
+    assert result.stderr.splitlines()[-1].startswith(f"Error: {said}")

@@ -98,6 +98,11 @@ def metric(text: str | Metric) -> Metric:
         return text
     if not isinstance(text, str):
         raise TypeError(f"a metric is a name, a formula or an object, found {text!r:.60}")
+    if re.match(r"[.~]*/", text):
+        raise errors.ConfigError(
+            f"unknown metric '{text}'; a program is written command:{text}, a file of scores "
+            f"scores:{text}"
+        )
     from portmert.tuner.components import external, formula  # noqa: PLC0415  start-up time
 
     name, colon, rest = text.partition(":")

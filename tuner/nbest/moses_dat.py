@@ -267,10 +267,13 @@ class _DatReader:
         what = f"Moses' {'features.dat' if kind == 'FEATURES' else 'scores.dat'}"
         if not self.data:
             raise InputError(f"{self.where}: empty file, expected {what}")
-        if self.data.startswith(f"{kind}_BIN_BEGIN".encode()):
+        self.is_binary = self.data.startswith(f"{kind}_BIN_BEGIN".encode())
+        if self.is_binary:
             self.data = self._as_text()
         if not self.data.startswith(self.begin):
-            self.fail(0, f"expected {what}, which begins with {self.begin.decode()}_0")
+            self.fail(
+                0, f"expected {what}, which begins with {kind}_TXT_BEGIN_0 or {kind}_BIN_..."
+            )
 
     def _as_text(self) -> bytes:
         """Return the text of a binary file, to the last bit.
@@ -286,9 +289,18 @@ class _DatReader:
             sizes = [int(token) for token in head[2:4] if token.isdigit() and len(token) < 10]
             stop = start + 4 * math.prod(sizes)
             end = self._next_line(stop)
-            whole = len(sizes) == 2 and self.data.startswith(f"{self.kind}_BIN_END".encode(), stop)
-            if not whole or not self.data.startswith(f"{self.kind}_BIN_BEGIN".encode(), at):
-                raise InputError(f"{self.where}: the block at byte {at + 1} is damaged or cut off")
+            where = f"{self.where}: the block at byte {at + 1}"
+            if len(sizes) != 2 or not self.data.startswith(f"{self.kind}_BIN_BEGIN".encode(), at):
+                found = self.data[at : min(start, at + 60)].decode("utf-8", "replace").strip()
+                raise InputError(
+                    f"{where} begins with '{found}', expected {self.kind}_BIN_BEGIN_0, segment "
+                    f"id, number of lines, number of columns and names; is the file cut off?"
+                )
+            if not self.data.startswith(f"{self.kind}_BIN_END".encode(), stop):
+                raise InputError(
+                    f"{where} has no {self.kind}_BIN_END after the {sizes[0]} x {sizes[1]} "
+                    f"numbers that its header announces; is the file damaged or cut off?"
+                )
             values = np.frombuffer(self.data[start:stop], dtype="<f4")
             if np.any(values) and np.abs(values).max() < np.finfo(np.float32).tiny:
                 values = np.frombuffer(self.data[start:stop], dtype="<i4")
@@ -301,8 +313,10 @@ class _DatReader:
 
     def fail(self, position: int, message: str) -> NoReturn:
         """Raise the error of the line that `position` is in."""
-        line = self.data.count(b"\n", 0, position) + 1
-        raise InputError(f"{self.where}:{line}: {message}")
+        place = str(self.data.count(b"\n", 0, position) + 1)
+        if self.is_binary:
+            place = f" block {self.data.count(self.begin, 0, position + len(self.begin))}"
+        raise InputError(f"{self.where}:{place}: {message}")
 
     def read(self, segments: int | None) -> _DatFile:
         """Parse headers, then all numbers."""
@@ -393,7 +407,11 @@ class _DatReader:
         while at >= 0:
             head = self.data[at : self._next_line(at)].split(None, 4)
             numbers = [int(token) for token in head[1:4] if token.isdigit() and len(token) < 10]
-            if len(numbers) != 3 or len(head) != 5 or numbers[2] == 0:
+            if numbers[2:] == [0]:
+                self.fail(
+                    at, f"the header announces 0 columns of {self.kind.lower()}: none to read"
+                )
+            if len(numbers) != 3 or len(head) != 5:
                 self.fail(
                     at,
                     "expected segment id, number of lines, number of columns and names after "
@@ -402,7 +420,7 @@ class _DatReader:
             found = head[3] + b" " + head[4].strip()
             columns = columns or found
             if found != columns:
-                self.fail(at, "another number of columns, or other names, than in line 1")
+                self.fail(at, "another number of columns, or other names, than in the first block")
             if segments is not None and numbers[0] >= segments:
                 self.fail(
                     at,

@@ -114,6 +114,13 @@ def test_messages_name_the_score_file(tmp_path):
         moses_stats(lists, Nist())
 
 
+def test_faults_of_binary_files_are_placed_by_their_blocks(tmp_path):
+    (tmp_path / "f").write_bytes(binary(FEATURES.replace("1 1 3 LM0", "1 1 3 LM1"), "<f4"))
+    (tmp_path / "s").write_bytes(SCORES.encode())
+    with pytest.raises(InputError, match="f: block 2: another number of columns, or other names"):
+        read_dat([tmp_path / "f"], [tmp_path / "s"])
+
+
 @pytest.mark.parametrize("dtype", ["<f4", "<i4"])
 def test_binary_files_are_read(tmp_path, dtype):
     (tmp_path / "f").write_bytes(binary(FEATURES, "<f4"))
@@ -210,7 +217,17 @@ def test_equal_features_with_other_statistics_both_stay(tmp_path):
         (
             FEATURES.replace("TXT", "BIN"),
             SCORES,
-            "f1: the block at byte 1 is damaged or cut off",
+            "f1: the block at byte 1 has no FEATURES_BIN_END after the 2 x 3 numbers that its he",
+        ),
+        (
+            FEATURES.replace("TXT", "BIN").replace("0 2 3", "0 -4 3"),
+            SCORES,
+            "f1: the block at byte 1 begins with 'FEATURES_BIN_BEGIN_0 0 -4 3 LM0_0 TM0_0",
+        ),
+        (
+            FEATURES.replace("0 2 3 LM0_0 TM0_0 TM0_1", "0 2 0"),
+            SCORES,
+            "f1:1: the header announces 0 columns of features: none to read",
         ),
         (
             FEATURES.replace("0 2 3 LM0_0", "0 2 LM0_0"),
