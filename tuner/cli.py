@@ -20,6 +20,7 @@ import portmert
 from portmert.tuner import commands, families
 from portmert.tuner.commands._outputs import VOICE, with_volume
 from portmert.tuner.ground.errors import (
+    Interrupted,
     PortmertError,
     as_message,
     exhausted,
@@ -28,22 +29,14 @@ from portmert.tuner.ground.errors import (
     suggest,
 )
 
-ENDING = (signal.SIGTERM, signal.SIGHUP)
-"""Signals of `kill`, `timeout`, a batch system, and a terminal that is closed."""
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Signals of the keyboard, `kill`, `timeout`, a batch system, and a terminal that is closed."""
 
 MEMORY_FAULTS = (errno.ENOMEM, errno.EAGAIN, errno.EMFILE, errno.ENFILE)
 """Errors when a process or a thread starts, or one more file is opened."""
 
 DISK_FAULTS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """Errors of any write, of a temporary file too."""
-
-
-class Interrupted(KeyboardInterrupt):
-    """A signal that asks this program, and the programs it runs, to end."""
-
-    def __init__(self, number: signal.Signals) -> None:
-        super().__init__(number.name)
-        self.number = number
 
 
 class CommandFolder(click.Group):
@@ -77,7 +70,9 @@ class CommandFolder(click.Group):
             sys.stdout.reconfigure(errors="surrogateescape")  # names of files that are no UTF-8
         try:
             return super().main(*args, **kwargs)
-        except Exception as error:
+        except SystemExit:  # click's own end
+            raise
+        except BaseException as error:
             said = families.fault_of(error) or _lacking(error)
             if said is None:
                 raise
@@ -91,36 +86,45 @@ class CommandFolder(click.Group):
     def invoke(self, ctx: click.Context) -> object:
         """Run the command; a fault the user can mend ends as one line and exit status 1."""
         VOICE.reset()
-        try:
-            with _signals_as_interrupts():
+        with _signals_as_interrupts():
+            try:
                 return super().invoke(ctx)
-        except PortmertError as error:
-            click.echo(f"portmert: error: {error}", err=True)
-            ctx.exit(1)
-        except SystemExit as error:  # sys.exit() in a component of another package
-            said = families.fault_of(error) or (
-                f"{innermost(error)[1]} tried to end the program: sys.exit({error.code!r})"
-            )
-            click.echo(f"portmert: error: {as_message(said)}", err=True)
-            ctx.exit(1)
-        except BrokenPipeError:  # the reader of a pipe (head, less) has seen enough
-            sys.stderr.close()
-            ctx.exit(1)
-        except KeyboardInterrupt as error:
-            number = error.number if isinstance(error, Interrupted) else signal.SIGINT
-            said = "interrupted" if number == signal.SIGINT else f"ended by {number.name}"
-            click.echo(f"portmert: {said}", err=True)
-            status = 128 + number  # as shells have it
-            others = set(threading.enumerate()) - {threading.main_thread()}
-            if any(not thread.daemon for thread in others):  # Python waits for searches: minutes
-                from portmert.tuner.ground.programs import end_all  # noqa: PLC0415  start-up time
+            except PortmertError as error:
+                click.echo(f"portmert: error: {error}", err=True)
+                ctx.exit(1)
+            except BrokenPipeError:  # the reader of a pipe (head, less) has seen enough
+                sys.stderr.close()
+                ctx.exit(1)
+            except (
+                EOFError,
+                KeyboardInterrupt,
+                SystemExit,
+            ) as error:  # click takes them for its own
+                said = families.fault_of(error)
+                if said is None and isinstance(error, SystemExit):
+                    where = innermost(error)[1]
+                    said = f"{where} tried to end the program: sys.exit({error.code!r})"
+                if said is not None:
+                    click.echo(f"portmert: error: {as_message(said)}", err=True)
+                    ctx.exit(1)
+                if isinstance(error, EOFError):
+                    raise
+                number = error.number if isinstance(error, Interrupted) else signal.SIGINT
+                said = "interrupted" if number == signal.SIGINT else f"ended by {number.name}"
+                click.echo(f"portmert: {said}", err=True)
+                status = 128 + number  # as shells have it
+                others = set(threading.enumerate()) - {threading.main_thread()}
+                if any(
+                    not thread.daemon for thread in others
+                ):  # Python waits for searches: minutes
+                    from portmert.tuner.ground.programs import end_all  # noqa: PLC0415  start-up time
 
-                end_all()
-                os._exit(status)
-            ctx.exit(status)
+                    end_all()
+                    os._exit(status)
+                ctx.exit(status)
 
 
-def _lacking(error: Exception) -> str | None:
+def _lacking(error: BaseException) -> str | None:
     """Return one line about a lack of memory, disk or libraries; None for another fault."""
     if isinstance(error, ImportError) and "shared object" in str(error):
         return f"a library cannot be loaded, is there enough memory? {error}"
@@ -154,23 +158,27 @@ def _discard_output() -> None:
 def _signals_as_interrupts() -> Iterator[None]:
     """Turn signals that end the program into exceptions, so that decoders and trainers end too.
 
-    A signal that is ignored (`nohup`) stays so. The same signal again ends the program at once.
+    A signal that is ignored (`nohup`) stays so. The same signal again ends the program at once,
+    but not that of the keyboard.
     """
 
     def interrupt(number: int, _: FrameType | None) -> None:
-        signal.signal(number, signal.SIG_DFL)
+        if number != signal.SIGINT:
+            signal.signal(number, signal.SIG_DFL)
         raise Interrupted(signal.Signals(number))
 
-    ours = []
+    ours = {}
     if threading.current_thread() is threading.main_thread():
-        ours = [number for number in ENDING if signal.getsignal(number) is signal.SIG_DFL]
+        usual = {number: signal.getsignal(number) for number in ENDING}
+        defaults = (signal.SIG_DFL, signal.default_int_handler)
+        ours = {number: handler for number, handler in usual.items() if handler in defaults}
     for number in ours:
         signal.signal(number, interrupt)
     try:
         yield
     finally:
-        for number in ours:
-            signal.signal(number, signal.SIG_DFL)
+        for number, handler in ours.items():
+            signal.signal(number, handler)
 
 
 @click.group(cls=CommandFolder, context_settings={"help_option_names": ["-h", "--help"]})

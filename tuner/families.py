@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, get_args
 
 from portmert.tuner.ground.components import component_name
-from portmert.tuner.ground.errors import ConfigError, named, suggest
+from portmert.tuner.ground.errors import ConfigError, may_be_signal, named, suggest
 
 if TYPE_CHECKING:
     from importlib.metadata import Distribution, EntryPoint
@@ -126,6 +126,8 @@ def package_of(family: str, name: str) -> str:
 
 def fault_of(error: BaseException) -> str | None:
     """Return a line on an error in the code of a package with components; None for another."""
+    if may_be_signal(error):
+        return None
     entries, _ = _entry_points(tuple(sys.path))
     owners = {re.split("[.:]", entry.value)[0]: entry for entry in entries}
     for frame, _ in traceback.walk_tb(error.__traceback__):
@@ -239,7 +241,9 @@ def _loaded(family: str, entry: EntryPoint) -> type[Any]:
         refuse("its entry point names no class")
     try:
         cls = entry.load()
-    except (Exception, SystemExit) as error:  # noqa: BLE001  whatever goes wrong in code not ours
+    except BaseException as error:  # whatever goes wrong in code not ours
+        if may_be_signal(error):
+            raise
         refuse(f"loading {entry.value} ends in {named(error)}")
     if not (isinstance(cls, type) and issubclass(cls, place.base_class)):
         refuse(f"{entry.value} is no class derived from {place.package}._base.{place.base}")

@@ -1,5 +1,6 @@
 """Commands on a Dask cluster: real worker processes, killed and all."""
 
+import contextlib
 import json
 import os
 import re
@@ -277,6 +278,25 @@ def test_a_server_of_pages_is_no_scheduler():
     assert (
         f"{place}: another server answers there, no scheduler; give the scheduler's port" in said
     )
+
+
+def test_a_server_that_waits_for_more_is_no_scheduler(monkeypatch):
+    """As Python's http.server, which reads on until a line ends: Dask's client never gives up."""
+    monkeypatch.setattr("portmert.tuner.executors.cluster._CONNECT", "1s")
+    with socketserver.TCPServer(("127.0.0.1", 0), Reads) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        place = f"dask:tcp://127.0.0.1:{server.server_address[1]}"
+        said = fault("crossval", *LISTS, "--splits", 1, "--executor", place)
+        server.shutdown()
+    assert f"{place}: no scheduler answers there: what listens there does not speak as one" in said
+
+
+class Reads(socketserver.BaseRequestHandler):
+    def handle(self):
+        self.request.settimeout(20)
+        with contextlib.suppress(OSError):
+            while self.request.recv(1000):
+                pass
 
 
 class Pages(socketserver.BaseRequestHandler):

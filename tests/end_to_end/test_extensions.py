@@ -117,6 +117,8 @@ BROKEN = {
     "no-name": ("broken.module:Nothing", "ends in AttributeError"),
     "raises": ("broken.raises:X", "ends in ZeroDivisionError: division by zero"),
     "exits": ("broken.exits:X", "loading broken.exits:X ends in SystemExit: 3"),
+    "own-base": ("broken.own:X", "loading broken.own:X ends in B: line1 line2"),
+    "interrupts": ("broken.interrupts:X", "broken.interrupts:X ends in KeyboardInterrupt: "),
     "no-class": ("broken.module:VALUE", "is no class derived from portmert.metrics._base.Metric"),
     "other-class": (
         "broken.module:Other",
@@ -183,6 +185,8 @@ def broken(tmp_path_factory):
         "broken/module.py": MODULE,
         "broken/raises.py": "1 / 0\n",
         "broken/exits.py": "import sys\nsys.exit(3)\n",
+        "broken/own.py": 'class B(BaseException): pass\nraise B("line1\\nline2")\n',
+        "broken/interrupts.py": "raise KeyboardInterrupt\n",
     }
     metrics = {"exit": "broken.module:Exit"} | {name: value for name, (value, _) in BROKEN.items()}
     points = {
@@ -234,6 +238,15 @@ def test_a_metric_that_ends_the_program_is_one_line(broken, tmp_path, command, w
         f"portmert: error: broken.module.Exit.{where} of package broken 1.0 tried to end the "
         f"program: sys.exit(3)\n"
     )
+
+
+def test_an_interrupt_of_the_user_while_a_component_is_loaded_ends_the_command(tmp_path):
+    code = "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nsignal.pause()\n"
+    points = {"portmert.metrics": {"slow": "slow:X"}}
+    installed = install(tmp_path / "installed", wheel(tmp_path, "slow", {"slow.py": code}, points))
+    with forks(installed) as process:
+        done = portmert(process, tmp_path, "metrics", status=130)
+    assert done.stderr == "portmert: interrupted\n"
 
 
 def test_what_is_not_used_does_no_harm(broken, tmp_path):

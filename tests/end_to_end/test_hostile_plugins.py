@@ -45,7 +45,15 @@ def wrong(kind, right=np.ones(3), **more):
             "zero": lambda: 1 / 0, "exit": lambda: exit(3),
             "key": lambda: {}["a\\x1b[31m\\nb"], "value": lambda: int("x"),
             "file": lambda: open("/nowhere/x"), "memory": lambda: np.ones(10**15),
+            "own": lambda: fail(Own("line1\\nline2")), "end": lambda: fail(EOFError("end")),
+            "interrupt": lambda: fail(KeyboardInterrupt()),
         }[kind]()
+
+class Own(BaseException):
+    pass
+
+def fail(error):
+    raise error
 
 @dataclass(frozen=True)
 class Evil(Metric):
@@ -360,6 +368,9 @@ def test_exceptions_of_every_family_are_one_line(ask, family):
         "value": "ended in ValueError: invalid literal for int()",
         "file": "ended in FileNotFoundError: [Errno 2] No such file or directory: '/nowhere/x'",
         "exit": "tried to end the program: sys.exit(3)",
+        "own": "ended in Own: line1 line2",
+        "end": "ended in EOFError: end",
+        "interrupt": "ended in KeyboardInterrupt: ",
     }.items():
         assert ask(family, kind).startswith(said)
 

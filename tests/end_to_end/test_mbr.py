@@ -68,7 +68,7 @@ def test_metrics_that_do_not_fit(files, more, message):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (("--mbr-size", "3"), "--mbr-temperature, --mbr-size and --mbr-average go with --mbr"),
+        (("--mbr-size", "3"), "--mbr-size goes with --mbr"),
         (("--mbr", "chrf", "--mbr-size", "0"), "0 is not in the range x>=1"),
         (("--mbr", "chrf", "--mbr-temperature", "nan"), "nan is not a finite number"),
         (("--mbr", "chrf", "--mbr-temperature", "1e308"), "1e308 is not a finite number of at"),

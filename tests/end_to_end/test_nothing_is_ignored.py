@@ -6,6 +6,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from portmert.tuner import families
 from portmert.tuner.cli import main
 from portmert.tuner.dropin._request import OPTIONS
 from tests.support.places import CONFIGS, ROOT
@@ -127,3 +128,54 @@ def test_no_option_of_mert_moses_is_ignored(option):
         assert f"--{option} is ignored: " in result.stderr
     else:
         assert result.stderr.splitlines()[-1].startswith(("portmert: error: ", "Error: "))
+
+
+FILES_OF_ANNOTATORS = {
+    "bllip": "model=nonesuch", "conllu": "files=nonesuch", "ptb": "files=nonesuch",
+    "semantics": "files=nonesuch", "spacy": "model=nonesuch", "stanza": "model=nonesuch",
+    "udpipe": "model=nonesuch",
+}  # fmt: skip
+ANNOTATING = [name for name, option, _ in cases() if option == "--annotator"]
+ANNOTATING.remove("cache clear")  # only the name of one
+
+
+def test_all_annotators_are_tried():
+    assert set(FILES_OF_ANNOTATORS) == set(families.own_names("annotator"))
+
+
+@pytest.mark.parametrize(
+    ("command", "annotator"),
+    [(name, "conllu") for name in ANNOTATING]
+    + [("score", name) for name in FILES_OF_ANNOTATORS if name != "conllu"],
+)
+def test_files_of_an_annotator_are_looked_at_where_no_metric_needs_it(command, annotator):
+    for folder in ("outputs", "run"):
+        Path(folder).mkdir()
+    for system in "ab":
+        Path("outputs", f"{system}.txt").write_bytes((R / "dev.tgt").read_bytes())
+    Path("human").write_text("a 1\nb 2\n")
+    words = [*command.split(), *CALLS[command]]
+    words = [f"tune.output={Path.cwd() / 'run'}" if w == "tune.output=run" else w for w in words]
+    words += ["--annotator", f"{annotator}:{FILES_OF_ANNOTATORS[annotator]}"]
+    words += ["--oracle", "bleu", "--ref", R / "dev.tgt"] if command == "rerank" else []
+    result = CliRunner().invoke(main, [*map(str, words)], prog_name="portmert")
+    assert result.exit_code == 1, result.output
+    last = result.stderr.splitlines()[-1]
+    assert last.startswith(f"portmert: error: annotator {annotator}: "), result.stderr
+    assert "nonesuch" in last or "not installed" in last
+
+
+@pytest.mark.parametrize(
+    ("command", "option", "said"),
+    [
+        ("compare", ["--annotation-cache", "cache"], "--annotation-cache goes with --annotator"),
+        ("rerank", ["--mbr-average", "scores"], "--mbr-average goes with --mbr"),
+        ("align", ["--aligner", "precomputed", "--model", "m"],
+         "--model does not go with --aligner precomputed"),
+    ],
+)  # fmt: skip
+def test_an_option_that_another_option_needs(command, option, said):
+    words = [*map(str, [command, *CALLS[command], *option])]
+    result = CliRunner().invoke(main, words, prog_name="portmert")
+    assert result.exit_code == 2, result.output
+    assert result.stderr.splitlines()[-1].startswith(f"Error: {said}")

@@ -26,7 +26,13 @@ from portmert.tuner.annotation.annotators._lookup import shown
 from portmert.tuner.annotation.cache import AnnotationCache, Row, line_key
 from portmert.tuner.annotation.layers import KeptLayer
 from portmert.tuner.executors.team import Team
-from portmert.tuner.ground.errors import AnnotatorError, InputError, ProgramError, counted
+from portmert.tuner.ground.errors import (
+    AnnotatorError,
+    InputError,
+    ProgramError,
+    counted,
+    faults_at,
+)
 from portmert.tuner.ground.files import with_absolute_paths
 from portmert.tuner.texts.statistics import NEED_NAMES
 
@@ -143,10 +149,8 @@ class TextAnnotator:
         self._notice = notice
         self._progress = progress
         self._max_failed = max_failed
-        try:
+        with faults_at(f"annotator {self._name}", AnnotatorError, ProgramError):
             self.fingerprint = annotator.fingerprint()
-        except AnnotatorError as error:
-            raise self._program_error(error) from None
         self._cache = AnnotationCache(cache, self.fingerprint, notice=notice)
         self._lock = threading.RLock()
         self._said: set[str] = set()
@@ -346,12 +350,10 @@ class TextAnnotator:
     ) -> Iterator[tuple[int, Annotation | None]]:
         """Yield the number of each sentence and one answer, in any order."""
         answered = 0
-        try:
+        with faults_at(f"annotator {self._name}", AnnotatorError, ProgramError):
             for numbered in self._numbered(sentences, request):
                 answered += 1
                 yield numbered
-        except AnnotatorError as error:
-            raise self._program_error(error) from None
         if answered != len(sentences):
             raise ProgramError(
                 f"annotator {self._name}: {counted(answered, 'answer')} to "
@@ -464,9 +466,6 @@ class TextAnnotator:
         if line not in self._said:
             self._said.add(line)
             self._notice(line)
-
-    def _program_error(self, error: AnnotatorError) -> ProgramError:
-        return ProgramError(f"annotator {self._name}: {error}")
 
 
 def annotated_shard(

@@ -230,13 +230,14 @@ def _prepared(
     progress: texts.Progress | None,
 ) -> Iterator[prepare.Preparation]:
     """Prepare texts, with an annotator while the context lasts."""
-    if annotator is None or need is None:
-        if annotator is not None:
+    named = None if annotator is None else registry.annotator(annotator)
+    if named is None or need is None:
+        if named is not None:
             notice("no features of dependency links are asked for: the annotator is not used")
         yield prepare.Preparation(pipeline)
         return
     found = TextAnnotator(
-        registry.annotator(annotator),
+        named,
         cache=cache or default_folder(),
         processes=processes.available_processors(),
         notice=notice,

@@ -30,7 +30,7 @@ from portmert.tuner.executors.opening import opened
 from portmert.tuner.executors.team import Team
 from portmert.tuner.ground import arguments, processes
 from portmert.tuner.ground.documents import to_json
-from portmert.tuner.ground.errors import ConfigError, suggest
+from portmert.tuner.ground.errors import ConfigError, faults_at, suggest
 from portmert.tuner.nbest.model import NBest, best_hypotheses, model_scores
 from portmert.tuner.search import DEFAULT_OPTIMIZER
 from portmert.tuner.search.constraints import Constraints
@@ -104,7 +104,7 @@ def as_weights(given: WeightsLike | None) -> Start:
     Raises
     ------
     ValueError
-        The weights are not given by name.
+        The weights are not numbers, or not given by name.
     """
     if given is None:
         return Start()
@@ -118,7 +118,10 @@ def as_weights(given: WeightsLike | None) -> Start:
         raise ValueError(  # noqa: TRY004  a wrong call, as others
             f"weights are given by name, as {{'LM': 0.5, 'TM': 0.3}}, found {type(given).__name__}"
         )
-    values = {name: tuple(map(float, np.ravel(numbers))) for name, numbers in given.items()}
+    values = {}
+    for name, numbers in given.items():
+        with faults_at(f"weight of {name}: {numbers!r:.60}", (TypeError, ValueError), ValueError):
+            values[name] = tuple(map(float, np.ravel(numbers)))
     return Start(FeatureWeights(values), 0.0, "weights")
 
 

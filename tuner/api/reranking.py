@@ -280,7 +280,7 @@ def _refuse_missing(nbest: NBest, weights: FeatureWeights, origin: str) -> None:
         raise errors.InputError(
             f"{origin}: weights of {', '.join(missing)}, which the lists lack (they have "
             f"{', '.join(known) or 'none'}); add the features to the lists, or count them as 0: "
-            f"--missing-features zero"
+            f"--missing-features zero (in Python missing_features='zero')"
         )
 
 

@@ -146,6 +146,7 @@ def preparing(
     team
         Where sentences are annotated, if on a cluster.
     """
+    named = None if annotator is None else registry.annotator(annotator)
     opened: dict[str, TextAnnotator] = {}
     folder = default_folder() if cache is None else Path(cache)
 
@@ -155,14 +156,14 @@ def preparing(
         for metric in metrics:
             for network in comet.neural(metric):
                 network.use(folder, notice, progress or (lambda _done, _all: None))
-            if statistics.needs_of([metric]) and annotator is None and recorded is None:
+            if statistics.needs_of([metric]) and named is None and recorded is None:
                 raise errors.InputError(
                     f"metric {metric.name()} compares syntax and needs an annotator; give "
                     f"--annotator, as udpipe:model=FILE (`portmert annotate train` makes a model)"
                 )
-        if annotator is not None and not statistics.needs_of(metrics):
+        if named is not None and not statistics.needs_of(metrics):
             notice("no metric here compares syntax: the annotator is not used")
-        chosen = recorded if annotator is None else registry.annotator(annotator)
+        chosen = named or recorded
 
         def opener() -> TextAnnotator | None:
             if chosen is None:

@@ -1,5 +1,6 @@
 """`portmert align`: aligns the words of a bitext, or checks links."""
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import click
 import portmert
 from portmert.tuner.commands import _options
 from portmert.tuner.commands._options import key_values, refuse_all_but
+from portmert.tuner.families import component
 from portmert.tuner.ground.errors import ConfigError, counted
 from portmert.tuner.ground.files import write_text
 
@@ -77,6 +79,8 @@ def command(
     if missing := [option for option, value in needed.items() if value is None]:
         raise click.UsageError(f"{', '.join(missing)} missing (or --check and --gold)")
     source, target, out = needed.values()
+    known = {field.name for field in dataclasses.fields(component("aligner", aligner))}
+    _options.refuse(named.keys() - known, f"does not go with --aligner {aligner}")
     links = portmert.align(source, target, aligner=aligner, options=_given(named, settings))
     write_text(out, "".join(f"{portmert.format_links(row)}\n" for row in links))
     click.echo(f"{counted(len(links), 'pair')}, {counted(sum(map(len, links)), 'link')}", err=True)

@@ -76,6 +76,8 @@ def command(
     """  # noqa: D301  \b is click's sign for lines to leave alone
     if len(given["systems"]) < 2:
         raise click.UsageError("name at least two systems")
+    if given["annotator"] is None and not any(Path(one).is_dir() for one in given["systems"]):
+        _options.refuse(["annotation_cache"], "goes with --annotator, or a run that names one")
     settings = given.pop("settings")
     if settings and given["aligner"] is None:
         raise click.UsageError("--set needs --aligner")

@@ -9,6 +9,7 @@ import portmert
 from portmert.tuner.commands import _lists, _options, _outputs
 from portmert.tuner.commands._options import FILE, FOLDER, FiniteRange, Whole, defaulted
 from portmert.tuner.commands._outputs import notice
+from portmert.tuner.ground.errors import faults_at
 from portmert.tuner.ground.files import write_text
 
 
@@ -110,10 +111,8 @@ def _checked(groups: str | None, annotator: str | None, resources: dict[str, Pat
 
     if groups is None:
         return ""
-    try:
+    with faults_at("--groups", ValueError, click.UsageError):
         chosen = checked_groups(groups)
-    except ValueError as error:
-        raise click.UsageError(f"--groups: {error}") from None
     for group, option, lacks in (
         ("E", "--annotator", annotator is None),
         ("P", "--paraphrases", "paraphrases" not in resources),

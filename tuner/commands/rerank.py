@@ -138,8 +138,7 @@ def _mbr(given: dict[str, Any]) -> portmert.Mbr | None:
     options = {name: given.pop(f"mbr_{name}") for name in ("temperature", "size", "average")}
     if metric is not None:
         return portmert.Mbr(metric, **options)
-    if options != {"temperature": None, "size": None, "average": "scores"}:
-        raise click.UsageError("--mbr-temperature, --mbr-size and --mbr-average go with --mbr")
+    _options.refuse([f"mbr_{name}" for name in options], "goes with --mbr")
     return None
 
 

@@ -33,7 +33,7 @@ from annotated_types import Gt
 from pydantic.dataclasses import dataclass
 
 from portmert.metrics._base import Batch, FloatArray, Metric, Need, Ragged
-from portmert.tuner.ground.errors import InputError, ProgramError, counted
+from portmert.tuner.ground.errors import InputError, ProgramError, counted, faults_at
 from portmert.tuner.ground.numbers import parse_finite
 from portmert.tuner.ground.programs import end, start, undisturbed
 from portmert.tuner.nbest.extra import read_numbers
@@ -190,10 +190,8 @@ class CommandMetric(Metric):
     source: ClassVar[str] = "the program"
 
     def __post_init__(self) -> None:
-        try:
+        with faults_at(f"'{self.command}' is no command line", ValueError, ValueError):
             words = shlex.split(self.command)
-        except ValueError as error:
-            raise ValueError(f"'{self.command}' is no command line: {error}") from None
         if not words:
             raise ValueError('the command is empty; write command:"PROGRAM ARGUMENTS"')
 

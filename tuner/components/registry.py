@@ -98,6 +98,11 @@ def metric(text: str | Metric) -> Metric:
         return text
     if not isinstance(text, str):
         raise TypeError(f"a metric is a name, a formula or an object, found {text!r:.60}")
+    if re.match(r"[.~]*/", text):
+        raise errors.ConfigError(
+            f"unknown metric '{text}'; a program is written command:{text}, a file of scores "
+            f"scores:{text}"
+        )
     from portmert.tuner.components import external, formula  # noqa: PLC0415  start-up time
 
     name, colon, rest = text.partition(":")
@@ -200,18 +205,30 @@ def annotator(text: str | Annotator, *, model: str = "") -> Annotator:
 
     An option with several values is given once for each. A `model` is the option of that name or,
     if there is none, one of the `files`.
+
+    Raises
+    ------
+    ConfigError
+        There is no such annotator or option.
+    ProgramError
+        Its library, its model or a file is missing.
     """
     if not isinstance(text, str):
-        return text
-    hints = get_type_hints(component("annotator", text.partition(":")[0]))
-    several = _several("annotator", text)
-    name, options = written("annotator", text, several)
-    if model:
-        key = "model" if "model" in hints else "files"
-        if key in options:
-            raise errors.ConfigError(f"annotator '{text}': {key} is given twice")
-        options[key] = [model] if key in several else model
-    built: Annotator = build("annotator", name, options)
+        built = text
+    else:
+        hints = get_type_hints(component("annotator", text.partition(":")[0]))
+        several = _several("annotator", text)
+        name, options = written("annotator", text, several)
+        if model:
+            key = "model" if "model" in hints else "files"
+            if key in options:
+                raise errors.ConfigError(f"annotator '{text}': {key} is given twice")
+            options[key] = [model] if key in several else model
+        built = build("annotator", name, options)
+    with errors.faults_at(
+        f"annotator {built.name()}{built.of_package()}", errors.AnnotatorError, errors.ProgramError
+    ):
+        built.fingerprint()  # also where no metric will ask it for anything
     return built
 
 

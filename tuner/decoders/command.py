@@ -308,10 +308,8 @@ class LineWork(Work):
         finally:
             call.cancel()
         file = ListFile(self._name, "\n".join(answers).encode())
-        try:
+        with faults_at("the answer cannot be used", InputError, ProgramError):
             data = self.fitting.moses_list(file, shard.lines)
-        except InputError as error:
-            raise ProgramError(f"the answer cannot be used: {error}") from None
         for rows in answers_of(data, shard.lines):
             yield _program_work.joined(b"", rows)
 

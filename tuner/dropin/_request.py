@@ -18,7 +18,7 @@ from portmert.tuner.dropin._program import Flag, Given, UsageError, parse, parse
 from portmert.tuner.dropin._scorer import Scorer, read_scorer
 from portmert.tuner.dropin.mert import optimizer_of_type
 from portmert.tuner.executors.opening import Workplace
-from portmert.tuner.ground.errors import ConfigError, InputError, counted
+from portmert.tuner.ground.errors import ConfigError, InputError, counted, faults_at
 from portmert.tuner.ground.numbers import parse_finite
 from portmert.tuner.search import DEFAULT_OPTIMIZER
 from portmert.tuner.search.optimizers._base import Optimizer
@@ -282,10 +282,8 @@ def _more_arguments(given: Given, notice: Callable[[str], None]) -> dict[str, Gi
 
 def _parsed(program: str, arguments: str, options: Sequence[Flag]) -> Given:
     where = f"arguments for {program}, '{arguments.strip()}'"
-    try:
+    with faults_at(where, (UsageError, ValueError), click.UsageError):
         found = parse(shlex.split(arguments), options)
-    except (UsageError, ValueError) as error:
-        raise click.UsageError(f"{where}: {error}") from None
     if found.rest:
         raise click.UsageError(f"{where}: '{found.rest[0]}' is no option")
     return found

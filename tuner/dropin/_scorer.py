@@ -15,7 +15,7 @@ from portmert.tuner.annotation.cache import default_folder
 from portmert.tuner.components import registry
 from portmert.tuner.dropin._program import Flag, Given, UsageError, say
 from portmert.tuner.ground import numbers, programs
-from portmert.tuner.ground.errors import ConfigError, InputError, ProgramError, counted
+from portmert.tuner.ground.errors import ConfigError, InputError, ProgramError, counted, faults_at
 from portmert.tuner.nbest.moses_dat import DatLists, read_dat
 from portmert.tuner.texts import corpus, prepare, text_pipeline
 from portmert.tuner.texts.corpus import References
@@ -292,10 +292,8 @@ def _filtered(texts: Texts, command: str) -> Texts:
     """
     lines = [" ".join(texts.words(row)) for row in range(len(texts))]
     text = "".join(f"{line}\n" for line in lines).encode()
-    try:
+    with faults_at(f"--filter {command}", ValueError, ConfigError):
         words = shlex.split(command)
-    except ValueError as error:
-        raise ConfigError(f"--filter {command}: {error}") from None
     with programs.scratch(name="filter") as folder:
         given, out = folder / "in", folder / "out"
         given.write_bytes(text)

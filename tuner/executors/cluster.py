@@ -4,6 +4,7 @@ Our own data is pickled and sent between our own processes of one version of por
 who can reach the scheduler can run programs on all workers, see SECURITY.md.
 """
 
+import asyncio
 import importlib
 import logging
 import shlex
@@ -228,21 +229,28 @@ def connected(given: str, address: str, *, notice: Callable[[str], None]) -> Ite
     distributed = _module("distributed")
     if "://" not in address:
         address = _address_in(Path(address), given)
-    if address.startswith("tls:"):
-        _check_certificate(distributed, given)
+    known = _credentials(distributed, given, is_needed=address.startswith("tls:"))
     with _quiet():
         try:
+            distributed.utils.LoopRunner().run_sync(_greet, address, known)
             client = distributed.Client(address, timeout=_CONNECT, set_as_default=False)
-        except (OSError, ValueError, TimeoutError) as error:
-            raise errors.StateError(
-                f"{given}: no scheduler answers there: {_one_line(error)}"
-            ) from None
+        except (OSError, ValueError) as error:
+            said = _one_line(error) or f"what listens there does not speak as one in {_CONNECT}"
+            raise errors.StateError(f"{given}: no scheduler answers there: {said}") from None
         except MemoryError:  # the answer was taken for the length of an array
             raise errors.StateError(
                 f"{given}: another server answers there, no scheduler; give the scheduler's port, "
                 f"not that of its dashboard"
             ) from None
         yield from _of_client(client, given, notice)
+
+
+async def _greet(address: str, known: Mapping[str, Any]) -> None:
+    """Connect and leave: a client would wait without end for a greeting."""
+    core = importlib.import_module("distributed.comm.core")
+    greeted = core.connect(address, timeout=_CONNECT, **known)
+    comm = await asyncio.wait_for(greeted, float(_CONNECT.removesuffix("s")))
+    await comm.close()
 
 
 def check_address(address: str, origin: str) -> None:
@@ -259,17 +267,18 @@ def check_address(address: str, origin: str) -> None:
         )
 
 
-def _check_certificate(distributed: Any, given: str) -> None:
-    """Raise ConfigError if Dask's own configuration names no certificate for TLS."""
+def _credentials(distributed: Any, given: str, *, is_needed: bool) -> Mapping[str, Any]:
+    """Return what Dask's own configuration names; ConfigError if TLS needs a certificate."""
     with errors.faults_at(
         f"{given}: the certificate that Dask's configuration names", OSError, ConfigError
     ):
-        known = distributed.Security().get_connection_args("client")
-    if known["ssl_context"] is None:
+        known: Mapping[str, Any] = distributed.Security().get_connection_args("client")
+    if is_needed and known["ssl_context"] is None:
         raise ConfigError(
             f"{given}: TLS needs a certificate; name it in Dask's configuration, as "
             f"docs/how-to/cluster.md shows"
         )
+    return known
 
 
 def _address_in(path: Path, given: str) -> str:

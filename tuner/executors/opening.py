@@ -72,7 +72,7 @@ class Workplace:
                 check_address(rest, f"executor '{given}'")
             return cls(given, address=rest)
         if given != "local":
-            near = suggest(name, ("local", "dask", *(f"dask-{kind}" for kind in KINDS)))
+            near = suggest(kind, KINDS if name.startswith("dask") else ("local", "dask"))
             if name == "local":
                 near = "; --threads sets how many tasks run at once on this machine"
             raise ConfigError(f"executor '{given}': expected {EXPECTED}{near}")

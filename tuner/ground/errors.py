@@ -13,6 +13,7 @@ PortmertError
 import difflib
 import errno
 import re
+import signal
 import unicodedata
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -80,7 +81,7 @@ def counted(count: int, noun: str) -> str:
     return " ".join((str(count), *kind, plurals.get(last, f"{last}s")))
 
 
-def exhausted(error: Exception) -> str:
+def exhausted(error: BaseException) -> str:
     """Return one line for input that is too large for this machine: what was being done with it.
 
     The innermost function of ours tells: what it is for is its first line.
@@ -104,6 +105,23 @@ def innermost(error: BaseException) -> tuple[str, str]:
             called = called or name
         trace = trace.tb_next
     return ours, called
+
+
+class Interrupted(KeyboardInterrupt):
+    """A signal that asks this program, and the programs it runs, to end."""
+
+    def __init__(self, number: signal.Signals) -> None:
+        super().__init__(number.name)
+        self.number = number
+
+
+def may_be_signal(error: BaseException) -> bool:
+    """Return whether a signal may have raised an error, not code of others.
+
+    A command knows its signals. Where Python's own handler is set, nobody can tell.
+    """
+    nobody_knows = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    return isinstance(error, KeyboardInterrupt if nobody_knows else Interrupted)
 
 
 @contextmanager

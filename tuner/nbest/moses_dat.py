@@ -10,7 +10,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 from pathlib import Path
 from typing import NoReturn
@@ -44,6 +44,8 @@ class DatLists:
     score_name : str
         Moses' name of the metric, `BLEU`.
     sparse : SparseFeatures or None
+    scores_in : str
+        The score files, for messages.
     """
 
     features: FloatArray
@@ -52,6 +54,7 @@ class DatLists:
     feature_names: FeatureNames
     score_name: str
     sparse: model.SparseFeatures | None = None
+    scores_in: str = "scores.dat"
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -99,7 +102,8 @@ def read_dat(
         merger.add(np.repeat(file.ids, file.counts), table, stats, file.sparse)
         del table, stats
     where = first.where if len(features) == 1 else "the feature files together"
-    return merger.finish(segments, where, names, first_scores.names[0])
+    merged = merger.finish(segments, where, names, first_scores.names[0])
+    return replace(merged, scores_in=", ".join(map(called, scores)))
 
 
 def merge_dat(parts: Sequence[DatLists]) -> DatLists:
@@ -263,10 +267,13 @@ class _DatReader:
         what = f"Moses' {'features.dat' if kind == 'FEATURES' else 'scores.dat'}"
         if not self.data:
             raise InputError(f"{self.where}: empty file, expected {what}")
-        if self.data.startswith(f"{kind}_BIN_BEGIN".encode()):
+        self.is_binary = self.data.startswith(f"{kind}_BIN_BEGIN".encode())
+        if self.is_binary:
             self.data = self._as_text()
         if not self.data.startswith(self.begin):
-            self.fail(0, f"expected {what}, which begins with {self.begin.decode()}_0")
+            self.fail(
+                0, f"expected {what}, which begins with {kind}_TXT_BEGIN_0 or {kind}_BIN_..."
+            )
 
     def _as_text(self) -> bytes:
         """Return the text of a binary file, to the last bit.
@@ -282,9 +289,18 @@ class _DatReader:
             sizes = [int(token) for token in head[2:4] if token.isdigit() and len(token) < 10]
             stop = start + 4 * math.prod(sizes)
             end = self._next_line(stop)
-            whole = len(sizes) == 2 and self.data.startswith(f"{self.kind}_BIN_END".encode(), stop)
-            if not whole or not self.data.startswith(f"{self.kind}_BIN_BEGIN".encode(), at):
-                raise InputError(f"{self.where}: the block at byte {at + 1} is damaged or cut off")
+            where = f"{self.where}: the block at byte {at + 1}"
+            if len(sizes) != 2 or not self.data.startswith(f"{self.kind}_BIN_BEGIN".encode(), at):
+                found = self.data[at : min(start, at + 60)].decode("utf-8", "replace").strip()
+                raise InputError(
+                    f"{where} begins with '{found}', expected {self.kind}_BIN_BEGIN_0, segment "
+                    f"id, number of lines, number of columns and names; is the file cut off?"
+                )
+            if not self.data.startswith(f"{self.kind}_BIN_END".encode(), stop):
+                raise InputError(
+                    f"{where} has no {self.kind}_BIN_END after the {sizes[0]} x {sizes[1]} "
+                    f"numbers that its header announces; is the file damaged or cut off?"
+                )
             values = np.frombuffer(self.data[start:stop], dtype="<f4")
             if np.any(values) and np.abs(values).max() < np.finfo(np.float32).tiny:
                 values = np.frombuffer(self.data[start:stop], dtype="<i4")
@@ -297,8 +313,10 @@ class _DatReader:
 
     def fail(self, position: int, message: str) -> NoReturn:
         """Raise the error of the line that `position` is in."""
-        line = self.data.count(b"\n", 0, position) + 1
-        raise InputError(f"{self.where}:{line}: {message}")
+        place = str(self.data.count(b"\n", 0, position) + 1)
+        if self.is_binary:
+            place = f" block {self.data.count(self.begin, 0, position + len(self.begin))}"
+        raise InputError(f"{self.where}:{place}: {message}")
 
     def read(self, segments: int | None) -> _DatFile:
         """Parse headers, then all numbers."""
@@ -389,7 +407,11 @@ class _DatReader:
         while at >= 0:
             head = self.data[at : self._next_line(at)].split(None, 4)
             numbers = [int(token) for token in head[1:4] if token.isdigit() and len(token) < 10]
-            if len(numbers) != 3 or len(head) != 5 or numbers[2] == 0:
+            if numbers[2:] == [0]:
+                self.fail(
+                    at, f"the header announces 0 columns of {self.kind.lower()}: none to read"
+                )
+            if len(numbers) != 3 or len(head) != 5:
                 self.fail(
                     at,
                     "expected segment id, number of lines, number of columns and names after "
@@ -398,7 +420,7 @@ class _DatReader:
             found = head[3] + b" " + head[4].strip()
             columns = columns or found
             if found != columns:
-                self.fail(at, "another number of columns, or other names, than in line 1")
+                self.fail(at, "another number of columns, or other names, than in the first block")
             if segments is not None and numbers[0] >= segments:
                 self.fail(
                     at,
@@ -424,6 +446,9 @@ def _read_pairs(
     for features_path, scores_path in zip(features, scores, strict=True):
         file = _DatReader(features_path, "FEATURES").read(segments)
         score_file = _DatReader(scores_path, "SCORES").read(segments)
+        if (*score_file.names, score_file.table.shape[1]) == ("TER", 3):
+            # Moses writes hundredths of edits and words, and their ratio (mert/TerScorer.cpp).
+            score_file.table = score_file.table[:, :2] / 100
         if not np.array_equal(file.ids, score_file.ids):
             raise InputError(
                 f"{score_file.where}: its segments are not those of {file.where}; both must come "

@@ -79,19 +79,23 @@ def moses_stats(lists: DatLists, metric: Metric) -> FloatArray:
     InputError
         They are another metric's, or no text has them.
     """
-    if lists.score_name.lower() != metric.name() or lists.stats.shape[1] != len(metric.stat_names):
+    theirs, width = lists.score_name.lower(), lists.stats.shape[1]
+    if theirs != metric.name() or width != len(metric.stat_names):
+        is_named = theirs == metric.name() or "," in theirs  # a mean of several has no such name
+        another = "" if is_named else f"--metric {theirs}, or "
         raise InputError(
-            f"scores.dat holds {lists.stats.shape[1]} statistics of {lists.score_name}, metric "
-            f"{metric.name()} has {len(metric.stat_names)}; give --metric "
-            f"{lists.score_name.lower()}, or the n-best lists and references in place of the files"
+            f"{lists.scores_in} holds {width} statistics of {lists.score_name}, metric "
+            f"{metric.name()} has {len(metric.stat_names)}; give {another}the n-best lists and "
+            f"references in place of the files"
         )
     wrong = _impossible(lists.stats, metric)
     if wrong is not None:
         row, what = wrong
         segment = int(np.searchsorted(lists.offsets, row, side="right")) - 1
+        hypothesis = row - int(lists.offsets[segment]) + 1
         raise InputError(
-            f"scores.dat: segment {segment}, hypothesis {row - int(lists.offsets[segment]) + 1}: "
-            f"{what}; no text has such statistics of {metric.name()}: make the file again"
+            f"{lists.scores_in}: segment {segment}, hypothesis {hypothesis}: {what}; no text "
+            f"has such statistics of {metric.name()}: make the file again"
         )
     return lists.stats
 

@@ -175,6 +175,10 @@ def test_weights_of_numpy_and_weights_without_names(lists):
         assert list(best.rows) == [0, 2]
     with pytest.raises(ValueError, match="weights are given by name, as"):
         portmert.rerank(lists, [1, 1], **QUIET)
+    with pytest.raises(ValueError, match=r"weight of TM: None: .* not 'NoneType'"):
+        portmert.rerank(lists, {"LM": 1, "TM": None}, **QUIET)
+    with pytest.raises(portmert.PortmertError, match=r"in Python missing_features='zero'"):
+        portmert.rerank(lists, {"LM": 1, "XX": 1}, **QUIET)
 
 
 RECORDS = [

@@ -91,6 +91,14 @@ def test_better_is_where_its_metrics_get_better():
     assert registry.metric("-ter").higher_is_better
 
 
+@pytest.mark.parametrize("text", ["./wer", "../bin/wer", "/bin/wer", "~/wer"])
+def test_a_path_is_no_formula(text):
+    with pytest.raises(
+        ConfigError, match=r"unknown metric '.*wer'; a program is written command:"
+    ):
+        registry.metric(text)
+
+
 @pytest.mark.parametrize(
     ("text", "said", "column"),
     [

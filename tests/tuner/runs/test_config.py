@@ -328,7 +328,10 @@ def test_an_annotator_and_a_cache_given_apart_replace_those_of_the_file(folder):
     assert experiment.tune.annotation_cache == folder / "cache"
 
 
-def test_an_annotator_in_words_takes_several_files():
+def test_an_annotator_in_words_takes_several_files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.mrg", "b.mrg"):
+        (tmp_path / name).touch()
     found = registry.annotator("ptb:files=a.mrg,files=b.mrg,log_base=10")
     assert [path.name for path in found.files] == ["a.mrg", "b.mrg"]
     assert found.log_base == 10
