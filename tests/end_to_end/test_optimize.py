@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -231,9 +232,7 @@ def test_a_bad_list_leaves_older_weights_alone(content, message):
 def test_disk_full_leaves_older_weights_alone(files, monkeypatch):
     Path("w.json").write_text("older")
 
-    def full(_):
-        raise OSError(28, "No space left on device")
-
+    full = Mock(side_effect=OSError(28, "No space left on device"))
     monkeypatch.setattr(os, "fsync", full)
     result = optimize(*BASE, status=1)
     assert "w.json: cannot write: No space left on device" in result.stderr

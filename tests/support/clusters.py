@@ -2,8 +2,10 @@
 
 import contextlib
 import importlib.util
+import multiprocessing
 import os
 import signal
+import tempfile
 import time
 
 import pytest
@@ -22,6 +24,11 @@ SETTINGS = {
 }
 
 
+_SOCKETS = tempfile.TemporaryDirectory(
+    prefix="portmert-", dir="/tmp"
+)  # a path of 107 bytes at most
+
+
 @contextlib.contextmanager
 def cluster(workers, **options):
     """Start so many worker processes; its `scheduler_address` is for --executor."""
@@ -30,6 +37,7 @@ def cluster(workers, **options):
     from distributed.utils import get_mp_context
 
     with dask.config.set(SETTINGS):
+        multiprocessing.current_process()._config["tempdir"] = _SOCKETS.name
         # Dask's own list has what is not needed here, and lacks what takes longest.
         get_mp_context().set_forkserver_preload(["distributed", "tests.support.loaded"])
         with LocalCluster(

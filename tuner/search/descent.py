@@ -55,11 +55,14 @@ def descend(
             break
         free = ~(((here <= lower) & (slope > 0)) | ((here >= upper) & (slope < 0)))
         downhill = np.where(free, -slope, 0.0)
+        steepness = norm(downhill)
+        if steepness == 0:
+            break
         direction = _newton(downhill, [(move * free, turn * free) for move, turn in pairs])
         if not inner(direction, slope) < 0:
             pairs.clear()
             direction = downhill
-        length = 1.0 if pairs else 1.0 / norm(direction)
+        length = 1.0 if pairs else 1.0 / steepness
         reached = _step(loss, (here, value, slope), direction, length, lower, upper)
         if reached is None:
             if not pairs:

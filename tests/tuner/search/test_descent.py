@@ -102,3 +102,10 @@ def test_a_slope_that_lies_ends_the_descent():
         return float(np.abs(numbers).sum()), np.full(2, -1.0)
 
     assert descend(loss, np.zeros(2), *FREE, iterations=50).tolist() == [0.0, 0.0]
+
+
+def test_a_slope_whose_square_is_0_ends_the_descent():
+    begin = np.array([3.0, 4.0])
+    assert descend(lambda _: (0.0, np.full(2, 1e-200)), begin, *FREE, iterations=9).tolist() == [
+        3.0, 4.0,
+    ]  # fmt: skip
