@@ -106,7 +106,9 @@ def test_a_folder_in_the_place_of_a_file_of_an_iteration_is_named(finished, tmp_
     given = [*few[:-1], f"tune.output={tmp_path / 'run'}"]
     tune = ["tune", CONFIG, *[word for setting in given for word in ("--set", setting)]]
     for words in (tune, ["report", tmp_path / "run"]):
-        assert f"{misplaced.parent / 'digests.json'}: '{name}' is no file of this" in fault(*words)
+        assert f"{misplaced.parent / 'digests.json'}: '{name}' is not a file in this" in fault(
+            *words
+        )
     (misplaced.parent / "digests.json").unlink()
     assert re.search(f"{misplaced}: .*a folder.* expected a file", fault(*tune))
 
@@ -177,7 +179,7 @@ def test_digests_name_only_files_of_their_folder(finished, tmp_path, name):
         # A long message cuts what it quotes, so a long temporary path ends in "...".
         shown = "".join(char if char.isprintable() else "\ufffd" for char in name)
         assert f"{digests}: '{shown[:20]}" in said
-        assert "' is no file of this folder" in said
+        assert "' is not a file in this folder" in said
     assert precious.read_text() == "of the user\n"
 
 

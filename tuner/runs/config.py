@@ -515,9 +515,9 @@ def _check_needs(experiment: Experiment) -> None:
                     f"give [data] {links}, a file of `0-0 1-2` lines for each reference, or an "
                     f"[aligner]"
                 )
-    if not statistics.needs_of([metric]):
-        return
     if annotator is None:
+        if not statistics.needs_of([metric]):
+            return
         raise ConfigError(
             f"{experiment.path}: metric {metric.name()} compares syntax; give an [annotator] that "
             f'tags or parses, as name = "udpipe" and model = "FILE" (`portmert annotate train` '

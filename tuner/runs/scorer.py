@@ -355,7 +355,7 @@ def _digests(folder: Path) -> dict[str, Any]:
     for name in held:
         is_inside = not Path(name).is_absolute() and ".." not in Path(name).parts
         if not is_inside or not name.isprintable() or (folder / name).is_dir():
-            raise errors.StateError(f"{path}: '{name}' is no file of this folder; {_HINT}")
+            raise errors.StateError(f"{path}: '{name}' is not a file in this folder; {_HINT}")
     return held
 
 

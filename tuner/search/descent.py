@@ -35,7 +35,7 @@ def descend(
 
     Each step follows the direction of L-BFGS (Nocedal & Wright, Numerical Optimization, 2006,
     algorithm 7.4) among the numbers that no bound holds, and stops at the bounds. Its length meets
-    the weak Wolfe conditions (equations 3.6), unless a bound ended it earlier.
+    the weak Wolfe conditions (equations 3.6), unless it ends at a bound or after `TRIALS` lengths.
 
     Parameters
     ----------

@@ -301,9 +301,15 @@ def test_a_metric_of_syntax_needs_an_annotator(folder):
     assert found.endswith("[annotator] unknown annotator 'udpip'; did you mean 'udpipe'?")
     found = message(folder, "metric.name=edpm", "annotator.name=udpipe", "annotator.model=none")
     assert f"[annotator] {folder / 'none'}: no such model; train one with: " in found
-    # N-grams alone need no parse, and an annotator for nothing is not looked at.
+    # N-grams alone need no parse.
     assert load(folder, "metric.name=edpm", "metric.of=1g+2g").annotator is None
-    unused = load(folder, "annotator.name=udpipe", "annotator.model=none")
+
+
+def test_an_annotator_that_no_metric_asks_is_looked_at_too(folder):
+    found = message(folder, "annotator.name=udpipe", "annotator.model=none")
+    assert f"[annotator] {folder / 'none'}: no such model" in found
+    (folder / "trees").write_text("(S (A a) (B b))\n")
+    unused = load(folder, "annotator.name=ptb", "annotator.files=['trees']")
     assert "annotator" not in unused.fingerprint()
 
 

@@ -28,6 +28,9 @@ SCALES = (1.0, 2.0, 4.0)
 L2 = 1e-5
 """Weight of half the squared numbers in minimum risk, see `min-risk`."""
 
+MOST_CLIMBED = 100
+"""The largest number of features with which there is a climb."""
+
 
 class _Fold(NamedTuple):
     """The weights learnt with one fold held out.
@@ -89,8 +92,9 @@ class Bagged(Optimizer):
     c
         The largest step, see `kbmira`.
     iterations
-        L-BFGS iterations of each stage of minimum risk. With 0 only MIRA learns. With sparse
-        features the climb is left out, because it does not search them.
+        L-BFGS iterations of each stage of minimum risk. With 0 only MIRA learns. There is no climb
+        with sparse features, which it does not search, nor with more than 100 features, because
+        its time grows with the square of their number.
     longest
         Number of hypotheses of a segment from which a run learns, spread evenly over the list.
         Each run has different ones, unless statistics are computed on demand. The climb learns
@@ -205,8 +209,10 @@ class Bagged(Optimizer):
                 rng.permutation(size)
 
     def _searches(self, problem: TuningProblem) -> int:
-        """Return how many searches learn: the climb searches no sparse features."""
-        return 1 if not self.iterations else 2 if problem.sparse is not None else 3
+        """Return how many searches learn: the climb searches neither sparse nor many features."""
+        if not self.iterations:
+            return 1
+        return 3 if problem.sparse is None and problem.width <= MOST_CLIMBED else 2
 
     def _lists(
         self, problem: TuningProblem, start: FloatArray, bounds: Bounds

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from portmert.tuner.search.constraints import Bounds
 from portmert.tuner.search.optimizers import _kernels, bagged
 from portmert.tuner.search.optimizers._likelihood import Likelihood
-from portmert.tuner.search.optimizers.bagged import Bagged, thinned
+from portmert.tuner.search.optimizers.bagged import MOST_CLIMBED, Bagged, thinned
 from portmert.tuner.search.optimizers.kbmira import Kbmira, Mira
 from portmert.tuner.search.optimizers.mert import Coordinate
 from portmert.tuner.search.optimizers.min_risk import Risk
@@ -269,15 +269,20 @@ def test_a_segment_teaches_nothing_while_its_fold_is_held_out(seed, monkeypatch)
 
 
 @pytest.mark.parametrize(
-    ("options", "sparse", "learners"),
+    ("options", "more", "sparse", "learners"),
     [
-        ({}, 0, "mrc"),
-        ({}, 2, "mr"),
-        ({"iterations": 0}, 0, "m"),
+        ({}, 0, 0, "mrc"),
+        ({}, 0, 2, "mr"),
+        ({}, MOST_CLIMBED, 0, "mr"),
+        ({"iterations": 0}, 0, 0, "m"),
     ],
 )
-def test_some_problems_are_learnt_by_fewer_searches(options, sparse, learners, monkeypatch):
+def test_some_problems_are_learnt_by_fewer_searches(options, more, sparse, learners, monkeypatch):
     problem = noisy_problem(1, segments=6)
+    noise = np.random.default_rng(2).normal(size=(more, problem.size))
+    problem = TuningProblem(
+        np.vstack([problem.features, noise]), problem.offsets, problem.stats, problem.metric
+    )
     if sparse:
         problem = replace(problem, sparse=csr_array(np.eye(problem.size, sparse)))
     called = set()
@@ -292,5 +297,5 @@ def test_some_problems_are_learnt_by_fewer_searches(options, sparse, learners, m
             return own(*given, **options)
 
         monkeypatch.setattr(kind, name, spy)
-    Bagged(folds=3, **options).optimize(problem, [np.append(START, np.zeros(sparse))])
+    Bagged(folds=3, **options).optimize(problem, [np.append(START, np.zeros(more + sparse))])
     assert called == set(learners)
