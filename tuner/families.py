@@ -263,6 +263,8 @@ def _loaded(family: str, entry: EntryPoint) -> type[Any]:
 
 def _lacking(base: type[Any], cls: type[Any]) -> Iterator[str]:
     """Yield what a class lacks to be called as its base class promises; `{}` is its name."""
+    for name in sorted(getattr(cls, "__abstractmethods__", ())):
+        yield f"{{}} does not define {name}"
     for name in inspect.get_annotations(base):
         if not hasattr(cls, name):
             yield f"{{}} does not say its {name}"

@@ -127,6 +127,16 @@ BROKEN = {
     ),
     "plain": ("broken.module:Plain", "is not decorated with @pydantic.dataclasses.dataclass"),
     "other-name": ("broken.module:Checked", "is called 'checked' after its class"),
+    "checked": (
+        "broken.module:Checked",
+        "broken.module:Checked does not define score; update or uninstall the package",
+    ),
+    "made": ("broken.module:Made", "broken.module.Made.__post_init__ of package broken 1.0 ended"),
+    "named": (
+        "broken.module:Named",
+        "metric named of package broken 1.0: stat_names is 'length', expected a tuple",
+    ),
+    "needy": ("broken.module:Needy", "needs is frozenset({'link'}), expected a frozenset"),
     "Capital": ("broken.module:Checked", "a name has lowercase letters"),
     "scores": ("broken.module:Checked", "no meaning of its own yet"),
     "bleu": ("broken.module:Checked", "is in portmert itself and in broken 1.0; uninstall one"),
@@ -163,14 +173,31 @@ class Exit(Metric):
         exit(3)
 
 @checked(frozen=True)
-class Alone(Decoder):
+class Made(Exit):
+    def __post_init__(self):
+        {}["a"]
+
+@checked(frozen=True)
+class Named(Exit):
+    stat_names = ("length")
+
+@checked(frozen=True)
+class Needy(Exit):
+    needs = frozenset({"link"})
+
+class Whole(Decoder):
+    def read_weights(self): ...
+    def write_config(self, weights, path, *, header): ...
+
+@checked(frozen=True)
+class Alone(Whole):
     def decode(self, weights, *, source, size, out, workdir, progress): ...
     @classmethod
     def name(cls):
         return "alone"
 
 @checked(frozen=True)
-class Any(Decoder):
+class Any(Whole):
     def decode(self, weights, **given): ...
     @classmethod
     def name(cls):
@@ -217,7 +244,7 @@ def test_a_decoder_that_does_not_take_what_it_is_given_is_broken(broken, tmp_pat
     assert "decode() of broken.module:Alone does not take 'team'" in faults["alone"]
 
 
-@pytest.mark.parametrize("name", ["raises", "exits", "plain", "bleu"])
+@pytest.mark.parametrize("name", ["raises", "exits", "plain", "bleu", "checked", "named", "needy"])
 def test_a_broken_component_is_one_line_where_it_is_used(broken, tmp_path, name):
     (tmp_path / "text").write_text("a\n")
     said = portmert(broken, tmp_path, "score", "--hyp", "text", "--ref", "text", "--metric", name,

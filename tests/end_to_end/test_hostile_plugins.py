@@ -271,6 +271,14 @@ def test_an_exception_anywhere_is_one_line(run, at):
     assert f"evil.Evil.{at} of package evil 1.0 ended in ZeroDivisionError" in said
 
 
+@pytest.mark.parametrize("at", ["stat_names", "needs"])
+@pytest.mark.parametrize("kind", ["scalar", "text", "none"])
+def test_names_of_another_kind_are_one_line(run, at, kind):
+    said = fault(run(*command("score", at=at, kind=kind)))
+    found = {"scalar": "0.5", "text": "'x'", "none": "None"}[kind]
+    assert f"metric evil of package evil 1.0: {at} is {found}, expected a " in said
+
+
 @pytest.mark.parametrize(
     ("kind", "said"),
     {

@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 from portmert.metrics._m2 import M2
 from portmert.tuner.components import external, registry
-from portmert.tuner.families import package_of
-from portmert.tuner.ground.errors import ConfigError
+from portmert.tuner.families import fault_of, package_of
+from portmert.tuner.ground.errors import PortmertError
 
 _FIELD = re.compile(r"^(\w[\w, ]*?)(?: : .*)?$")
 _SECTION = re.compile(r"\n\n([A-Z][a-z]+)\n-+\n")
@@ -29,8 +29,11 @@ def catalogue(family: str) -> Iterator[dict[str, Any]]:
     for name in sorted({*registry.names(family), *outside}):
         try:
             yield describe(family, name)
-        except ConfigError as error:
-            yield {"name": name, "package": package_of(family, name), "fault": str(error)}
+        except BaseException as error:  # code of another package, if it is not ours
+            fault = str(error) if isinstance(error, PortmertError) else fault_of(error)
+            if fault is None:
+                raise
+            yield {"name": name, "package": package_of(family, name), "fault": fault}
 
 
 def describe(family: str, text: str) -> dict[str, Any]:

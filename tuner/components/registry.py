@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
 from portmert.aligners._base import Aligner
-from portmert.metrics._base import Metric
+from portmert.metrics._base import Metric, Need
 from portmert.tuner import families
 from portmert.tuner.annotation.annotators._base import Annotator
 from portmert.tuner.families import check_name, reason
@@ -48,7 +48,7 @@ def build(family: str, name: str, options: Mapping[str, Any], *, where: str = ""
     try:
         built = cls(**options)
         if family == "metric":
-            built.load()
+            _promised(built).load()
     except ValidationError as error:
         raise errors.ConfigError(f"{prefix}{family} {name}: {reason(error)}") from None
     except ValueError as error:
@@ -95,7 +95,7 @@ def metric(text: str | Metric) -> Metric:
     """
     if isinstance(text, Metric):
         check_name("metric", text)
-        return text
+        return _promised(text)
     if not isinstance(text, str):
         raise TypeError(f"a metric is a name, a formula or an object, found {text!r:.60}")
     if re.match(r"[.~]*/", text):
@@ -127,6 +127,30 @@ def metric(text: str | Metric) -> Metric:
         return formula.parse(text, metric)
     built: Metric = build("metric", *written("metric", text))
     return built
+
+
+def _promised(given: Metric) -> Metric:
+    """Return a metric; raise ConfigError if one of others has wrong `stat_names` or `needs`."""
+    from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415  start-up time
+
+    if not type(given).__module__.startswith("portmert."):
+        for key, kind, expected in (
+            (
+                "stat_names",
+                tuple[str, ...],
+                'a tuple with a name of each, as ("matched", "length")',
+            ),
+            ("needs", frozenset[Need], 'a frozenset of analyses, as frozenset({"links"})'),
+        ):
+            try:
+                TypeAdapter(kind).validate_python(getattr(given, key))
+            except ValidationError:
+                package = families.package_of("metric", given.name())
+                raise errors.ConfigError(
+                    f"metric {given.name()}{f' of package {package}' * bool(package)}: {key} is "
+                    f"{getattr(given, key)!r:.60}, expected {expected}"
+                ) from None
+    return given
 
 
 def label(metric: Metric) -> str:
