@@ -571,13 +571,16 @@ def test_a_decoder_and_a_filter_that_hang_are_one_line(tmp_path, monkeypatch):
         assert found in result.stderr
 
 
-def test_a_second_run_in_a_folder_fails_at_once_with_one_line(tmp_path):
-    folder = tmp_path / "work"
-    folder.mkdir()
+@pytest.mark.parametrize(
+    ("busy", "more"), [("", ()), ("replica-1", ["--replicas=2"]), ("replica-2", ["--replicas=2"])]
+)
+def test_a_second_run_in_a_folder_fails_at_once_with_one_line(tmp_path, busy, more):
+    folder = tmp_path / "work" / busy
+    folder.mkdir(parents=True)
     lock = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)  # as the first run holds it
-        result = tune(folder, status=1)
+        result = tune(tmp_path / "work", *more, status=1)
     finally:
         os.close(lock)
     assert result.stderr.splitlines()[-1] == (

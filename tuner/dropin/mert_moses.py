@@ -7,6 +7,7 @@ the two programs began it.
 import shlex
 import shutil
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -94,27 +95,29 @@ def run(
     PortmertError
         The input does not fit, the decoder failed, the folder cannot be continued.
     """
-    make_folder(request.folder)
-    fault = StateError(
-        f"{request.folder}: another run is at work there; wait for its end, or name another "
-        f"--working-dir"
-    )
-    with alone(request.folder, fault):
+    folders = [request.folder]
+    if request.replicas > 1:
+        folders += [request.folder / f"replica-{n}" for n in range(1, request.replicas + 1)]
+    with ExitStack() as locks:
+        for folder in folders:
+            make_folder(folder)
+            fault = StateError(
+                f"{folder}: another run is at work there; wait for its end, or name another "
+                f"--working-dir"
+            )
+            locks.enter_context(alone(folder, fault))
         config = _filtered(request, log)
         with opened(request.executor, threads=1, notice=log) as team:
             if request.replicas == 1:
                 return [_Run(request, config, log, progress, team).result()]
             results = []
-            for replica in range(1, request.replicas + 1):
-                folder = request.folder / f"replica-{replica}"
-                make_folder(folder)
+            for replica, folder in enumerate(folders[1:], 1):
                 log(f"replica {replica} of {request.replicas}")
                 seed = request.replicas * request.seed + replica
                 own = replace(request, folder=folder, seed=seed)
                 if replica > 1 and not (request.go_on and (folder / FINISHED).is_file()):
-                    first = request.folder / "replica-1"
                     for path in (*_lists(own, 1), folder / "run1.out"):
-                        copy_file(first / path.name, path)
+                        copy_file(folders[1] / path.name, path)
                     own = replace(own, skip_decoder=True, go_on=False)
                 results.append(_Run(own, config, log, progress, team).result())
             return results
