@@ -419,7 +419,7 @@ class Lists:
                 links=text_files(ref_links, "links of references"),
             )
         elif ref_links:
-            raise InputError("links of references without references; give them too (--ref)")
+            raise InputError("links of references, but no references of these lists; give both")
         segments = None if references is None or known else len(references)
         nbest = self._merged(vocabulary, segments, known)
         if references is not None:

@@ -165,7 +165,12 @@ def read_request(arguments: Sequence[str], notice: Callable[[str], None]) -> Mer
     """
     given, words = parse_perl(arguments, OPTIONS)
     names = ("input", "refs", "decoder", "config")
-    if words and (len(words) != len(names) or given.keys() & {*names}):
+    if words and (twice := [f"--{name}" for name in names if name in given]):
+        raise click.UsageError(
+            f"{' and '.join(twice)} beside {' '.join(words)}; give --input, --refs, --decoder and "
+            f"--config, or SRC REF DECODER INI in their place"
+        )
+    if words and len(words) != len(names):
         raise click.UsageError(
             f"{counted(len(words), 'word')} besides options ({' '.join(words)}); expected four: "
             f"SRC REF DECODER INI, or these by --input, --refs, --decoder and --config"
@@ -176,6 +181,8 @@ def read_request(arguments: Sequence[str], notice: Callable[[str], None]) -> Mer
     missing = [name for name in names if name not in given]
     if missing:
         raise click.UsageError(f"missing: {', '.join(missing)}; give SRC REF DECODER INI")
+    if not given.last("working-dir", "mert-work"):
+        raise click.UsageError("--working-dir is empty; expected the name of a folder")
     for name, reason in REFUSED.items():
         if given.last(name, "0") != "0":
             raise click.UsageError(f"--{name} cannot be honoured: {reason}")

@@ -56,6 +56,10 @@ class InputError(PortmertError):
     """Input is not what it should be: `where: found, expected, what to do`."""
 
 
+class ScoreError(InputError):
+    """A metric's score is not finite where a score is needed."""
+
+
 class ConfigError(PortmertError):
     """A configuration key, an option or the name of a component is wrong."""
 

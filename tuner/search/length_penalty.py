@@ -15,7 +15,7 @@ import numpy as np
 
 from portmert.metrics._base import IntArray, Metric
 from portmert.metrics._elementary import power
-from portmert.tuner.ground.errors import ConfigError
+from portmert.tuner.ground.errors import ConfigError, ScoreError
 from portmert.tuner.ground.numbers import parse_number
 from portmert.tuner.nbest.model import NBest, best_hypotheses, model_scores
 from portmert.tuner.search import optimization, problem
@@ -119,31 +119,40 @@ def optimize_penalised(
         With equal scores, the alpha nearest 0.
     """
     tried: dict[float, optimization.Optimization] = {}
+    without_score: dict[float, ScoreError] = {}
     said: dict[float, list[str]] = {}
 
     def value(alpha: float) -> tuple[float, float]:
         """Return the objective and how near to 0 alpha is: what alphas are compared by."""
-        if alpha not in tried:
-            tried[alpha] = optimization.optimize_stats(
-                penalised(nbest, alpha, lengths=lengths),
-                stats,
-                metric,
-                setup,
-                notice=said.setdefault(alpha, []).append,
-                progress=progress,
-            )
+        if alpha not in tried and alpha not in without_score:
+            try:
+                tried[alpha] = optimization.optimize_stats(
+                    penalised(nbest, alpha, lengths=lengths),
+                    stats,
+                    metric,
+                    setup,
+                    notice=said.setdefault(alpha, []).append,
+                    progress=progress,
+                )
+            except ScoreError as error:  # the worst there is; another alpha may have a score
+                without_score[alpha] = error
+        if alpha in without_score:
+            return -math.inf, -abs(alpha)
         found = tried[alpha]
         score = found.final_score if found.unseen_score is None else found.unseen_score
         return problem.worth(metric, score), -abs(alpha)
 
     alpha = search_alpha(value, penalty)
+    if alpha in without_score:
+        raise without_score[alpha]
     for line in said.get(alpha, ()):  # notices on other alphas are of no interest
         notice(line)
     seconds: dict[str, float] = {}
     for each in tried.values():
         for phase, time in each.seconds.items():
             seconds[phase] = seconds.get(phase, 0.0) + time
-    estimates = [one.unseen for one in map(tried.__getitem__, grid(penalty)) if one.unseen]
+    at_grid = [tried[alpha] for alpha in grid(penalty) if alpha in tried]
+    estimates = [one.unseen for one in at_grid if one.unseen]
     unseen = typical(estimates, stats, metric) if estimates else None
     start = setup.starts[0] if setup.starts else optimization.equal_weights(nbest.feature_names)
     at_start = penalised(nbest, start_alpha, lengths=lengths)

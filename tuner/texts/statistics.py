@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from portmert.metrics._base import SYNTAX, Batch, FloatArray, IntArray, Metric, Need, Texts
 from portmert.metrics._m2 import has_gold
 from portmert.tuner.executors.team import each, raise_if_cancelled
-from portmert.tuner.ground.errors import InputError, ProgramError, counted
+from portmert.tuner.ground.errors import InputError, ProgramError, ScoreError, counted
 from portmert.tuner.texts.corpus import first_outside
 from portmert.tuner.texts.text_pipeline import unknown_tokens, untokenised
 
@@ -125,13 +125,13 @@ def finite_scores(metric: Metric, sums: FloatArray) -> FloatArray:
 
     Raises
     ------
-    InputError
+    ScoreError
         One of them is not finite.
     """
     with np.errstate(all="ignore"):
         scores = np.asarray(metric.score(sums))
     for place in np.argwhere(~np.isfinite(scores))[:1]:
-        raise InputError(
+        raise ScoreError(
             f"metric {metric.name()} is {scores[tuple(place)]} for {named(metric, sums[*place])}, "
             f"expected a finite number; mend the metric"
         )

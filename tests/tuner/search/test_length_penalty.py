@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic.dataclasses import dataclass
 
+import portmert
 from portmert.metrics._base import Vocabulary
 from portmert.tuner.components import registry
-from portmert.tuner.ground.errors import ConfigError, InputError
+from portmert.tuner.ground.errors import ConfigError, InputError, ScoreError
 from portmert.tuner.nbest.model import best_hypotheses, model_scores
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.search.length_penalty import (
@@ -157,3 +159,40 @@ def test_penalty_that_is_no_number_is_refused(tmp_path, found):
     path.write_text(f'{{"weights": {{"F0": [1]}}, "length_penalty": {found}}}')
     with pytest.raises(InputError, match=r"w\.json: .*(expected a number|no number of JSON)"):
         read_penalised_weights(path)
+
+
+@dataclass(frozen=True)
+class EvenLength(portmert.Metric):
+    """The share of matched words; no number for an odd number of words."""
+
+    stat_names = ("matched", "words")
+
+    def stats(self, batch):
+        return np.array([[len({*w} & {*r[0]}), len(w)] for w, r in batch.words()], dtype=float)
+
+    def score(self, stats):
+        matched, words = np.moveaxis(stats, -1, 0)
+        return np.where(words % 2 == 1, np.nan, matched / np.maximum(words, 1))
+
+
+@pytest.mark.parametrize(("range_", "length"), [("0:1", 2), ("0", 2), ("1", 3)])
+def test_an_alpha_whose_score_is_no_number_is_the_worst(range_, length):
+    """With one weight that stays, alpha alone decides: from 0.7 on, the odd length wins."""
+    records = [
+        {"id": 0, "text": "a b", "features": {"F": -2.0}},
+        {"id": 0, "text": "a b c", "features": {"F": -2.7}},
+    ]
+    given = portmert.Lists.from_records(records, refs=[["a b c"]])
+
+    def found():
+        return portmert.optimize(
+            given, EvenLength(), weights={"F": 1}, constraints={"fixed": ["F"]},
+            length_penalty=range_, optimizer="coordinate", notice=lambda _: None,
+        )  # fmt: skip
+
+    if length == 3:
+        with pytest.raises(ScoreError, match="even-length is nan for the sums"):
+            found()
+    else:
+        assert found().score == 1.0
+        assert found().length_penalty < 0.75

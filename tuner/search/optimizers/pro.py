@@ -143,6 +143,7 @@ class Pro(Optimizer):
         unit = float(np.median(sizes[sizes > 0])) if (sizes > 0).any() else 1.0
         better, worse = [], []
         for begin, end in pairwise(offsets):
+            raise_if_cancelled()
             first, second = rng.integers(begin, end, size=(2, self.samples))
             difference = worth[first] - worth[second]
             size = np.abs(difference)

@@ -100,6 +100,7 @@ except KeyboardInterrupt:
         "kbmira:epochs=10000000,restarts=2",
         "min-risk:iterations=10000000,restarts=200",
         "pro:rounds=10000000,restarts=2",
+        "pro:samples=4000000,restarts=2",
         "bagged:epochs=10000000,restarts=2",
     ],
 )
