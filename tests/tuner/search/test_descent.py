@@ -109,3 +109,40 @@ def test_a_slope_whose_square_is_0_ends_the_descent():
     assert descend(lambda _: (0.0, np.full(2, 1e-200)), begin, *FREE, iterations=9).tolist() == [
         3.0, 4.0,
     ]  # fmt: skip
+
+
+LOSSES = {  # of two numbers, and the most evaluations from 20 starts: a tenth above what it takes
+    "wide": (176, lambda x: ((1e-4 * x[0] - 1) ** 2, np.array([2e-4 * (1e-4 * x[0] - 1), 0]))),
+    "steep": (1275, lambda x: (1e4 * (x[0] - 1) ** 4, np.array([4e4 * (x[0] - 1) ** 3, 0]))),
+    "valley": (950, lambda x: (rosen(x), rosen_der(x))),
+    "kink": (
+        1370,
+        lambda x: (abs(x[0] - 1) + x[1] ** 2, np.array([np.sign(x[0] - 1), 2 * x[1]])),
+    ),
+    "wave": (
+        197,
+        lambda x: (
+            0.01 * x[0] ** 2 - np.cos(3 * x[0]) + x[1] ** 2,
+            np.array([0.02 * x[0] + 3 * np.sin(3 * x[0]), 2 * x[1]]),
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_steps_are_found_with_few_evaluations(name):
+    """First steps are far too short or too long; SciPy's ends no lower on the whole."""
+    most, loss = LOSSES[name]
+    asked, ours, theirs = 0, 0.0, 0.0
+
+    def counted(numbers):
+        nonlocal asked
+        asked += 1
+        return loss(numbers)
+
+    for seed in range(20):
+        begin = 3 * np.random.default_rng(seed).normal(size=2)
+        ours += loss(descend(counted, begin, *FREE, iterations=200))[0]
+        theirs += minimize(loss, begin, jac=True, method="L-BFGS-B").fun
+    assert ours <= theirs + 1e-9
+    assert asked <= most
