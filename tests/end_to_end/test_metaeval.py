@@ -278,11 +278,19 @@ def test_several_test_sets_in_one_call(tmp_path):
         ),
         (
             '[[set]]\nname="a"\nhuman="human.tsv"\noutputs="out"\nrefs=["ref","no"]\n',
-            "sets.toml: test set 1: refs: there is no file or folder no",
+            "sets.toml: test set 1: refs: there is no file no",
+        ),
+        (
+            '[[set]]\nname="a"\nhuman="human.tsv"\noutputs="out"\nrefs=["ref","../"]\n',
+            "sets.toml: test set 1: refs: there is no file ..",
+        ),
+        (
+            '[[set]]\nname="a"\nhuman="human.tsv"\noutputs="ref"\nrefs=["ref"]\n',
+            "sets.toml: test set 1: outputs: there is no folder ref",
         ),
         (
             '[[set]]\nname="a"\nhuman="human.tsv"\noutputs="|||"\nrefs=["ref"]\n',
-            "sets.toml: test set 1: outputs: there is no file or folder |||",
+            "sets.toml: test set 1: outputs: there is no folder |||",
         ),
         (
             '[[set]]\nname="a"\nhuman="human.tsv"\noutputs="out"\nrefs=["ref"]\nsystems=["god"]\n',

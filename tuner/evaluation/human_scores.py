@@ -417,12 +417,13 @@ def _placed(one: JudgedSet, folder: Path, where: str) -> JudgedSet:
     """Return a test set whose paths are taken from a folder; all are there."""
     moved: dict[str, Any] = {}
     for key in ("human", "outputs", "source", "links", "refs", "ref_links"):
-        held = getattr(one, key)
+        held, kind = getattr(one, key), "folder" if key in ("outputs", "links") else "file"
         files = tuple(
-            folder / file for file in (held if isinstance(held, tuple) else [held or ""])
+            folder / file for file in (held if isinstance(held, tuple) else filter(None, [held]))
         )
         for file in files:
-            if not os.path.exists(file):  # noqa: PTH110  long names
-                raise InputError(f"{where}: {key}: there is no file or folder {file}")
+            # os.path takes long names.
+            if not os.path.exists(file) or os.path.isdir(file) != (kind == "folder"):  # noqa: PTH110, PTH112
+                raise InputError(f"{where}: {key}: there is no {kind} {file}")
         moved[key] = files if isinstance(held, tuple) else held and files[0]
     return replace(one, **moved)
