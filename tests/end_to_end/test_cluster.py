@@ -322,9 +322,18 @@ def test_a_scheduler_that_takes_no_client_is_told(monkeypatch):
 def test_tls_of_a_server_without_it_is_told(monkeypatch):
     known = {"ssl_context": ssl.create_default_context()}
     monkeypatch.setattr("distributed.Security.get_connection_args", lambda *_: known)
-    with cluster(0) as none:
-        place = f"dask:{none.scheduler_address.replace('tcp', 'tls')}"
-        assert f"{place}: no scheduler with TLS answers there, or it and Dask's" in refusal(place)
+    with socketserver.TCPServer(("127.0.0.1", 0), Answers) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        place = f"dask:tls://127.0.0.1:{server.server_address[1]}"
+        said = refusal(place)
+        server.shutdown()
+    assert f"{place}: no scheduler with TLS answers there, or it and Dask's" in said
+
+
+class Answers(socketserver.BaseRequestHandler):
+    def handle(self):
+        if self.request.recv(1000):
+            self.request.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
 
 
 @pytest.mark.parametrize("host", ["nosuchhost.invalid", "a..b"])
