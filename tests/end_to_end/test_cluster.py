@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import socketserver
+import ssl
 import subprocess
 import sys
 import threading
@@ -18,7 +19,7 @@ from portmert.tuner.annotation.annotators._base import AnnotationRequest
 from portmert.tuner.annotation.annotators.udpipe import Udpipe
 from portmert.tuner.executors.cluster import Cluster
 from portmert.tuner.executors.opening import opened
-from portmert.tuner.ground.errors import AnnotatorError, InputError, PortmertError
+from portmert.tuner.ground.errors import AnnotatorError, InputError, PortmertError, StateError
 from tests.support.annotation_models import SENTENCES, udpipe
 from tests.support.cli import fault, run
 from tests.support.clusters import NEEDS_DASK, PROGRAMS, cluster, files, kill_one_at_work
@@ -265,19 +266,91 @@ def test_that_no_worker_is_left_is_said_once():
 def test_a_scheduler_that_is_not_there(monkeypatch):
     monkeypatch.setattr("portmert.tuner.executors.cluster._CONNECT", "1s")
     said = fault("crossval", *LISTS, "--splits", 1, "--executor", "dask:tcp://127.0.0.1:9")
-    assert "dask:tcp://127.0.0.1:9: no scheduler answers there: " in said
+    assert "dask:tcp://127.0.0.1:9: no scheduler answers there: nothing listens (Conn" in said
 
 
-def test_a_server_of_pages_is_no_scheduler():
-    """The dashboard's port is taken for the scheduler's: Dask reads "HTTP/1.1" as a length."""
-    with socketserver.TCPServer(("127.0.0.1", 0), Pages) as server:
+def refusal(place):
+    """Return the one line that says why a place is not opened."""
+    with pytest.raises(StateError) as said, opened(place, threads=1, notice=id):
+        pass
+    assert "\n" not in str(said.value)
+    return str(said.value)
+
+
+@pytest.mark.parametrize(
+    ("sent", "times"),
+    [
+        (b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n", 1),
+        (b"\0" * 65536, 10**9),
+        (b"\xff" * 8000, 1),
+        (b"\x10" + b"\0" * 7 + b"\x01" + b"\0" * 15, 1),
+        (b"", 1),
+    ],
+    ids=["pages", "zeros", "ones", "message", "nothing"],
+)
+def test_a_server_of_something_else_is_no_scheduler(sent, times):
+    """Dask takes what comes for lengths and messages, and ends in errors of any kind."""
+
+    class Sends(socketserver.BaseRequestHandler):
+        def handle(self):
+            with contextlib.suppress(OSError):
+                for _ in range(times):
+                    self.request.sendall(sent)
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Sends) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         place = f"dask:tcp://127.0.0.1:{server.server_address[1]}"
         said = fault("crossval", *LISTS, "--splits", 1, "--executor", place)
         server.shutdown()
-    assert (
-        f"{place}: another server answers there, no scheduler; give the scheduler's port" in said
-    )
+    [line] = said.splitlines()
+    assert f"{place}: another server answers there, no scheduler; give the scheduler's" in line
+
+
+def test_a_worker_is_no_scheduler():
+    with cluster(1) as one:
+        place = f"dask:{one.workers[0].worker_address}"
+        assert f"{place}: another server answers there, no scheduler; give" in refusal(place)
+
+
+def test_a_scheduler_that_takes_no_client_is_told(monkeypatch):
+    with cluster(0) as none, monkeypatch.context() as patched:
+        patched.setattr("distributed.Client", lambda *_, **__: {}["a\nb"])
+        place = f"dask:{none.scheduler_address}"
+        assert refusal(place) == f"{place}: the scheduler takes no client: KeyError: 'a\\nb'"
+
+
+def test_tls_of_a_server_without_it_is_told(monkeypatch):
+    known = {"ssl_context": ssl.create_default_context()}
+    monkeypatch.setattr("distributed.Security.get_connection_args", lambda *_: known)
+    with socketserver.TCPServer(("127.0.0.1", 0), Answers) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        place = f"dask:tls://127.0.0.1:{server.server_address[1]}"
+        said = refusal(place)
+        server.shutdown()
+    assert f"{place}: no scheduler with TLS answers there, or it and Dask's" in said
+
+
+class Answers(socketserver.BaseRequestHandler):
+    def handle(self):
+        if self.request.recv(1000):
+            self.request.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+
+@pytest.mark.parametrize("host", ["nosuchhost.invalid", "a..b"])
+def test_a_host_that_does_not_exist_is_told(monkeypatch, host):
+    monkeypatch.setattr("portmert.tuner.executors.cluster._CONNECT", "1s")
+    place = f"dask:tcp://{host}:8786"
+    assert refusal(place) == f"{place}: no host '{host}' is known here; check the name"
+
+
+def test_ctrl_c_while_a_scheduler_is_greeted_passes(monkeypatch):
+    monkeypatch.setattr("distributed.utils.LoopRunner.run_sync", interrupt)
+    with pytest.raises(KeyboardInterrupt), opened("dask:tcp://[::1]:9", threads=1, notice=id):
+        pass
+
+
+def interrupt(*_, **__):
+    raise KeyboardInterrupt
 
 
 def test_a_server_that_waits_for_more_is_no_scheduler(monkeypatch):
@@ -297,11 +370,6 @@ class Reads(socketserver.BaseRequestHandler):
         with contextlib.suppress(OSError):
             while self.request.recv(1000):
                 pass
-
-
-class Pages(socketserver.BaseRequestHandler):
-    def handle(self):
-        self.request.sendall(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")
 
 
 @pytest.mark.slow

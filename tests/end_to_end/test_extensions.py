@@ -119,6 +119,7 @@ BROKEN = {
     "raises": ("broken.raises:X", "ends in ZeroDivisionError: division by zero"),
     "exits": ("broken.exits:X", "loading broken.exits:X ends in SystemExit: 3"),
     "own-base": ("broken.own:X", "loading broken.own:X ends in B: line1 line2"),
+    "no-text": ("broken.no_text:X", "ends in N: (it does not say more: its text cannot be made)"),
     "interrupts": ("broken.interrupts:X", "broken.interrupts:X ends in KeyboardInterrupt"),
     "no-class": ("broken.module:VALUE", "is no class derived from portmert.metrics._base.Metric"),
     "other-class": (
@@ -214,6 +215,7 @@ def broken(tmp_path_factory):
         "broken/raises.py": "1 / 0\n",
         "broken/exits.py": "import sys\nsys.exit(3)\n",
         "broken/own.py": 'class B(BaseException): pass\nraise B("line1\\nline2")\n',
+        "broken/no_text.py": "class N(Exception):\n    def __str__(self): 1 / 0\nraise N\n",
         "broken/interrupts.py": "raise KeyboardInterrupt\n",
     }
     metrics = {"exit": "broken.module:Exit"} | {name: value for name, (value, _) in BROKEN.items()}

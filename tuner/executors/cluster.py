@@ -9,6 +9,7 @@ import importlib
 import logging
 import shlex
 import shutil
+import socket
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -231,26 +232,61 @@ def connected(given: str, address: str, *, notice: Callable[[str], None]) -> Ite
         address = _address_in(Path(address), given)
     known = _credentials(distributed, given, is_needed=address.startswith("tls:"))
     with _quiet():
+        fault = distributed.utils.LoopRunner().run_sync(_greet, address, known)
+        if fault is not None:
+            raise errors.StateError(f"{given}: {_found_at(address, fault)}")
         try:
-            distributed.utils.LoopRunner().run_sync(_greet, address, known)
             client = distributed.Client(address, timeout=_CONNECT, set_as_default=False)
-        except (OSError, ValueError) as error:
-            said = _one_line(error) or f"what listens there does not speak as one in {_CONNECT}"
-            raise errors.StateError(f"{given}: no scheduler answers there: {said}") from None
-        except MemoryError:  # the answer was taken for the length of an array
-            raise errors.StateError(
-                f"{given}: another server answers there, no scheduler; give the scheduler's port, "
-                f"not that of its dashboard"
-            ) from None
+        except Exception as error:  # noqa: BLE001  whatever Dask says
+            what = errors.named(error)
+            raise errors.StateError(f"{given}: the scheduler takes no client: {what}") from None
         yield from _of_client(client, given, notice)
 
 
-async def _greet(address: str, known: Mapping[str, Any]) -> None:
-    """Connect and leave: a client would wait without end for a greeting."""
+async def _greet(address: str, known: Mapping[str, Any]) -> Exception | None:
+    """Connect, ask for the workers and leave; return what fails.
+
+    A client would wait without end for a greeting, or leave its threads behind.
+    """
     core = importlib.import_module("distributed.comm.core")
-    greeted = core.connect(address, timeout=_CONNECT, **known)
-    comm = await asyncio.wait_for(greeted, float(_CONNECT.removesuffix("s")))
-    await comm.close()
+
+    async def ask() -> None:
+        comm = await core.connect(address, timeout=_CONNECT, **known)
+        try:
+            await comm.write({"op": "identity"})
+            (await comm.read())["workers"]  # a worker has none
+        finally:
+            await comm.close()
+
+    try:
+        await asyncio.wait_for(ask(), float(_CONNECT.removesuffix("s")))
+    except Exception as error:  # noqa: BLE001  bytes of others end in any error
+        return error
+    return None
+
+
+def _found_at(address: str, error: Exception) -> str:
+    """Return what is at an address where no scheduler greets; the words of Dask do not say it."""
+    place = urlsplit(address)
+    try:
+        socket.create_connection((place.hostname, place.port), timeout=2).close()
+    except (socket.gaierror, UnicodeError):
+        return f"no host '{place.hostname}' is known here; check the name"
+    except OSError as fault:
+        said = f"nothing listens ({errors.reason(fault)}); is the scheduler running?"
+        return f"no scheduler answers there: {said}"
+    if isinstance(error, TimeoutError):
+        said = f"what listens there does not speak as one in {_CONNECT}"
+        return f"no scheduler answers there: {said}"
+    if place.scheme == "tls":
+        return (
+            "no scheduler with TLS answers there, or it and Dask's configuration here have other "
+            "certificates; docs/how-to/cluster.md shows how to name them"
+        )
+    return (
+        "another server answers there, no scheduler; give the scheduler's port, not that of its "
+        "dashboard or of a worker, and tls:// if it has TLS"
+    )
 
 
 def check_address(address: str, origin: str) -> None:

@@ -152,7 +152,13 @@ def reason(error: Exception) -> str:
 
 def named(error: BaseException) -> str:
     """Return the kind of an error and what it says, in one line."""
-    return " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
+    try:
+        said = str(error)
+    except BaseException as fault:  # code not ours
+        if may_be_signal(fault):
+            raise
+        said = "(it does not say more: its text cannot be made)"
+    return " ".join(f"{type(error).__name__}: {said}".split()).removesuffix(":")
 
 
 def suggest(name: str, known: Iterable[str]) -> str:

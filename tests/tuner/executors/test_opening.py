@@ -60,8 +60,16 @@ def test_other_places_are_one_line(given, message):
     [
         ("", "has no table [executor]"),
         ("executor = 3", "has no table [executor]"),
-        ("[executor]", "name must be given"),
-        ("[executor]\nname = 3", "name must be given"),
+        (
+            "[executor]",
+            "name must be given, expected one of local, dask:ADDRESS, dask:FILE.json, ",
+        ),
+        (
+            "[executor]\nname = 3",
+            "name is 3, expected one of local, dask:ADDRESS, dask:FILE.json, ",
+        ),
+        ("[executor]\nname = []", "name is [], expected one of local, dask:ADDRESS, dask:FILE"),
+        ('[executor]\nname = "t6.toml"', "name is 't6.toml', expected one of local, dask:ADDRESS"),
         ('[executor]\nname = "local"\ncores = 3', "executor 'local' has no option 'cores'"),
         ("[executor", "is not TOML"),
     ],

@@ -131,7 +131,7 @@ def test_an_unknown_key_names_file_table_and_the_nearest(folder, override, said)
         ("data.lowercase=often", "[data] lowercase: Input should be a valid boolean"),
         ("metric.smooth=often", "[metric]: metric bleu: smooth: "),
         ("metric.name=5", '[metric] needs name = "...", one of: bleu'),
-        ("executor.jobs=5", '[executor]: name must be given, as name = "dask-slurm:20"'),
+        ("executor.jobs=5", "[executor]: name must be given, expected one of local, dask:AD"),
         ("executor={name='local',cores=5}", "--set executor={name='local',cores=5}: expected tab"),
         ("constraints=5", "--set constraints=5: expected table.key=value"),
     ],
