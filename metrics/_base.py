@@ -481,6 +481,8 @@ class Metric(ABC):
     """Whether the score is a share and so printed in percent."""
     source: ClassVar[str] = ""
     """The paper, with the numbers of its equations if it has any."""
+    _package: ClassVar[str] = ""
+    """Name and version of the other package that it was loaded from."""
 
     @property
     @abstractmethod
@@ -529,6 +531,11 @@ class Metric(ABC):
         ValueError
             A file has the wrong content, or an option names a file that does not exist.
         """
+
+    @classmethod
+    def of_package(cls) -> str:
+        """Return ` of package NAME VERSION` for messages; nothing for ours and a program's own."""
+        return f" of package {cls._package}" if cls._package else ""
 
     def oriented(self, scores: Value) -> Value:
         """Return scores, or differences of scores, negated if lower is better.

@@ -162,6 +162,15 @@ def test_other_optimizers_run_and_go_on(tmp_path, option):
     assert start == pytest.approx([(k - 3) / 16 for k in range(8)])
 
 
+def test_a_damaged_weight_of_a_step_names_the_file(finished, tmp_path):
+    folder = tmp_path / "work"
+    shutil.copytree(finished[0], folder)
+    log = folder / "run3.mert.log"
+    log.write_text(re.sub(r"(Best point: \S+) \S+", r"\1 1e999", log.read_text()))
+    result = tune(folder, "--continue", "--sctype=PORT", f"--scconfig={PORT}", status=1)
+    assert result.stderr.splitlines()[-1].startswith(f"portmert: error: {log}: weight of ")
+
+
 def test_return_best_dev_takes_the_step_of_the_best_own_output(tmp_path):
     folder = tmp_path / "work"
     options = ["--max=3", "--return-best", "-nocase", "--closest"]  # abbreviated, one dash

@@ -145,9 +145,8 @@ def _promised(given: Metric) -> Metric:
             try:
                 TypeAdapter(kind).validate_python(getattr(given, key))
             except ValidationError:
-                package = families.package_of("metric", given.name())
                 raise errors.ConfigError(
-                    f"metric {given.name()}{f' of package {package}' * bool(package)}: {key} is "
+                    f"metric {given.name()}{given.of_package()}: {key} is "
                     f"{getattr(given, key)!r:.60}, expected {expected}"
                 ) from None
     return given

@@ -11,7 +11,7 @@ from portmert.metrics._base import FloatArray
 from portmert.tuner.decoders._moses_command import ShownFeatures
 from portmert.tuner.dropin import _program, _scorer, kbmira, mert
 from portmert.tuner.ground import files, numbers
-from portmert.tuner.ground.errors import StateError, counted
+from portmert.tuner.ground.errors import InputError, StateError, counted, faults_at
 from portmert.tuner.nbest.moses_dat import DatLists, read_dat
 from portmert.tuner.weights.feature_weights import FeatureNames, FeatureWeights, read_weights
 from portmert.tuner.weights.weights_file import read_sparse
@@ -137,7 +137,9 @@ class StepFolder:
         vector = np.array(values, dtype=np.float64)
         if match is None:
             vector /= float(np.abs(vector).sum()) or 1.0
-        weights = dict(FeatureWeights.from_vector(self.names, vector).values)
+        path = self.path / f"run{step}.mert.{'out' if match is None else 'log'}"
+        with faults_at(path, InputError, StateError):
+            weights = dict(FeatureWeights.from_vector(self.names, vector).values)
         return FeatureWeights({**weights, **self._sparse_of(step + 1)}), score
 
     def check_step(self, step: int, lists: DatLists) -> None:

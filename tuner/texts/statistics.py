@@ -113,9 +113,9 @@ def _numbers(metric: Metric, called: str, found: Any, shape: tuple[int, ...]) ->
     array = np.asarray(found)
     if array.shape != shape or array.dtype.kind not in "biuf":
         raise ProgramError(
-            f"{called}() of metric {metric.name()} returned {type(found).__name__} of shape "
-            f"{array.shape} and type {array.dtype}, expected numbers of shape {shape}; mend the "
-            f"metric"
+            f"{called}() of metric {metric.name()}{metric.of_package()} returned "
+            f"{type(found).__name__} of shape {array.shape} and type {array.dtype}, expected "
+            f"numbers of shape {shape}; mend the metric"
         )
     return array
 
@@ -132,8 +132,8 @@ def finite_scores(metric: Metric, sums: FloatArray) -> FloatArray:
         scores = np.asarray(metric.score(sums))
     for place in np.argwhere(~np.isfinite(scores))[:1]:
         raise ScoreError(
-            f"metric {metric.name()} is {scores[tuple(place)]} for {named(metric, sums[*place])}, "
-            f"expected a finite number; mend the metric"
+            f"metric {metric.name()}{metric.of_package()} is {scores[tuple(place)]} for "
+            f"{named(metric, sums[*place])}, expected a finite number; mend the metric"
         )
     return scores
 
@@ -297,8 +297,8 @@ def _check_finite(
     line = "" if batch.lines is None else f", number {batch.lines[row]} of the lists"
     raise InputError(
         f"{_place(batch.offsets, row, 'hypothesis', outputs, first_segment, line)}: statistic "
-        f"{metric.stat_names[column]} of metric {metric.name()} is {stats[row, column]}, expected "
-        f"a finite number; mend the metric"
+        f"{metric.stat_names[column]} of metric {metric.name()}{metric.of_package()} is "
+        f"{stats[row, column]}, expected a finite number; mend the metric"
     )
 
 
