@@ -8,7 +8,7 @@ tokens in the n-best list, before any text pipeline.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -145,29 +145,32 @@ def optimize_penalised(
     alpha = search_alpha(value, penalty)
     if alpha in without_score:
         raise without_score[alpha]
-    for line in said.get(alpha, ()):  # notices on other alphas are of no interest
+    for line in said[alpha]:  # notices on other alphas are of no interest
         notice(line)
-    seconds: dict[str, float] = {}
-    for each in tried.values():
-        for phase, time in each.seconds.items():
-            seconds[phase] = seconds.get(phase, 0.0) + time
-    at_grid = [tried[alpha] for alpha in grid(penalty) if alpha in tried]
-    estimates = [one.unseen for one in at_grid if one.unseen]
+    estimates = [one.unseen for one in map(tried.get, grid(penalty)) if one and one.unseen]
     unseen = typical(estimates, stats, metric) if estimates else None
     start = setup.starts[0] if setup.starts else optimization.equal_weights(nbest.feature_names)
     at_start = penalised(nbest, start_alpha, lengths=lengths)
     best = best_hypotheses(at_start, model_scores(at_start, start))
-    found = replace(
+    return replace(
         tried[alpha],
         start_score=float(metric.score(stats.total(best))),
         known=stats.known,
         line_searches=sum(each.line_searches for each in tried.values()),
         cpu_seconds=sum(each.cpu_seconds for each in tried.values()),
-        seconds=seconds,
+        seconds=_seconds(tried.values()),
         unseen=unseen,
         unseen_score=None if unseen is None else metric.oriented(unseen.value),
-    )
-    return found, alpha
+    ), alpha
+
+
+def _seconds(several: Iterable[optimization.Optimization]) -> dict[str, float]:
+    """Return the seconds of each phase, of several searches together."""
+    seconds: dict[str, float] = {}
+    for each in several:
+        for phase, time in each.seconds.items():
+            seconds[phase] = seconds.get(phase, 0.0) + time
+    return seconds
 
 
 def grid(penalty: LengthPenalty) -> list[float]:
