@@ -36,6 +36,7 @@ def wrong(kind, right=np.ones(3), **more):
         return {
             "right": lambda: right, "list": lambda: np.asarray(right).tolist(),
             "float32": lambda: np.asarray(right, np.float32),
+            "float16": lambda: np.asarray(right, np.float16),
             "scalar": lambda: 0.5, "long": lambda: np.append(right, 1.0),
             "deep": lambda: np.stack([right, right], -1), "text": lambda: "x",
             "none": lambda: None, "generator": lambda: (n for n in [1.0]),
@@ -333,6 +334,12 @@ def test_what_is_as_good_as_float64_is_taken(run, kind):
     right, found = (run(*command("score", at="stats", kind=one)) for one in ("right", kind))
     assert found.status == 0
     assert found.stdout == right.stdout.replace("kind=right", f"kind={kind}")
+
+
+@pytest.mark.parametrize("optimizer", ["bagged", "coordinate", "mert"])
+def test_scores_of_half_precision_are_taken(run, optimizer):
+    words = [*command("optimize", at="score", kind="float16"), "--optimizer", optimizer]
+    assert run(*words).status == 0
 
 
 COMPONENTS = {

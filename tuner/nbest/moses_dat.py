@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -234,12 +234,14 @@ def _write(
             out.write(f"{kind}_{form}_END_0\n".encode())
 
 
-def _printed(table: FloatArray) -> list[str]:
-    """Return each row as numbers with a space behind each, as many digits as they need."""
+def _printed(table: NDArray[Any]) -> list[str]:
+    """Return each row as numbers with a space behind each, as many digits as their type needs."""
     if table.size == 0:
         return [""] * len(table)
     values, inverse = np.unique(table, return_inverse=True)  # few are distinct
-    texts = np.array([model.shortest(value) for value in values.tolist()], dtype=object)
+    # The float32 nearest to -3.30693 is written so, not as the float64 that equals it.
+    known = values.tolist() if values.dtype == np.float64 else [float(str(one)) for one in values]
+    texts = np.array([model.shortest(value) for value in known], dtype=object)
     rows: list[list[str]] = texts[inverse].reshape(table.shape).tolist()
     return [" ".join(row) + " " for row in rows]
 
@@ -276,10 +278,10 @@ class _DatReader:
             )
 
     def _as_text(self) -> bytes:
-        """Return the text of a binary file, to the last bit.
+        """Return the text of a binary file, whose numbers are float32 to the last bit.
 
-        Each block is a header line, rows of 4 bytes a number, and the line of its end. Numbers are
-        float32. Statistics of older versions of Moses are int32, which would be tiny as float32.
+        Each block is a header line, rows of 4 bytes a number, and the line of its end. Statistics
+        of older versions of Moses are int32, which would be tiny as float32.
         """
         parts: list[bytes] = []
         at = 0
@@ -305,8 +307,7 @@ class _DatReader:
             if np.any(values) and np.abs(values).max() < np.finfo(np.float32).tiny:
                 values = np.frombuffer(self.data[start:stop], dtype="<i4")
             parts.append(self.data[at:start].replace(b"_BIN_", b"_TXT_", 1))
-            rows = values.astype(np.float64).reshape(sizes)
-            parts += [f"{row}\n".encode() for row in _printed(rows)]
+            parts += [f"{row}\n".encode() for row in _printed(values.reshape(sizes))]
             parts.append(self.data[stop:end].replace(b"_BIN_", b"_TXT_", 1))
             at = end
         return b"".join(parts)

@@ -353,7 +353,7 @@ def objective(metric: Metric, stats: FloatArray) -> FloatArray:
 
     A score that is not finite (0/0, say) counts as the worst: it is -inf here.
     """
-    values = metric.oriented(metric.score(stats))
+    values = np.asarray(metric.oriented(metric.score(stats)), dtype=np.float64)
     return np.where(np.isfinite(values), values, -np.inf)
 
 

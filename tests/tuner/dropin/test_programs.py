@@ -148,7 +148,7 @@ def test_binary_files_hold_the_numbers_of_the_text_in_32_bits(capsys):
     assert Path("f.dat").read_bytes().startswith(b"FEATURES_BIN_BEGIN_0 0 ")
     assert Path("s.dat").read_bytes().startswith(b"SCORES_BIN_BEGIN_0 0 ")
     found = read_dat(["f.dat"], ["s.dat"])
-    assert np.array_equal(found.features, text.features.astype(np.float32))
+    assert np.array_equal(found.features.astype(np.float32), text.features.astype(np.float32))
     assert np.array_equal(found.stats, text.stats)
     Path("sparse").write_text("0 ||| a ||| F= 1 A_b= 2 ||| 0\n0 ||| b ||| F= 1 ||| 0\n")
     Path("one").write_text("a\n")
@@ -156,6 +156,17 @@ def test_binary_files_hold_the_numbers_of_the_text_in_32_bits(capsys):
     assert "f.dat: Moses' binary form has no sparse features; leave out --binary" in (
         capsys.readouterr().err
     )
+
+
+def test_previous_data_in_the_binary_form_merge_with_a_text():
+    lines = ("0 ||| a b ||| F= -3.30693 G= 0.1 ||| 0", "0 ||| b ||| F= 7 G= 1e-07 ||| 0")
+    Path("list").write_text("\n".join(lines) + "\n")
+    Path("ref").write_text("a b c\n")
+    words = ["--sctype=BLEU", "--reference=ref", "--nbest=list", "-F", "f.dat", "-S", "s.dat"]
+    assert extractor.main([*words, "--binary"]) == 0
+    words += ["--prev-ffile=f.dat", "--prev-scfile=s.dat"]
+    assert extractor.main(words) == 0
+    assert Path("f.dat").read_text().splitlines()[1:-1] == ["-3.30693 0.1 ", "7 1e-07 "]
 
 
 def test_abbreviated_options_and_previous_data(capsys):

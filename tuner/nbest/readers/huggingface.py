@@ -133,7 +133,10 @@ def _arrays(file: ListFile, keys: set[str]) -> dict[str, Any]:
             np.load(io.BytesIO(file.data), allow_pickle=False) as archive,
         ):
             held = {key: archive[key] for key in archive.files if key in keys}
-        for array in held.values():
+        for key, array in held.items():
+            rows = max(array.shape, default=0)
+            if array.nbytes == 0 and rows > FREE // 64:  # each would be an object of Python
+                file.fail("archive", f"'{key}' has {rows} rows without content")
             if array.dtype.kind == "U":  # numpy lets any 32 bits pass for a character
                 "".join(array.ravel().tolist()).encode().decode()
     except InputError:

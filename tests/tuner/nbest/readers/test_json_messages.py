@@ -399,6 +399,13 @@ def test_an_archive_that_expands_without_end_is_refused(tmp_path):
     assert message == "list1: archive: 160000128 bytes of arrays, more than 200 times the file"
 
 
+@pytest.mark.parametrize("kind", ["U1", "f8"])
+def test_an_archive_of_many_rows_without_content_is_refused(tmp_path, kind):
+    np.savez(tmp_path / "list.npz", sequences=np.zeros((10**8, 0), kind))
+    message = fails(tmp_path, "huggingface:n=2", (tmp_path / "list.npz").read_bytes())
+    assert message == "list1: archive: 'sequences' has 100000000 rows without content"
+
+
 def test_a_header_of_an_array_that_is_too_large_is_one_line(tmp_path):
     head = b"{'descr': '<f8', 'fortran_order': False, 'shape': (1,), }".ljust(60_000) + b"\n"
     data = b"\x93NUMPY\x02\x00" + len(head).to_bytes(4, "little") + head + bytes(8)
