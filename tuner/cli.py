@@ -95,11 +95,8 @@ class CommandFolder(click.Group):
             except BrokenPipeError:  # the reader of a pipe (head, less) has seen enough
                 sys.stderr.close()
                 ctx.exit(1)
-            except (
-                EOFError,
-                KeyboardInterrupt,
-                SystemExit,
-            ) as error:  # click takes them for its own
+            # Click would take these for its own.
+            except (EOFError, KeyboardInterrupt, SystemExit) as error:
                 said = families.fault_of(error)
                 if said is None and isinstance(error, SystemExit):
                     where = innermost(error)[1]
@@ -114,9 +111,8 @@ class CommandFolder(click.Group):
                 click.echo(f"portmert: {said}", err=True)
                 status = 128 + number  # as shells have it
                 others = set(threading.enumerate()) - {threading.main_thread()}
-                if any(
-                    not thread.daemon for thread in others
-                ):  # Python waits for searches: minutes
+                # Python would wait for searches: minutes.
+                if not all(thread.daemon for thread in others):
                     from portmert.tuner.ground.programs import end_all  # noqa: PLC0415  start-up time
 
                     end_all()

@@ -515,18 +515,17 @@ def _check_needs(experiment: Experiment) -> None:
                     f"give [data] {links}, a file of `0-0 1-2` lines for each reference, or an "
                     f"[aligner]"
                 )
-    if annotator is None:
-        if not statistics.needs_of([metric]):
-            return
+    if annotator is not None:
+        try:
+            annotator.fingerprint()  # also where the metric asks it for nothing
+        except AnnotatorError as error:
+            raise ConfigError(f"{experiment.path}: [annotator] {error}") from None
+    elif statistics.needs_of([metric]):
         raise ConfigError(
             f"{experiment.path}: metric {metric.name()} compares syntax; give an [annotator] that "
             f'tags or parses, as name = "udpipe" and model = "FILE" (`portmert annotate train` '
             f"makes a model)"
         )
-    try:
-        annotator.fingerprint()
-    except AnnotatorError as error:
-        raise ConfigError(f"{experiment.path}: [annotator] {error}") from None
 
 
 # The content of files that configurations name.

@@ -175,24 +175,25 @@ class EvenLength(portmert.Metric):
         return np.where(words % 2 == 1, np.nan, matched / np.maximum(words, 1))
 
 
-@pytest.mark.parametrize(("range_", "length"), [("0:1", 2), ("0", 2), ("1", 3)])
-def test_an_alpha_whose_score_is_no_number_is_the_worst(range_, length):
-    """With one weight that stays, alpha alone decides: from 0.7 on, the odd length wins."""
+def odd_from(alphas):
+    """Optimize where one weight stays, so that alpha decides: from 0.7 on, the odd text wins."""
     records = [
         {"id": 0, "text": "a b", "features": {"F": -2.0}},
         {"id": 0, "text": "a b c", "features": {"F": -2.7}},
     ]
-    given = portmert.Lists.from_records(records, refs=[["a b c"]])
+    return portmert.optimize(
+        portmert.Lists.from_records(records, refs=[["a b c"]]), EvenLength(), weights={"F": 1},
+        constraints={"fixed": ["F"]}, length_penalty=alphas, optimizer="coordinate",
+        notice=lambda _: None,
+    )  # fmt: skip
 
-    def found():
-        return portmert.optimize(
-            given, EvenLength(), weights={"F": 1}, constraints={"fixed": ["F"]},
-            length_penalty=range_, optimizer="coordinate", notice=lambda _: None,
-        )  # fmt: skip
 
-    if length == 3:
-        with pytest.raises(ScoreError, match="even-length is nan for the sums"):
-            found()
-    else:
-        assert found().score == 1.0
-        assert found().length_penalty < 0.75
+def test_an_alpha_whose_score_is_no_number_is_the_worst():
+    found = odd_from("0:1")
+    assert found.score == 1.0
+    assert found.length_penalty < 0.75
+
+
+def test_a_range_without_a_score_is_an_error():
+    with pytest.raises(ScoreError, match="even-length is nan for the sums"):
+        odd_from("0.8:1")

@@ -136,7 +136,7 @@ def _arrays(file: ListFile, keys: set[str]) -> dict[str, Any]:
         for key, array in held.items():
             rows = max(array.shape, default=0)
             if array.nbytes == 0 and rows > FREE // 64:  # each would be an object of Python
-                file.fail("archive", f"'{key}' has {rows} rows without content")
+                file.fail("archive", f"'{key}' has {rows} empty rows, expected texts or numbers")
             if array.dtype.kind == "U":  # numpy lets any 32 bits pass for a character
                 "".join(array.ravel().tolist()).encode().decode()
     except InputError:
