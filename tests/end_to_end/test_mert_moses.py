@@ -1,6 +1,5 @@
 """`portmert mert-moses`: mert-moses.pl's command line and files."""
 
-import fcntl
 import gzip
 import os
 import re
@@ -12,7 +11,9 @@ import pytest
 
 from portmert.tuner.dropin._request import read_request
 from portmert.tuner.dropin.mert import main as mert_shim
+from portmert.tuner.ground.files import LOCK
 from portmert.tuner.nbest.moses_dat import read_dat
+from portmert.tuner.runs.folder import open_run
 from portmert.tuner.search import averaging
 from portmert.tuner.weights.feature_weights import read_weights
 from tests.support.cli import run
@@ -586,15 +587,10 @@ def test_a_decoder_and_a_filter_that_hang_are_one_line(tmp_path, monkeypatch):
 )
 def test_a_second_run_in_a_folder_fails_at_once_with_one_line(tmp_path, busy, more):
     folder = tmp_path / "work" / busy
-    folder.mkdir(parents=True)
-    lock = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # as the first run holds it
+    with open_run(folder, {}, origin="x"):  # of any command: `optimize --out-dir`, `tune`
         result = tune(tmp_path / "work", *more, status=1)
-    finally:
-        os.close(lock)
     assert result.stderr.splitlines()[-1] == (
         f"portmert: error: {folder}: another run is at work there; wait for its end, or name "
         f"another --working-dir"
     )
-    assert not list(folder.iterdir())
+    assert [path.name for path in folder.iterdir()] == [LOCK]

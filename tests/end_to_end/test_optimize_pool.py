@@ -156,7 +156,7 @@ def test_what_goes_wrong_in_the_middle_leaves_no_pool(monkeypatch):
         patch.setattr(statistics, "compute_stats", fails)
         given = (*LISTS, "--pool", "pool", "--out", "w.json")
         run("optimize", "--metric", "bleu", *given, status=130)
-    assert list(Path("pool").iterdir()) == []
+    assert [path.name for path in Path("pool").iterdir()] == [".pool.lock"]
     assert found("--pool", "pool")[0] == found()[0]
 
 
@@ -192,6 +192,7 @@ main({["optimize", "--metric", "bleu", *LISTS, "--pool", "pool", "--out", "x.jso
     (Path("pool") / ".stats.npy.0123abcd.part").write_text("half")
     assert found("--pool", "pool")[0] == there
     assert sorted(path.name for path in Path("pool").iterdir()) == [
+        ".pool.lock",
         "features.npy",
         "offsets.npy",
         "pool.json",

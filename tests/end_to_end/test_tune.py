@@ -210,7 +210,7 @@ def test_fresh_with_a_wrong_config_removes_nothing(finished):
 def test_a_second_process_is_refused(finished):
     folder, _ = finished
     code = (
-        "import sys; from pathlib import Path; from portmert.tuner.runs.folder import *\n"
+        "import sys; from pathlib import Path; from portmert.tuner.ground.files import LOCK\n"
         "import fcntl, os; lock = os.open(Path(sys.argv[1]) / LOCK, os.O_RDWR)\n"
         "fcntl.flock(lock, fcntl.LOCK_EX); print('held', flush=True); sys.stdin.read()\n"
     )

@@ -10,6 +10,7 @@ import re
 import secrets
 import shutil
 import sys
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 Record = TypeVar("Record", bound="DataclassInstance")
 
 
+LOCK = ".lock"
+"""The file in a folder that the one run at work there has locked."""
 _READ = 1 << 20
 """Bytes of a file read at once."""
 _PART = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{8}\.part", re.DOTALL)
@@ -296,19 +299,34 @@ def clear_parts(folder: Path, name: str | None = None) -> None:
 
 
 @contextmanager
-def alone(folder: Path, fault: PortmertError) -> Iterator[None]:
-    """Keep other processes out of a folder, or raise the fault; a lock ends with its process."""
+def alone(
+    folder: Path, fault: PortmertError, *, lock: str = LOCK, wait: float = 0
+) -> Iterator[None]:
+    """Keep other processes out of a folder, or raise the fault; a lock ends with its process.
+
+    Parameters
+    ----------
+    lock
+        Name of the file that is locked. It stays: to remove it would let two processes in.
+    wait
+        Seconds to wait for another process that works there.
+    """
     with faults_at(f"{folder}: cannot write", OSError, PortmertError):
-        lock = os.open(folder, os.O_RDONLY)
+        held = os.open(folder / lock, os.O_RDWR | os.O_CREAT, 0o644)
+    end = time.monotonic() + wait
     try:
         with suppress(OSError):  # a disk without locks
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise fault from None
+            while True:
+                try:
+                    fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    if time.monotonic() >= end:
+                        raise fault from None
+                    time.sleep(0.2)
         yield
     finally:
-        os.close(lock)
+        os.close(held)
 
 
 def make_folder(path: Path) -> None:

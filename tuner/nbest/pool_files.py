@@ -32,6 +32,7 @@ VERSION = 1
 DESCRIPTION = "pool.json"
 FILES = ("features.npy", "stats.npy", "offsets.npy")
 KEYS = "keys.npy"
+LOCK = ".pool.lock"
 
 _COPIED = 1 << 22
 """Bytes, a multiple of 8, that are copied at once."""
@@ -134,7 +135,7 @@ def locked(folder: Path) -> Iterator[None]:
         f"{folder}: another process is making or reading this pool; wait for it, or name another "
         f"folder"
     )
-    with files.alone(folder, fault):
+    with files.alone(folder, fault, lock=LOCK):
         yield
 
 
@@ -283,7 +284,7 @@ def _check_free(folder: Path) -> None:
         others = sorted(
             path.name
             for path in folder.iterdir()
-            if path.name not in (*FILES, KEYS) and not path.name.endswith(".part")
+            if path.name not in (*FILES, KEYS, LOCK) and not path.name.endswith(".part")
         )
     except FileNotFoundError:
         return

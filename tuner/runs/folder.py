@@ -3,7 +3,6 @@
 import fcntl
 import os
 import shutil
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,7 +14,6 @@ from portmert.tuner.ground import errors, files
 from portmert.tuner.ground.documents import parse_json, to_json
 
 STATE = "state.json"
-LOCK = ".lock"
 CONFIG_NAME = "decoder.config"
 """The decoder's tuned configuration, in the run's folder."""
 ANNOTATION_NAME = "annotation.json"
@@ -110,7 +108,7 @@ def today() -> str:
 def is_at_work(path: Path) -> bool:
     """Return whether a process has the lock of a run's folder now."""
     try:
-        lock = os.open(path / LOCK, os.O_RDONLY)
+        lock = os.open(path / files.LOCK, os.O_RDONLY)
     except OSError:
         return False
     try:
@@ -152,26 +150,12 @@ def open_run(
     """
     with errors.faults_at(f"{path}: cannot be the output folder", OSError, errors.StateError):
         files.resolved(path).mkdir(parents=True, exist_ok=True)
-        lock = os.open(path / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
-    try:
-        _lock(lock, path, wait)
+    fault = errors.StateError(
+        f"{path}: another portmert is at work in this folder; wait for it or end it"
+    )
+    with files.alone(path, fault, wait=wait):
         _claim(path, fingerprint, origin=origin, fresh=fresh)
         yield RunFolder(path)
-    finally:
-        os.close(lock)
-
-
-def _lock(lock: int, path: Path, wait: float) -> None:
-    end = time.monotonic() + wait
-    while True:
-        try:
-            return fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # ends with the process
-        except BlockingIOError:
-            if time.monotonic() >= end:
-                raise errors.StateError(
-                    f"{path}: another portmert is at work in this folder; wait for it or end it"
-                ) from None
-            time.sleep(0.2)
 
 
 def _claim(path: Path, fingerprint: Mapping[str, str], *, origin: str, fresh: bool) -> None:

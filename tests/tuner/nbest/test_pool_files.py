@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from portmert.tuner.ground.errors import InputError, PortmertError
-from portmert.tuner.ground.files import alone
 from portmert.tuner.nbest.pool_files import PoolWriter, locked, open_pool
 
 FEATURES = np.arange(12.0).reshape(6, 2) / 8
@@ -142,9 +141,8 @@ def write_again(folder):
 
 
 def test_one_process_at_a_time_makes_a_pool(tmp_path):
-    fault = PortmertError("held")
     with (
-        alone(tmp_path, fault),
+        locked(tmp_path),
         pytest.raises(PortmertError, match="another process"),
         locked(tmp_path),
     ):

@@ -17,9 +17,10 @@ from portmert.tuner.evaluation.history.dev_set import (
 )
 from portmert.tuner.evaluation.history.run_history import read_history
 from portmert.tuner.ground.errors import PortmertError, StateError
+from portmert.tuner.ground.files import LOCK
 from portmert.tuner.nbest.model import best_hypotheses, model_scores
 from portmert.tuner.nbest.read import read_nbest
-from portmert.tuner.runs.folder import LOCK, STATE
+from portmert.tuner.runs.folder import STATE
 from portmert.tuner.weights.feature_weights import read_weights
 from tests.support.cli import run
 from tests.support.places import ROOT
