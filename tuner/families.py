@@ -17,7 +17,7 @@ import re
 import sys
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import redirect_stdout, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, get_args
@@ -240,7 +240,8 @@ def _loaded(family: str, entry: EntryPoint) -> type[Any]:
     if not entry.value:
         refuse("its entry point names no class")
     try:
-        cls = entry.load()
+        with redirect_stdout(sys.stderr):  # stdout is for results, not for banners
+            cls = entry.load()
     except BaseException as error:  # whatever goes wrong in code not ours
         if may_be_signal(error):
             raise
