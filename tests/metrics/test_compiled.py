@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import os
 import subprocess
@@ -10,6 +11,8 @@ import sys
 import warnings
 
 import pytest
+
+from portmert.metrics.kernels.compiled import _Uncollected
 
 HELPERS = """from portmert.metrics.kernels.compiled import helper
 
@@ -127,3 +130,18 @@ def test_a_kept_kernel_of_an_argument_type_that_is_gone_is_compiled_again(tmp_pa
         (tmp_path / "arguments_of_test.py").write_text(ARGUMENTS.format(name=name))
         # A module, so that its class can be unpickled.
         assert printed(tmp_path, "arguments_of_test") == "6\n"
+
+
+def test_garbage_is_not_collected_while_the_outermost_function_compiles():
+    listener = _Uncollected()
+    try:
+        for is_on in (True, False):
+            (gc.enable if is_on else gc.disable)()
+            listener.on_start(None)
+            listener.on_start(None)
+            listener.on_end(None)
+            assert not gc.isenabled()
+            listener.on_end(None)
+            assert gc.isenabled() == is_on
+    finally:
+        gc.enable()

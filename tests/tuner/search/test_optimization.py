@@ -1,5 +1,6 @@
 """One optimization over given lists."""
 
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -254,6 +255,16 @@ def test_threads_do_not_change_a_byte(tmp_path):
     found = [optimize(tmp_path, optimizer=optimizer, threads=t, seed=5)[0] for t in (1, 4)]
     assert found[0].weights == found[1].weights
     assert found[0].restarts == found[1].restarts
+
+
+def test_seconds_are_those_that_passed(tmp_path):
+    begin = time.perf_counter()
+    result, _ = optimize(tmp_path)
+    passed = time.perf_counter() - begin
+    assert result.seconds.keys() == {"statistics", "search", "oracle"}
+    assert min(result.seconds.values()) > 0
+    assert sum(result.seconds.values()) < passed
+    assert 0 < result.cpu_seconds < time.process_time()
 
 
 def test_oracle_by_hand():
