@@ -255,6 +255,9 @@ def test_changed_files_of_an_average_are_made_again(tmp_path, name):
     digests.write_text(json.dumps({**held, "weights.json": held["nbest.gz"]}))
     run(*words)
     assert whole(tmp_path) == before
+    (tmp_path / "average" / "weights.json").write_bytes(b"\xff\xfe\x00junk\n")
+    run(*words)
+    assert whole(tmp_path) == before
     # A count that no machine can hold ends at once too, without growing.
     state = tmp_path / "state.json"
     content = json.loads(state.read_text())

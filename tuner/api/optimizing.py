@@ -121,7 +121,7 @@ def as_weights(given: WeightsLike | None) -> Start:
     values = {}
     for name, numbers in given.items():
         with faults_at(f"weight of {name}: {numbers!r:.60}", (TypeError, ValueError), ValueError):
-            values[name] = tuple(map(float, np.ravel(numbers)))
+            values[name] = tuple(map(float, np.ravel(numbers).tolist()))
     return Start(FeatureWeights(values), 0.0, "weights")
 
 

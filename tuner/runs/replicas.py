@@ -385,7 +385,7 @@ class _Tunings:
         """Remove what was decoded under the average of fewer or more replicas."""
         folder, text = self.folder.path / "average", weights.to_json() + "\n"
         kept = folder / "weights.json"
-        if not kept.exists() or kept.read_text(encoding="utf-8") != text:
+        if not kept.exists() or kept.read_bytes() != text.encode():
             for old in (self.folder.path / "test", folder):
                 if old.exists():
                     shutil.rmtree(old)

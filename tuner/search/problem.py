@@ -19,6 +19,9 @@ from portmert.tuner.search import _kernels
 
 NOTHING: FloatArray = np.empty(0)
 
+SPREAD_AT_ONCE = 1 << 16
+"""Numbers of which the spread is computed at once."""
+
 
 class StatTable:
     """Sufficient statistics of hypotheses, all known or computed when first asked for.
@@ -384,17 +387,19 @@ def within_segment_spread(
     `if_constant` stands where a feature is constant in every segment (up to the rounding of the
     mean).
     """
-    lengths = np.diff(offsets)
+    lengths, hypotheses = np.diff(offsets), features.shape[1]
     spread = np.empty(len(features))
-    means, squares = np.empty(len(lengths)), np.empty(features.shape[1])
-    for f, column in enumerate(features):
-        for first, last in segment_blocks(offsets, column):
-            begin, end = offsets[first], offsets[last]
-            sums = np.add.reduceat(column[begin:end], offsets[first:last] - begin)
-            means[first:last] = sums / lengths[first:last]
-            deviations = column[begin:end] - np.repeat(means[first:last], lengths[first:last])
-            np.square(deviations, out=squares[begin:end])
-        deviation = float(np.sqrt(squares.sum() / len(squares)))
-        size = float(np.max(np.abs(means)))
-        spread[f] = deviation if deviation > 1e-12 * size else if_constant
+    at_once = max(1, SPREAD_AT_ONCE // max(hypotheses, 1))
+    for row in range(0, len(features), at_once):
+        some = features[row : row + at_once]
+        means, squares = np.empty((len(some), len(lengths))), np.empty(some.shape)
+        for first, last in segment_blocks(offsets, some):
+            part = some[:, offsets[first] : offsets[last]]
+            sums = np.add.reduceat(part, offsets[first:last] - offsets[first], axis=1)
+            means[:, first:last] = sums / lengths[first:last]
+            deviations = part - np.repeat(means[:, first:last], lengths[first:last], axis=1)
+            np.square(deviations, out=squares[:, offsets[first] : offsets[last]])
+        deviation = np.sqrt(squares.sum(axis=1) / hypotheses)
+        is_constant = deviation <= 1e-12 * np.abs(means).max(axis=1)
+        spread[row : row + at_once] = np.where(is_constant, if_constant, deviation)
     return spread

@@ -1,5 +1,6 @@
 """Turn feature weights into the variables that are searched, and back."""
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -136,16 +137,13 @@ def choose_variables(
         )
     tied = {column for group in groups for column in group}
     left_out = fixed | set(constant)
-    by_spread = np.argsort(spread, kind="stable")
-    sorted_spread = spread[by_spread]
-    for column in range(len(labels)):
+    alike = _alike(features, offsets, spread)
+    for column in sorted(alike):
         if column in left_out or column in tied:
             continue
-        # Equal features have equal spreads; most of thousands are told apart by that.
-        ends = np.array([1 - 2 * EQUAL_SPREADS, 1 + 2 * EQUAL_SPREADS]) * spread[column]
-        first, last = np.searchsorted(sorted_spread, ends)
-        near = np.sort(by_spread[first:last])
-        for earlier in near[near < column].tolist():
+        for earlier in alike[column]:
+            if earlier >= column:
+                break
             if earlier not in left_out and _equal(features, offsets, spread, earlier, column):
                 notice(
                     f"left at its start value: {labels[column]}: equal to {labels[earlier]} in "
@@ -201,6 +199,39 @@ def _variable_bounds(
         if not bounds.lower[v] < bounds.upper[v]:
             raise errors.ConfigError(f"the bounds leave no weight for {_listed(columns, labels)}")
     return bounds
+
+
+def _alike(features: FloatArray, offsets: IntArray, spread: FloatArray) -> dict[int, list[int]]:
+    """Return for columns that may be equal to others all of these, itself too, in their order.
+
+    Equal features have equal spreads, and equal sums of hypotheses times fixed numbers. Only these
+    are compared one by one: pairs would be too many for thousands of features.
+    """
+    of_equal_spread = _neighbours(np.flatnonzero(spread > 0), spread, EQUAL_SPREADS * spread)
+    columns = np.array(sorted(itertools.chain(*of_equal_spread)), dtype=np.int64)
+    if not len(columns):
+        return {}
+    numbers, lengths = np.cos(np.arange(features.shape[1])), np.diff(offsets)
+    numbers -= np.repeat(np.add.reduceat(numbers, offsets[:-1]) / lengths, lengths)
+    sums, errors = np.zeros(len(spread)), np.zeros(len(spread))
+    for column in columns:
+        values = features[column]
+        sums[column] = values @ numbers
+        errors[column] = (
+            1e-10 * np.abs(values).max() * np.abs(numbers).sum()
+        )  # of rounding, widely
+        mapped.release(features)
+    groups = _neighbours(columns, sums, errors)
+    return {column: group for group in groups for column in group}
+
+
+def _neighbours(columns: IntArray, values: FloatArray, errors: FloatArray) -> list[list[int]]:
+    """Return the groups of two and more columns whose sorted values differ by errors at most."""
+    columns = columns[np.argsort(values[columns], kind="stable")]
+    steps = np.diff(values[columns])
+    ends = np.flatnonzero(~(steps <= 2 * (errors[columns[1:]] + errors[columns[:-1]])))
+    groups = np.split(columns, ends + 1)
+    return [sorted(group.tolist()) for group in groups if len(group) > 1]
 
 
 def _equal(

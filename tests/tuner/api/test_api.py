@@ -177,6 +177,8 @@ def test_weights_of_numpy_and_weights_without_names(lists):
         portmert.rerank(lists, [1, 1], **QUIET)
     with pytest.raises(ValueError, match=r"weight of TM: None: .* not 'NoneType'"):
         portmert.rerank(lists, {"LM": 1, "TM": None}, **QUIET)
+    with pytest.raises(ValueError, match=r"weight of TM: 1j: .* not 'complex'"):
+        portmert.rerank(lists, {"LM": 1, "TM": 1j}, **QUIET)
     with pytest.raises(portmert.PortmertError, match=r"in Python missing_features='zero'"):
         portmert.rerank(lists, {"LM": 1, "XX": 1}, **QUIET)
 

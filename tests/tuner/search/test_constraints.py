@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from portmert.tuner.ground.errors import ConfigError
+from portmert.tuner.search import variables
 from portmert.tuner.search.constraints import Bounds, Constraints, columns_of
 from portmert.tuner.search.variables import choose_variables
 
@@ -129,6 +130,35 @@ def test_a_duplicate_feature_is_left_but_counts():
     assert [c.tolist() for c in variables.columns] == [[0], [1], [2]]
     assert "WP0: equal to LM0" in said[0]
     assert variables.fixed(features, np.array(moving)) == pytest.approx(-features[3])
+
+
+def test_equal_features_are_found_among_thousands_of_equal_spread(monkeypatch):
+    """Each feature is 1 in one hypothesis of one segment; pairs would take minutes."""
+    segments, size = 120, 10
+    features = np.eye(segments * size)
+    features[700] = features[20] + np.repeat(np.arange(segments), size)
+    features[900] = features[701] * 3
+    features[901] = features[900] - 1e6
+    names = tuple((f"F{n}", 1) for n in range(segments * size))
+    compared = []
+
+    def spied(*given):
+        compared.append(given[-2:])
+        return equal(*given)
+
+    equal = variables._equal
+    monkeypatch.setattr(variables, "_equal", spied)
+    said = []
+    found, _ = choose_variables(
+        features, np.arange(segments + 1) * size, names, np.ones(len(names)), Constraints(),
+        said.append,
+    )  # fmt: skip
+    assert len(found) == len(names) - 2
+    assert [line.partition(" in every")[0] for line in said] == [
+        "left at its start value: F700: equal to F20",
+        "left at its start value: F901: equal to F900",
+    ]
+    assert len(compared) < 10
 
 
 def test_tied_features_keep_their_ratio():

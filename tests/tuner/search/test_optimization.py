@@ -391,6 +391,18 @@ def test_a_metric_that_divides_0_by_0_is_tuned_on_and_said_once(optimizer, prior
     assert f"as of the sums {F1.stat_names[0]} 0, " in line
 
 
+def test_the_default_takes_any_score_before_none():
+    """One segment can match; where it is held out, the score is 0 / 0."""
+    features = np.array([[3.0, 0.0], [1.0, 2.0], [0.0, 1.0]] * 8)
+    stats = np.array([[0.0, 5.0, 5.0]] * 24)
+    stats[1] = [4.0, 5.0, 5.0]
+    nbest = without_texts(np.asfortranarray(features), np.arange(0, 25, 3), (("LM0", 2),), None)
+    setup = Setup(registry.optimizer("bagged"), (FeatureWeights({"LM0": (1.0, 0.1)}),))
+    found = optimize_stats(nbest, StatTable(stats), F1(), setup, notice=lambda _: None)
+    assert np.isnan(found.start_score)
+    assert found.final_score == pytest.approx(2 * 4 / (40 + 40))
+
+
 LAZY = ["mert", "coordinate", "powell", "random-directions", "pro", "kbmira", "min-risk"]
 
 

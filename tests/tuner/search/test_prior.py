@@ -6,6 +6,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from portmert.tuner.search.line_search import LineSearch
+from portmert.tuner.search.optimizers import mert
 from portmert.tuner.search.problem import Prior, StatTable, TuningProblem
 from tests.tuner.search.test_line_search import Share
 
@@ -125,3 +126,21 @@ def test_without_any_gain_the_weights_go_where_they_are_pulled():
     point = search.search(weights, problem.model_scores(weights), np.array([1]), np.ones(1))
     assert point.step == pytest.approx(0.5, abs=0.6)
     assert problem.goal(weights + point.step * np.array([0.0, 1.0])) > problem.goal(weights)
+
+
+def test_single_features_end_soon_beside_an_edge(monkeypatch):
+    features = np.array(
+        [[0.0, 2, 0, 2, -3, 0], [-1, -3, 1, 0, -3, -1], [3, -3, 2, 3, -3, -3]]
+    )  # fmt: skip
+    stats = np.array([[1.0, 1], [0, 1], [0, 1], [1, 1], [1, 1], [1, 1]])
+    prior = Prior(1.0, np.ones(3), np.ones(3))
+    problem = TuningProblem(features, np.array([0, 3, 6]), StatTable(stats), Share(), prior=prior)
+    found = []
+    for enough in (0.0, mert.ENOUGH):
+        monkeypatch.setattr(mert, "ENOUGH", enough)
+        search = mert.Coordinate(restarts=10)
+        found.append(search.optimize(problem, [np.ones(3)], seed=16))
+    long, short = found
+    assert long.line_searches > 10_000
+    assert short.line_searches < 1000
+    assert problem.goal(short.weights) == pytest.approx(problem.goal(long.weights), abs=1e-3)

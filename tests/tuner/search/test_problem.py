@@ -18,6 +18,25 @@ def test_spread_by_hand():
     assert within_segment_spread(features, offsets, if_constant=0.0)[1] == 0.0
 
 
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("at_once", [1, 50, 1 << 16])
+def test_spread_has_the_bytes_of_one_feature_after_the_other(order, at_once, monkeypatch):
+    monkeypatch.setattr("portmert.tuner.search.problem.SPREAD_AT_ONCE", at_once)
+    rng = np.random.default_rng(1)
+    lengths = rng.integers(1, 30, 20)
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    features = np.array(rng.normal(size=(9, offsets[-1])) * 1e3 ** rng.integers(-2, 3, (9, 1)))
+    features[4] = 0.1
+    expected = []
+    for column in features:
+        means = np.add.reduceat(column, offsets[:-1]) / lengths
+        deviation = np.sqrt(np.square(column - np.repeat(means, lengths)).sum() / len(column))
+        expected.append(deviation if deviation > 1e-12 * np.abs(means).max() else 7.0)
+    found = within_segment_spread(np.asarray(features, order=order), offsets, if_constant=7.0)
+    assert found.tolist() == expected
+    assert expected.count(7.0) == 1
+
+
 def test_spread_of_a_constant_is_no_rounding_error():
     features = np.full((1, 7), 0.1)
     assert within_segment_spread(features, np.array([0, 7]), if_constant=0.0)[0] == 0.0

@@ -86,6 +86,10 @@ class Climb:
         if self.value > self.best_value:
             self.best_weights, self.best_value = self.weights, self.value
 
+    def size(self) -> float:
+        """Return the size of the objective, of which gains are shares. Its parts may cancel."""
+        return abs(self.value) + self.problem.penalty(self.weights)
+
     def length(self, change: FloatArray) -> float:
         """Return the length of a change of weights, each measured by its feature's spread."""
         return norm(change * self.whole.spread)
@@ -128,7 +132,7 @@ class Climb:
     def move(self, columns: IntArray, direction: FloatArray) -> float:
         """Search along a direction; go to the best step if that is a gain. Return the gain."""
         point = self._line.search(self.weights, self.scores, columns, direction, self._ball)
-        least = self.value + (self.tolerance * abs(self.value) if np.isfinite(self.value) else 0.0)
+        least = self.value + (self.tolerance * self.size() if np.isfinite(self.value) else 0.0)
         if point is None or point.value <= least:
             return 0.0
         weights = self.weights.copy()

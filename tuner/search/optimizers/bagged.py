@@ -190,6 +190,8 @@ class Bagged(Optimizer):
             parts, by_others = choose(
                 problem.stats, problem.metric, rows, penalties, blends, fold_of, counts
             )
+            if at_start == -np.inf and not parts.any():
+                parts = blends[-1]  # a start without a score is the worst: all that was learnt
             mean: FloatArray = np.mean(learnt, axis=0)
             weights = bounds.clip(_unscaled(_mixture(parts, from_start, mean)))
             value = problem.goal(weights)
