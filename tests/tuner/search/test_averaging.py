@@ -16,6 +16,7 @@ from portmert.tuner.search.averaging import (
     stacked,
     step_share,
     weight_change,
+    weight_spreads,
 )
 from portmert.tuner.weights.feature_weights import FeatureWeights
 
@@ -35,6 +36,17 @@ def test_stacked_weights_are_of_size_1_and_meet_by_name():
     assert rows.tolist() == [[0.5, -0.5, 0], [0, 0.75, 0.25]]
     assert stacked(given, [2.0, 1.0])[1].tolist() == [[0.5, -0.5, 0], [0, 3, 1]]
     assert stacked([FeatureWeights({"A": (0.0,)})])[1].tolist() == [[0.0]]
+
+
+def test_spreads_of_weights_by_hand():
+    given = [FeatureWeights({"A": (2.0,), "B": (1.0, -1.0)}),
+             FeatureWeights({"A": (1.0,), "B": (0.0, 1.0)})]  # fmt: skip
+    sd = 0.25 / 2**0.5  # of two values that are 0.25 apart
+    assert weight_spreads(given) == {
+        "A": {"mean": [0.5], "sd": [0.0]},
+        "B": {"mean": [0.125, 0.125], "sd": pytest.approx([sd, 3 * sd])},
+    }
+    assert weight_spreads(given[:1])["B"] == {"mean": [0.25, -0.25], "sd": [0.0, 0.0]}
 
 
 def test_averaged_by_hand():
