@@ -83,13 +83,13 @@ def test_counts_are_those_of_a_slow_twin(source, hypothesis, data):
     assert counts(row, hypothesis) == list(max_match(source, hypothesis, edits))
 
 
-def counts(row, hypothesis):
+def counts(row, hypothesis, *others):
     vocabulary = portmert.Vocabulary()
     batch = portmert.Batch(
         hypotheses=portmert.Texts.from_lines([" ".join(hypothesis)], vocabulary),
         offsets=np.array([0, 1]),
-        references=portmert.Texts.from_lines([row], vocabulary),
-        reference_offsets=np.array([0, 1]),
+        references=portmert.Texts.from_lines([row, *others], vocabulary),
+        reference_offsets=np.array([0, 1 + len(others)]),
     )
     return M2().stats(batch)[0].tolist()
 
@@ -153,6 +153,13 @@ def test_counts_that_m2scorer_printed(source, hypothesis, gold, expected):
 
 
 def test_of_several_annotators_the_one_that_adds_most_counts():
+    words = list("abcdefgh")
+    upper = [word.upper() for word in words]
+    every = gold_row(words, [(n, n + 1, [word]) for n, word in enumerate(upper)])
+    first, two = gold_row(words, [(0, 1, ["A"])]), [*upper[:2], *words[2:]]
+    # 1.25 for each edit that is right, less 2/3 of edits + gold edits / 4: 0.17 and -0.25.
+    assert counts(every, two, first) == counts(first, two, every) == [2, 2, 8]
+    assert counts(first, [upper[0], *words[1:]], every) == [1, 1, 1]
     metric = M2()
     assert metric.score(np.array([[0.0, 0, 0], [0, 1, 0], [0, 0, 2], [3, 4, 8]])).tolist() == [
         *(1, 0, 0),

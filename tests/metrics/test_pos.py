@@ -101,6 +101,12 @@ def test_wrong_number_of_tags_names_the_text(metric, side):
         stats_of(metric, texts["hypothesis"], texts["reference"])
 
 
+def test_the_first_text_with_a_wrong_number_of_tags_is_named():
+    wrong = tagged("a b c", "DT NN")
+    with pytest.raises(ValueError, match="reference 1 has tags: 2, tokens: 3; a text"):
+        stats_of(Posf(), TREE, TREE, wrong, tagged("a b", "X"))
+
+
 @MEANS
 @given(corpus=corpora(layers=("tags",)))
 @settings(max_examples=30)

@@ -38,7 +38,11 @@ from tests.support.places import ROOT
 
 ROOMS = {
     "metrics": ["tests/metrics", "tests/contracts/test_metric_contract.py"],
-    "tuner/search": ["tests/tuner/search", "tests/contracts/test_optimizer_contract.py"],
+    "tuner/search": [
+        "tests/tuner/search",
+        "tests/contracts/test_optimizer_contract.py",
+        "tests/end_to_end/test_digests.py",
+    ],
     "tuner/evaluation/significance.py": ["tests/tuner/evaluation/test_significance.py"],
 }
 """What is changed, and the tests that should notice."""

@@ -136,6 +136,15 @@ def test_the_default_learns_with_it_from_outcomes():
     assert mean > 2 * error, (mean, error)
 
 
+def test_the_default_of_outcomes_is_with_it():
+    problem, start = outcomes(3), [np.ones(6)]
+    default, with_it, without = (
+        by.optimize(problem, start, seed=3).weights.tolist()
+        for by in (Bagged(), Bagged(likelihood=True), Bagged(likelihood=False))
+    )
+    assert default == with_it != without
+
+
 def test_it_is_the_same_for_any_number_of_threads():
     found = [
         Bagged(restarts=2).optimize(outcomes(5), [np.ones(6)], seed=3, threads=threads).weights

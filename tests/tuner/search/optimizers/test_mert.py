@@ -31,6 +31,22 @@ def test_perturbations_have_their_length_and_cold_ones_lose_nothing(monkeypatch)
     assert values[len(values) // 2] > values[1]  # the search goes back to the best later
 
 
+def test_warm_perturbations_keep_some_losses_and_end_higher(monkeypatch):
+    go, values = Climb.go, []
+
+    def spy(climb, weights):
+        if hasattr(climb, "weights"):
+            values.append(climb.value)
+        go(climb, weights)
+
+    monkeypatch.setattr(Climb, "go", spy)
+    options = {"restarts": 1, "searches_per_feature": 60, "perturbation": 0.2}
+    problem = random_problem(3, features=8)
+    found = registry.optimizer("mert", options).optimize(problem, [np.ones(8)], seed=3)
+    assert (np.diff(values) < 0).any()
+    assert found.value >= max(values)
+
+
 class ScriptedClimb:
     """A climb whose moves gain what they are told, two steps along their direction."""
 
