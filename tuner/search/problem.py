@@ -400,6 +400,6 @@ def within_segment_spread(
             deviations = part - np.repeat(means[:, first:last], lengths[first:last], axis=1)
             np.square(deviations, out=squares[:, offsets[first] : offsets[last]])
         deviation = np.sqrt(squares.sum(axis=1) / hypotheses)
-        is_constant = deviation <= 1e-12 * np.abs(means).max(axis=1)
-        spread[row : row + at_once] = np.where(is_constant, if_constant, deviation)
+        differs = deviation > 1e-12 * np.abs(means).max(axis=1)
+        spread[row : row + at_once] = np.where(differs, deviation, if_constant)
     return spread

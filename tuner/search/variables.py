@@ -213,13 +213,12 @@ def _alike(features: FloatArray, offsets: IntArray, spread: FloatArray) -> dict[
         return {}
     numbers, lengths = np.cos(np.arange(features.shape[1])), np.diff(offsets)
     numbers -= np.repeat(np.add.reduceat(numbers, offsets[:-1]) / lengths, lengths)
+    rounding = 1e-10 * np.abs(numbers).sum()  # more than there is
     sums, errors = np.zeros(len(spread)), np.zeros(len(spread))
     for column in columns:
         values = features[column]
         sums[column] = values @ numbers
-        errors[column] = (
-            1e-10 * np.abs(values).max() * np.abs(numbers).sum()
-        )  # of rounding, widely
+        errors[column] = rounding * np.abs(values).max()
         mapped.release(features)
     groups = _neighbours(columns, sums, errors)
     return {column: group for group in groups for column in group}
