@@ -5,13 +5,8 @@ import importlib
 import io
 import os
 import pkgutil
-import signal
 import sys
-import threading
 import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager
-from types import FrameType
 from typing import Any
 
 import click
@@ -20,7 +15,6 @@ import portmert
 from portmert.tuner import commands, families
 from portmert.tuner.commands._outputs import VOICE, with_volume
 from portmert.tuner.ground.errors import (
-    Interrupted,
     PortmertError,
     as_message,
     exhausted,
@@ -28,9 +22,7 @@ from portmert.tuner.ground.errors import (
     reason,
     suggest,
 )
-
-ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""Signals of the keyboard, `kill`, `timeout`, a batch system, and a terminal that is closed."""
+from portmert.tuner.ground.interrupts import signals_as_interrupts, status_after
 
 MEMORY_FAULTS = (errno.ENOMEM, errno.EAGAIN, errno.EMFILE, errno.ENFILE)
 """Errors when a process or a thread starts, or one more file is opened."""
@@ -86,7 +78,7 @@ class CommandFolder(click.Group):
     def invoke(self, ctx: click.Context) -> object:
         """Run the command; a fault the user can mend ends as one line and exit status 1."""
         VOICE.reset()
-        with _signals_as_interrupts():
+        with signals_as_interrupts():
             try:
                 return super().invoke(ctx)
             except PortmertError as error:
@@ -106,18 +98,7 @@ class CommandFolder(click.Group):
                     ctx.exit(1)
                 if isinstance(error, EOFError):
                     raise
-                number = error.number if isinstance(error, Interrupted) else signal.SIGINT
-                said = "interrupted" if number == signal.SIGINT else f"ended by {number.name}"
-                click.echo(f"portmert: {said}", err=True)
-                status = 128 + number  # as shells have it
-                others = set(threading.enumerate()) - {threading.main_thread()}
-                # Python would wait for searches: minutes.
-                if not all(thread.daemon for thread in others):
-                    from portmert.tuner.ground.programs import end_all  # noqa: PLC0415  start-up time
-
-                    end_all()
-                    os._exit(status)
-                ctx.exit(status)
+                ctx.exit(status_after(error, "portmert"))
 
 
 def _lacking(error: BaseException) -> str | None:
@@ -148,33 +129,6 @@ def _discard_output() -> None:
         os.close(nowhere)
     except (OSError, ValueError):  # stdout is no file
         pass
-
-
-@contextmanager
-def _signals_as_interrupts() -> Iterator[None]:
-    """Turn signals that end the program into exceptions, so that decoders and trainers end too.
-
-    A signal that is ignored (`nohup`) stays so. The same signal again ends the program at once,
-    but not that of the keyboard.
-    """
-
-    def interrupt(number: int, _: FrameType | None) -> None:
-        if number != signal.SIGINT:
-            signal.signal(number, signal.SIG_DFL)
-        raise Interrupted(signal.Signals(number))
-
-    ours = {}
-    if threading.current_thread() is threading.main_thread():
-        usual = {number: signal.getsignal(number) for number in ENDING}
-        defaults = (signal.SIG_DFL, signal.default_int_handler)
-        ours = {number: handler for number, handler in usual.items() if handler in defaults}
-    for number in ours:
-        signal.signal(number, interrupt)
-    try:
-        yield
-    finally:
-        for number, handler in ours.items():
-            signal.signal(number, handler)
 
 
 @click.group(cls=CommandFolder, context_settings={"help_option_names": ["-h", "--help"]})

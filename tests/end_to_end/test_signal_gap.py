@@ -1,6 +1,8 @@
 """A signal at any moment leaves no program behind: aligners, filters, metric programs."""
 
+import contextlib
 import shlex
+import signal
 import subprocess
 import sys
 import time
@@ -16,10 +18,10 @@ import contextlib, os, random, shlex, signal, sys, tempfile, time
 from pathlib import Path
 import numpy as np
 from portmert.metrics._base import Ragged, Texts, Vocabulary
-from portmert.tuner.cli import ENDING, _signals_as_interrupts
 from portmert.tuner.components import external
 from portmert.tuner.dropin import _scorer
 from portmert.tuner.ground import programs
+from portmert.tuner.ground.interrupts import ENDING, signals_as_interrupts
 
 kind, trials, sleeper = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -43,7 +45,7 @@ def work(words):
 
 def child(words):
     try:
-        with _signals_as_interrupts():
+        with signals_as_interrupts():
             signal.pthread_sigmask(signal.SIG_UNBLOCK, signals)
             work(words)
     except BaseException as error:
@@ -96,6 +98,50 @@ def test_a_signal_at_any_moment_leaves_no_program(kind):
     assert {"KeyboardInterrupt", "Interrupted"} & {*said}
 
 
+UNBLOCKED = """
+import runpy, signal
+for number in (signal.SIGTERM, signal.SIGHUP):  # jobs in the background ignore some
+    signal.signal(number, signal.SIG_DFL)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+runpy.run_module("portmert.tuner.dropin", run_name="__main__")
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="looks for processes in /proc")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_to_a_shim_ends_its_filter_and_is_one_line(tmp_path, number):
+    mark = f"filter-of-{tmp_path.name}"
+    (tmp_path / "list").write_text("0 ||| a b ||| F= 1 ||| 1\n")
+    (tmp_path / "ref").write_text("a b\n")
+    code = f"open({str(tmp_path / 'began')!r}, 'w').close(); {SLEEPER}"
+    hangs = shlex.join([sys.executable, "-S", "-c", code, mark])
+    words = [
+        *(sys.executable, "-c", UNBLOCKED, "extractor", "--filter", hangs),
+        *("--nbest", tmp_path / "list", "--reference", tmp_path / "ref"),
+        *("--ffile", tmp_path / "F", "--scfile", tmp_path / "S"),
+    ]
+    with subprocess.Popen(words, cwd=ROOT, stderr=subprocess.PIPE, text=True) as process:
+        while not (tmp_path / "began").exists():
+            assert process.poll() is None
+            time.sleep(0.05)
+        process.send_signal(number)
+        said = process.communicate(timeout=30)[1]
+    assert process.returncode == 128 + number
+    how = "interrupted" if number == signal.SIGINT else f"ended by {number.name}"
+    assert said.splitlines()[-1] == f"extractor: {how}"
+    assert "Traceback" not in said
+    assert not commands_with(mark.encode())
+
+
+def commands_with(mark):
+    """Return the command lines of processes that have a word."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):  # it has ended
+            found.append(path.read_bytes())
+    return [command for command in found if mark in command.split(b"\0")]
+
+
 METRIC = """
 import pathlib, sys, time
 asked = 0
@@ -130,11 +176,4 @@ def test_a_metric_program_that_stays_is_ended_while_threads_search(tmp_path):
             time.sleep(0.1)
         process.terminate()
         assert process.wait(30) == 143
-    mark = str(tmp_path / "metric.py").encode()
-    commands = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            commands.append(path.read_bytes())
-        except OSError:  # it has ended
-            continue
-    assert not [command for command in commands if mark in command.split(b"\0")]
+    assert not commands_with(str(tmp_path / "metric.py").encode())

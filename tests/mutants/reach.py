@@ -77,16 +77,20 @@ class Reach:
 
 
 def _around(path, line):
-    """Yield the first and last lines of what a line is in, the smallest first."""
+    """Yield the first and last lines of what a line is in, the smallest first.
+
+    A line outside of the bodies of functions runs when its module is imported, by whichever test
+    comes first: the tests of its function, class or file count instead.
+    """
     code = (ROOT / path).read_text(encoding="utf-8")
-    found = [(1, code.count("\n"))]
+    found, is_inside = [(1, code.count("\n"))], False
     for node in ast.walk(ast.parse(code)):
         if isinstance(node, ast.stmt) and node.lineno <= line <= node.end_lineno:
-            found.append((node.lineno, node.end_lineno))
-            body = getattr(node, "body", None)
-            if body and line < body[0].lineno:
-                found.append((node.lineno, max(node.lineno, body[0].lineno - 1)))
-    yield from sorted(set(found), key=lambda one: one[1] - one[0])
+            is_definition = isinstance(node, ast.FunctionDef | ast.ClassDef)
+            found.append((node.lineno, node.end_lineno, is_definition))
+            is_inside |= isinstance(node, ast.FunctionDef) and line >= node.body[0].lineno
+    chosen = {one[:2] for one in found if is_inside or len(one) == 2 or one[2]}
+    yield from sorted(chosen, key=lambda one: one[1] - one[0])
 
 
 def files_of_tests(places):

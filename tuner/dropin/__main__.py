@@ -3,11 +3,18 @@
 import sys
 from importlib import import_module
 
+from portmert.tuner.ground.interrupts import signals_as_interrupts, status_after
+
 NAMES = ("evaluator", "extractor", "kbmira", "megam", "mert", "pro")
 
 if __name__ == "__main__":
     if sys.argv[1:2] == [] or sys.argv[1] not in NAMES:
         sys.stderr.write(f"usage: python -m portmert.tuner.dropin {'|'.join(NAMES)} ARGUMENTS\n")
         sys.exit(2)
-    program = import_module(f"portmert.tuner.dropin.{sys.argv[1]}")
-    sys.exit(program.main(sys.argv[2:]))
+    name = sys.argv[1]
+    with signals_as_interrupts():
+        try:
+            status = import_module(f"portmert.tuner.dropin.{name}").main(sys.argv[2:])
+        except KeyboardInterrupt as error:
+            status = status_after(error, name)
+    sys.exit(status)

@@ -211,13 +211,14 @@ def _alike(features: FloatArray, offsets: IntArray, spread: FloatArray) -> dict[
     columns = np.array(sorted(itertools.chain(*of_equal_spread)), dtype=np.int64)
     if not len(columns):
         return {}
-    numbers, lengths = np.cos(np.arange(features.shape[1])), np.diff(offsets)
+    numbers = np.random.default_rng(0).random(features.shape[1])  # no result depends on them
+    lengths = np.diff(offsets)
     numbers -= np.repeat(np.add.reduceat(numbers, offsets[:-1]) / lengths, lengths)
     rounding = 1e-10 * np.abs(numbers).sum()  # more than there is
     sums, errors = np.zeros(len(spread)), np.zeros(len(spread))
     for column in columns:
         values = features[column]
-        sums[column] = values @ numbers
+        sums[column] = np.einsum("h,h->", values, numbers)
         errors[column] = rounding * np.abs(values).max()
         mapped.release(features)
     groups = _neighbours(columns, sums, errors)

@@ -1,0 +1,48 @@
+"""Signals that end this program are exceptions, also those that Python would drop."""
+
+import signal
+import time
+import weakref
+
+import pytest
+
+from portmert.tuner.ground.errors import Interrupted
+from portmert.tuner.ground.interrupts import ENDING, signals_as_interrupts
+
+
+class Object:
+    """Something with weak references."""
+
+
+@pytest.fixture(autouse=True)
+def usual():
+    """Jobs in the background ignore some signals."""
+    kept = {number: signal.signal(number, signal.SIG_DFL) for number in ENDING}
+    yield
+    for number, handler in kept.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.parametrize("number", ENDING)
+def test_a_signal_in_a_callback_is_not_lost(number):
+    dying = Object()
+    reference = weakref.ref(dying, lambda _: signal.raise_signal(number))
+    begin = time.monotonic()
+    with pytest.raises(Interrupted) as found, signals_as_interrupts():  # noqa: PT012
+        del dying  # Python drops what is raised here
+        time.sleep(20)
+    assert found.value.number == number
+    assert time.monotonic() - begin < 10
+    assert reference() is None
+    assert signal.getsignal(number) == signal.SIG_DFL
+
+
+def test_other_faults_in_callbacks_are_told_as_usual(monkeypatch):
+    told = []
+    monkeypatch.setattr("sys.unraisablehook", told.append)
+    dying = Object()
+    reference = weakref.ref(dying, lambda _: 1 / 0)
+    with signals_as_interrupts():
+        del dying
+    assert reference() is None
+    assert [type(one.exc_value) for one in told] == [ZeroDivisionError]
