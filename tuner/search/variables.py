@@ -211,7 +211,8 @@ def _alike(features: FloatArray, offsets: IntArray, spread: FloatArray) -> dict[
     columns = np.array(sorted(itertools.chain(*of_equal_spread)), dtype=np.int64)
     if not len(columns):
         return {}
-    numbers = np.random.default_rng(0).random(features.shape[1])  # no result depends on them
+    # No result depends on these numbers.
+    numbers: FloatArray = np.random.default_rng(0).random((features.shape[1],))
     lengths = np.diff(offsets)
     numbers -= np.repeat(np.add.reduceat(numbers, offsets[:-1]) / lengths, lengths)
     rounding = 1e-10 * np.abs(numbers).sum()  # more than there is
