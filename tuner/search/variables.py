@@ -229,9 +229,8 @@ def _alike(features: FloatArray, offsets: IntArray, spread: FloatArray) -> dict[
 def _neighbours(columns: IntArray, values: FloatArray, errors: FloatArray) -> list[list[int]]:
     """Return the groups of two and more columns whose sorted values differ by errors at most."""
     columns = columns[np.argsort(values[columns], kind="stable")]
-    steps = np.diff(values[columns])
-    ends = np.flatnonzero(~(steps <= 2 * (errors[columns[1:]] + errors[columns[:-1]])))
-    groups = np.split(columns, ends + 1)
+    near = np.diff(values[columns]) <= 2 * (errors[columns[1:]] + errors[columns[:-1]])
+    groups = np.split(columns, np.flatnonzero(~near) + 1)
     return [sorted(group.tolist()) for group in groups if len(group) > 1]
 
 

@@ -71,8 +71,8 @@ class Bagged(Optimizer):
     that scores d standard errors of the difference below the best on the held-out segments counts
     exp(-d). Among the shares of learnt weights with which the best mixture beats the start
     weights, and which lie within one standard error of its best share, the largest is taken. If
-    there is none, the result is the start weights. Standard errors come from bootstrap samples of
-    segments.
+    there is none, the result is the start weights; if these have no score (0 divided by 0), it is
+    all that was learnt. Standard errors come from bootstrap samples of segments.
 
     The estimate for unseen text is the score of the held-out segments when each fold uses the
     mixture that the other folds choose. On few segments it is a little too high: the weights by
