@@ -54,19 +54,11 @@ def test_the_estimate_is_that_of_other_segments_within_its_error():
     assert 0.5 * np.std(off) < np.mean(errors) < 2 * np.std(off)
 
 
-def test_the_folds_are_those_that_the_search_holds_out(monkeypatch):
-    held_out = []
-
-    def spied(stats, metric, rows, fold_of, seed):
-        held_out.append(fold_of)
-        return judged(stats, metric, rows, fold_of, seed)
-
-    judged = bagged.judged
-    monkeypatch.setattr(bagged, "judged", spied)
+def test_the_folds_are_those_that_the_search_holds_out():
     search = Bagged(folds=4, epochs=1, iterations=1)
-    search.optimize(noisy_problem(1, segments=30), [START], seed=5)
+    found = search.optimize(noisy_problem(1, segments=30), [START], seed=5)
     folds = search.folds_of(30, 5)
-    assert folds.tolist() == held_out[0].tolist()
+    assert folds.tolist() == found.unseen.folds.tolist()
     assert np.bincount(folds).tolist() == [8, 8, 7, 7]
     assert folds.tolist() != search.folds_of(30, 6).tolist()
 
