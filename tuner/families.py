@@ -124,6 +124,11 @@ def package_of(family: str, name: str) -> str:
     return _titled(found[0].dist) if found else ""
 
 
+def unreadable() -> list[str]:
+    """Return a line on each installed package whose entry_points.txt cannot be read."""
+    return _entry_points(tuple(sys.path))[1]
+
+
 def fault_of(error: BaseException) -> str | None:
     """Return a line on an error in the code of a package with components; None for another."""
     if may_be_signal(error):
@@ -167,8 +172,8 @@ def component(family: str, name: str) -> type[Any]:
     if not is_ours:
         defined = _of_program(FAMILIES[family])
         if name not in defined:
-            known, unreadable = {*names(family), *defined}, _entry_points(tuple(sys.path))[1]
-            raise ConfigError(f"unknown {family} '{name}'{suggest(name, known)}{unreadable}")
+            near = suggest(name, {*names(family), *defined})
+            raise ConfigError("; ".join([f"unknown {family} '{name}'{near}", *unreadable()]))
         return defined[name]
     module, cls = _own(FAMILIES[family])[name]
     found: type[Any] = getattr(importlib.import_module(module), cls)
@@ -311,22 +316,22 @@ def _extensions(family: str) -> dict[str, list[EntryPoint]]:
 
 
 @functools.cache
-def _entry_points(path: tuple[str, ...]) -> tuple[list[EntryPoint], str]:
-    """Return our entry points in all packages and, for messages, which package is damaged."""
+def _entry_points(path: tuple[str, ...]) -> tuple[list[EntryPoint], list[str]]:
+    """Return our entry points in all packages, and a line on each damaged package."""
     import importlib.metadata  # noqa: PLC0415  start-up time
 
     del path  # where it is searched: another one may give others
     with suppress(*_DAMAGED):
-        return _ours(importlib.metadata.entry_points()), ""
+        return _ours(importlib.metadata.entry_points()), []
     found: list[EntryPoint] = []
-    damaged = ""
+    damaged = []
     for package in importlib.metadata.distributions():
         try:
             found += _ours(package.entry_points)
         except _DAMAGED as error:
             reason = "a line has no =" if isinstance(error, TypeError) else error
-            damaged += (
-                f"; entry_points.txt of package {_titled(package)} cannot be read ({reason}): "
+            damaged.append(
+                f"entry_points.txt of package {_titled(package)} cannot be read ({reason}): "
                 f"reinstall or uninstall the package"
             )
     from portmert.metrics.kernels.compiled import compile_nothing  # noqa: PLC0415  start-up time

@@ -313,16 +313,22 @@ def test_entry_points_that_cannot_be_read_harm_only_who_asks_for_them(tmp_path, 
     (info / "entry_points.txt").write_bytes(content)
     (tmp_path / "text").write_text("a b c d\n")
 
-    def done(metric):
+    def done(*args):
         return subprocess.run(
-            [sys.executable, "-m", "portmert", "score", "--hyp", "text", "--ref", "text",
-             "--metric", metric], cwd=tmp_path, capture_output=True, text=True, check=False,
+            [sys.executable, "-m", "portmert", *args], cwd=tmp_path, capture_output=True,
+            text=True, check=False,
             env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{info.parent}"},
         )  # fmt: skip
 
-    fine = done("bleu")
+    score = ["score", "--hyp", "text", "--ref", "text", "--metric"]
+    fine = done(*score, "bleu")
     assert (fine.returncode, fine.stderr) == (0, "")
-    [line] = done("share").stderr.splitlines()
+    for listing in (["components"], ["components", "metric", "--json"], ["metrics"]):
+        listed = done(*listing)
+        assert listed.returncode == 0
+        [note] = listed.stderr.splitlines()
+        assert note.startswith("portmert: note: entry_points.txt of package latin 1.0 cannot be")
+    [line] = done(*score, "share").stderr.splitlines()
     assert line.startswith("portmert: error: unknown metric 'share'")
     assert "entry_points.txt of package latin 1.0 cannot be read" in line
     assert line.endswith("reinstall or uninstall the package")

@@ -5,7 +5,8 @@ from typing import Any
 
 import click
 
-from portmert.tuner.families import FAMILIES, names
+from portmert.tuner.commands._outputs import notice
+from portmert.tuner.families import FAMILIES, names, unreadable
 from portmert.tuner.ground.documents import to_json
 from portmert.tuner.ground.errors import ConfigError, suggest
 
@@ -51,6 +52,7 @@ def command(*, family: str | None, name: str | None, as_json: bool) -> None:
     from portmert.tuner.components.catalogue import catalogue  # noqa: PLC0415  start-up time
 
     found = {each: list(catalogue(each)) for each in FAMILIES}
+    _tell_unreadable()
     if as_json:
         click.echo(to_json(found, indent=2))
     else:
@@ -80,10 +82,17 @@ def show(family: str, name: str | None, *, as_json: bool) -> None:
 
     if name is None:
         found = list(catalogue(family))
+        _tell_unreadable()
         click.echo(to_json(found, indent=2) if as_json else _table(family, found))
         return
     one = describe(family, name)
     click.echo(to_json(one, indent=2) if as_json else _details(family, one))
+
+
+def _tell_unreadable() -> None:
+    """Say which packages may have components that are not listed."""
+    for line in unreadable():
+        notice(line)
 
 
 def _table(family: str, found: Iterable[Described]) -> str:

@@ -211,7 +211,8 @@ def decode_line(line: bytes, path: Path | str, number: int) -> str:
             _check_name(path, line)
         raise InputError(
             f"{called(path)}:{number}: byte {line[error.start]:#04x} in column {error.start + 1} "
-            f"is not UTF-8; convert the file to UTF-8"
+            f"is not UTF-8; "
+            + ("give a text, not a binary file" if b"\0" in line else "convert the file to UTF-8")
         ) from None
 
 

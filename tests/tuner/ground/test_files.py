@@ -128,7 +128,10 @@ def test_a_text_is_read_line_by_line_without_holding_it(tmp_path, suffix):
 
 def test_wrong_byte_is_named(tmp_path):
     (tmp_path / "file").write_bytes(b"a\nbc\xff\n")
-    with pytest.raises(InputError, match="file:2: byte 0xff in column 3 is not UTF-8"):
+    with pytest.raises(InputError, match="file:2: byte 0xff in column 3 is not UTF-8; convert"):
+        read_lines(tmp_path / "file")
+    (tmp_path / "file").write_bytes(b"PK\3\4\0\xff\n")
+    with pytest.raises(InputError, match="is not UTF-8; give a text, not a binary file"):
         read_lines(tmp_path / "file")
 
 

@@ -295,8 +295,8 @@ def _numbers(path: Path, held: Any, keys: Sequence[str]) -> dict[str, Any]:
     for key in keys:
         if not isinstance(found.get(key), int | float):
             raise StateError(
-                f"{path}: not what portmert writes (no number '{key}'); --fresh starts the run "
-                f"over"
+                f"{path}: not what portmert writes (no number '{key}'); the command of the run "
+                f"repairs it, or starts over with --fresh"
             )
     return found
 
