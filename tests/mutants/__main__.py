@@ -150,7 +150,8 @@ class Server:
         self.tree = tree
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.mutants.server"], cwd=tree, text=True,
-            env={**os.environ, "PYTHONPATH": str(tree)},
+            # Its children end without cleaning up; the folder around the tree is removed.
+            env={**os.environ, "PYTHONPATH": str(tree), "TMPDIR": str(tree.parent)},
             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         )  # fmt: skip
 
