@@ -335,9 +335,15 @@ class _Process:
             if self._failed is not None:
                 raise ProgramError(self._failed)
             process = self._started or self._start()
-            return self._exchange(
-                process, "".join(f"{line}\n" for line in questions).encode(), len(questions)
-            )
+            lines = "".join(f"{line}\n" for line in questions)
+            try:
+                return self._exchange(process, lines.encode(), len(questions))
+            except ProgramError:
+                raise
+            except BaseException:  # its answers would be taken for those to the next questions
+                end(process)
+                self._started = None
+                raise
 
     def numbers(self, answer: str) -> list[float]:
         """Return the numbers of an answer."""

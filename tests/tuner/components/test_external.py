@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import selectors
+import signal
 import sys
 
 import numpy as np
@@ -119,6 +120,24 @@ def test_program_that_failed_is_not_started_again(tmp_path):
     first = fails(metric, texts_batch(["a"], ["a"]))
     assert fails(metric, texts_batch(["a"], ["a"])) == first
     assert (tmp_path / "starts").read_text() == "x"
+
+
+def test_after_an_interrupt_no_answer_is_taken_for_that_of_another_question(tmp_path, closed):
+    slow = PROGRAM.replace(
+        "for number", "import time\nfor number", 1
+    ).replace("    fields", "    time.sleep(('slow' in line) * 2)\n    fields", 1)  # fmt: skip
+    metric = closed(CommandMetric(program(tmp_path, slow)))
+    assert compute_stats(metric, texts_batch(["a b"], ["a b"])).tolist() == [[2, 2]]
+    # It comes while the program thinks: its answer, 1 of 3, is to no question that is asked later.
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    signal.setitimer(signal.ITIMER_REAL, 0.5)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            compute_stats(metric, texts_batch(["slow x y"], ["slow"]))
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert compute_stats(metric, texts_batch(["slow a"], ["a slow"])).tolist() == [[2, 2]]
 
 
 def test_program_that_is_silent_is_given_up(tmp_path):
