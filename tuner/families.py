@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from contextlib import redirect_stdout, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, get_args
+from typing import TYPE_CHECKING, Any, NoReturn, get_args, get_type_hints
 
 from portmert.tuner.ground.components import component_name
 from portmert.tuner.ground.errors import ConfigError, may_be_signal, named, suggest
@@ -261,22 +261,26 @@ def _loaded(family: str, entry: EntryPoint) -> type[Any]:
             f"{entry.value} is called '{checked.name()}' after its class; its entry point must "
             f"have this name"
         )
-    for lacking in _lacking(place.base_class, checked):
-        refuse(lacking.format(entry.value))
+    for lacking in _lacking(place.base_class, checked, entry.value):
+        refuse(lacking)
     checked._package = _titled(entry.dist)  # noqa: SLF001  it stands in messages
     return checked
 
 
-def _lacking(base: type[Any], cls: type[Any]) -> Iterator[str]:
-    """Yield what a class lacks to be called as its base class promises; `{}` is its name."""
+def _lacking(base: type[Any], cls: type[Any], called: str) -> Iterator[str]:
+    """Yield what a class lacks to be made and called as its base class promises."""
+    try:
+        get_type_hints(cls, include_extras=True)
+    except Exception as error:  # noqa: BLE001  a type may be any expression
+        yield f"a type of {called} cannot be evaluated: {named(error)}"
     for name in sorted(getattr(cls, "__abstractmethods__", ())):
-        yield f"{{}} does not define {name}"
+        yield f"{called} does not define {name}"
     for name in inspect.get_annotations(base):
         if not hasattr(cls, name):
-            yield f"{{}} does not say its {name}"
+            yield f"{called} does not say its {name}"
     for name, method in inspect.getmembers(base, inspect.isfunction):
         for option in _not_taken(method, getattr(cls, name)):
-            yield f"{name}() of {{}} does not take '{option}'"
+            yield f"{name}() of {called} does not take '{option}'"
 
 
 def _not_taken(wanted: Callable[..., Any], method: Callable[..., Any]) -> list[str]:

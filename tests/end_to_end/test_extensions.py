@@ -138,6 +138,7 @@ BROKEN = {
         "broken.module:Named",
         "metric named of package broken 1.0: stat_names is 'length', expected a tuple",
     ),
+    "typed": ("broken.module:Typed", "a type of broken.module:Typed cannot be evaluated: NameErr"),
     "needy": ("broken.module:Needy", "needs is frozenset({'link'}), expected a frozenset"),
     "Capital": ("broken.module:Checked", "a name has lowercase letters"),
     "scores": ("broken.module:Checked", "no meaning of its own yet"),
@@ -186,6 +187,10 @@ class Named(Exit):
 @checked(frozen=True)
 class Needy(Exit):
     needs = frozenset({"link"})
+
+@checked(frozen=True)
+class Typed(Exit):
+    most: "nowhere" = 1
 
 class Whole(Decoder):
     def read_weights(self): ...
@@ -248,7 +253,7 @@ def test_a_decoder_that_does_not_take_what_it_is_given_is_broken(broken, tmp_pat
     assert "decode() of broken.module:Alone does not take 'team'" in faults["alone"]
 
 
-@pytest.mark.parametrize("name", ["raises", "exits", "plain", "bleu", "checked", "named", "needy"])
+@pytest.mark.parametrize("name", ["raises", "exits", "plain", "bleu", "checked", "named", "typed"])
 def test_a_broken_component_is_one_line_where_it_is_used(broken, tmp_path, name):
     (tmp_path / "text").write_text("a\n")
     said = portmert(broken, tmp_path, "score", "--hyp", "text", "--ref", "text", "--metric", name,
