@@ -9,6 +9,7 @@ import importlib
 import logging
 import shlex
 import shutil
+import signal
 import socket
 import time
 import warnings
@@ -209,11 +210,20 @@ def _one_line(error: Exception) -> str:
 
 
 def _module(name: str, what: str = "a Dask cluster", install: str = INSTALL) -> Any:
+    at_interrupt = signal.getsignal(signal.SIGINT)
     try:
         return importlib.import_module(name)
     except ImportError as error:
         package = name.replace("_", "-")
         raise ConfigError(f"{what} needs the package {package} ({error}): {install}") from None
+    except Exception as error:  # noqa: BLE001  Dask reads its files, with any content
+        raise ConfigError(
+            f"{what}: importing {name} ends in {errors.named(error)}; mend Dask's configuration "
+            f"(DASK_CONFIG, ~/.config/dask)"
+        ) from None
+    finally:  # dask_jobqueue lets an interrupt end the program with status 0
+        if signal.getsignal(signal.SIGINT) is not at_interrupt:
+            signal.signal(signal.SIGINT, at_interrupt)
 
 
 @contextmanager
@@ -359,8 +369,8 @@ def started(
             with warnings.catch_warnings():  # another cluster of ours may show its dashboard
                 warnings.filterwarnings("ignore", "Port 8787")
                 cluster = made(**options)
-        except (TypeError, ValueError, OSError) as error:
-            raise ConfigError(f"{given}: no {KINDS[kind]}: {_one_line(error)}") from None
+        except Exception as error:  # noqa: BLE001  options of any type get there
+            raise ConfigError(f"{given}: no {KINDS[kind]}: {errors.named(error)}") from None
         try:
             for _ in range(jobs):
                 cluster.worker_spec.update(cluster.new_worker_spec())

@@ -1,5 +1,7 @@
 """What --executor and the table [executor] may say."""
 
+import os
+import subprocess
 import sys
 import time
 
@@ -8,6 +10,7 @@ import pytest
 from portmert.tuner.executors.opening import Workplace, opened
 from portmert.tuner.ground.errors import ConfigError, PortmertError, ProgramError, StateError
 from tests.support.clusters import NEEDS_DASK, PROGRAMS, cluster
+from tests.support.places import ROOT
 
 
 def test_places_that_are_understood(tmp_path):
@@ -190,6 +193,10 @@ def test_a_machine_without_the_queueing_system(monkeypatch):
     [
         ("cores = 2", "no SLURMCluster: "),
         ('cores = 1\nmemory = "1GB"\nbananas = 3', "bananas"),
+        (
+            'cores = 1\nmemory = "1GB"\ninterface = "nosuch0"',
+            "'nosuch0' is not a valid network int",
+        ),
     ],
 )
 def test_options_that_a_queueing_system_lacks(tmp_path, monkeypatch, options, message):
@@ -201,3 +208,47 @@ def test_options_that_a_queueing_system_lacks(tmp_path, monkeypatch, options, me
         opened(str(file), threads=1, notice=id),
     ):
         pass
+
+
+@NEEDS_DASK
+@pytest.mark.parametrize("content", [b"distributed: [", b"[1, 2]", b"\xff\xfe"])
+@pytest.mark.parametrize("executor", ["dask:tcp://127.0.0.1:1", "dask-slurm:1"])
+def test_a_damaged_file_of_dask_is_one_line(tmp_path, content, executor):
+    (tmp_path / "dask.yaml").write_bytes(content)
+    (tmp_path / "list").write_text("0 ||| a ||| F= -1 ||| -1\n")
+    (tmp_path / "ref").write_text("a\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "portmert", "optimize", "--nbest", "list", "--ref", "ref",
+         "--metric", "bleu", "--out-dir", "run", "--replicas", "2", "--executor", executor],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "DASK_CONFIG": str(tmp_path / "dask.yaml")},
+    )  # fmt: skip
+    assert done.returncode == 1
+    [line] = done.stderr.splitlines()
+    assert line.startswith("portmert: error: a Dask cluster: importing d")
+    assert line.endswith("; mend Dask's configuration (DASK_CONFIG, ~/.config/dask)")
+
+
+INTERRUPTED = """
+import os, signal, sys
+from portmert.tuner.executors.opening import opened
+
+os.environ["PATH"] = ""
+before = signal.signal(signal.SIGINT, signal.default_int_handler)
+try:
+    with opened("dask-slurm:2", threads=1, notice=id):
+        pass
+except Exception as error:
+    print(error)
+print(sys.modules["dask_jobqueue"].__name__, signal.getsignal(signal.SIGINT).__name__)
+"""
+
+
+@NEEDS_DASK
+def test_an_interrupt_is_one_also_with_a_queueing_system():
+    """To import dask_jobqueue makes an interrupt the end of the program, with status 0."""
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert "no program sbatch on PATH" in done.stdout
+    assert done.stdout.endswith("dask_jobqueue default_int_handler\n")
