@@ -15,7 +15,7 @@ import portmert
 from portmert.metrics._base import Batch, FloatArray, IntArray, Metric, Vocabulary, offsets_of
 from portmert.tuner.api.texts import Notice
 from portmert.tuner.components import external, registry
-from portmert.tuner.ground.errors import ConfigError, InputError, counted
+from portmert.tuner.ground.errors import ConfigError, InputError, counted, faults_at
 from portmert.tuner.ground.files import Lines, TextFile, file_digest
 from portmert.tuner.nbest import check, moses_dat, parts, pool, pool_files
 from portmert.tuner.nbest.model import NBest, without_texts
@@ -135,6 +135,8 @@ def _flat_features(features: Any, offsets: Any) -> tuple[FloatArray, IntArray, t
     if values.ndim != (3 if offsets is None else 2):
         raise ValueError(f"features of shape {values.shape}; expected {expected}")
     shape = values.shape[:-1]
+    if not values.shape[-1]:
+        raise ValueError(f"features of shape {values.shape}; a hypothesis has no feature")
     if offsets is None:
         segments, each, width = values.shape
         values = values.reshape(-1, width)
@@ -256,6 +258,9 @@ class Pooled:
                 self.refs, vocabulary=vocabulary, source=self.source, links=self.ref_links
             )
         )
+        for path in self.lists:
+            with faults_at(path, OSError, InputError):
+                path.stat()  # before a folder is made
         inputs = self._inputs(metric)
         found = pool_files.open_pool(self.folder, inputs)
         if found is None or isinstance(found, str):

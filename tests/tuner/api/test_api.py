@@ -161,6 +161,8 @@ def test_offsets_cover_the_hypotheses():
     for offsets in ([0, 1], [0, 2, 1, 3], [0, 0, 3], [1, 3]):
         with pytest.raises(ValueError, match="offsets must rise from 0 to the 3 hypotheses"):
             portmert.Lists.from_arrays(np.zeros((3, 1)), offsets, scores=[1, 2, 3])
+    with pytest.raises(ValueError, match=r"of shape \(5, 3, 0\); a hypothesis has no feature"):
+        portmert.Lists.from_arrays(np.zeros((5, 3, 0)), scores=np.zeros((5, 3)))
 
 
 def test_what_is_no_list_is_one_line():
