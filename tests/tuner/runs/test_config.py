@@ -126,8 +126,8 @@ def test_an_unknown_key_names_file_table_and_the_nearest(folder, override, said)
         ("tune.seed=-1", "[tune] seed: Input should be greater than or equal to 0, found -1"),
         ("tune.iterations=0", "[tune] iterations: Input should be greater than or equal to 1"),
         ("tune.min_weight_change=3", "[tune] min_weight_change: Input should be less than"),
-        ("data.references=[]", "[data] references: Tuple should have at least 1 item"),
-        ("data.references=5", "[data] references: Input should be a valid tuple, found 5"),
+        ("data.references=[]", "[data] references: expected at least 1, found"),
+        ("data.references=5", "[data] references: expected a list, found 5"),
         ("data.lowercase=often", "[data] lowercase: Input should be a valid boolean"),
         ("metric.smooth=often", "[metric]: metric bleu: smooth: "),
         ("metric.name=5", '[metric] needs name = "...", one of: bleu'),
@@ -189,7 +189,7 @@ def test_a_missing_table_is_named(folder, table):
 
 def test_a_missing_key_is_named(folder):
     said = message(folder, text=CONFIG.replace('output = "run"', ""))
-    assert said.endswith("my.toml: [tune] output is missing")
+    assert said.endswith("my.toml: [tune] output must be given")
 
 
 @pytest.mark.parametrize(
