@@ -30,6 +30,13 @@ def test_segments_of_a_batch_have_the_statistics_of_the_whole():
     assert np.array_equal(np.concatenate(parts), whole)
 
 
+def test_segments_of_a_batch_keep_the_numbers_of_their_lines():
+    batch = replace(batch_of([*EXAMPLE, *EXAMPLE]), offsets=np.array([0, 1, 3, 4]))
+    batch = replace(batch, lines=np.array([7, 8, 9, 5]))
+    found = [batch.segments(a, b).lines.tolist() for a, b in ((0, 1), (1, 2), (0, 2), (2, 3))]
+    assert found == [[7], [8, 9], [7, 8, 9], [5]]
+
+
 def test_what_is_computed_once_is_that_of_the_whole_for_all_parts():
     seen = []
 

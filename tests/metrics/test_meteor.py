@@ -54,6 +54,43 @@ def test_vector_and_score_of_meteor_15(tmp_path):
     assert metric.score(stats) == pytest.approx([0.437302], abs=1e-6)
 
 
+def test_segments_have_the_statistics_that_they_have_alone(files):
+    metric = registry.build("metric", "meteor", {"version": "1.5", **files})
+    rng = np.random.default_rng(1)
+    pairs = [tuple(rng.choice(oracle.WORDS, size=(2, 7)).tolist()) for _ in range(9)]
+    together = metric.stats(batch_of_pairs(*pairs))
+    alone = np.concatenate([metric.stats(batch_of_pairs(pair)) for pair in pairs])
+    assert together.tolist() == alone.tolist()
+    assert together[:, 12:20].any()  # synonyms and paraphrases are among them
+
+
+@pytest.mark.parametrize(
+    ("version", "numbers"),
+    [
+        ("1.5", (0.85, 0.20, 0.60, 0.75)),
+        ("1.5-adequacy", (0.75, 1.40, 0.45, 0.70)),
+        ("1.5-hter", (0.40, 1.50, 0.35, 0.55)),
+        ("1.5-tune", (0.5, 1.0, 0.5, 0.5)),
+        ("1.5-any", (0.75, 1.40, 0.70, 0.50)),
+        ("1.5-universal", (0.70, 1.40, 0.30, 0.70)),
+    ],
+)
+def test_parameters_of_a_version_are_those_of_its_authors(version, numbers, tmp_path):
+    (tmp_path / "words").write_text("the\non\nis\n")
+    metric = registry.metric(f"meteor:version={version},function_words={tmp_path}/words")
+    row = metric.stats(of_lines(*PAIR))[0]
+    alpha, beta, gamma, delta = numbers
+    # 2 content words and 3 function words are linked, of 3 and 3, and of 2 and 4.
+    linked = 2 * delta + 3 * (1 - delta)
+    precision = linked / (3 * delta + 3 * (1 - delta))
+    recall = linked / (2 * delta + 4 * (1 - delta))
+    mean = precision * recall / (alpha * precision + (1 - alpha) * recall)
+    assert metric.score(row) == pytest.approx(mean * (1 - gamma * (2 / 5) ** beta))
+    # Of a paraphrase, 2 chunks link 6 words of one text with 4 of the other: 5 words count.
+    row[-2:] = 6, 4
+    assert metric.score(row) == pytest.approx(mean * (1 - gamma * (2 / 5) ** beta))
+
+
 def test_own_parameters_replace_those_of_the_version(tmp_path):
     (tmp_path / "words").write_text("the\non\nis\n")
     given = {"version": "1.5", "function_words": tmp_path / "words"}

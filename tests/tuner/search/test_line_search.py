@@ -240,6 +240,10 @@ def test_averaging_by_hand():
     steps, values = np.array([-10.0, 0.0, 1.0, 10.0]), np.array([0.0, 1.0, 0.0])
     assert averaged(steps, values, 1.0)[1] == pytest.approx(0.5)
     assert averaged(steps, values, 0.25)[1] == pytest.approx(1.0)
+    # Windows of width 20 around -5, 0.5 and 5.5 reach beyond both ends, where 2 and 4 go on.
+    areas = [15 * 2 + 1 + 4 * 4, 9.5 * 2 + 1 + 9.5 * 4, 4.5 * 2 + 1 + 14.5 * 4]
+    found = averaged(steps, np.array([2.0, 1.0, 4.0]), 10.0)
+    assert found == pytest.approx([area / 20 for area in areas])
 
 
 def test_smoothing_prefers_a_wide_interval_to_a_narrow_peak():

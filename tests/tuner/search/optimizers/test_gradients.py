@@ -56,6 +56,16 @@ def linear_of(problem, start):
 # Numbers and weights.
 
 
+@pytest.mark.parametrize("spread", [0.25, 8.0])
+def test_scaled_weights_have_the_spread_that_is_asked_for(spread):
+    problem = problem_of([[0.0], [1.0], [2.0], [6.0]], [0, 2, 4], [[1, 2]] * 4)
+    linear = linear_of(problem, np.ones(1))
+    for size in (1e-3, 1.0, 1e3):
+        low, high, least, most = linear.scores(linear.scaled(size * linear.start, spread))
+        # Each is half a difference from its segment's mean.
+        assert np.hypot(high - low, most - least) / np.sqrt(8) == pytest.approx(spread)
+
+
 @settings(deadline=None, max_examples=200)
 @given(st.integers(0, 2**32 - 1), st.booleans(), st.booleans())
 def test_numbers_and_weights_rank_alike(seed, fixed, sparse):
