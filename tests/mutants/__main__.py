@@ -47,7 +47,7 @@ ROOMS = {
 }
 """What is changed, and the tests that should notice."""
 UNCOMPILED = {
-    "metrics": ["tests/metrics"],
+    "metrics": ["tests/metrics", "tests/contracts/test_metric_contract.py"],
     "tuner/search": [
         "tests/tuner/search/test_kernels.py",
         "tests/tuner/search/test_line_search.py",

@@ -24,7 +24,7 @@ OURS = ("portmert", "tests")
 """Packages of the tree."""
 EXAMPLES = 25
 """Hypothesis makes no more of a test: most changes are noticed by the first."""
-LONGEST = 10
+LONGEST = 300
 """CPU seconds of a test while lines are noted; one that takes longer fails and is not used."""
 
 

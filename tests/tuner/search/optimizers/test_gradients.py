@@ -315,6 +315,17 @@ def test_kernel_expects_what_its_twin_does(seed):
     assert expected == pytest.approx(twin[1], abs=1e-7)
 
 
+@pytest.mark.parametrize("all_of_them", [-1000.0, 1000.0])
+def test_what_all_model_scores_have_in_common_changes_no_probability(all_of_them):
+    shares = np.empty((2, 4))
+    offsets, stats, none = np.array([0, 2, 4]), np.ones((4, 1)), (np.zeros((4, 1)), np.zeros(1))
+    for row, more in enumerate((0.0, all_of_them)):
+        extra = more + np.array([0.0, 1.0, -1.0, 2.0])
+        _kernels.expect(*none, extra, offsets, stats, shares[row], np.zeros(1))
+    assert shares[0, 1] == pytest.approx(np.e / (1 + np.e))
+    assert shares[1] == pytest.approx(shares[0])
+
+
 def expected_share(problem, numbers):
     """The objective again, segment by segment."""
     scores = linear_of(problem, np.ones(problem.width)).scores(numbers)
