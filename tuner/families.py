@@ -133,6 +133,8 @@ def fault_of(error: BaseException) -> str | None:
     """Return a line on an error in the code of a package with components; None for another."""
     if may_be_signal(error):
         return None
+    if isinstance(error.__cause__, OverflowError):  # `arguments.checked` takes it for a user's
+        error = error.__cause__
     entries, _ = _entry_points(tuple(sys.path))
     owners = {re.split("[.:]", entry.value)[0]: entry for entry in entries}
     for frame, _ in traceback.walk_tb(error.__traceback__):

@@ -45,6 +45,7 @@ def wrong(kind, right=np.ones(3), **more):
             "low": lambda: np.where(right < 0.6, np.nan, right),
             "zero": lambda: 1 / 0, "exit": lambda: exit(3),
             "key": lambda: {}["a\\x1b[31m\\nb"], "value": lambda: int("x"),
+            "large": lambda: right[2**63],
             "file": lambda: open("/nowhere/x"), "memory": lambda: np.ones(10**15),
             "own": lambda: fail(Own("line1\\nline2")), "end": lambda: fail(EOFError("end")),
             "interrupt": lambda: fail(KeyboardInterrupt()),
@@ -285,6 +286,7 @@ def test_names_of_another_kind_are_one_line(run, at, kind):
     {
         "key": "KeyError: 'a\\x1b[31m\\nb'",
         "value": "ValueError: invalid literal for int() with base 10: 'x'",
+        "large": "OverflowError: Python int too large to convert to C long",
         "file": "FileNotFoundError: [Errno 2] No such file or directory: '/nowhere/x'",
         "memory": "MemoryError: Unable to allocate 7.11 PiB",
     }.items(),
