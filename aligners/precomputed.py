@@ -7,7 +7,7 @@ from pydantic.dataclasses import dataclass
 
 from portmert.aligners._base import Aligner, Links, parse_links, tokens
 from portmert.tuner.ground.errors import InputError, counted
-from portmert.tuner.ground.files import read_lines
+from portmert.tuner.ground.files import called, read_lines
 
 
 @dataclass(frozen=True)
@@ -43,21 +43,21 @@ class Precomputed(Aligner):
         """
         if len(source) != len(target):
             raise ValueError(f"{len(source)} source lines, {len(target)} target lines")
-        lines = read_lines(self.links)
+        lines, name = read_lines(self.links), called(self.links)
         if len(lines) != len(source):
             raise InputError(
-                f"{self.links}: {counted(len(lines), 'line')}, the bitext has "
+                f"{name}: {counted(len(lines), 'line')}, the bitext has "
                 f"{counted(len(source), 'pair')}; precomputed links are those of one bitext, line "
                 f"by line"
             )
         rows = []
         for number, (line, s, t) in enumerate(zip(lines, source, target, strict=True), 1):
-            row = parse_links(line, origin=f"{self.links}:{number}")
+            row = parse_links(line, origin=f"{name}:{number}")
             lengths = len(tokens(s)), len(tokens(t))
             for link in row:
                 if link[0] >= lengths[0] or link[1] >= lengths[1]:
                     raise InputError(
-                        f"{self.links}:{number}: link {link[0]}-{link[1]} is out of range, the "
+                        f"{name}:{number}: link {link[0]}-{link[1]} is out of range, the "
                         f"pair has {lengths[0]} source and {lengths[1]} target tokens"
                     )
             rows.append(row)

@@ -46,6 +46,7 @@ def test_align_with_precomputed_copies_links(bitext):
         (["--set", "model=hmm", "--set", "model=ibm1"], "--set: option 'model' is given twice"),
         (["--model", "none"], "none: no trained model there; name a training bitext"),
         (["--aligner", "precomputed", "--set", "links=gone"], "gone: No such file or directory"),
+        (["--aligner", "precomputed", "--set", "links=-"], "stdin: 0 lines, the bitext has 10 pa"),
     ],
 )
 def test_faults_end_as_one_line(bitext, monkeypatch, options, message):

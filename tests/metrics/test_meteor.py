@@ -51,6 +51,10 @@ def test_vector_and_score_of_meteor_15(tmp_path):
     assert stats.tolist() == [[6, 6, 3, 4, 2, 2, 3, 3, *[0] * 12, 2, 5, 5]]
     parts = metric.parts(stats[0])
     assert (parts["precision"], parts["recall"]) == pytest.approx((0.75, 0.9))
+    assert (parts["matched_words"], parts["total_chunks"]) == (5, 2)
+    stats[0, -2:] = 6, 4  # the first is that of the hypothesis
+    assert metric.parts(stats[0])["matched_words"] == 6
+    stats[0, -2:] = 5, 5
     assert metric.score(stats) == pytest.approx([0.437302], abs=1e-6)
 
 
