@@ -115,12 +115,13 @@ def _optimizer(given: Given, hypotheses: int) -> Optimizer:
     """Return the optimizer asked for; on small lists with more restarts, which cost little there.
 
     With 16 restarts each of twelve seeds found the best known weights of Moses' test `mert.basic`,
-    which has 1000 hypotheses; with two restarts seven did.
+    which has 1000 hypotheses; with two restarts seven did. On ten segments with 4,912 hypotheses
+    one of six seeds ended below Moses' mert with four restarts, none of three with eight.
     """
     options = given.settings()
     found = optimizer_of_type(given.last("type", "powell"), options)
-    # All restarts together search 20,000 hypotheses; larger lists get the usual restarts.
-    restarts = min(16, 20_000 // max(hypotheses, 1))
+    # All restarts together search 40,000 hypotheses; larger lists get the usual restarts.
+    restarts = min(16, 40_000 // max(hypotheses, 1))
     if "restarts" in options or not isinstance(found, Mert) or restarts <= found.restarts:
         return found
     return replace(found, restarts=restarts)

@@ -403,6 +403,27 @@ def test_the_default_takes_any_score_before_none():
     assert found.final_score == pytest.approx(2 * 4 / (40 + 40))
 
 
+class Even(F1):
+    """F1 where the matches are even, else NaN: an average of weights may have no score."""
+
+    def score(self, stats):
+        return np.where(stats[..., 0] % 2 == 0, super().score(stats), np.nan)
+
+
+def test_where_the_averages_have_no_score_the_default_takes_weights_that_have_one():
+    starts = []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        features = np.asfortranarray(rng.normal(size=(160, 3)))
+        stats = np.stack([rng.integers(0, 6, 160), *[np.full(160, 6)] * 2], axis=1).astype(float)
+        nbest = without_texts(features, np.arange(0, 161, 8), (("A", 3),), None)
+        setup = Setup(registry.optimizer("bagged"), (FeatureWeights({"A": (1.0, 0.5, 0.2)}),))
+        found = optimize_stats(nbest, StatTable(stats), Even(), setup, notice=lambda _: None)
+        assert np.isfinite(found.final_score)
+        starts.append(found.start_score)
+    assert 3 <= np.isnan(starts).sum() <= 9
+
+
 LAZY = ["mert", "coordinate", "powell", "random-directions", "pro", "kbmira", "min-risk"]
 
 

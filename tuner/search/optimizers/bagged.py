@@ -72,7 +72,8 @@ class Bagged(Optimizer):
     exp(-d). Among the shares of learnt weights with which the best mixture beats the start
     weights, and which lie within one standard error of its best share, the largest is taken. If
     there is none, the result is the start weights; if these have no score (0 divided by 0), it is
-    all that was learnt. Standard errors come from bootstrap samples of segments.
+    all that was learnt, and if that has none either, the best mixture learnt without one fold.
+    Standard errors come from bootstrap samples of segments.
 
     The estimate for unseen text is the score of the held-out segments when each fold uses the
     mixture that the other folds choose. On few segments it is a little too high: the weights by
@@ -190,13 +191,12 @@ class Bagged(Optimizer):
             parts, by_others = choose(
                 problem.stats, problem.metric, rows, penalties, blends, fold_of, counts
             )
-            if at_start == -np.inf and not parts.any():
-                parts = blends[-1]  # a start without a score is the worst: all that was learnt
-            mean: FloatArray = np.mean(learnt, axis=0)
-            weights = bounds.clip(_unscaled(_mixture(parts, from_start, mean)))
-            value = problem.goal(weights)
-            held_out = _held_out(problem, is_out, by_others, from_start, np.stack(learnt))
-            if parts.any() and value > at_start:
+            learnt_weights = np.stack(learnt)
+            weights, value = _averaged(
+                problem, bounds, (start, at_start), parts, blends, from_start, learnt_weights
+            )
+            held_out = _held_out(problem, is_out, by_others, from_start, learnt_weights)
+            if value > at_start:
                 return Found(weights, value, unseen=unseen(held_out), seconds=seconds)
         return Found(start, at_start, unseen=unseen(held_out), seconds=seconds)
 
@@ -268,6 +268,37 @@ class Bagged(Optimizer):
                 last = numbers
             found.append(linear.weights(last))
         return found
+
+
+def _averaged(
+    problem: TuningProblem,
+    bounds: Bounds,
+    start: tuple[FloatArray, float],
+    parts: FloatArray,
+    blends: FloatArray,
+    from_start: FloatArray,
+    learnt: FloatArray,
+) -> tuple[FloatArray, float]:
+    """Return the weights of a mixture of the means over folds, and their objective.
+
+    A start without a score is the worst: then all that was learnt counts, or, if that has no
+    score either, the best mixture learnt without one fold.
+    """
+    at_start = start[1]
+    if at_start == -np.inf and not parts.any():
+        parts = blends[-1]
+    if not parts.any():
+        return start
+
+    def mixed(parts: FloatArray, of: FloatArray) -> FloatArray:
+        return bounds.clip(_unscaled(_mixture(parts, from_start, of)))
+
+    weights = mixed(parts, np.mean(learnt, axis=0))
+    value = problem.goal(weights)
+    if max(value, at_start) > -np.inf:
+        return weights, value
+    best = _linear.best_of(problem, [mixed(blend, one) for one in learnt for blend in blends])
+    return best.weights, best.value
 
 
 def _held_out(
