@@ -89,6 +89,7 @@ def test_search_finds_the_alpha_under_which_the_long_hypothesis_wins(lists):
     assert found.final_score == pytest.approx(1.0)
     assert found.start_score < 1.0
     assert len(said) == len(set(said))
+    assert found.seconds["search"] > 0
     nbest, references = lists
     metric = registry.metric("bleu:smooth=add1")
     stats = statistics_table(nbest, references, metric, threads=1, notice=said.append)

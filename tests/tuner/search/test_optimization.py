@@ -317,9 +317,11 @@ def test_dat_files_of_another_metric_are_refused():
 
 def test_impossible_statistics_of_dat_files_are_placed():
     lists = replace(dat_lists(), offsets=np.array([0, 2, 6]))
-    lists.stats[5, 0] = -1
-    with pytest.raises(InputError, match="segment 1, hypothesis 4: matched_1 is -1"):
-        moses_stats(lists, registry.metric("bleu"))
+    for value, wrong in ((-1, "is negative"), (5, "is above total_1")):
+        lists.stats[5, 0] = value
+        said = f"segment 1, hypothesis 4: matched_1 is {value}, which {wrong}"
+        with pytest.raises(InputError, match=said):
+            moses_stats(lists, registry.metric("bleu"))
 
 
 def test_dat_lists_are_optimized():
