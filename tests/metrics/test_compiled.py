@@ -137,10 +137,9 @@ def test_garbage_is_not_collected_while_the_outermost_function_compiles():
     try:
         for is_on in (True, False):
             (gc.enable if is_on else gc.disable)()
-            listener.on_start(None)
-            listener.on_start(None)
-            listener.on_end(None)
-            assert not gc.isenabled()
+            for step in (listener.on_start, listener.on_start, listener.on_end):
+                step(None)
+                assert not gc.isenabled()
             listener.on_end(None)
             assert gc.isenabled() == is_on
     finally:
