@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic.dataclasses import dataclass
 from scipy.sparse import csr_array
 
+from portmert.tuner.ground.errors import PortmertError
 from portmert.tuner.search.constraints import Bounds
 from portmert.tuner.search.optimizers import _kernels, bagged
 from portmert.tuner.search.optimizers._likelihood import Likelihood
@@ -61,6 +63,20 @@ def test_the_folds_are_those_that_the_search_holds_out():
     assert folds.tolist() == found.unseen.folds.tolist()
     assert np.bincount(folds).tolist() == [8, 8, 7, 7]
     assert folds.tolist() != search.folds_of(30, 6).tolist()
+
+
+@dataclass(frozen=True)
+class Dealt(Bagged):
+    """As that of another package, whose answers are checked."""
+
+    def folds_of(self, segments, seed):
+        return np.arange(segments) - seed
+
+
+def test_folds_of_others_are_numbers_from_0():
+    assert Dealt().folds_of(3, 0).tolist() == [0, 1, 2]
+    with pytest.raises(PortmertError, match="fold -1, expected numbers from 0"):
+        Dealt().folds_of(3, 1)
 
 
 def test_the_seen_score_promises_more_than_the_estimate():
