@@ -18,6 +18,8 @@ _LINK = r"\d{1,9}+-\d{1,9}+(?![\d-])\s*"  # possessive: digits can be split in o
 _LINKS = re.compile(rf"links:\s+(\d{{1,9}}+)\s*+((?:;\s*+(?:{_LINK})*+)+)", re.ASCII)
 MOST_IN_A_LINE = 1 << 24
 """Bytes of a request beyond which it is refused."""
+MOST_SOURCE_TOKENS = 100_000
+"""A request only says how many there are; memory grows with them."""
 
 Linked = tuple[int, list[list[tuple[int, int]]]]
 
@@ -127,6 +129,10 @@ class MetricServer:
                 f"metrics of tokens"
             )
         source, groups = found
+        if source > MOST_SOURCE_TOKENS:
+            raise InputError(
+                f"stdin:{number}: {source} source tokens, expected at most {MOST_SOURCE_TOKENS}"
+            )
         if len(groups) != len(fields):
             raise InputError(
                 f"stdin:{number}: links of {counted(len(groups), 'text')}, references and "

@@ -64,6 +64,11 @@ def test_links_of_each_reference_and_of_the_hypothesis():
             "SCORE ||| a ||| a ||| links: 1 ; 0-0 ; 0-1",
             "stdin:1: link 0-1 is out of range",
         ),
+        (
+            "port",
+            "SCORE ||| a ||| a ||| links: 99999999 ; 0-0 ; 0-0",
+            "stdin:1: 99999999 source tokens, expected at most 100000",
+        ),
         ("port", "SCORE ||| a ||| a ||| links: 1 ; 0-00-0 ; 0-0", "stdin:1: metric port compares"),
         (
             "port",
