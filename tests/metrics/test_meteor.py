@@ -215,7 +215,7 @@ def test_stems_are_those_of_the_language():
 def test_meteor_format_and_gzip_say_the_same(tmp_path, files):
     lines = "".join(f"{p}\n{a}\n{b}\n" for p, a, b in oracle.PHRASES)
     # A small table may be compressed to less than a 200th.
-    (tmp_path / "table.gz").write_bytes(gzip.compress((lines + lines * 2_000).encode()))
+    (tmp_path / "table.gz").write_bytes(gzip.compress((lines * 2_001).encode()))
     pair = of_lines("it walks home", "the dog strolled dog")
     rows = [
         registry.build("metric", "meteor", {"version": "1.5", "paraphrases": path}).stats(pair)

@@ -285,10 +285,10 @@ def _averaged(
     score either, the best mixture learnt without one fold.
     """
     at_start = start[1]
-    if at_start == -np.inf and not parts.any():
-        parts = blends[-1]
     if not parts.any():
-        return start
+        if at_start > -np.inf:
+            return start
+        parts = blends[-1]
 
     def mixed(parts: FloatArray, of: FloatArray) -> FloatArray:
         return bounds.clip(_unscaled(_mixture(parts, from_start, of)))
