@@ -198,14 +198,16 @@ def content_hash(path: Path) -> str:
 
 def _lines(path: Path) -> list[str]:
     """Return the lines of a UTF-8 file, .gz or not, without white space around them."""
+    data = bytearray()
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
             most = max(_FREE, _RATIO * path.stat().st_size)
-            data = file.read(most + 1)
-        if len(data) > most:
-            raise ValueError(
-                f"{path}: the compressed content is more than {_RATIO} times the file"
-            )
+            while piece := file.read(_FREE):  # read(most) would take that much memory at once
+                data += piece
+                if len(data) > most:
+                    raise ValueError(
+                        f"{path}: the compressed content is more than {_RATIO} times the file"
+                    )
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1

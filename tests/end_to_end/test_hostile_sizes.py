@@ -5,11 +5,13 @@ import gzip
 import itertools
 import sys
 import time
+import tracemalloc
 import zipfile
 
 import pytest
 
 from portmert.metrics._base import Vocabulary
+from portmert.metrics._lexicon_files import read_words
 from portmert.tuner.components import registry
 from portmert.tuner.evaluation.human_scores import read_human_scores
 from portmert.tuner.evaluation.humaneval.sheets import read_xlsx
@@ -46,6 +48,17 @@ def test_a_small_table_of_much_content_is_refused(tmp_path):
     (tmp_path / "t.gz").write_bytes(gzip.compress(b"1 <p>a</p> <p>b</p>\n" * 1_000_000))
     with pytest.raises(ConfigError, match=r"t\.gz: the compressed content is more than 200 times"):
         registry.metric(f"meteor:version=1.5,paraphrases={tmp_path}/t.gz")
+
+
+def test_the_memory_for_a_word_list_is_that_of_its_file(tmp_path):
+    write(tmp_path / "long", "w" * (4 << 20))
+    tracemalloc.start()
+    try:
+        assert [len(word) for word in read_words(tmp_path / "long")] == [4 << 20]
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 40 << 20  # 200 times the file were asked for
 
 
 @pytest.mark.parametrize("cell", ["XFD2", "A1048576", "XFD1048576"])

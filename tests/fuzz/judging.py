@@ -32,6 +32,8 @@ PACK = {
     ".xz": lzma.compress,
     ".zst": lambda data: zstandard.ZstdCompressor(write_checksum=True).compress(data),
 }
+# Python's own words on the source of a damaged plugin: its author wants them.
+OF_SOURCE = re.compile(r"^\S+\.py:\d+: SyntaxWarning: .*\n  .*\n", re.MULTILINE)
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 
 
@@ -138,11 +140,12 @@ def faults(target, ended, before, folder):
         yield f"ended by {signal.Signals(-ended.status).name}"
     elif ended.status not in target.statuses:
         yield f"exit status {ended.status}"
+    stderr = OF_SOURCE.sub("", ended.stderr)
     for word in ("Traceback", "Warning:", "not enough memory"):
-        if word in ended.stderr:
+        if word in stderr:
             yield f"{word!r} on stderr"
     if ended.status == 1:
-        yield from _faults_of_message(target, ended.stderr.splitlines(), before)
+        yield from _faults_of_message(target, stderr.splitlines(), before)
     yield from _faults_of_files(target, ended, before, _content(folder))
 
 
