@@ -23,6 +23,7 @@ PARTS = ("noun", "verb", "adj", "adv")
 _WORDNET_FILES = ("index.sense", *(f"{part}.exc" for part in PARTS))
 _FREE, _RATIO = 1 << 22, 200
 """Bytes that any .gz may expand to; a larger content is at most so many times its file."""
+_OFFSET = re.compile(r"[0-9]{1,18}")
 _PART_OF_TYPE = {"1": 0, "2": 1, "3": 2, "4": 3, "5": 2}
 """The parts of speech of `index.sense`; 5 are satellite adjectives, kept with the adjectives."""
 DETACHMENTS = tuple(
@@ -229,7 +230,7 @@ def _parse_wordnet(index: Path, *exception_files: Path) -> WordNet:
         sense, _, rest = line.partition(" ")
         lemma, _, key = sense.rpartition("%")
         part, offset = _PART_OF_TYPE.get(key[:1]), rest.partition(" ")[0]
-        if not lemma or part is None or not (offset.isascii() and offset.isdigit()):
+        if not lemma or part is None or not _OFFSET.fullmatch(offset):
             raise ValueError(
                 f"{index}:{number}: no line of WordNet's index.sense; expected "
                 f"lemma%type:file:id:: offset sense tags"

@@ -280,10 +280,11 @@ def test_faulty_paraphrases_are_placed(tmp_path, name, content, message):
         registry.metric(f"meteor:version=1.5,paraphrases={tmp_path}/{name}")
 
 
-def test_faulty_wordnet_is_placed(tmp_path):
+@pytest.mark.parametrize("line", ["dog 123", f"dog%1:05:00:: {'1' * 5000} 1 0"])
+def test_faulty_wordnet_is_placed(tmp_path, line):
     folder = oracle.write_wordnet(tmp_path / "wn")
     with (folder / "index.sense").open("a") as file:
-        file.write("dog 123\n")
+        file.write(f"{line}\n")
     count = sum(len(words) for _, *words in oracle.SYNSETS)
     with pytest.raises(ConfigError, match=f"index.sense:{count + 1}: no line of WordNet's"):
         registry.metric(f"meteor:synonyms={folder}")

@@ -137,3 +137,9 @@ def test_the_first_of_equal_texts_of_a_list(lists):
         for words in one
     ]
     assert found.tolist() == expected
+
+
+def test_texts_are_not_equal_because_they_share_a_slot_of_the_table():
+    tokens = np.arange(500, 0, -1).astype(np.int32) * 4096
+    found = first_equals(tokens, np.arange(501), np.array([0, 200, 500]))
+    assert found.tolist() == list(range(500))

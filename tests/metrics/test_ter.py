@@ -137,6 +137,20 @@ def test_the_edit_distance_has_the_band_of_sacrebleu(monkeypatch):
     assert edits_with(monkeypatch, pair) > edits_with(monkeypatch, pair, half_width=100) == 40
 
 
+def test_the_band_of_a_much_longer_reference_is_that_of_sacrebleu():
+    rng = random.Random(7)
+    pairs = []
+    for words in (4, 6, 9, 12, 16):
+        for ratio in (20, 45, 49, 51, 60, 90):
+            reference = [f"w{n}" for n in range(words * ratio)]
+            places = [
+                min(max(0, i * ratio + rng.randint(-70, 70)), len(reference) - 1)
+                for i in range(words)
+            ]
+            pairs.append(([reference[place] for place in sorted(places)], reference))
+    compare(pairs)
+
+
 def test_the_search_ends_where_that_of_sacrebleu_does(monkeypatch):
     # More than 1000 shifts to try; going on finds one more that pays.
     pair = (list("baacaaababcbbabbccacccaaacba"), list("cbcabaaccaacbcaabccbaababcca"))

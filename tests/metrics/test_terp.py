@@ -135,7 +135,8 @@ def test_edits_are_those_of_the_twin(files, preset, costs, phrase_costs, pairs):
         assert own == pytest.approx([total, len(reference)], abs=1e-9)
 
 
-def test_paraphrases_that_overlap_are_those_of_the_twin(tmp_path):
+@pytest.mark.parametrize(("letters", "longest"), [("abc", 5), ("abcef", 8)])
+def test_paraphrases_that_overlap_are_those_of_the_twin(tmp_path, letters, longest):
     """Many cost nothing, so that paths of equal cost are frequent; `d` is in no reference."""
     rng = np.random.default_rng(5)
 
@@ -145,7 +146,7 @@ def test_paraphrases_that_overlap_are_those_of_the_twin(tmp_path):
     for number in range(30):
         table = {}
         while len(table) < 12:
-            pair = words("abc", 1, 3), words("abcd", 1, 3)
+            pair = words(letters, 1, 3), words(letters + "d", 1, 3)
             if pair[0] != pair[1]:
                 table[pair] = float(rng.choice([1.0, 1.0, 0.1]))
         lines = [f"{p} <p>{' '.join(a)}</p> <p>{' '.join(b)}</p>" for (a, b), p in table.items()]
@@ -154,7 +155,8 @@ def test_paraphrases_that_overlap_are_those_of_the_twin(tmp_path):
         metric = registry.build("metric", "terp", {"paraphrases": path})
         lexicon = replace(oracle.NOTHING, phrases=tuple((p, *pair) for pair, p in table.items()))
         twin = oracle.Terp(lexicon, oracle.TERPA, oracle.TERPA_PHRASE)
-        reference, hypotheses = words("abc", 2, 5), [words("abcd", 2, 5) for _ in range(5)]
+        reference = words(letters, 2, longest)
+        hypotheses = [words(letters + "d", 2, longest) for _ in range(5)]
         for hypothesis, row in zip(
             hypotheses, counts(metric, one_list(hypotheses, reference)), strict=True
         ):

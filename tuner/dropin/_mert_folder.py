@@ -45,7 +45,7 @@ class StepFolder:
                 f"{path}: is not there, so there is nothing to --continue; leave it out"
             )
         lines = files.read_lines(path)
-        if not lines or not lines[0].strip().isdecimal():
+        if not lines or not re.fullmatch(r"\s*[0-9]{1,9}\s*", lines[0]):
             raise StateError(f"{path}: holds no number of a step")
         step = int(lines[0])
         if step > 1 and not (self.path / f"run{step}.features.dat").is_file():

@@ -1,6 +1,7 @@
 """Scorers: the metric of `--sctype PORT --scconfig alpha:0.5,source:dev.ja`, and its texts."""
 
 import dataclasses
+import re
 import shlex
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
@@ -278,7 +279,7 @@ def _factors(text: str) -> tuple[int, ...]:
     if not text:
         return ()
     items = text.split("|")
-    if not all(item.isdecimal() for item in items):
+    if not all(re.fullmatch("[0-9]{1,9}", item) for item in items):
         raise ConfigError(f"--factors {text}: expected numbers with | between them, as 0|2")
     return tuple(int(item) for item in items)
 

@@ -19,7 +19,7 @@ from portmert.tuner.ground.numbers import FINITE, LARGEST, bounded, parse_finite
 from portmert.tuner.nbest.model import NBest
 
 _KEYED = re.compile(r"(\S+)-([1-9][0-9]{0,8})(?:[ \t]+(.*))?")
-_COMET = re.compile(r"(.*)\tSegment ([0-9]+)\tscore: (\S+)(?:\tvariance: \S+)?")
+_COMET = re.compile(r"(.*)\tSegment ([0-9]{1,9})\tscore: (\S+)(?:\tvariance: \S+)?")
 
 OF_ARRAYS = " of numbers or texts; is it cut off, or does it hold objects of Python?"
 """Ends what is said of a file that numpy cannot read: numpy speaks of its own inside."""

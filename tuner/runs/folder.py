@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import re
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -101,7 +102,8 @@ def today() -> str:
     SOURCE_DATE_EPOCH, as reproducible builds do, to fix the date too.
     """
     epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
-    moment = datetime.fromtimestamp(int(epoch), UTC) if epoch.isdecimal() else datetime.now(UTC)
+    known = re.fullmatch("[0-9]{1,11}", epoch)
+    moment = datetime.fromtimestamp(int(epoch), UTC) if known else datetime.now(UTC)
     return f"{moment:%Y-%m-%d}"
 
 

@@ -13,8 +13,9 @@ import pytest
 from portmert.metrics._base import Vocabulary
 from portmert.tuner.components import registry
 from portmert.tuner.dropin import _scorer, evaluator, extractor, kbmira, megam, mert, pro
+from portmert.tuner.dropin._mert_folder import StepFolder
 from portmert.tuner.dropin._program import number
-from portmert.tuner.ground.errors import InputError
+from portmert.tuner.ground.errors import InputError, StateError
 from portmert.tuner.nbest.moses_dat import read_dat
 from portmert.tuner.nbest.read import read_nbest
 from tests.support.bracketed import write_trees
@@ -292,6 +293,10 @@ def test_case_and_factors(capsys):
     assert Path("s.dat").read_bytes() == plain
     assert extract("BLEU", "case:true", "--factors", "2", nbest=factored, reference="ref") == 1
     assert "has 2 factors, --factors asks for number 2" in capsys.readouterr().err
+    assert (
+        extract("BLEU", "case:true", "--factors", "9" * 5000, nbest=factored, reference="ref") == 1
+    )
+    assert "expected numbers with | between them, as 0|2" in capsys.readouterr().err
 
 
 def test_mert_prints_what_mert_moses_looks_for(capsys):
@@ -613,3 +618,10 @@ def test_starts_need_numbers():
     Path("init").write_text("1 2\n0 0\n1 inf\n")
     with pytest.raises(InputError, match="init: 'inf' is not a number"):
         mert.read_starts(["init"], 2)
+
+
+@pytest.mark.parametrize("text", ["", "x\n", f"{'1' * 5000}\n", "²\n"])
+def test_a_step_that_is_no_number_is_told(tmp_path, text):
+    (tmp_path / "finished_step.txt").write_text(text)
+    with pytest.raises(StateError, match=r"finished_step\.txt: holds no number of a step"):
+        StepFolder(tmp_path, names=None, scorer=None).last_finished()

@@ -109,6 +109,8 @@ def test_best_iteration_is_the_earliest_of_equal_scores():
 def test_the_date_of_a_header_can_be_set(monkeypatch):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1340000000")
     assert today() == "2012-06-18"
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "9" * 13)  # of no year that there is
+    assert re.fullmatch(r"20\d\d-\d\d-\d\d", today())
     monkeypatch.delenv("SOURCE_DATE_EPOCH")
     assert re.fullmatch(r"20\d\d-\d\d-\d\d", today())
 

@@ -193,6 +193,7 @@ def test_what_comet_score_prints_is_read_as_it_is(folder):
     [
         (COMET, "c: the mean that comet-score prints last is missing; is the file cut off?"),
         (COMET.replace("Segment 1", "Segment 4"), "c:2: 'h.txt Segment 4 score: -0.1', exp"),
+        (COMET.replace("Segment 1", f"Segment {'1' * 5000}"), "c:2: 'h.txt Segment 111"),
         (f"{COMET}i.txt\tscore: 1\n", "c:4: 'i.txt score: 1', expected Segment 3 of h.txt, as"),
     ],
 )

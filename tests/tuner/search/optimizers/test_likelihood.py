@@ -12,7 +12,12 @@ from scipy.sparse import csr_array
 from portmert.tuner.components import registry
 from portmert.tuner.components.external import Scores
 from portmert.tuner.search.constraints import Bounds
-from portmert.tuner.search.optimizers._likelihood import SHARPNESS, Likelihood, are_outcomes
+from portmert.tuner.search.optimizers._likelihood import (
+    SHARPNESS,
+    STRENGTHS,
+    Likelihood,
+    are_outcomes,
+)
 from portmert.tuner.search.optimizers._linear import Linear
 from portmert.tuner.search.optimizers.bagged import Bagged
 from portmert.tuner.search.problem import StatTable, TuningProblem
@@ -111,6 +116,20 @@ def test_segments_that_do_not_teach_have_no_say():
     taught = np.delete(np.arange(40), np.arange(10, 20))
     found = [likelihood_of(one).learn(taught, part=0) for one in (problem, other)]
     assert found[0].tobytes() == found[1].tobytes()
+
+
+@pytest.mark.parametrize("part", [0, 1, 2])
+def test_the_strength_is_that_under_which_the_third_is_most_likely(part):
+    problem = outcomes(9, segments=30, truth=TRUTH / 2)
+    found, every = likelihood_of(problem), np.arange(30)
+    judges = every % 3 == part
+    losses = []
+    for strength in STRENGTHS:
+        numbers = found._taught(every[~judges], strength, np.zeros(6))
+        losses.append(slow(problem, numbers, 0.0, judges))
+    best = STRENGTHS[int(np.argmin(losses))]
+    expected = found.linear.weights(found._taught(every, best, np.zeros(6)))
+    np.testing.assert_allclose(found.learn(every, part=part), expected, atol=1e-4)
 
 
 def test_judges_need_no_common_scale():
