@@ -7,6 +7,8 @@ serve the terminal, LaTeX, JSON and the HTML page.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from portmert.tuner.ground.numbers import shown_p
+
 NOTHING = "\N{EN DASH}"
 """Stands in for a number that is not known."""
 LIKELY = 0.05
@@ -60,7 +62,7 @@ def p_value(value: float | None) -> str:
     """Return a p-value with as many digits as matter."""
     if value is None:
         return NOTHING
-    return "< 0.0001" if value < 0.0001 else f"{value:.4f}" if value < 0.1 else f"{value:.2f}"
+    return shown_p(value).replace("<", "< ") if value < 0.1 else f"{value:.2f}"
 
 
 def whole(value: float | None) -> str:

@@ -214,8 +214,9 @@ def test_numbers_are_shown_with_the_digits_that_matter():
     assert signed(-0.0061, {"in_percent": True}) == "\N{MINUS SIGN}0.61"
     assert signed(0.0, {"in_percent": True}) == "0.00"
     assert fixed(-1.25, 1) == "\N{MINUS SIGN}1.2"
-    assert [p_value(p) for p in (0.00001, 0.0312, 0.5, 1.0)] == [
+    assert [p_value(p) for p in (0.00001, 0.00009999, 0.0312, 0.5, 1.0)] == [
         "< 0.0001",
+        "0.0001",
         "0.0312",
         "0.50",
         "1.00",
