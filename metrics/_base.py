@@ -442,14 +442,6 @@ WORDS = "(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])"
 """Where a word begins in the name of a class."""
 
 
-def component_name(cls: type, base: str) -> str:
-    """Return a component's name: `BleuSbp` is `bleu-sbp`, `MyBLEU` is `my-bleu`.
-
-    The name of the base class may be appended: `ThotDecoder` is `thot`.
-    """
-    return re.sub(WORDS, "-", cls.__name__.removesuffix(base) or base).lower()
-
-
 with suppress(TypeError, UnicodeDecodeError):
     # pydantic reads entry_points.txt of all packages, once; a damaged one must do no harm.
     TypeAdapter(int)
@@ -546,8 +538,11 @@ class Metric(ABC):
 
     @classmethod
     def name(cls) -> str:
-        """Return the name used in configurations, see `component_name`."""
-        return component_name(cls, "Metric")
+        """Return the name used in configurations: `BleuSbp` is `bleu-sbp`, `MyBLEU` is `my-bleu`.
+
+        The name of the base class may be appended: `ThotDecoder` is `thot`.
+        """
+        return re.sub(WORDS, "-", cls.__name__.removesuffix("Metric") or "Metric").lower()
 
     def check_lists(  # noqa: B027  most have nothing to check
         self, lists: Sequence[Path | str], sizes: Sequence[int]

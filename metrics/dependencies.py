@@ -119,12 +119,7 @@ class _DependencyMatch(Metric):
         """
         names = decompositions(self.of)
         need = next(iter(self.needs), None)
-        # Less is cut per reference.
-        batch = replace(
-            batch,
-            hypotheses=_only(batch.hypotheses, need),
-            references=_only(batch.references, need),
-        )
+        batch = batch.changed(lambda texts: _only(texts, need))  # less is cut per reference
 
         def stats(single: Batch) -> FloatArray:
             counts = np.stack(item_counts(single, need, names), axis=-1)

@@ -299,11 +299,7 @@ class _DiscourseOverlap(_TypedOverlap):
 
     def _overlaps(self, single: Batch) -> tuple[BoolArray, FloatArray]:
         if self.of_tags:
-            single = replace(
-                single,
-                hypotheses=_tagged_only(single.hypotheses),
-                references=_tagged_only(single.references),
-            )
+            single = single.changed(_tagged_only)
         return super()._overlaps(single)
 
     def _items(self, texts: Texts, what: str) -> tuple[Items, IntArray]:

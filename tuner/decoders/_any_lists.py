@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from portmert.metrics._base import Vocabulary, offsets_of
+from portmert.metrics._base import Vocabulary, rows_taken
 from portmert.tuner.components import registry
 from portmert.tuner.ground.errors import InputError
 from portmert.tuner.nbest import check, read
@@ -128,10 +128,7 @@ def _in_order(nbest: NBest, lines: Lines, where: str) -> NBest:
     places = positions(
         nbest.ids, known, lists=where, where="the first words of the source's lines"
     )
-    order = np.argsort(places)
-    counts = np.diff(nbest.offsets)[order]
-    rows = [np.arange(nbest.offsets[s], nbest.offsets[s + 1]) for s in order]
-    return taken(nbest, np.concatenate(rows), offsets_of(counts))
+    return taken(nbest, *rows_taken(nbest.offsets, np.argsort(places)))
 
 
 def answers_of(data: bytes, lines: Lines) -> list[bytes]:

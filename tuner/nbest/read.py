@@ -14,7 +14,7 @@ from portmert.tuner.nbest._pool_kernels import Rows
 from portmert.tuner.nbest.model import NBest, SparseFeatures
 from portmert.tuner.nbest.readers._base import ListFile, Reader, SegmentNames, read_list
 from portmert.tuner.nbest.readers.moses import MosesReader
-from portmert.tuner.weights.feature_weights import FeatureNames
+from portmert.tuner.weights.feature_weights import FeatureNames, columns_by_name
 
 
 def read_nbest(
@@ -282,11 +282,8 @@ class Merger:
         if any(name not in mine for name in theirs):
             rows, names, sparse_names = _sparse_columns(rows, names, sparse_names, keep=mine)
         if names != self._names:
-            starts, at = {}, 0
-            for name, size in names:
-                starts[name] = at
-                at += size
-            columns = [starts[name] + k for name, size in self._names for k in range(size)]
+            own = columns_by_name(names)
+            columns = [own[name].start + k for name, size in self._names for k in range(size)]
             rows = rows._replace(features=np.ascontiguousarray(rows.features[:, columns]))
         renumbered = np.array(
             [self._sparse.setdefault(name, len(self._sparse)) for name in sparse_names],

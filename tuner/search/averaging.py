@@ -12,7 +12,7 @@ from portmert.metrics._base import FloatArray
 from portmert.tuner.ground.errors import InputError
 from portmert.tuner.nbest.model import NBest, model_scores
 from portmert.tuner.search.problem import within_segment_spread
-from portmert.tuner.weights.feature_weights import FeatureWeights
+from portmert.tuner.weights.feature_weights import FeatureWeights, columns_by_name
 
 FARTHEST = 0.35
 """The most that weights change at once, both scaled to absolute values that add to 1. Lists tell
@@ -119,13 +119,10 @@ def deviation(values: FloatArray) -> float:
 def weight_spreads(weights: Sequence[FeatureWeights]) -> dict[str, dict[str, list[float]]]:
     """Return mean and standard deviation of each weight, scaled to |w| adding to 1."""
     names, rows = stacked(weights)
-    table: dict[str, dict[str, list[float]]] = {}
-    at = 0
-    for name, size in names.items():
-        columns = rows[:, at : at + size]
-        table[name] = {
-            "mean": columns.mean(axis=0).tolist(),
-            "sd": [deviation(column) for column in columns.T],
+    return {
+        name: {
+            "mean": rows[:, own].mean(axis=0).tolist(),
+            "sd": [deviation(column) for column in rows[:, own].T],
         }
-        at += size
-    return table
+        for name, own in columns_by_name(names.items()).items()
+    }

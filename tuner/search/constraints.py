@@ -13,7 +13,7 @@ import numpy as np
 from portmert.metrics._base import FloatArray
 from portmert.tuner.ground.errors import ConfigError, suggest
 from portmert.tuner.ground.numbers import bounded, parse_number
-from portmert.tuner.weights.feature_weights import FeatureNames
+from portmert.tuner.weights.feature_weights import FeatureNames, columns_by_name
 
 SIGNS = {"+": (0.0, math.inf), "-": (-math.inf, 0.0)}
 
@@ -157,11 +157,8 @@ def columns_of(name: str, names: FeatureNames) -> list[int]:
     ConfigError
         There is no such feature or value.
     """
-    start = 0
-    every: dict[str, list[int]] = {}
-    for feature, size in names:
-        every[feature] = list(range(start, start + size))
-        start += size
+    own = columns_by_name(names).items()
+    every = {feature: list(range(part.start, part.stop)) for feature, part in own}
     if name in every:
         return every[name]
     feature, _, index = name.rpartition("_")

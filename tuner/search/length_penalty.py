@@ -8,7 +8,7 @@ tokens in the n-best list, before any text pipeline.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -158,19 +158,10 @@ def optimize_penalised(
         known=stats.known,
         line_searches=sum(each.line_searches for each in tried.values()),
         cpu_seconds=sum(each.cpu_seconds for each in tried.values()),
-        seconds=_seconds(tried.values()),
+        seconds={p: sum(one.seconds[p] for one in tried.values()) for p in tried[alpha].seconds},
         unseen=unseen,
         unseen_score=None if unseen is None else metric.oriented(unseen.value),
     ), alpha
-
-
-def _seconds(several: Iterable[optimization.Optimization]) -> dict[str, float]:
-    """Return the seconds of each phase, of several searches together."""
-    seconds: dict[str, float] = {}
-    for each in several:
-        for phase, time in each.seconds.items():
-            seconds[phase] = seconds.get(phase, 0.0) + time
-    return seconds
 
 
 def grid(penalty: LengthPenalty) -> list[float]:

@@ -10,7 +10,7 @@ from portmert.tuner.executors.team import Team
 from portmert.tuner.ground import errors, mapped, streams, tables
 from portmert.tuner.nbest.model import NBest, without_texts
 from portmert.tuner.search import averaging, optimization, problem
-from portmert.tuner.weights.feature_weights import FeatureWeights
+from portmert.tuner.weights.feature_weights import FeatureWeights, columns_by_name
 
 PERCENTILES = (2.5, 50.0, 97.5)
 """The middle one, and the ends of the interval of 95 % of the samples."""
@@ -145,9 +145,5 @@ def confidence(weights: Sequence[FeatureWeights]) -> Confidence:
     """Return the percentiles of each weight over samples, at least one."""
     names, rows = averaging.stacked(weights)
     percentiles = np.percentile(rows, PERCENTILES, axis=0).T
-    by_name: dict[str, list[list[float]]] = {}
-    at = 0
-    for name, size in names.items():
-        by_name[name] = percentiles[at : at + size].tolist()
-        at += size
-    return Confidence(len(weights), by_name)
+    own = columns_by_name(names.items()).items()
+    return Confidence(len(weights), {name: percentiles[part].tolist() for name, part in own})

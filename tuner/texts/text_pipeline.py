@@ -29,7 +29,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from portmert.metrics._base import IntArray, Ragged, Texts, Vocabulary
+from portmert.metrics._base import IntArray, Ragged, Texts, Vocabulary, spans
 from portmert.tuner.ground.errors import ConfigError, InputError, suggest
 from portmert.tuner.texts.corpus import with_words, without_duplicates
 
@@ -352,10 +352,8 @@ def _carried(links: Ragged, lengths: IntArray, pairs: Sequence[Pairs | None]) ->
     rows = np.repeat(np.arange(len(pairs)), links.lengths)
     token = begins[rows] + values[:, 1]
     times = counts[token]
-    within = np.arange(int(times.sum())) - np.repeat(np.cumsum(times) - times, times)
-    found = np.column_stack(
-        [np.repeat(values[:, 0], times), new[np.repeat(starts[token], times) + within]]
-    )
+    places, _ = spans(starts[token], times)
+    found = np.column_stack([np.repeat(values[:, 0], times), new[places]])
     return without_duplicates(found.astype(np.int32), np.repeat(rows, times), len(pairs))
 
 

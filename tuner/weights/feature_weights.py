@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,15 @@ from portmert.tuner.weights.moses_ini import MosesIni
 
 FeatureNames = tuple[tuple[str, int], ...]
 """(name, number of values) of each dense feature, in column order."""
+
+
+def columns_by_name(names: Iterable[tuple[str, int]]) -> dict[str, slice]:
+    """Return which columns each feature has."""
+    found, start = {}, 0
+    for name, size in names:
+        found[name] = slice(start, start + size)
+        start += size
+    return found
 
 
 @dataclass(frozen=True)
@@ -72,13 +81,11 @@ class FeatureWeights:
         cls, names: FeatureNames, vector: FloatArray | Sequence[float]
     ) -> FeatureWeights:
         """Return the weights of a vector by the names of its columns."""
-        values, start = {}, 0
-        for name, size in names:
-            values[name] = tuple(float(number) for number in vector[start : start + size])
-            start += size
-        if start != len(vector):
-            raise ValueError(f"{counted(len(vector), 'weight')} for {start} feature columns")
-        return cls(values)
+        width = sum(size for _, size in names)
+        if width != len(vector):
+            raise ValueError(f"{counted(len(vector), 'weight')} for {width} feature columns")
+        columns = columns_by_name(names).items()
+        return cls({name: tuple(map(float, vector[own])) for name, own in columns})
 
     def towards(self, other: FeatureWeights, share: float) -> FeatureWeights:
         """Return weights between these (share 0) and others (share 1); a missing name counts as 0.

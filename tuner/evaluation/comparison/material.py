@@ -246,7 +246,7 @@ def _with_links(
 ) -> list[Texts] | None:
     """Return all outputs with the links of one set; None if some have none and cannot get any."""
     assert test.source is not None  # noqa: S101  without a source there are no sets of links
-    lengths = np.array([len(line.encode().split()) for line in sources], dtype=np.int32)
+    lengths = corpus.token_counts(sources)
     if links.hypotheses:
         return [
             replace(
@@ -306,13 +306,8 @@ def _read_output(output: Output, references: corpus.References, beside: Path) ->
 
 def identical_segments(one: Texts, other: Texts) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """Return (S,) bool: whether both texts have the same tokens."""
-    lengths = one.tokens.lengths
-    same: np.ndarray[tuple[int], np.dtype[np.bool_]] = lengths == other.tokens.lengths
-    segments = np.repeat(np.arange(len(one)), lengths)
-    kept = same[segments]
-    mine = one.tokens.values[one.tokens.offsets[0] : one.tokens.offsets[-1]][kept]
-    within = np.arange(len(segments)) - np.repeat(one.tokens.offsets[:-1], lengths)
-    at = np.repeat(other.tokens.offsets[:-1], lengths) + within + one.tokens.offsets[0]
-    differs = mine != other.tokens.values[at[kept]]
-    same[segments[kept][differs]] = False
+    same: np.ndarray[tuple[int], np.dtype[np.bool_]] = one.tokens.lengths == other.tokens.lengths
+    rows = np.flatnonzero(same)
+    mine, theirs = one.tokens.take(rows), other.tokens.take(rows)
+    same[np.repeat(rows, mine.lengths)[mine.values != theirs.values]] = False
     return same
