@@ -5,10 +5,11 @@ from itertools import groupby
 
 import numpy as np
 
-from portmert.metrics._base import Ragged, Texts, offsets_of
+from portmert.metrics._base import Texts, offsets_of
 from portmert.tuner.ground.errors import ConfigError, InputError, counted
 from portmert.tuner.nbest.model import NBest
 from portmert.tuner.nbest.pool_files import text_keys, word_hashes
+from portmert.tuner.texts.corpus import concatenate
 
 
 def groups_of(systems: Sequence[str], lists: int) -> list[tuple[str, slice]]:
@@ -103,16 +104,11 @@ def joined(lists: Sequence[NBest], systems: Sequence[str], notice: Callable[[str
         names.append((name, 1))
     sizes = [f"{name} {len(one.texts)}" for name, one in zip(systems, lists, strict=True)]
     notice(f"{', '.join(sizes)}: {counted(len(rows), 'different hypothesis')} together")
-    links = [one.texts.links for one in lists if one.texts.links is not None]
     befores = offsets_of([sum(one.list_sizes) for one in lists])[:-1]
     # Places among the hypotheses of all files; the lists were read from files.
     lines = [before + np.asarray(one.lines) for one, before in zip(lists, befores, strict=True)]
     return NBest(
-        texts=Texts(
-            first.texts.vocabulary,
-            Ragged.joined([one.texts.tokens for one in lists]).take(rows),
-            Ragged.joined(links).take(rows) if len(links) == len(lists) else None,
-        ),
+        texts=concatenate([one.texts for one in lists]).take(rows),
         offsets=offsets_of(np.bincount(both[0, rows], minlength=len(first))),
         features=np.asfortranarray(np.hstack(columns)),
         feature_names=tuple(names),
