@@ -423,11 +423,7 @@ class _DatReader:
             if found != columns:
                 self.fail(at, "another number of columns, or other names, than in the first block")
             if segments is not None and numbers[0] >= segments:
-                self.fail(
-                    at,
-                    f"segment id {numbers[0]}, the references have "
-                    f"{counted(segments, 'segment')}, so ids are 0..{segments - 1}",
-                )
+                self.fail(at, pool.beyond(numbers[0], segments))
             ids.append(numbers[0])
             counts.append(numbers[1])
             positions.append(at)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from portmert.metrics._base import FloatArray, IntArray, TokenArray, offsets_of
-from portmert.tuner.ground.errors import InputError
+from portmert.tuner.ground.errors import InputError, counted
 from portmert.tuner.nbest import _pool_kernels as kernels
 from portmert.tuner.nbest._pool_kernels import Rows
 from portmert.tuner.weights.feature_weights import FeatureNames
@@ -172,6 +172,12 @@ def empty_rows(n: int, *, features: int, stats: int) -> Rows:
         sparse_values=np.empty(0),
         sparse_offsets=offsets.copy(),
     )
+
+
+def beyond(segment: int, segments: int) -> str:
+    """Return what is wrong with a segment id that is too large."""
+    have = f"the references have {counted(segments, 'segment')}"
+    return f"segment id {segment}, {have}, so ids are 0..{segments - 1}"
 
 
 def segment_sizes(ids: IntArray, segments: int | None, where: str) -> IntArray:

@@ -13,7 +13,7 @@ from portmert.metrics._base import FloatArray, IntArray, TokenArray, Vocabulary
 from portmert.tuner.ground.errors import InputError, counted, shown
 from portmert.tuner.ground.numbers import FINITE, parse_number
 from portmert.tuner.nbest import _text_kernels as kernels
-from portmert.tuner.nbest.pool import ArrivedList, empty_rows, with_sparse
+from portmert.tuner.nbest.pool import ArrivedList, beyond, empty_rows, with_sparse
 from portmert.tuner.nbest.readers._base import ListFile, Reader
 from portmert.tuner.texts._kernels import ByteArray, intern_tokens
 from portmert.tuner.weights.feature_weights import FeatureNames
@@ -149,11 +149,7 @@ class NBestReader:
         if segments is not None:
             wrong = np.flatnonzero(self.ids >= segments)
             if len(wrong):
-                self.fail(
-                    int(self.starts[wrong[0]]),
-                    f"segment id {self.ids[wrong[0]]}, the references have "
-                    f"{counted(segments, 'segment')}, so ids are 0..{segments - 1}",
-                )
+                self.fail(int(self.starts[wrong[0]]), beyond(self.ids[wrong[0]], segments))
 
     def _features(
         self,

@@ -26,7 +26,7 @@ from portmert.tuner.ground.components import Check, Component, Refuse, described
 from portmert.tuner.ground.errors import InputError, counted, shown
 from portmert.tuner.ground.files import called, decode_line, read_bytes
 from portmert.tuner.ground.numbers import FINITE, parse_number
-from portmert.tuner.nbest.pool import ArrivedList, empty_rows, list_fault
+from portmert.tuner.nbest.pool import ArrivedList, beyond, empty_rows, list_fault
 from portmert.tuner.texts._kernels import intern_tokens
 from portmert.tuner.weights.feature_weights import FeatureNames
 
@@ -371,11 +371,7 @@ class Collector:
             )
         number, segments = int(text), self.file.segments
         if segments is not None and number >= segments:
-            self.file.fail(
-                place,
-                f"segment id {number}, the references have {counted(segments, 'segment')}, so "
-                f"ids are 0..{segments - 1}",
-            )
+            self.file.fail(place, beyond(number, segments))
         return number
 
     def number(self, place: Place, text: str, what: str) -> float:
