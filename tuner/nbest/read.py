@@ -152,12 +152,10 @@ class Merger:
         self._linked: str | None = None
         self._unlinked: str | None = None
         self._first = ""
-        self._lists = 0
 
     def add(self, new: pool.ArrivedList) -> None:
         """Add a list."""
-        self._lists += 1
-        if not self._first:
+        if not self._sizes:
             self._first, self._names = new.where, new.names
             self._pool = pool.HypothesisPool(features=sum(size for _, size in new.names))
         self._absent_is_zero = self._absent_is_zero and new.absent_is_zero
@@ -188,7 +186,7 @@ class Merger:
     ) -> NBest:
         """Return everything that was added as one list."""
         rows, order = self._pool.finish()
-        where = self._first if self._lists == 1 else "the n-best lists together"
+        where = self._first if len(self._sizes) == 1 else "the n-best lists together"
         sizes = pool.segment_sizes(rows.segments, segments, where)
         if self._linked and self._unlinked:
             self._notice(
