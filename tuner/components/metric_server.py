@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from portmert.metrics._base import Batch, Metric, Ragged, Texts, Vocabulary
+from portmert.metrics._base import Batch, Metric, Texts, Vocabulary
 from portmert.tuner.components.external import LINKS_FIELD, format_number
 from portmert.tuner.ground.errors import InputError, counted
 from portmert.tuner.ground.files import decode_line
@@ -112,11 +112,9 @@ class MetricServer:
             yield " ".join(map(format_number, row))
 
     def _texts(self, lines: list[str], links: list[list[list[tuple[int, int]]]]) -> Texts:
-        texts = Texts.from_lines(lines, self._vocabulary)
-        if "links" not in self.metric.needs:
-            return texts
         rows = [row for group in links for row in group]
-        return Texts(texts.vocabulary, texts.tokens, Ragged.from_rows(rows, 2))
+        has_links = "links" in self.metric.needs
+        return Texts.from_lines(lines, self._vocabulary, rows if has_links else None)
 
     def _checked(self, number: int, fields: Sequence[str], found: Linked | None) -> Linked:
         """Return the links of a line, after a check of their number and range."""
