@@ -540,7 +540,7 @@ class Metric(ABC):
     def name(cls) -> str:
         """Return the name used in configurations: `BleuSbp` is `bleu-sbp`, `MyBLEU` is `my-bleu`.
 
-        The name of the base class may be appended: `ThotDecoder` is `thot`.
+        `Metric` may be appended: `ShareMetric` is `share`.
         """
         return re.sub(WORDS, "-", cls.__name__.removesuffix("Metric") or "Metric").lower()
 
