@@ -31,9 +31,9 @@ class Compared(Report):
 
     def as_latex(self) -> str:
         """Return the tables for LaTeX (booktabs)."""
-        if "differences" not in self.document:  # of scores in hand, without texts
-            return super().as_latex()
-        return report.as_latex(self.document)
+        has_texts = "differences" in self.document  # else it is of scores in hand
+        head = f"% Made by portmert {self.document['portmert']}.\n" * has_texts
+        return head + super().as_latex()
 
 
 @arguments.checked

@@ -52,12 +52,6 @@ def as_text(document: Document) -> str:
     return "\n\n".join(blocks)
 
 
-def as_latex(document: Document) -> str:
-    """Return all tables as floats, to be included in a document."""
-    head = f"% Made by portmert {document['portmert']}.\n"
-    return head + printed.as_latex(tables(document))
-
-
 # Sentences.
 
 
