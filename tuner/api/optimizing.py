@@ -382,12 +382,7 @@ class Optimized:
 
     def to_json(self) -> str:
         """Return the text of a file of weights; nothing in it changes from run to run."""
-        content: dict[str, object] = {
-            **self._weights(),
-            "metric": self.signature,
-            "score": self.score,
-        }
-        return to_json(content) + "\n"
+        return to_json({**self._weights(), "metric": self.signature, "score": self.score}) + "\n"
 
     def as_json(self) -> dict[str, object]:
         """Return what `portmert optimize --json` prints."""
