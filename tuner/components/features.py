@@ -85,8 +85,7 @@ class Ground:
 def _length(on: Ground, argument: str) -> FloatArray:
     """Return the number of tokens of each hypothesis, as it stands in the list."""
     _only("length", argument)
-    lengths: FloatArray = on.nbest.texts.tokens.lengths.astype(np.float64)
-    return lengths
+    return on.nbest.texts.tokens.lengths.astype(np.float64)
 
 
 def _ratio(on: Ground, argument: str) -> FloatArray:

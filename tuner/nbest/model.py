@@ -163,8 +163,7 @@ def best_hypotheses(nbest: NBest, scores: FloatArray) -> IntArray:
     starts = nbest.offsets[:-1]
     highest = np.maximum.reduceat(scores, starts)
     is_best = np.flatnonzero(scores == np.repeat(highest, np.diff(nbest.offsets)))
-    best: IntArray = is_best[np.searchsorted(is_best, starts)]
-    return best
+    return is_best[np.searchsorted(is_best, starts)]
 
 
 def best_rows(scores: FloatArray, offsets: IntArray, *, size: int) -> tuple[IntArray, IntArray]:

@@ -337,8 +337,7 @@ def _sums(values: NDArray[np.uint64], offsets: IntArray) -> NDArray[np.uint64]:
             np.cumsum(_mixed(values + places * np.uint64(0x9E3779B97F4A7C15))),
         ]
     )
-    found: NDArray[np.uint64] = np.diff(ends[offsets])
-    return found
+    return np.diff(ends[offsets])
 
 
 def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -49,8 +49,7 @@ class Bounds:
 
     def clip(self, weights: FloatArray) -> FloatArray:
         """Return the nearest weights within the bounds."""
-        clipped: FloatArray = np.clip(weights, self.lower, self.upper)
-        return clipped
+        return np.clip(weights, self.lower, self.upper)
 
 
 @dataclass(frozen=True)

@@ -253,5 +253,4 @@ def averaged(steps: FloatArray, values: FloatArray, half_width: float) -> FloatA
         return area
 
     window: FloatArray = primitive(middles + half_width) - primitive(middles - half_width)
-    mean: FloatArray = window / (2 * half_width)
-    return mean
+    return window / (2 * half_width)

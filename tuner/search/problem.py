@@ -159,8 +159,7 @@ class Prior:
         if length == 0 or not self.toward.any():
             return np.zeros(len(weights))
         cosine = inner(scaled, self._unit) / length
-        slope: FloatArray = -2 * self.strength * (self._unit - cosine * scaled / length) / length
-        return slope
+        return -2 * self.strength * (self._unit - cosine * scaled / length) / length
 
     def along(
         self, weights: FloatArray, columns: IntArray, direction: FloatArray, steps: FloatArray
@@ -176,8 +175,7 @@ class Prior:
 
         def cosines(at: FloatArray) -> FloatArray:
             lengths = np.sqrt(np.maximum(length + at * (2 * mixed + at * square), 1e-300))
-            values: FloatArray = (along + at * rise) / lengths
-            return values
+            return (along + at * rise) / lengths
 
         # The cosine's derivative is 0 where rise * length - along * mixed + step * curve = 0.
         curve = rise * mixed - along * square

@@ -195,8 +195,7 @@ def gains(
 
 def worths(problem: TuningProblem, sums: FloatArray, segments: float) -> FloatArray:
     """Return `gains` of hypotheses whose (n, K) statistics have the background added."""
-    found: FloatArray = finite(problem.objective(sums)) * (segments + 1.0)
-    return found
+    return finite(problem.objective(sums)) * (segments + 1.0)
 
 
 def background_of(problem: TuningProblem, weights: FloatArray, segments: float) -> FloatArray:
