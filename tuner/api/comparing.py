@@ -31,9 +31,10 @@ class Compared(Report):
 
     def as_latex(self) -> str:
         """Return the tables for LaTeX (booktabs)."""
-        has_texts = "differences" in self.document  # else it is of scores in hand
-        head = f"% Made by portmert {self.document['portmert']}.\n" * has_texts
-        return head + super().as_latex()
+        tables = super().as_latex()
+        if "differences" not in self.document:  # of scores in hand, without texts
+            return tables
+        return f"% Made by portmert {self.document['portmert']}.\n{tables}"
 
 
 @arguments.checked

@@ -278,11 +278,8 @@ def _counted(
     have = {one.metric: one for one in counted}
     wanted = {name: registry.metric(name) for name in names}
     missing = {name: metric for name, metric in wanted.items() if metric not in have}
-    new = {one.label: one for one in tables.count(material, missing, threads=threads)}
-    return {
-        name: replace(new[name] if name in new else have[metric], label=name)
-        for name, metric in wanted.items()
-    }
+    have |= {one.metric: one for one in tables.count(material, missing, threads=threads)}
+    return {name: replace(have[metric], label=name) for name, metric in wanted.items()}
 
 
 def _notes(

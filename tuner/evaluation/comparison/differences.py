@@ -247,10 +247,8 @@ def _matches(material: Material) -> Iterator[tuple[int, IntArray, FloatArray, In
     last word, so that orders build on each other.
     """
     segments, parts = np.arange(len(material)), [material.references.texts, *material.outputs]
-    lengths = np.concatenate([part.tokens.lengths for part in parts])
-    tokens = np.concatenate(
-        [one.values[one.offsets[0] : one.offsets[-1]] for one in (part.tokens for part in parts)]
-    ).astype(np.int64)
+    joined = Ragged.joined([part.tokens for part in parts])
+    lengths, tokens = joined.lengths, joined.values.astype(np.int64)
     text, ends = np.repeat(np.arange(len(lengths)), lengths), np.repeat(lengths.cumsum(), lengths)
     # The segment and the system of each text; the system of references is -1.
     of_reference = np.repeat(segments, np.diff(material.references.offsets))

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from portmert.aligners._base import Aligner
 from portmert.metrics._base import Batch, IntArray, Texts, Vocabulary
@@ -276,7 +277,7 @@ def _with_links(
         if text.links is None or not len(text.links.values):
             continue
         rows = lengths.repeat(text.links.lengths)
-        values = text.links.values[text.links.offsets[0] : text.links.offsets[-1]]
+        values = text.links.alone().values
         outside = (values[:, 0] >= rows).nonzero()[0]
         if outside.size:
             segment = int(text.links.offsets.searchsorted(outside[0], side="right")) - 1
@@ -304,9 +305,9 @@ def _read_output(output: Output, references: corpus.References, beside: Path) ->
     return text if best.links is None else best
 
 
-def identical_segments(one: Texts, other: Texts) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def identical_segments(one: Texts, other: Texts) -> NDArray[np.bool_]:
     """Return (S,) bool: whether both texts have the same tokens."""
-    same: np.ndarray[tuple[int], np.dtype[np.bool_]] = one.tokens.lengths == other.tokens.lengths
+    same: NDArray[np.bool_] = one.tokens.lengths == other.tokens.lengths
     rows = np.flatnonzero(same)
     mine, theirs = one.tokens.take(rows), other.tokens.take(rows)
     same[np.repeat(rows, mine.lengths)[mine.values != theirs.values]] = False
