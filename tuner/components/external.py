@@ -32,7 +32,8 @@ import numpy as np
 from annotated_types import Gt
 from pydantic.dataclasses import dataclass
 
-from portmert.metrics._base import Batch, FloatArray, Metric, Need, Ragged
+from portmert.aligners._base import format_links
+from portmert.metrics._base import Batch, FloatArray, Metric, Need
 from portmert.tuner.ground.errors import InputError, ProgramError, counted, faults_at
 from portmert.tuner.ground.numbers import parse_finite
 from portmert.tuner.ground.programs import end, start, undisturbed
@@ -259,7 +260,6 @@ def format_number(value: float) -> str:
 
 def _questions(batch: Batch, *, links: bool) -> Sequence[str]:
     """Return a SCORE line for each hypothesis."""
-    words = batch.hypotheses.vocabulary.words
     references = [" ".join(batch.references.words(row)) for row in range(len(batch.references))]
     lines = []
     for segment in range(len(batch)):
@@ -268,8 +268,7 @@ def _questions(batch: Batch, *, links: bool) -> Sequence[str]:
             raise InputError("metric command: a segment has no reference; give --ref")
         opening = " ||| ".join(["SCORE", *references[first:last]])
         for row in range(int(batch.offsets[segment]), int(batch.offsets[segment + 1])):
-            text = " ".join([words[token] for token in batch.hypotheses.tokens.row(row)])
-            line = f"{opening} ||| {text}"
+            line = f"{opening} ||| {' '.join(batch.hypotheses.words(row))}"
             if line.split().count(BARS) != last - first + 1:
                 raise InputError(
                     f"segment {segment}: a text has the token |||, which separates fields for an "
@@ -285,12 +284,10 @@ def _links_field(batch: Batch, segment: int, row: int) -> str:
     if sources is None or hypotheses is None or references is None:
         raise ValueError("command+links needs links")
 
-    def written(links: Ragged, of: int) -> str:
-        return " ".join(f"{i}-{j}" for i, j in links.row(of).tolist())
-
     first, last = batch.reference_offsets[segment : segment + 2].tolist()
-    groups = [written(references, k) for k in range(first, last)] + [written(hypotheses, row)]
-    return f" ||| {LINKS_FIELD} {sources[segment]} ; {' ; '.join(groups)}"
+    rows = [*(references.row(k) for k in range(first, last)), hypotheses.row(row)]
+    groups = " ; ".join(format_links(one.tolist()) for one in rows)
+    return f" ||| {LINKS_FIELD} {sources[segment]} ; {groups}"
 
 
 class _Process:

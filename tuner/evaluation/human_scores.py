@@ -9,7 +9,6 @@ relative to the file.
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -25,7 +24,7 @@ from portmert.tuner.families import reason
 from portmert.tuner.ground.documents import parse_toml
 from portmert.tuner.ground.errors import InputError, counted, faults_at, suggest
 from portmert.tuner.ground.files import read_lines
-from portmert.tuner.ground.numbers import FINITE, parse_number
+from portmert.tuner.ground.numbers import FINITE, parse_finite
 
 Several = Literal["refuse", "mean", "each"]
 """How to treat several judgments of one output: as a fault, by their mean, or one by one."""
@@ -232,8 +231,8 @@ def _segment(text: str, path: Path, number: int) -> int:
 
 
 def _score(text: str, path: Path, number: int) -> float:
-    value = parse_number(text.strip())
-    if value is None or not math.isfinite(value):
+    value = parse_finite(text.strip())
+    if value is None:
         raise InputError(
             f"{path}:{number}: score is '{text}'; expected a number, {FINITE} (leave the line "
             f"out if the segment was not judged)"
