@@ -28,8 +28,6 @@ from portmert.tuner.ground.errors import ConfigError, may_be_signal, named, sugg
 if TYPE_CHECKING:
     from importlib.metadata import Distribution, EntryPoint
 
-    from pydantic import ValidationError
-
 _CLASS = re.compile(r"^class (\w+)\(([^)]*)\):", re.MULTILINE)
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
 
@@ -207,28 +205,6 @@ def check_name(family: str, given: Any) -> None:
             f"{family} '{name}': class {type(given).__name__} has the name of another {family}; "
             f"rename the class"
         )
-
-
-_PLAIN = {
-    "path_type": "expected the name of a file or folder",
-    "string_type": "expected text in quotes",
-    "too_short": "expected at least {min_length}",
-    "tuple_type": "expected a list",
-}
-"""Messages of pydantic, which speaks of Python, for a user who writes TOML."""
-
-
-def reason(error: ValidationError) -> str:
-    """Return the first thing that is wrong with keys or options, in one line."""
-    first = error.errors()[0]
-    key = ".".join(str(part) for part in first["loc"])
-    if first["type"] == "missing":
-        return f"{key} must be given"
-    if not key:  # the component's own check, which says what it found
-        return first["msg"].removeprefix("Value error, ")
-    plain = _PLAIN.get(first["type"])
-    wanted = first["msg"] if plain is None else plain.format(**first.get("ctx", {}))
-    return f"{key}: {wanted}, found {first.get('input')!r}"
 
 
 def _loaded(family: str, entry: EntryPoint) -> type[Any]:

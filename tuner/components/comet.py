@@ -21,15 +21,13 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from annotated_types import Gt, Le
-from pydantic import ValidationError
 from pydantic.dataclasses import dataclass
 
 from portmert.metrics._base import Batch, FloatArray, Metric, Need
 from portmert.tuner.annotation.annotators import _models
 from portmert.tuner.annotation.cache import AnnotationCache, Row, default_folder, line_key
 from portmert.tuner.components.external import MeanOfScores, written
-from portmert.tuner.families import reason
-from portmert.tuner.ground.errors import ConfigError, InputError
+from portmert.tuner.ground.errors import ConfigError, InputError, faults_at
 from portmert.tuner.ground.files import expanded
 
 LAYER = "score"
@@ -252,10 +250,8 @@ def metric(argument: str) -> Comet:
         given[key] = value
     if not model:
         raise ConfigError("metric comet: name a model, as comet:Unbabel/wmt22-comet-da")
-    try:
+    with faults_at("metric comet", ValueError, ConfigError):
         built = Comet(model, **given)
-    except ValidationError as error:
-        raise ConfigError(f"metric comet: {reason(error)}") from None
     built.load()
     return built
 

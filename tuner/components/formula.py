@@ -29,14 +29,12 @@ from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
-from pydantic import ValidationError
 from pydantic.dataclasses import dataclass
 
 from portmert.metrics._base import Batch, FloatArray, IntArray, Metric
 from portmert.metrics._m2 import M2
 from portmert.tuner.components import external
-from portmert.tuner.families import reason
-from portmert.tuner.ground.errors import ConfigError
+from portmert.tuner.ground.errors import ConfigError, faults_at
 from portmert.tuner.ground.numbers import FINITE, parse_finite
 
 _NAME = r"[A-Za-z][A-Za-z0-9_]*(?:-[A-Za-z][A-Za-z0-9_]*)*(?:(?<=(?i:chrf))\+\+)?"
@@ -100,12 +98,10 @@ def outside_metric(name: str, argument: str) -> Metric:
         return comet.metric(argument)
     if name == "m2":
         return M2(Path(argument) if argument else None)
-    try:
+    with faults_at(f"metric {name}", ValueError, ConfigError):
         if name == "scores":
             return external.Scores(argument)
         return external.CommandMetric(argument, links=name == "command+links")
-    except ValidationError as error:
-        raise ConfigError(f"metric {name}: {reason(error)}") from None
 
 
 def _value(node: ast.expr, scores: Sequence[FloatArray]) -> FloatArray:
@@ -305,10 +301,8 @@ def parse(text: str, build: Callable[[str], Metric]) -> Formula:
     expression = parser.expression()
     if not parser.metrics:
         raise ConfigError(f"formula '{text}': no metric in it")
-    try:
+    with faults_at(f"formula '{text}'", ValueError, ConfigError):
         return Formula(expression, tuple(parser.metrics))
-    except ValidationError as error:
-        raise ConfigError(f"formula '{text}': {reason(error)}") from None
 
 
 class _Parser:

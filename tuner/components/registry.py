@@ -11,7 +11,7 @@ from portmert.aligners._base import Aligner
 from portmert.metrics._base import Metric, Need
 from portmert.tuner import families
 from portmert.tuner.annotation.annotators._base import Annotator
-from portmert.tuner.families import check_name, reason
+from portmert.tuner.families import check_name
 from portmert.tuner.ground import errors, numbers
 from portmert.tuner.nbest.readers._base import Reader
 from portmert.tuner.search.optimizers._base import Optimizer
@@ -36,8 +36,6 @@ def build(family: str, name: str, options: Mapping[str, Any], *, where: str = ""
     ConfigError
         An unknown component, an unknown option, or a value of the wrong type or range.
     """
-    from pydantic import ValidationError  # noqa: PLC0415  start-up time
-
     cls = component(family, name)
     fields = {field.name for field in dataclasses.fields(cls)}
     prefix = f"{where}: " if where else ""
@@ -45,14 +43,10 @@ def build(family: str, name: str, options: Mapping[str, Any], *, where: str = ""
         if key not in fields:
             near = errors.suggest(key, fields)
             raise errors.ConfigError(f"{prefix}{family} {name} has no option '{key}'{near}")
-    try:
+    with errors.faults_at(f"{prefix}{family} {name}", ValueError, errors.ConfigError):
         built = cls(**options)
         if family == "metric":
             _promised(built).load()
-    except ValidationError as error:
-        raise errors.ConfigError(f"{prefix}{family} {name}: {reason(error)}") from None
-    except ValueError as error:
-        raise errors.ConfigError(f"{prefix}{family} {name}: {error}") from None
     for key in options:
         value = getattr(built, key)
         if isinstance(value, int | float) and not abs(value) <= numbers.MOST:

@@ -17,10 +17,9 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 import pydantic.dataclasses
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter
 
 from portmert.metrics._base import FloatArray, IntArray
-from portmert.tuner.families import reason
 from portmert.tuner.ground.documents import parse_toml
 from portmert.tuner.ground.errors import InputError, counted, faults_at, suggest
 from portmert.tuner.ground.files import read_lines
@@ -400,10 +399,8 @@ def read_judged_sets(path: Path) -> tuple[JudgedSet, ...]:
             if key not in known:
                 near = suggest(key, known)
                 raise InputError(f"{path}: test set {number}: no key '{key}'{near}")
-        try:
+        with faults_at(f"{path}: test set {number}", ValueError, InputError):
             one = TypeAdapter(JudgedSet).validate_python(table)
-        except ValidationError as error:
-            raise InputError(f"{path}: test set {number}: {reason(error)}") from None
         if not one.name:
             raise InputError(f'{path}: test set {number} has no name; add name = "..."')
         if one.name in (other.name for other in found):

@@ -15,8 +15,9 @@ import errno
 import re
 import signal
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 LONGEST = 80
 """Characters of a piece of input that a message shows."""
@@ -140,7 +141,14 @@ def faults_at(
 
 
 def reason(error: Exception) -> str:
-    """Return what an error says of a file, and what to do where the system leaves it open."""
+    """Return what an error says of a file, and what to do where the system leaves it open.
+
+    Of pydantic's errors it is the first thing that is wrong with keys or options, in one line.
+    """
+    from pydantic import ValidationError  # noqa: PLC0415  start-up time
+
+    if isinstance(error, ValidationError):
+        return _first_fault(error.errors()[0])
     if getattr(error, "errno", None) == errno.ELOOP:
         return "its symbolic links form a loop; remove one of them, or give another name"
     if isinstance(error, FileExistsError):
@@ -148,6 +156,26 @@ def reason(error: Exception) -> str:
     if isinstance(error, IsADirectoryError):
         return "there is a folder of this name, expected a file"
     return getattr(error, "strerror", None) or str(error)
+
+
+_PLAIN = {
+    "path_type": "expected the name of a file or folder",
+    "string_type": "expected text in quotes",
+    "too_short": "expected at least {min_length}",
+    "tuple_type": "expected a list",
+}
+"""Messages of pydantic, which speaks of Python, for a user who writes TOML."""
+
+
+def _first_fault(first: Mapping[str, Any]) -> str:
+    key = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "missing":
+        return f"{key} must be given"
+    if not key:  # the component's own check, which says what it found
+        return str(first["msg"]).removeprefix("Value error, ")
+    plain = _PLAIN.get(first["type"])
+    wanted = first["msg"] if plain is None else plain.format(**first.get("ctx", {}))
+    return f"{key}: {wanted}, found {first.get('input')!r}"
 
 
 def named(error: BaseException) -> str:

@@ -24,7 +24,6 @@ from portmert.tuner.annotation.annotators._base import Annotator
 from portmert.tuner.components import external, features, registry
 from portmert.tuner.decoders._base import Decoder
 from portmert.tuner.executors.opening import Workplace
-from portmert.tuner.families import reason
 from portmert.tuner.ground import arguments, documents, errors, files, numbers, processes
 from portmert.tuner.ground.errors import AnnotatorError, ConfigError, counted, faults_at, suggest
 from portmert.tuner.nbest.readers._base import TABLES
@@ -384,7 +383,7 @@ def _table(path: Path, name: str, cls: type[Table], content: Mapping[str, Any]) 
     try:
         return TypeAdapter(cls).validate_python(resolved)
     except ValidationError as error:
-        raise ConfigError(f"{path}: [{name}] {reason(error)}") from None
+        raise ConfigError(f"{path}: [{name}] {errors.reason(error)}") from None
 
 
 def _component(path: Path, family: str, content: Any) -> Any:

@@ -9,7 +9,6 @@ from pydantic import TypeAdapter, ValidationError
 
 from portmert.tuner.evaluation.comparison.report import Document
 from portmert.tuner.evaluation.documents import shown
-from portmert.tuner.families import reason
 from portmert.tuner.ground import documents, errors, numbers
 from portmert.tuner.ground.tables import aligned
 
@@ -55,7 +54,7 @@ def read_published(path: Path) -> Published:
     except OSError as error:
         raise errors.InputError(f"{path}: {error.strerror or error}") from None
     except ValidationError as error:
-        raise errors.InputError(f"{path}: {reason(error)}") from None
+        raise errors.InputError(f"{path}: {errors.reason(error)}") from None
     except ValueError as error:
         raise errors.InputError(f"{path}: not TOML: {error}") from None
     for table in found.table:
