@@ -31,8 +31,6 @@ from .tuner.api.metric_training import train_metric as train_metric
 from .tuner.api.optimizing import Optimized as Optimized
 from .tuner.api.optimizing import SearchOptions as SearchOptions
 from .tuner.api.optimizing import optimize as optimize
-from .tuner.api.planning import Plan as Plan
-from .tuner.api.planning import plan as plan
 from .tuner.api.replicating import replicate as replicate
 from .tuner.api.reporting import report as report
 from .tuner.api.reporting import reproduce as reproduce
@@ -59,9 +57,6 @@ from .tuner.nbest.readers._base import Collector as Collector
 from .tuner.nbest.readers._base import ListFile as ListFile
 from .tuner.nbest.readers._base import Reader as Reader
 from .tuner.runs.config import load_config as load_config
-from .tuner.runs.plan import Needs as Needs
-from .tuner.runs.plan import Planned as Planned
-from .tuner.runs.plan import Range as Range
 from .tuner.runs.replicas import Replicas as Replicas
 from .tuner.runs.result import Result as Result
 from .tuner.search.constraints import Bounds as Bounds

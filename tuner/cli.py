@@ -31,6 +31,10 @@ DISK_FAULTS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """Errors of any write, of a temporary file too."""
 
 
+REMOVED = {"plan": "the command plan is gone; tune and reproduce show their progress"}
+"""Commands of earlier versions, and what to do instead."""
+
+
 class CommandFolder(click.Group):
     """The commands, modules of `portmert.tuner.commands`, loaded when they are called."""
 
@@ -53,7 +57,8 @@ class CommandFolder(click.Group):
         """Find the command; for an unknown one, suggest the nearest name."""
         name = args[0]
         if not name.startswith("-") and self.get_command(ctx, name) is None:
-            ctx.fail(f"no command '{name}'{suggest(name, self.list_commands(ctx))}")
+            unknown = f"no command '{name}'{suggest(name, self.list_commands(ctx))}"
+            ctx.fail(REMOVED.get(name, unknown))
         return super().resolve_command(ctx, args)
 
     def main(self, *args: Any, **kwargs: Any) -> Any:

@@ -26,6 +26,7 @@ import tempfile
 import time
 from contextlib import contextmanager
 from pathlib import Path
+from resource import RUSAGE_SELF, getrusage
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
@@ -37,7 +38,6 @@ import portmert
 from portmert.tuner.annotation.annotators._base import Annotation, Annotator
 from portmert.tuner.executors.cluster import Cluster
 from portmert.tuner.executors.team import Team
-from portmert.tuner.runs.plan import peak_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -169,7 +169,7 @@ def client(text: str, file: str) -> None:
         annotation_cache=folder / "cache",
         notice=lambda _: None,
     )
-    peak = peak_bytes()
+    peak = 1024 * getrusage(RUSAGE_SELF).ru_maxrss
     click.echo(f"{time.perf_counter() - begin} {time.process_time()} {peak}")
 
 

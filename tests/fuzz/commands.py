@@ -95,13 +95,6 @@ OPTIONS = {
          "--seed=3", "--text=lowercase"),
         ("out.json",),
     ),
-    "plan": (
-        ("tune.toml", "--json", "out.json",
-         *(word for setting in QUICK_RUN for word in ("--set", setting))),
-        ("--workers=2", "--segments=2", "--tune-on=bleu", "--set=tune.replicas=2",
-         "--set=data.lowercase=true", "--set=metric.max_order=2"),
-        ("out.json",),
-    ),
     "tune": (
         ("tune.toml", "--threads", "1"),
         ("--seed=4", "--set=tune.prior=0.1", "--set=tune.min_weight_change=0.01",
@@ -192,16 +185,12 @@ def _options(folder):
         # What is given twice counts as it is given last.
         last = [w for setting in QUICK_RUN for w in ("--set", setting)] if name == "tune" else ()
         first, more = fixed[:1], fixed[1:]
-        given = (*first, "@", *more) if name in ("plan", "tune") else ("@", *fixed)
+        given = (*first, "@", *more) if name == "tune" else ("@", *fixed)
         yield Target(place.name, (*name.split(), *given, *last), ("words",), out=out,
                      changed=("run", "cache", "kit"), names=SPOKEN)  # fmt: skip
 
 
 def _configurations(folder):
-    place = _place(folder, "plan")
-    settings = [word for setting in QUICK_RUN for word in ("--set", setting)]
-    call = ("plan", "{}", "--workers", "2", "--segments", "2", "--json", "out.json")
-    yield Target("plan", (*call, *settings), ("tune.toml",), out=("out.json",))
     place = _place(folder, "executor")
     (place / "here.toml").write_text('[executor]\nname = "local"\n')
     call = ("crossval", *LISTED, "--metric", "bleu", "--splits", "1", "--optimizer",

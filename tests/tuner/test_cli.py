@@ -65,6 +65,11 @@ def test_an_unknown_command_is_wrong_usage_and_the_nearest_is_named():
     assert "no command 'optimise'; did you mean 'optimize'?" in result.stderr
 
 
+def test_a_removed_command_says_what_to_do_instead():
+    result = run("plan", "my.toml", status=2)
+    assert "the command plan is gone; tune and reproduce show their progress" in result.stderr
+
+
 @pytest.mark.parametrize("searching", [False, True])
 def test_an_interrupt_is_one_line_and_its_status(monkeypatch, searching):
     def interrupted():

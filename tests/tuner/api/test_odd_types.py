@@ -101,7 +101,6 @@ def calls(tmp_path_factory):
         portmert.metaeval: {"sets": folder / "sets.toml", "metric": "ter"},
         portmert.tune: {"decoder": len, "sources": ["a"], "refs": [["a"]], "seed": None,
                         "start": {"LM": 1.0}, "folder": folder / "run"},
-        portmert.plan: {"config": folder / "tune.toml"},
         portmert.report: {"run": folder},
         portmert.annotate: {"text": ["a b"], "out": folder / "out", "annotator": "udpipe"},
         portmert.read_sheets: {"sheets": [ref], "keys": ()},
