@@ -40,8 +40,8 @@ class TrainedAligner(Aligner):
         A program that prints nothing for this long is ended with an error. The default is a day;
         0: no limit.
     train_source, train_target : Path or None
-        The training bitext, plain or compressed (.gz, .xz, .zst). None: train only on the pairs to
-        align.
+        The training bitext, plain or compressed (.gz, .bz2, .xz, .zst). None: train only on the
+        pairs to align.
     saved : Path or None
         Folder of the trained models. If it has none, they are trained and kept there. None: keep
         them in the working folder.

@@ -30,7 +30,7 @@ def test_a_small_file_of_much_content_is_refused(tmp_path):
     )
 
 
-@pytest.mark.parametrize("suffix", [".gz", ".xz", ".zst"])
+@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz", ".zst"])
 def test_lines_without_end_in_a_small_file_are_refused_at_once(tmp_path, suffix):
     path = tmp_path / f"t{suffix}"
     with writing(path) as out:

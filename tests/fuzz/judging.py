@@ -1,5 +1,6 @@
 """Runs one case in a forked child with limits, and judges what it did and left."""
 
+import bz2
 import gzip
 import json
 import lzma
@@ -29,6 +30,7 @@ SECONDS = 30
 """Of processor time; four times as many on the clock, as other work may be going on."""
 PACK = {
     ".gz": lambda data: gzip.compress(data, mtime=0),
+    ".bz2": bz2.compress,
     ".xz": lzma.compress,
     ".zst": lambda data: zstandard.ZstdCompressor(write_checksum=True).compress(data),
 }

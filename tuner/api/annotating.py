@@ -91,7 +91,8 @@ def annotate(
     text
         The name of a file of tokenised text or a list of lines. An empty line gives no tree.
     out
-        The file to write, whole or not at all; compressed if its name ends in .gz, .xz or .zst.
+        The file to write, whole or not at all; compressed if its name ends in .gz, .bz2, .xz or
+        .zst.
     annotator, model
         The annotator, or its name and options as `"udpipe:model=FILE"`; or name and model.
     parses
@@ -166,7 +167,7 @@ def train_annotator(
     Parameters
     ----------
     treebank
-        CoNLL-U (.gz, .xz, .zst too).
+        CoNLL-U (.gz, .bz2, .xz, .zst too).
     out
         The model to write.
     size

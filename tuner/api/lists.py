@@ -152,7 +152,7 @@ class Lists:
         Parameters
         ----------
         paths
-            One or more files: plain, .gz, .xz or .zst; `-` is stdin.
+            One or more files: plain, .gz, .bz2, .xz or .zst; `-` is stdin.
         **options
             References, text steps and so on, see `Lists`.
 

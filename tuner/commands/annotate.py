@@ -25,7 +25,7 @@ from portmert.tuner.ground.errors import counted
 @click.option(
     "--out",
     type=_options.OUT_FILE,
-    help="File of CoNLL-U or JSON lines to write (.gz, .xz, .zst too); - is stdout.",
+    help="File of CoNLL-U or JSON lines to write (.gz, .bz2, .xz, .zst too); - is stdout.",
 )
 @_options.defaulted(
     "--parses",
@@ -88,7 +88,7 @@ def command(ctx: click.Context, /, **given: Any) -> None:
     "--treebank",
     required=True,
     type=_options.OUT_FILE,
-    help="Treebank to train on, in CoNLL-U (.gz, .xz, .zst too).",
+    help="Treebank to train on, in CoNLL-U (.gz, .bz2, .xz, .zst too).",
 )
 @click.option("--out", required=True, type=_options.OUT_FILE, help="File for the model.")
 @_options.defaulted(

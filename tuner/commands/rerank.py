@@ -21,7 +21,7 @@ from portmert.tuner.ground import documents, errors, files
     kind=str,
     required=True,
     metavar="FILE",
-    help="N-best list (plain, .gz, .xz, .zst, or - for stdin); several are merged.",
+    help="N-best list (plain, .gz, .bz2, .xz, .zst, or - for stdin); several are merged.",
 )
 @click.option(
     "--weights",

@@ -20,6 +20,7 @@ import pydantic.dataclasses
 from pydantic import Field, TypeAdapter
 
 from portmert.metrics._base import FloatArray, IntArray
+from portmert.tuner.ground.compressed import COMPRESSED
 from portmert.tuner.ground.documents import parse_toml
 from portmert.tuner.ground.errors import InputError, counted, faults_at, suggest
 from portmert.tuner.ground.files import read_lines
@@ -28,7 +29,6 @@ from portmert.tuner.ground.numbers import FINITE, parse_finite
 Several = Literal["refuse", "mean", "each"]
 """How to treat several judgments of one output: as a fault, by their mean, or one by one."""
 
-_COMPRESSED = (".gz", ".xz", ".zst")
 _MOST_DIGITS = 7
 """Digits of a segment's number: a slip must not ask for a table as large as the memory."""
 _MOST_CELLS, _SPARSEST = 10_000_000, 50
@@ -304,7 +304,7 @@ def find_outputs(folder: Path, systems: Sequence[str], *, others: bool = False) 
         if path.name.startswith(".") or not path.is_file():
             continue
         name = path.name
-        for suffix in _COMPRESSED:
+        for suffix in sorted(COMPRESSED):
             name = name.removesuffix(suffix)
         name = name if name in systems else name.rpartition(".")[0] or name
         if name in found:

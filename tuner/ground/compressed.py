@@ -1,5 +1,6 @@
-"""Compressed content (.gz, .xz, .zst), expanded within a bound."""
+"""Compressed content (.gz, .bz2, .xz, .zst), expanded within a bound."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -7,10 +8,12 @@ FREE = 1 << 22
 """Bytes that any file may expand to, however small it is: a text of 100,000 equal lines."""
 RATIO = 200
 """Larger content may be at most so many times the size of its file. Of real lists and statistics
-.gz reaches 11 times, .xz and .zst 14."""
+.gz reaches 11 times, .bz2, .xz and .zst 14."""
 
 _PIECE = 1 << 11
 """Bytes expanded at once: what a hostile piece becomes must still be small."""
+_MOST = 1 << 20
+"""Bytes that bz2 and lzma give at once: of .bz2, 2 KiB may hold 1.8 GB."""
 
 _DAMAGED = "the compressed stream is damaged or cut off; copy or make the file again"
 
@@ -47,27 +50,39 @@ def expanding(blocks: Iterable[bytes], suffix: str, size: int) -> Iterator[bytes
                 continue
             if padded:
                 raise DamagedError(_DAMAGED)
-            try:
-                if stream.eof:
-                    stream = start()
-                expanded = stream.decompress(piece)
-            except faults:
-                raise DamagedError(_DAMAGED) from None
+            if stream.eof:
+                stream = start()
+            for expanded in _expanded(stream, piece, faults):
+                found += len(expanded)
+                if found > most:
+                    raise DamagedError(
+                        f"the compressed content is more than {RATIO} times the file, which no "
+                        f"text is; if you know what it is, decompress it first"
+                    )
+                yield expanded
             begin += len(piece) - len(stream.unused_data)
-            found += len(expanded)
-            if found > most:
-                raise DamagedError(
-                    f"the compressed content is more than {RATIO} times the file, which no text "
-                    f"is; if you know what it is, decompress it first"
-                )
-            yield expanded
     if not stream.eof:
         raise DamagedError(_DAMAGED)
 
 
+def _expanded(
+    stream: Any, piece: memoryview, faults: tuple[type[Exception], ...]
+) -> Iterator[bytes]:
+    """Yield what a piece becomes; little by little where the library can."""
+    try:
+        if not hasattr(stream, "needs_input"):
+            yield stream.decompress(piece)
+            return
+        yield stream.decompress(piece, _MOST)
+        while not (stream.eof or stream.needs_input):
+            yield stream.decompress(b"", _MOST)
+    except faults:
+        raise DamagedError(_DAMAGED) from None
+
+
 def suffix_of(data: bytes) -> str:
-    """Return the suffix that compressed content should have; no UTF-8 text begins like it."""
-    return next((suffix for suffix, begin in _BEGINS.items() if data.startswith(begin)), "")
+    """Return the suffix that compressed content should have; no text begins like it."""
+    return next((suffix for suffix, begin in _BEGINS.items() if re.match(begin, data)), "")
 
 
 # Each library is imported only where it is needed: start-up time.
@@ -78,6 +93,12 @@ def _gzip() -> tuple[Callable[[], Any], tuple[type[Exception], ...], bool]:
 
     fault: type[Exception] = isal_zlib.error  # type: ignore[assignment]  # its stubs are wrong
     return lambda: isal_zlib.decompressobj(wbits=31), (fault, EOFError), True
+
+
+def _bz2() -> tuple[Callable[[], Any], tuple[type[Exception], ...], bool]:
+    import bz2  # noqa: PLC0415
+
+    return bz2.BZ2Decompressor, (OSError, EOFError), False
 
 
 def _xz() -> tuple[Callable[[], Any], tuple[type[Exception], ...], bool]:
@@ -93,7 +114,12 @@ def _zst() -> tuple[Callable[[], Any], tuple[type[Exception], ...], bool]:
     return reader.decompressobj, (zstandard.ZstdError,), False
 
 
-_KINDS = {".gz": _gzip, ".xz": _xz, ".zst": _zst}
-_BEGINS = {".gz": b"\x1f\x8b", ".xz": b"\xfd7zXZ\x00", ".zst": b"\x28\xb5\x2f\xfd"}
+_KINDS = {".gz": _gzip, ".bz2": _bz2, ".xz": _xz, ".zst": _zst}
+_BEGINS = {
+    ".gz": rb"\x1f\x8b",
+    ".bz2": rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)",
+    ".xz": rb"\xfd7zXZ\0",
+    ".zst": rb"\x28\xb5\x2f\xfd",
+}
 COMPRESSED = frozenset(_KINDS)
 """Suffixes of files that are expanded."""

@@ -92,9 +92,10 @@ def called(path: TextFile) -> str:
 
 
 def read_bytes(path: Path | str) -> bytes:
-    """Return the content of a file, decompressed by its suffix (.gz, .xz, .zst); `-` is stdin.
+    """Return the content of a file; `-` is stdin.
 
-    Stdin has no name: it is decompressed by how it begins.
+    A file is decompressed by its suffix (.gz, .bz2, .xz, .zst). Stdin has no name: it is
+    decompressed by how it begins.
 
     Raises
     ------
@@ -220,9 +221,10 @@ def decode_line(line: bytes, path: Path | str, number: int) -> str:
 def writing(path: Path | str) -> Iterator[IO[bytes]]:
     """Open a binary file that takes the place of `path` when the block ends without an error.
 
-    Compressed by its suffix (.gz, .xz, .zst) with no time or name inside: the same content gives
-    the same bytes. `-` is stdout. Whatever was at `path` stays untouched until the new file is
-    complete and on disk; but a device or a pipe (/dev/null, `>(...)`) is written to, not replaced.
+    Compressed by its suffix (.gz, .bz2, .xz, .zst) with no time or name inside: the same content
+    gives the same bytes. `-` is stdout. Whatever was at `path` stays untouched until the new file
+    is complete and on disk; but a device or a pipe (/dev/null, `>(...)`) is written to, not
+    replaced.
 
     Raises
     ------
@@ -406,6 +408,11 @@ def _compressor(raw: IO[bytes], suffix: str) -> Iterator[IO[bytes]]:
         # Writing keeps zlib: its output does not depend on the processor as isal's may.
         with gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed:
             yield cast("IO[bytes]", packed)
+    elif suffix == ".bz2":
+        import bz2  # noqa: PLC0415
+
+        with bz2.BZ2File(raw, "wb") as packed_bz2:
+            yield cast("IO[bytes]", packed_bz2)
     elif suffix == ".xz":
         import lzma  # noqa: PLC0415
 

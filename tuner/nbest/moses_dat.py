@@ -71,7 +71,7 @@ def read_dat(
     Parameters
     ----------
     features, scores
-        As many of one as of the other, in the same order; plain, .gz, .xz or .zst.
+        As many of one as of the other, in the same order; plain, .gz, .bz2, .xz or .zst.
     segments : int, optional
         Number of segments; every id must be in 0..S-1. Absent: one more than the largest id.
 

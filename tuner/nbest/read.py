@@ -37,7 +37,7 @@ def read_nbest(
     Parameters
     ----------
     paths
-        Plain, .gz, .xz or .zst; `-` is stdin; or files in memory.
+        Plain, .gz, .bz2, .xz or .zst; `-` is stdin; or files in memory.
     vocabulary : Vocabulary
         Gets the tokens that are new.
     segments : int, optional

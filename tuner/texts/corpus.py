@@ -213,7 +213,7 @@ def read_references(
     """
     if not paths:
         raise ValueError("at least one reference file is needed")
-    if any(re.search(r"\.m2(?:\.(?:gz|xz|zst))?$", str(path)) for path in paths):
+    if any(re.search(r"\.m2(?:\.(?:gz|bz2|xz|zst))?$", str(path)) for path in paths):
         if len(paths) > 1 or links:
             raise InputError(
                 f"{paths[0]}: an M2 file has the edits of all annotators; it goes with no other "

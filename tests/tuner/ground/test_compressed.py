@@ -1,8 +1,11 @@
 """Compressed content: several streams are one, all damage is told, nothing is without bound."""
 
+import bz2
+import collections
 import gzip
 import lzma
 import time
+import tracemalloc
 
 import pytest
 import zstandard
@@ -12,6 +15,7 @@ from portmert.tuner.ground.compressed import DamagedError, expanding
 
 PACK = {
     ".gz": gzip.compress,
+    ".bz2": bz2.compress,
     ".xz": lzma.compress,
     ".zst": zstandard.ZstdCompressor(write_checksum=True).compress,
 }
@@ -64,6 +68,19 @@ def test_content_far_larger_than_texts_are_is_refused(suffix, monkeypatch):
     with pytest.raises(DamagedError, match="more than 200 times the file"):
         expand(PACK[suffix](bytes(50 << 20)), suffix)
     assert expand(PACK[suffix](bytes(1 << 20)), suffix) == bytes(1 << 20)
+
+
+@pytest.mark.parametrize("suffix", [".bz2", ".xz"])
+def test_the_first_bytes_of_a_bomb_take_little_memory(suffix):
+    packed = PACK[suffix](bytes(100 << 20))  # 113 bytes of bz2
+    tracemalloc.start()
+    try:
+        with pytest.raises(DamagedError, match="more than 200 times the file"):
+            collections.deque(expanding([packed], suffix, len(packed)), maxlen=0)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 20 << 20
 
 
 @pytest.mark.parametrize("suffix", PACK)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
 import lzma
@@ -26,7 +27,13 @@ from portmert.tuner.ground.files import (
     writing,
 )
 
-PACK = {".gz": gzip.compress, ".xz": lzma.compress, ".zst": zstandard.compress, "": bytes}
+PACK = {
+    ".gz": gzip.compress,
+    ".bz2": bz2.compress,
+    ".xz": lzma.compress,
+    ".zst": zstandard.compress,
+    "": bytes,
+}
 
 
 @pytest.mark.parametrize("suffix", PACK)
@@ -50,7 +57,7 @@ def test_several_compressed_parts_are_one_content(tmp_path, suffix):
     assert read_bytes(path) == b"one two"
 
 
-@pytest.mark.parametrize("suffix", [".gz", ".xz", ".zst"])
+@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz", ".zst"])
 @pytest.mark.parametrize(
     "damage", [lambda data: data[:-5], lambda data: b"text" + data, lambda data: data[:3]]
 )
@@ -63,7 +70,7 @@ def test_damaged_stream_is_named(tmp_path, suffix, damage):
         read_bytes(path)
 
 
-@pytest.mark.parametrize("suffix", [".gz", ".xz", ".zst"])
+@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz", ".zst"])
 def test_no_flipped_bit_of_what_is_written_is_read_as_other_text(tmp_path, suffix):
     path = tmp_path / f"file{suffix}"
     write_text(path, "some text\n" * 9)
@@ -85,7 +92,7 @@ def test_stdin_is_decompressed_by_how_it_begins(monkeypatch, suffix):
     assert read_lines("-") == ["ein Text ä", "noch einer"]
 
 
-@pytest.mark.parametrize("suffix", [".gz", ".xz", ".zst"])
+@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz", ".zst"])
 @pytest.mark.parametrize("read", [read_bytes, read_lines])
 def test_a_compressed_file_must_be_called_so(tmp_path, suffix, read):
     path = tmp_path / "list.txt"

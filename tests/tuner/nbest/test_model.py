@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import lzma
 import math
@@ -268,7 +269,12 @@ def test_dense_feature_becomes_sparse_when_another_list_lacks_it(tmp_path):
 
 @pytest.mark.parametrize(
     ("suffix", "pack"),
-    [(".gz", gzip.compress), (".xz", lzma.compress), (".zst", zstandard.compress)],
+    [
+        (".gz", gzip.compress),
+        (".bz2", bz2.compress),
+        (".xz", lzma.compress),
+        (".zst", zstandard.compress),
+    ],
 )
 def test_compressed_lists_are_read_and_cut_off_ones_refused(tmp_path, suffix, pack):
     path = tmp_path / f"list{suffix}"

@@ -81,7 +81,7 @@ def train(
     Parameters
     ----------
     treebank
-        CoNLL-U, plain, .gz, .xz or .zst.
+        CoNLL-U, plain, .gz, .bz2, .xz or .zst.
     out
         The model; whole or not at all.
     size

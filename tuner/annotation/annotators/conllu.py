@@ -27,7 +27,7 @@ class Conllu(FileAnnotator):
     Parameters
     ----------
     files : list of paths
-        CoNLL-U, plain, .gz, .xz or .zst.
+        CoNLL-U, plain, .gz, .bz2, .xz or .zst.
     tagset : upos, xpos, upos+feats or xpos+feats
         The columns that make the tag of a word. An empty XPOS is replaced by UPOS, and vice versa.
     missing : error or unparsed

@@ -35,7 +35,7 @@ class Ptb(FileAnnotator):
     Parameters
     ----------
     files : list of paths
-        Plain, .gz, .xz or .zst.
+        Plain, .gz, .bz2, .xz or .zst.
     log_base : number above 1
         Scores of parses are logarithms to this base. Charniak's parser uses 2.
     missing : error or unparsed

@@ -42,7 +42,7 @@ class Semantics(FileAnnotator):
     Parameters
     ----------
     files : list of paths
-        Plain, .gz, .xz or .zst.
+        Plain, .gz, .bz2, .xz or .zst.
     missing : error or unparsed
         The treatment of a sentence that no file has: an error, or it counts as unparsed.
     """
