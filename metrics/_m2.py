@@ -13,7 +13,7 @@ from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
 from portmert.metrics._base import Batch, FloatArray, Metric, Texts, offsets_of
-from portmert.metrics._shared import SMALLEST, best_reference, named, segments_of
+from portmert.metrics._shared import best_reference, named, quotient, segments_of
 from portmert.metrics.kernels.m2 import matched_edits
 
 GOLD, BARS, OR = "\x02m2", "|||", "||"
@@ -66,9 +66,7 @@ class M2(Metric):
 
     def score(self, stats: FloatArray) -> FloatArray:
         """Return the F-score (...) for stats (..., 3)."""
-        edits = self._edits(stats)
-        share = (1.0 + self.beta**2) * stats[..., 0] / np.maximum(edits, SMALLEST)
-        return np.asarray(np.where(edits > 0.0, share, 1.0))
+        return quotient((1.0 + self.beta**2) * stats[..., 0], self._edits(stats), 1.0)
 
     def parts(self, stats: FloatArray) -> dict[str, float]:
         """Return precision, recall and the counts of stats (3,); the share of no edit is 1."""

@@ -8,8 +8,17 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic.dataclasses import dataclass
 
-from portmert.metrics._base import Batch, FloatArray, IntArray, Metric, Need, Texts, TokenArray
-from portmert.metrics._shared import require_references
+from portmert.metrics._base import (
+    Batch,
+    FloatArray,
+    IntArray,
+    Metric,
+    Need,
+    Texts,
+    TokenArray,
+    spans,
+)
+from portmert.metrics._shared import hypothesis_lengths, require_references
 from portmert.metrics.kernels import word_orders as kernels
 
 Order = Literal["v", "rho", "tau"]
@@ -90,7 +99,7 @@ class Ordered(Linked):
     def values(self, batch: Batch, order: Order) -> FloatArray:
         """Return (H,) float64 in 0..1: the measure against the reference that gives most.
 
-        An empty hypothesis has 0.
+        Texts without words have no order: the measure is 0 if either text is empty.
         """
         if order == "v":
             values = self.pairs(batch, kernels.V)
@@ -105,8 +114,9 @@ class Ordered(Linked):
                 values = 1.0 - 2.0 * self.pairs(batch, kernels.DISCORDANCE)
             clipped = self.scale == "clip"
             values = np.maximum(values, 0.0) if clipped else (values + 1.0) / 2.0
-        best = np.maximum.reduceat(values, pair_starts(batch)) if values.size else values
-        return np.where(batch.hypotheses.tokens.lengths > 0, best, 0.0)
+        own, others = pair_lengths(batch)
+        values = np.where((own > 0.0) & (others > 0.0), values, 0.0)
+        return np.maximum.reduceat(values, pair_starts(batch)) if values.size else values
 
 
 def word_orders(
@@ -149,6 +159,14 @@ def word_orders(
 def references_each(batch: Batch) -> IntArray:
     """Return (H,) how many references the segment of each hypothesis has."""
     return np.repeat(np.diff(batch.reference_offsets), np.diff(batch.offsets))
+
+
+def pair_lengths(batch: Batch) -> tuple[FloatArray, FloatArray]:
+    """Return (P,) lengths of the hypothesis and of the reference of each pair."""
+    each = references_each(batch)
+    firsts = np.repeat(batch.reference_offsets[:-1], np.diff(batch.offsets))
+    lengths = batch.references.tokens.lengths.astype(np.float64)
+    return np.repeat(hypothesis_lengths(batch), each), lengths[spans(firsts, each)[0]]
 
 
 def pair_starts(batch: Batch) -> IntArray:

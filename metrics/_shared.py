@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from portmert.metrics._base import Batch, FloatArray, IntArray, Metric, Ragged, Texts
+from portmert.metrics._elementary import exp
 from portmert.metrics._pairs import PairBatch, WeightedLists
 from portmert.metrics.kernels import ngrams, pairs
 from portmert.metrics.kernels.compiled import Segments
@@ -18,7 +19,7 @@ from portmert.metrics.kernels.compiled import Segments
 ReferenceLength = Literal["closest", "shortest", "average"]
 
 SMALLEST_COUNT = 1e-9
-"""Below every positive count: `a / max(b, SMALLEST_COUNT)` is a / b, and 0 where both are 0."""
+"""Below every positive count, see `quotient`."""
 SMALLEST = float(np.finfo(np.float64).tiny)
 """The same for shares, which may be smaller."""
 ROUNDING = 1e-12
@@ -211,6 +212,33 @@ def segments_of(
     )
 
 
+def quotient(
+    part: FloatArray, whole: FloatArray, undefined: FloatArray | float = 0.0
+) -> FloatArray:
+    """Return part / whole (...), and `undefined` where the whole is 0.
+
+    All metrics divide by this function, so that no quotient without a value counts as the best
+    one. docs/metrics/index.md has a table of the values.
+
+    Parameters
+    ----------
+    part, whole : (...) float64
+        The whole is a count or a weight, not below 0.
+    undefined : (...) float64, optional
+        The value that the reference implementation has, or the worst one.
+    """
+    shares = part / np.maximum(whole, SMALLEST_COUNT)
+    defined = whole > 0.0
+    if not np.all(defined):  # rare; the choice costs as much as the division
+        shares = np.where(defined, shares, undefined)
+    return np.asarray(shares)
+
+
+def length_penalty(longer: FloatArray, shorter: FloatArray) -> FloatArray:
+    """Return exp(1 - longer / shorter) (...), at most 1; 0 where only the shorter length is 0."""
+    return exp(np.minimum(1.0 - longer / np.maximum(shorter, SMALLEST_COUNT), 0.0))
+
+
 def harmonic_mean(one: FloatArray, other: FloatArray) -> FloatArray:
     """Return 2ab / (a + b) (...), 0 where both are 0."""
     return np.asarray(2.0 * one * other / np.maximum(one + other, SMALLEST))
@@ -218,7 +246,7 @@ def harmonic_mean(one: FloatArray, other: FloatArray) -> FloatArray:
 
 def weighted_mean(stats: FloatArray) -> FloatArray:
     """Return (...): `stats[..., 0] / stats[..., 1]`, 0 where the weight is 0."""
-    return np.asarray(stats[..., 0] / np.maximum(stats[..., 1], SMALLEST_COUNT))
+    return quotient(stats[..., 0], stats[..., 1])
 
 
 def named(names: Sequence[str], stats: FloatArray) -> dict[str, float]:

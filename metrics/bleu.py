@@ -11,8 +11,7 @@ from pydantic.dataclasses import dataclass
 
 from portmert.metrics import _pairs, _shared
 from portmert.metrics._base import Batch, FloatArray, Metric
-from portmert.metrics._elementary import exp, power
-from portmert.metrics._shared import SMALLEST_COUNT
+from portmert.metrics._elementary import power
 
 Smoothing = Literal["none", "exp", "mteval", "add1", "moses+1", "floor", "add-k"]
 
@@ -113,8 +112,7 @@ def _columns(matches: FloatArray, lengths: FloatArray, references: FloatArray) -
 
 def brevity_penalty(stats: FloatArray) -> FloatArray:
     """Return BP (...) of BLEU statistics (..., 2 N + 1)."""
-    ratio = stats[..., -1] / np.maximum(stats[..., 1], SMALLEST_COUNT)
-    return exp(np.minimum(1.0 - ratio, 0.0))
+    return _shared.length_penalty(stats[..., -1], stats[..., 1])
 
 
 def geometric_precision(counts: FloatArray, max_order: int, each: int = 2) -> FloatArray:
@@ -122,9 +120,9 @@ def geometric_precision(counts: FloatArray, max_order: int, each: int = 2) -> Fl
 
     Each order has `each` counts; the first two are the matched and all n-grams.
     """
-    product = counts[..., 0] / np.maximum(counts[..., 1], SMALLEST_COUNT)
+    product = _shared.quotient(counts[..., 0], counts[..., 1])
     for n in range(each, each * max_order, each):
-        product = product * (counts[..., n] / np.maximum(counts[..., n + 1], SMALLEST_COUNT))
+        product = product * _shared.quotient(counts[..., n], counts[..., n + 1])
     return root(product, max_order)
 
 
@@ -163,15 +161,14 @@ def bleu_score(
         if smooth == "mteval":
             match = np.where(total > 0.0, match, 1.0)
             total = np.where(total > 0.0, total, 1.0)
-    product = (match / np.maximum(total, SMALLEST_COUNT)).prod(axis=-1)
-    # Where the score is 0 anyway the product may be beyond all bounds: no root of it.
+    product = _shared.quotient(match, total).prod(axis=-1)
     smoothed = root(np.where(valid, product, 0.0), max_order)
     return smoothed * brevity_penalty(stats)
 
 
 def bleu_parts(stats: FloatArray) -> dict[str, float]:
     """Return p1..pN (unsmoothed), BP, the counts and the lengths of one row (2 N + 1,)."""
-    ratios = stats[0:-1:2] / np.maximum(stats[1:-1:2], SMALLEST_COUNT)
+    ratios = _shared.quotient(stats[0:-1:2], stats[1:-1:2])
     parts = {f"p{n}": value for n, value in enumerate(ratios.tolist(), 1)}
     parts["BP"] = float(brevity_penalty(stats)) if stats[1] > 0.0 else float(stats[-1] == 0.0)
     *counts, length = stats.tolist()

@@ -9,7 +9,6 @@ from pydantic.dataclasses import dataclass
 
 from portmert.metrics import _characters, _pairs, _shared
 from portmert.metrics._base import Batch, FloatArray, Metric
-from portmert.metrics._shared import SMALLEST_COUNT
 
 T = TypeVar("T", bound=Batch)
 
@@ -73,7 +72,7 @@ class Chrf(Metric):
         precision, recall = self._means(stats)
         weight = self.beta * self.beta
         product = (1.0 + weight) * precision * recall
-        return np.asarray(product / np.maximum(weight * precision + recall, SMALLEST_COUNT))
+        return _shared.quotient(product, weight * precision + recall)
 
     def parts(self, stats: FloatArray) -> dict[str, float]:
         """Return mean precision and recall and the counts of stats (3 N,)."""
@@ -89,8 +88,8 @@ class Chrf(Metric):
         precision = recall = np.zeros(stats.shape[:-1])
         for n in range(both.shape[-1]):
             kept = np.where(both[..., n], match[..., n], 0.0)
-            precision = precision + kept / np.maximum(own[..., n], SMALLEST_COUNT)
-            recall = recall + kept / np.maximum(reference[..., n], SMALLEST_COUNT)
+            precision = precision + _shared.quotient(kept, own[..., n])
+            recall = recall + _shared.quotient(kept, reference[..., n])
         return precision / orders, recall / orders
 
 

@@ -254,8 +254,7 @@ def combined(stats: FloatArray, how: Combination) -> FloatArray:
     match, hyp, ref = (stats[..., k::3] for k in range(3))
     if how == "f":
         # 2PR / (P + R) with P = match / hyp and R = match / ref.
-        lengths = _added(hyp) + _added(ref)
-        return np.asarray(2.0 * _added(match) / np.where(lengths > 0, lengths, 1.0))
+        return _shared.quotient(2.0 * _added(match), _added(hyp) + _added(ref))
     zero = (match <= 0).any(axis=-1)
     inverse = _added((hyp + ref) / np.where(match > 0, match, 1.0))
     return np.where(zero, 0.0, 2.0 * match.shape[-1] / np.where(zero, 1.0, inverse))

@@ -10,7 +10,6 @@ from pydantic.dataclasses import dataclass
 
 from portmert.metrics import _characters, _shared
 from portmert.metrics._base import Batch, FloatArray, Metric
-from portmert.metrics._shared import SMALLEST_COUNT
 from portmert.metrics.kernels.edits import edit_distances, edit_kinds
 
 
@@ -64,22 +63,18 @@ class _DistanceRate(Metric):
         )
         names = ("substitutions", "insertions", "deletions")
         counts = dict(zip(names, chosen[2:].tolist(), strict=True))
-        length = max(float(chosen[1]), SMALLEST_COUNT)
-        shares = {f"{name[:3]}_rate": count / length for name, count in counts.items()}
-        return (shares if chosen[1] else dict.fromkeys(shares, 0.0)) | counts
+        length = float(chosen[1]) or 1.0  # as in `_one_minus_rate`
+        return {f"{name[:3]}_rate": count / length for name, count in counts.items()} | counts
 
 
 def _one_minus_rate(stats: FloatArray) -> FloatArray:
-    """Return 1 - distance / length (...) of stats (..., 2), 1 where the length is 0."""
-    rate = stats[..., 0] / np.maximum(stats[..., 1], SMALLEST_COUNT)
-    return np.asarray(1.0 - np.where(stats[..., 1] > 0.0, rate, 0.0))
+    """Return 1 - distance / length (...) of stats (..., 2); a length of 0 counts as 1 (jiwer)."""
+    distance, length = stats[..., 0], stats[..., 1]
+    return np.asarray(1.0 - _shared.quotient(distance, length, distance))
 
 
 def _lowest_rate(stats: FloatArray) -> FloatArray:
-    """Return values, highest for the reference to choose; edits to no word rate infinitely.
-
-    The score of a segment will not do: without a reference word it is 1 whatever the edits.
-    """
+    """Return values, highest for the reference to choose; edits to no word rate infinitely."""
     endless = (stats[..., 1] == 0.0) & (stats[..., 0] > 0.0)
     return np.where(endless, -np.inf, _one_minus_rate(stats))
 
@@ -90,7 +85,7 @@ class Wer(_DistanceRate):
 
     1 is perfect; with more edits than reference words the score is below 0. With several
     references, the one with the lowest rate counts, the first on a tie. If no reference has a
-    word, the score is 1.
+    word, the rate is the number of hypothesis words, as in jiwer.
     """
 
     source: ClassVar[str] = "Moses mert/CderScorer.cpp (WER)"
@@ -131,7 +126,7 @@ class Cder(_DistanceRate):
     jump anywhere; a jump costs 1, as an edit does. Hypothesis words may be used several times or
     not at all. 1 is perfect; with more edits than reference words the score is below 0. With
     several references, the one with the lowest rate counts, the first on a tie. If no reference
-    has a word, the score is 1.
+    has a word, the rate is the CDER itself.
     """
 
     long_jumps: ClassVar[bool] = True
@@ -145,7 +140,8 @@ class Per(Metric):
     The score is (words in common - words by which the hypothesis is longer) / reference length.
     The order of words does not count. 1 is perfect. A hypothesis that is much too long scores
     below 0. If no reference has a word, the score is 0. Moses takes one reference; here, with
-    several, the one with the highest score counts, the first on a tie.
+    several, the one with the highest score counts, the first on a tie. An empty reference counts
+    only for an empty hypothesis, or where there is no other.
     """
 
     stat_names: ClassVar[tuple[str, ...]] = ("correct", "hyp_len", "ref_len")
@@ -159,13 +155,16 @@ class Per(Metric):
             lengths = _shared.hypothesis_lengths(single), _shared.one_length(single)
             return np.column_stack([_shared.matched(single, 1), *lengths])
 
-        return _shared.best_reference(batch, stats, self.score)
+        def preferred(rows: FloatArray) -> FloatArray:
+            undefined = (rows[:, 2] == 0.0) & (rows[:, 1] > 0.0)
+            return np.where(undefined, -np.inf, self.score(rows))
+
+        return _shared.best_reference(batch, stats, preferred)
 
     def score(self, stats: FloatArray) -> FloatArray:
         """Return 1 - per, at most 1, for stats (..., 3)."""
         correct, own, length = stats[..., 0], stats[..., 1], stats[..., 2]
-        share = (correct - np.maximum(own - length, 0.0)) / np.maximum(length, SMALLEST_COUNT)
-        return np.asarray(np.where(length > 0.0, share, 0.0))
+        return _shared.quotient(correct - np.maximum(own - length, 0.0), length)
 
     def parts(self, stats: FloatArray) -> dict[str, float]:
         """Return the rate, the words in common and the lengths of stats (3,)."""

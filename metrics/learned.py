@@ -116,8 +116,7 @@ class LearnedFeatures:
             return np.column_stack([self._of_one(single), terp_counts(single, lexicon, costs)])
 
         chosen = _shared.best_reference(batch, rows, lambda stats: -stats[..., -1])
-        length = _shared.reference_lengths(batch, "average")[:, np.newaxis]
-        length = np.where(length > 0.0, length, np.inf)  # whatever is divided by 0 is 0
+        length = _length(batch)[:, np.newaxis]
         others, edits, phrases = np.split(chosen[:, :-1], [-len(COUNTS), -4], axis=1)
         columns: dict[str, FloatArray] = {"T": edits / length, "P": phrases / length}
         start = 0
@@ -135,16 +134,20 @@ class LearnedFeatures:
             if group in self.groups:
                 counts = dependencies.item_counts(single, need, of)
                 shares = [
-                    counts.match / np.where(total > 0.0, total, 1.0)
-                    for total in (counts.hyp, counts.ref)
+                    _shared.quotient(counts.match, total) for total in (counts.hyp, counts.ref)
                 ]
                 parts.append(np.stack(shares, axis=-1).reshape(len(counts.match), -1))
         if "B" in self.groups:
             length = _shared.one_length(single)
             more = (_shared.hypothesis_lengths(single) - length) / np.maximum(length, 1.0)
-            more = np.where(length > 0.0, more, 0.0)
             parts.append(np.column_stack([np.maximum(more, 0.0), np.maximum(-more, 0.0)]))
         return np.concatenate(parts, axis=1) if parts else np.empty((len(single.hypotheses), 0))
+
+
+def _length(batch: Batch) -> FloatArray:
+    """Return (H,) mean reference lengths; no word counts as one, so that insertions cost."""
+    length = _shared.reference_lengths(batch, "average")
+    return np.where(length > 0.0, length, 1.0)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -283,6 +286,7 @@ class Learned(_shared.WeightedMean):
     expected precision and recall of dependency links, TERp's edits and paraphrases, the precision
     and recall of words and word pairs, and differences of length. The scale is that of the human
     scores, up to a constant. With several references, the one with the lowest TERp cost counts.
+    A segment without a reference word counts as one word.
 
     Parameters
     ----------
@@ -344,7 +348,7 @@ class Learned(_shared.WeightedMean):
 
     def stats(self, batch: Batch) -> FloatArray:
         """Return (H, 2) float64 in the order of `stat_names`."""
-        model, length = self._model, _shared.reference_lengths(batch, "average")
+        model, length = self._model, _length(batch)
         values = model.features.values(batch, self._lexicon)
         return np.column_stack([length * model.scores(values), length])
 

@@ -15,7 +15,6 @@ from portmert.metrics import _shared
 from portmert.metrics._base import Batch, FloatArray, Metric
 from portmert.metrics._elementary import power
 from portmert.metrics._lexicon import Lexicon, listed_words, matches, read_lexicon
-from portmert.metrics._shared import SMALLEST_COUNT
 from portmert.metrics.kernels.meteor import alignments
 
 _PENALTIES = {
@@ -178,11 +177,7 @@ class Meteor(Metric):
         """Return METEOR in [0, 1] for stats (..., K)."""
         precision, recall = self._shares(stats)
         alpha, beta, gamma, _ = self._parameters
-        mean = (
-            precision
-            * recall
-            / np.maximum(alpha * precision + (1.0 - alpha) * recall, SMALLEST_COUNT)
-        )
+        mean = _shared.quotient(precision * recall, alpha * precision + (1.0 - alpha) * recall)
         return np.asarray(mean * (1.0 - gamma * power(self._fragmentation(stats), beta)))
 
     def parts(self, stats: FloatArray) -> dict[str, float]:
@@ -211,7 +206,7 @@ class Meteor(Metric):
         """Return precision and recall (...)."""
         if not self.weighted:
             matched = stats[..., 2]
-            precision, recall = (matched / np.maximum(stats[..., k], 1.0) for k in (0, 1))
+            precision, recall = (_shared.quotient(matched, stats[..., k]) for k in (0, 1))
             return precision, recall
         delta = self._parameters[3]
         counts = stats[..., 4:20].reshape(*stats.shape[:-1], 4, 2, 2)  # module, kind, side
@@ -222,7 +217,7 @@ class Meteor(Metric):
             length, function = stats[..., side], stats[..., 2 + side]
             total = delta * (length - function) + (1.0 - delta) * function
             linked = ((counts[..., side] * kinds).sum(axis=-1) * weights).sum(axis=-1)
-            shares.append(linked / np.maximum(total, SMALLEST_COUNT))
+            shares.append(_shared.quotient(linked, total))
         return shares[0], shares[1]
 
     def _fragmentation(self, stats: FloatArray) -> FloatArray:
@@ -231,4 +226,4 @@ class Meteor(Metric):
             chunks, matched = stats[..., 3], stats[..., 2]
         else:
             chunks, matched = stats[..., 20], (stats[..., 21] + stats[..., 22]) / 2.0
-        return np.asarray(chunks / np.maximum(matched, 1.0))
+        return _shared.quotient(chunks, matched)

@@ -51,12 +51,12 @@ class Nist(Metric):
         """Return NIST, 0 or more, for stats (..., 12)."""
         total = np.zeros(stats.shape[:-1])
         for n in range(MAX_ORDER):
-            total = total + stats[..., 2 * n] / np.maximum(stats[..., 2 * n + 1], SMALLEST_COUNT)
+            total = total + _shared.quotient(stats[..., 2 * n], stats[..., 2 * n + 1])
         return total * _brevity_penalty(stats)
 
     def parts(self, stats: FloatArray) -> dict[str, float]:
         """Return information per n-gram, brevity penalty and lengths of stats (12,)."""
-        values = stats[0:-2:2] / np.maximum(stats[1:-2:2], SMALLEST_COUNT)
+        values = _shared.quotient(stats[0:-2:2], stats[1:-2:2])
         return {
             **{f"info_{n + 1}": float(values[n]) for n in range(MAX_ORDER)},
             "BP": float(_brevity_penalty(stats)),

@@ -10,8 +10,7 @@ from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
 from portmert.metrics import _orders, _shared
-from portmert.metrics._base import Batch, FloatArray, Metric, spans
-from portmert.metrics._elementary import exp
+from portmert.metrics._base import Batch, FloatArray, Metric
 from portmert.metrics.bleu import bleu_parts, bleu_score, bleu_stat_names, bleu_stats
 from portmert.metrics.kernels.word_orders import AGREEMENT, DISCORDANCE
 
@@ -49,7 +48,8 @@ class _MeanOrder(_shared.WeightedMean, _orders.Ordered):
 class V(_MeanOrder):
     """Averages PORT's ordering measure v; a segment counts by its closest reference length.
 
-    With several references, the highest value counts. An empty hypothesis has 0.
+    With several references, the highest value counts. A segment has 0 if the hypothesis or the
+    reference is empty.
     """
 
     order: ClassVar[_orders.Order] = "v"
@@ -62,7 +62,8 @@ class V(_MeanOrder):
 class Rho(_MeanOrder):
     """Averages Spearman's rho of word order; a segment counts by its closest reference length.
 
-    With several references, the highest value counts. An empty hypothesis has 0.
+    With several references, the highest value counts. A segment has 0 if the hypothesis or the
+    reference is empty.
     """
 
     order: ClassVar[_orders.Order] = "rho"
@@ -73,7 +74,8 @@ class Rho(_MeanOrder):
 class Tau(_MeanOrder):
     """Averages Kendall's tau of word order; a segment counts by its closest reference length.
 
-    With several references, the highest value counts. An empty hypothesis has 0.
+    With several references, the highest value counts. A segment has 0 if the hypothesis or the
+    reference is empty.
     """
 
     order: ClassVar[_orders.Order] = "tau"
@@ -112,16 +114,14 @@ class _Similarity(_shared.WeightedMean, _orders.Linked):
         else:
             values = 1.0 - np.sqrt(self.pairs(batch, DISCORDANCE))
         if values.size:
-            each = _orders.references_each(batch)
-            own = np.repeat(_shared.hypothesis_lengths(batch), each)
-            firsts = np.repeat(batch.reference_offsets[:-1], np.diff(batch.offsets))
-            lengths = batch.references.tokens.lengths[spans(firsts, each)[0]]
-            ratio = lengths / np.maximum(own, 1.0)
-            damped = np.where(own > 0.0, values * exp(np.minimum(1.0 - ratio, 0.0)), 0.0)
+            own, others = _orders.pair_lengths(batch)
+            damped = values * _shared.length_penalty(others, own)
+            damped = np.where((own > 0.0) & (others > 0.0), damped, 0.0)
             if self.refchoice == "closest":
                 values = np.maximum.reduceat(damped, _orders.pair_starts(batch))
             else:
-                values = np.add.reduceat(damped, _orders.pair_starts(batch)) / each
+                values = np.add.reduceat(damped, _orders.pair_starts(batch))
+                values = values / _orders.references_each(batch)
         return np.column_stack([values, np.ones_like(values)])
 
 
@@ -130,8 +130,9 @@ class Hamming(_Similarity):
     """Averages the Hamming similarity of word order times a brevity factor.
 
     The similarity is the share of source words with the same rank in target order. The factor is
-    min(1, exp(1 - reference length / hypothesis length)). An empty hypothesis has 0. Moses rounds
-    the value of each segment to 5 places; here nothing is rounded.
+    min(1, exp(1 - reference length / hypothesis length)). A segment has 0 if the hypothesis or the
+    reference is empty. Moses rounds the value of each segment to 5 places; here nothing is
+    rounded.
     """
 
     measure: ClassVar[Measure] = "hamming"
@@ -143,8 +144,9 @@ class Kendall(_Similarity):
     """Averages the Kendall similarity of word order times a brevity factor.
 
     The similarity is 1 - sqrt(share of discordant pairs of source words). The factor is
-    min(1, exp(1 - reference length / hypothesis length)). An empty hypothesis has 0. Moses rounds
-    the value of each segment to 5 places; here nothing is rounded.
+    min(1, exp(1 - reference length / hypothesis length)). A segment has 0 if the hypothesis or the
+    reference is empty. Moses rounds the value of each segment to 5 places; here nothing is
+    rounded.
     """
 
     measure: ClassVar[Measure] = "kendall"

@@ -12,8 +12,7 @@ from pydantic.dataclasses import dataclass
 
 from portmert.metrics import _orders, _shared
 from portmert.metrics._base import Batch, FloatArray, Metric
-from portmert.metrics._elementary import exp, power
-from portmert.metrics._shared import SMALLEST_COUNT
+from portmert.metrics._elementary import power
 from portmert.metrics.bleu import geometric_precision
 
 MAX_ORDER = 4
@@ -194,34 +193,27 @@ def _port_stats(batch: Batch, ordering: FloatArray | float) -> FloatArray:
 
 def _strict_brevity_penalty(stats: FloatArray) -> FloatArray:
     """Return SBP (...), equation 8."""
-    ratio = stats[..., REF_LEN] / np.maximum(stats[..., SHORTER], SMALLEST_COUNT)
-    return exp(np.minimum(1.0 - ratio, 0.0))
+    return _shared.length_penalty(stats[..., REF_LEN], stats[..., SHORTER])
 
 
 def _strict_redundancy_penalty(stats: FloatArray) -> FloatArray:
     """Return SRP (...), equation 9."""
-    ratio = stats[..., LONGER] / np.maximum(stats[..., REF_LEN], SMALLEST_COUNT)
-    return exp(np.minimum(1.0 - ratio, 0.0))
+    return _shared.length_penalty(stats[..., LONGER], stats[..., REF_LEN])
 
 
 def _recalls(stats: FloatArray) -> Iterator[FloatArray]:
     """Yield r(n) (...) for n = 1..4, equation 2."""
-    longest = 3 * MAX_ORDER - 1
     # A longer reference can match where the closest one is too short to have an n-gram: r(n) is
-    # 0 then. Where there are 4-grams there are all others, so that one look is enough.
-    guarded = not (stats[..., longest] > 0.0).all()
+    # 0 then.
     for n in range(MAX_ORDER):
-        match, ref_total = stats[..., 3 * n], stats[..., 3 * n + 2]
-        if guarded:
-            match = np.where(ref_total > 0.0, match, 0.0)
-        yield np.asarray(match / np.maximum(ref_total, SMALLEST_COUNT))
+        yield _shared.quotient(stats[..., 3 * n], stats[..., 3 * n + 2])
 
 
 def _qmean(stats: FloatArray, *, recall_cap: bool) -> FloatArray:
     """Return Qmean (...), equation 10."""
     precision, recall = np.zeros(stats.shape[:-1]), np.zeros(stats.shape[:-1])
     for n, part in enumerate(_recalls(stats)):
-        precision += stats[..., 3 * n] / np.maximum(stats[..., 3 * n + 1], SMALLEST_COUNT)
+        precision += _shared.quotient(stats[..., 3 * n], stats[..., 3 * n + 1])
         recall += np.minimum(part, 1.0) if recall_cap else part
     precision *= _strict_brevity_penalty(stats)
     recall *= _strict_redundancy_penalty(stats)
@@ -235,7 +227,7 @@ def _mean_ordering(stats: FloatArray) -> FloatArray:
     A line search adds and subtracts changes of this sum of fractions. Rounding may leave the sum
     slightly below 0, where a power would be NaN.
     """
-    ratio = stats[..., ORDERING] / np.maximum(stats[..., REF_LEN], SMALLEST_COUNT)
+    ratio = _shared.quotient(stats[..., ORDERING], stats[..., REF_LEN])
     return np.asarray(np.maximum(ratio, 0.0))
 
 
@@ -252,7 +244,7 @@ def _port_parts(
     ordering
         The name of the ordering measure; None leaves it out.
     """
-    precision = stats[0:REF_LEN:3] / np.maximum(stats[1:REF_LEN:3], SMALLEST_COUNT)
+    precision = _shared.quotient(stats[0:REF_LEN:3], stats[1:REF_LEN:3])
     recall = np.array(list(_recalls(stats)))
     if recall_cap:
         recall = np.minimum(recall, 1.0)

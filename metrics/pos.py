@@ -12,7 +12,6 @@ from pydantic.dataclasses import dataclass
 
 from portmert.metrics import _shared, bleu
 from portmert.metrics._base import Batch, FloatArray, Metric, Need, Texts
-from portmert.metrics._shared import SMALLEST_COUNT
 
 Mean = Literal["gm", "am"]
 Figure = Literal["precision", "recall", "F"]
@@ -68,7 +67,7 @@ class _TagMatch(Metric):
     def parts(self, stats: FloatArray) -> dict[str, float]:
         """Return means, F, precision and recall of each order and the counts of stats (12,)."""
         match, own, reference = (stats[k::3] for k in range(3))
-        precision, recall = (match / np.maximum(one, SMALLEST_COUNT) for one in (own, reference))
+        precision, recall = (_shared.quotient(match, items) for items in (own, reference))
         return {
             "precision": float(_mean_share(stats, "precision", self.mean)),
             "recall": float(_mean_share(stats, "recall", self.mean)),
@@ -244,8 +243,7 @@ def _mean_share(stats: FloatArray, kind: Literal["precision", "recall"], mean: M
     """Return the mean over the orders (...) of matched / total n-grams."""
     column = 1 if kind == "precision" else 2
     shares = [
-        stats[..., 3 * n] / np.maximum(stats[..., 3 * n + column], SMALLEST_COUNT)
-        for n in range(MAX_ORDER)
+        _shared.quotient(stats[..., 3 * n], stats[..., 3 * n + column]) for n in range(MAX_ORDER)
     ]
     result = shares[0]
     for share in shares[1:]:

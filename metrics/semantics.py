@@ -14,7 +14,6 @@ from pydantic.dataclasses import dataclass
 
 from portmert.metrics import _base, _shared
 from portmert.metrics._base import Batch, FloatArray, IntArray, Need, Texts
-from portmert.metrics._shared import SMALLEST_COUNT
 from portmert.metrics.kernels import semantics as kernels
 from portmert.metrics.kernels import trees
 from portmert.metrics.kernels.semantics import Items
@@ -138,12 +137,13 @@ class _SegmentMean(_base.Metric):
         """Return the mean in 0..1 for stats (..., 5)."""
         value, present, missing, beside = (stats[..., k] for k in range(4))
         everywhere = self.denominator == "all"
-        count = np.maximum(stats[..., 4] if everywhere else present, SMALLEST_COUNT)
+        count = stats[..., 4] if everywhere else present
         if self.form == "interpolation":
-            return np.asarray((value + (missing if everywhere else 0.0) + beside) / (2.0 * count))
+            total = value + (missing if everywhere else 0.0) + beside
+            return _shared.quotient(total, 2.0 * count)
         if self.form == "back-off" and everywhere:
-            value = value + value / np.maximum(present, SMALLEST_COUNT) * missing
-        return np.asarray(value / count)
+            value = value + _shared.quotient(value, present) * missing
+        return _shared.quotient(value, count)
 
     def parts(self, stats: FloatArray) -> dict[str, float]:
         """Return means of what is there, of lexical overlaps, the share present, of stats (5,)."""

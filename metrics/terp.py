@@ -15,7 +15,6 @@ from pydantic.dataclasses import dataclass
 from portmert.metrics import _shared
 from portmert.metrics._base import Batch, FloatArray, IntArray, Metric
 from portmert.metrics._lexicon import NO_LEXICON, Lexicon, matches, read_lexicon
-from portmert.metrics._shared import SMALLEST_COUNT
 from portmert.metrics.kernels.compiled import Segments
 from portmert.metrics.kernels.lexicon import Occurrences, Phrases, Words
 from portmert.metrics.kernels.terp import Limits, plus_edits
@@ -94,8 +93,7 @@ class _EditRate(Metric):
     def score(self, stats: FloatArray) -> FloatArray:
         """Return the rate, 0 or more, for stats (..., 2)."""
         edits, length = stats[..., 0], stats[..., 1]
-        rate = edits / np.maximum(length, SMALLEST_COUNT)
-        return np.asarray(np.where(length > 0.0, rate, edits > 0.0))
+        return _shared.quotient(edits, length, (edits > 0.0).astype(np.float64))
 
     def parts(self, stats: FloatArray) -> dict[str, float]:
         """Return the rate, the cost of edits and the reference length of stats (2,)."""

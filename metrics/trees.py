@@ -12,7 +12,6 @@ from pydantic.dataclasses import dataclass
 
 from portmert.metrics import _shared
 from portmert.metrics._base import Batch, FloatArray, Metric, Need, Ragged, Texts
-from portmert.metrics._shared import SMALLEST_COUNT
 from portmert.metrics.kernels.trees import item_matches, tree_similarities, without_leaves
 
 Kind = Literal["precision", "F"]
@@ -123,9 +122,8 @@ class _Overlap(Metric):
 
     @staticmethod
     def _share(counts: FloatArray, n: int, column: int) -> FloatArray:
-        match, items = counts[..., 3 * n], counts[..., 3 * n + column]
         # Where the closest reference has no item, another one's may match: that is no recall.
-        return np.where(items > 0.0, match / np.maximum(items, SMALLEST_COUNT), 0.0)
+        return _shared.quotient(counts[..., 3 * n], counts[..., 3 * n + column])
 
 
 @dataclass(frozen=True)

@@ -45,9 +45,9 @@ def test_stats_equal_their_slow_twins(corpus):
 
 
 @pytest.mark.parametrize("metric", [Wer(), Cder()])
-def test_without_a_reference_word_the_score_is_1(metric):
+def test_without_a_reference_word_the_rate_is_the_distance(metric):
     assert stats_of(metric, "a b", "")[1] == 0
-    assert metric.score(np.array([[0.0, 0.0], [3.0, 0.0]])).tolist() == [1, 1]
+    assert metric.score(np.array([[0.0, 0.0], [3.0, 0.0]])).tolist() == [1, -2]
 
 
 @pytest.mark.parametrize("metric", [Wer(), Cder()])
@@ -79,6 +79,13 @@ def test_a_moved_block_costs_wer_its_words_and_cder_jumps():
     # To the block, back to the front, and to the end: three jumps, however long the blocks are.
     assert stats_of(Wer(), "d e f g a b c", "a b c d e f g") == [6, 7]
     assert stats_of(Cder(), "d e f g a b c", "a b c d e f g") == [3, 7]
+
+
+def test_per_takes_an_empty_reference_for_an_empty_hypothesis_only():
+    for references in (("", "x"), ("x", "")):
+        assert stats_of(Per(), "a b c d", *references) == [0, 4, 1]
+        assert stats_of(Per(), "", *references)[0] == 0
+    assert stats_of(Per(), "a", "", "") == [0, 1, 0]
 
 
 def test_scores_below_0_where_there_are_more_edits_than_words():
@@ -134,7 +141,7 @@ def test_kinds_of_edits_are_against_the_reference_that_counts():
     batch = batch_of([Segment(0, text("a b"), (text("c d e"), text("a b c")))])
     assert Wer().details(batch)["deletions"] == 1
     empty = batch_of([Segment(0, text("a"), (text(""),))])
-    assert Wer().details(empty)["ins_rate"] == 0.0
+    assert Wer().details(empty)["ins_rate"] == 1.0
     assert Wer().details(empty)["insertions"] == 1.0
     assert Cder().details(batch) == {}
 

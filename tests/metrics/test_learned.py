@@ -89,10 +89,10 @@ def test_features_are_those_against_the_reference_cheapest_for_terp(corpus):
             for match, *totals in counts
             for total in totals
         ]
-        rates = [count / length if length else 0.0 for count in edits[best][0]]
+        rates = [count / (length or 1) for count in edits[best][0]]
         expected = [*shares[:8], *rates, *shares[8:]]
         more = len(own.words) - len(reference.words)
-        relative = more / len(reference.words) if reference.words else 0.0
+        relative = more / max(len(reference.words), 1)
         assert row == pytest.approx([*expected, max(0, relative), max(0, -relative)], abs=1e-9)
 
 

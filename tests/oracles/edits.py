@@ -114,7 +114,9 @@ def per_stats(segment):
     for reference in segment.references:
         correct = (Counter(own) & Counter(reference.words)).total()
         length = len(reference.words)
-        score = Fraction(correct - max(0, len(own) - length), length) if length else 0
+        score = -math.inf if own else 0
+        if length:
+            score = Fraction(correct - max(0, len(own) - length), length)
         values.append((score, (correct, len(own), length)))
     return best(values)
 

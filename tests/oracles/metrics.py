@@ -254,6 +254,8 @@ def segment_ordering(
 
     return max(
         ordering_value(p(r), p(segment.hypothesis), order=order, scale=scale, tau_lr=tau_lr)
+        if r.words
+        else 0.0
         for r in segment.references
     )
 
@@ -288,7 +290,7 @@ def damped(segments, *, measure, null="inherit", encoding="rank", refchoice="clo
             else:
                 similarity = 1 - math.sqrt(discordance(p1, p2))
             brevity = min(1.0, math.exp(1 - len(r.words) / own)) if own else 0.0
-            values.append(similarity * brevity)
+            values.append(similarity * brevity if r.words else 0.0)
         total += max(values) if refchoice == "closest" else sum(values) / len(values)
     return total / len(segments)
 

@@ -14,7 +14,8 @@ scores and commands may stand in quotes; without quotes they end at a space, a b
 plus: `0.5*scores:dev.comet + 0.5*bleu`. Nobody knows whether a higher outside score is better, so
 a formula may rise or fall with it: `bleu - 0.1*scores:dev.metricx`.
 
-A division by 0 gives 0. Metrics are replaced by placeholders, and Python's `ast` parses the rest.
+A division by 0 divides by 1e-9, so that 2 / (1/bleu + 1/chrf) is 0 where bleu is 0; 0 / 0 is 0.
+Metrics are replaced by placeholders, and Python's `ast` parses the rest.
 The formula is never run as a program.
 """
 
@@ -33,6 +34,7 @@ from pydantic.dataclasses import dataclass
 
 from portmert.metrics._base import Batch, FloatArray, IntArray, Metric
 from portmert.metrics._m2 import M2
+from portmert.metrics._shared import SMALLEST_COUNT
 from portmert.tuner.components import external
 from portmert.tuner.ground.errors import ConfigError, faults_at
 from portmert.tuner.ground.numbers import FINITE, parse_finite
@@ -54,8 +56,7 @@ _AROUND = 40
 
 
 def _divided(values: FloatArray, by: FloatArray) -> FloatArray:
-    zero = by == 0
-    return np.where(zero, 0.0, values / np.where(zero, 1.0, by))
+    return np.asarray(values / np.where(by == 0, SMALLEST_COUNT, by))
 
 
 _FUNCTIONS = {"min": np.minimum, "max": np.maximum}

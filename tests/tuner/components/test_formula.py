@@ -32,7 +32,7 @@ def scores_of(text, **scores):
         ("(port + bleu) * .5", 0.375),
         ("min(port, bleu, 0.3)", 0.25),
         ("max(port,bleu) + 1e-1", 0.6),
-        ("port - 1 / (bleu - 0.25)", 0.5),  # what is divided by 0 is 0
+        ("port - 1 / (bleu - 0.25)", 0.5 - 1e9),  # 1 / 0 is 1e9
         ("-(1 - port) * -1 * -1 + bleu", -0.25),
     ],
 )

@@ -1,0 +1,131 @@
+"""What every metric scores where a text has no words; docs/metrics/index.md has the table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from portmert.metrics._base import Batch, Vocabulary
+from portmert.tuner.components import registry
+from tests.contracts.test_metric_contract import ALL_METRICS, NAMES, PERFECT, text_of
+from tests.support.strategies_metrics import arrays
+
+PAGE = Path(__file__).parents[2] / "docs/metrics/index.md"
+CASES = {
+    "no reference word": [("a b", "")],
+    "no hypothesis word": [("", "a b")],
+    "no word on either side": [("", "")],
+    "two segments, no reference word": [("a b", ""), ("c", "")],
+}
+FORMULAS = (
+    "0.5*wer + 0.5*chrf",
+    "2 / (1/bleu + 1/chrf)",
+    "1 - ter / bleu",
+    "bleu * chrf / (bleu + chrf)",
+    "1 - (1 - wer) / max(chrf, 0.1)",
+)
+METRICS = [*ALL_METRICS, *map(registry.metric, FORMULAS)]
+MEAN_LENGTHS = ("ter", "terp", "learned", "nist")
+"""The mean length of all references counts, as in their programs: an empty one shortens it."""
+CLOSEST_LENGTHS = ("bleu", "bleu-sbp", "posbleu", "wpbleu", "lr-hamming", "lr-kendall", "qmean")
+"""The closest length counts, as in their programs, and it may be that of the empty reference."""
+
+
+def batch_of(pairs):
+    """A batch of one hypothesis a segment; each pair is a hypothesis and its references."""
+    vocabulary = Vocabulary()
+    rows = [(own, (others,) if isinstance(others, str) else others) for own, others in pairs]
+
+    def texts(lines):
+        links = [[(i, i) for i in range(min(len(line.split()), 6))] for line in lines]
+        return arrays([text_of(*both) for both in zip(lines, links, strict=True)], vocabulary)
+
+    return Batch(
+        texts([own for own, _ in rows]),
+        np.arange(len(rows) + 1),
+        texts([reference for _, others in rows for reference in others]),
+        np.cumsum([0, *(len(others) for _, others in rows)]),
+        np.full(len(rows), 6, dtype=np.int32),
+    )
+
+
+def score_of(metric, pairs):
+    """The score of a text: with all errors of arithmetic, it must be finite."""
+    with np.errstate(all="raise", under="ignore"):
+        score = float(metric.score(metric.stats(batch_of(pairs)).sum(axis=0)))
+    assert np.isfinite(score), metric.signature
+    return score
+
+
+def table():
+    """The table of docs/metrics/index.md: metrics with equal scores share a row."""
+    rows = {}
+    for name in NAMES:
+        metric = registry.metric(name)
+        cells = tuple(f"{score_of(metric, pairs) + 0.0:.2f}" for pairs in CASES.values())
+        rows.setdefault(cells, []).append(f"`{name}`")
+    lines = [
+        f"| metric | {' | '.join(CASES)} |",
+        f"|---|{'---:|' * len(CASES)}",
+        *(
+            f"| {', '.join(names) if len(names) < 9 else 'all others'} | {' | '.join(cells)} |"
+            for cells, names in sorted(rows.items(), key=lambda row: (len(row[1]), row[1]))
+        ),
+    ]
+    return "\n".join(lines)
+
+
+def test_the_page_shows_what_every_metric_scores():
+    assert table() in PAGE.read_text(encoding="utf-8"), f"the table is now:\n{table()}"
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_text_without_words_is_never_the_best(case):
+    for metric in METRICS:
+        perfect = metric.oriented(score_of(metric, [(line, line) for line in PERFECT]))
+        score = metric.oriented(score_of(metric, CASES[case]))
+        if case == "no word on either side":  # a match, or no score at all
+            assert score <= perfect, metric.signature
+        else:
+            assert score < perfect, metric.signature
+
+
+def test_a_segment_without_words_never_makes_a_perfect_text_better():
+    lines = [(line, line) for line in PERFECT]
+    for metric in METRICS:
+        if metric.name() == "nist":  # its best score depends on the references
+            continue
+        perfect = metric.oriented(score_of(metric, lines))
+        for case in CASES.values():
+            score = metric.oriented(score_of(metric, [*lines, *case]))
+            assert score <= perfect + 1e-12, (metric.signature, case)
+
+
+def test_one_segment_and_equal_segments_score_as_the_segment():
+    for metric in METRICS:
+        if metric.name() == "nist" or getattr(metric, "smooth", "none") != "none":
+            continue  # information depends on the test set, smoothing on the sum of counts
+        for pair in (("a b c d e", "a b d c e"), ("a", "b"), ("a b c d e", "a b c d e")):
+            stats = metric.stats(batch_of([pair] * 3))
+            scores = [*metric.score(stats), float(metric.score(stats.sum(axis=0)))]
+            assert scores == pytest.approx([scores[0]] * 4, abs=1e-12), (metric.signature, pair)
+
+
+def test_an_empty_reference_beside_another_one_never_makes_a_hypothesis_better():
+    for metric in METRICS:
+        if metric.name() in (*MEAN_LENGTHS, *CLOSEST_LENGTHS, "formula"):
+            continue
+        for own, other in (("a b c d", "x"), ("a", "a b c d e f"), ("b a", "a b c"), ("x", "y z")):
+            alone = metric.oriented(score_of(metric, [(own, other)]))
+            for references in (("", other), (other, "")):
+                score = metric.oriented(score_of(metric, [(own, references)]))
+                assert score <= alone + 1e-12, (metric.signature, own, references)
+
+
+def test_a_segment_without_a_reference_is_an_error_everywhere():
+    batch = batch_of([("a b", "a b"), ("c", ())])
+    for metric in ALL_METRICS:
+        with pytest.raises(ValueError, match="segment 1 has no reference"):
+            metric.stats(batch)
