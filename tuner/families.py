@@ -173,6 +173,11 @@ def component(family: str, name: str) -> type[Any]:
         defined = _of_program(FAMILIES[family])
         if name not in defined:
             near = suggest(name, {*names(family), *defined})
+            if name.endswith(".py"):
+                near = (
+                    f"; your own {family} comes from an installed package "
+                    f"(docs/how-to/own-metric.md)"
+                )
             raise ConfigError("; ".join([f"unknown {family} '{name}'{near}", *unreadable()]))
         return defined[name]
     module, cls = _own(FAMILIES[family])[name]

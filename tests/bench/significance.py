@@ -12,7 +12,7 @@ from sacrebleu.significance import PairedTest
 from portmert.tuner.components import registry
 from portmert.tuner.evaluation.comparison.material import read_material
 from portmert.tuner.evaluation.comparison.scores import count
-from portmert.tuner.evaluation.comparison.systems import TestFiles, find_systems
+from portmert.tuner.evaluation.comparison.systems import SystemFiles, TestFiles, find_systems
 from portmert.tuner.evaluation.significance import Resampling, systems_tested
 from portmert.tuner.texts.prepare import Preparation
 from tests.bench.measure import in_turn, median_ratio, run
@@ -42,7 +42,7 @@ def significance(folder: Path) -> list[list[str]]:
     """Return the rows: tests of ten systems against sacrebleu's of two, and the command."""
     logging.getLogger("sacrebleu").setLevel(logging.ERROR)
     reference, outputs = _corpus(folder)
-    systems = find_systems([f"{path.stem}={path}" for path in outputs])
+    systems = find_systems([SystemFiles(path.stem, (path,)) for path in outputs])
     test = TestFiles(None, (reference,))
     (material,) = read_material(systems, test, (), None, Preparation())
     counted = count(material, {name: registry.metric(name) for name in METRICS}, threads=1)

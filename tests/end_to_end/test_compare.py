@@ -241,7 +241,7 @@ WRONG = {
     ),
     "a comma too many": (
         ("x=good,", "bad=bad", "--ref=test.ref"),
-        "system 'x' has a comma without a file beside it; expected name=FILE[,FILE...]",
+        "system 'x=good,': a name is empty in 'good,', expected FILE or FILE,FILE",
     ),
     "two of one name": (
         ("x=good", "x=bad", "--ref=test.ref"),

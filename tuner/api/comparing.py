@@ -10,7 +10,7 @@ from portmert.tuner.annotation.annotators._base import Annotator
 from portmert.tuner.api.texts import Notice, PathLike, Progress, log_notice, pipeline_of, preparing
 from portmert.tuner.evaluation.comparison import report
 from portmert.tuner.evaluation.comparison.compare import CompareRequest, compare_request
-from portmert.tuner.evaluation.comparison.systems import TestSet
+from portmert.tuner.evaluation.comparison.systems import SystemFiles, TestSet
 from portmert.tuner.evaluation.page.html import Report
 from portmert.tuner.evaluation.significance import Resampling
 from portmert.tuner.executors.opening import opened
@@ -120,12 +120,12 @@ def compare(
     return Compared(report.as_text(document), report.tables(document), document)
 
 
-def _named(systems: Any) -> tuple[str, ...]:
-    """Return systems as they are written on the command line."""
+def _named(systems: Any) -> tuple[SystemFiles, ...]:
     if isinstance(systems, Mapping):
-        listed = {
-            name: [files] if isinstance(files, Path | str) else files
+        return tuple(
+            SystemFiles(
+                name, tuple(map(Path, [files] if isinstance(files, Path | str) else files))
+            )
             for name, files in systems.items()
-        }
-        return tuple(f"{name}={','.join(map(str, files))}" for name, files in listed.items())
-    return (systems,) if isinstance(systems, str) else tuple(systems)
+        )
+    return tuple(map(SystemFiles.parse, [systems] if isinstance(systems, str) else systems))

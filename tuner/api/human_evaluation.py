@@ -5,7 +5,12 @@ from dataclasses import asdict
 from pathlib import Path
 
 from portmert.tuner.api.texts import Notice, log_notice, pipeline_of
-from portmert.tuner.evaluation.comparison.systems import TestSet, find_systems, find_test_files
+from portmert.tuner.evaluation.comparison.systems import (
+    SystemFiles,
+    TestSet,
+    find_systems,
+    find_test_files,
+)
 from portmert.tuner.evaluation.humaneval import answers, evaluation, results
 from portmert.tuner.evaluation.humaneval import sheets as written
 from portmert.tuner.evaluation.humaneval.evaluation import Filters, read_and_select, read_key
@@ -51,7 +56,7 @@ def make_sheets(
         The name of this comparison in tables.
     """
     written.check_absent(out)
-    systems = find_systems([first, second])
+    systems = find_systems([SystemFiles.parse(first), SystemFiles.parse(second)])
     for system in systems:
         if len(system.outputs) > 1:
             notice(f"{system.name} has {len(system.outputs)} replicas; the first one is judged")

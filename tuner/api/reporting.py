@@ -8,6 +8,7 @@ from pathlib import Path
 from portmert.tuner.api.texts import Notice, PathLike, Progress, log_notice, preparing
 from portmert.tuner.components import registry
 from portmert.tuner.evaluation.comparison.compare import METRICS, CompareRequest, compare_request
+from portmert.tuner.evaluation.comparison.systems import SystemFiles
 from portmert.tuner.evaluation.history import dev_set, run_history
 from portmert.tuner.evaluation.history.report import as_text, document_of
 from portmert.tuner.evaluation.page.html import Report
@@ -59,7 +60,7 @@ def report(
         test = None
         if history["state"] == "finished":  # then the scores of its output of the test set too
             request = CompareRequest(
-                systems=(str(run),),
+                systems=(SystemFiles(None, (run,)),),
                 metrics=tuple(history["percents"]) if metric else (),
                 prepare=prepare,
                 threads=threads,

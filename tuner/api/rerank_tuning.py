@@ -28,6 +28,7 @@ from portmert.tuner.ground import arguments, numbers, tables
 from portmert.tuner.ground.documents import plain, to_json
 from portmert.tuner.ground.errors import ConfigError, counted
 from portmert.tuner.ground.files import write_text
+from portmert.tuner.ground.options import files as files_of
 from portmert.tuner.nbest.extra import answers_of, numbers_of
 from portmert.tuner.nbest.model import NBest, model_scores
 from portmert.tuner.runs.inputs import read_inputs
@@ -366,13 +367,13 @@ class Outcomes:
             found["weighted votes"] = elected(nbest, answers, weights)
         table = self._table(nbest, next(iter(self.scores)))
         start = nbest.offsets[:-1]
-        return found | {"oracle": oracle(table, nbest.offsets, Scores("scores"), start)[1]}
+        return found | {"oracle": oracle(table, nbest.offsets, Scores(()), start)[1]}
 
     def counted(self, test: NBest, choices: Iterable[Chosen]) -> list[Counted]:
         """Return the statistics of all choices under each of the scores."""
         rows = np.stack([one.rows for one in choices])
         return [
-            Counted(name, Scores(",".join(map(str, _paths(files)))), self._table(test, name)[rows])
+            Counted(name, Scores(_paths(files)), self._table(test, name)[rows])
             for name, files in self.scores.items()
         ]
 
@@ -459,5 +460,6 @@ def judged(
 
 def _paths(files: Files) -> tuple[Path, ...]:
     """Return files; several may be one text, with commas between them."""
-    several = str(files).split(",") if isinstance(files, Path | str) else files
-    return tuple(Path(one) for one in several)
+    if isinstance(files, str):
+        return files_of(files, where="files")
+    return (files,) if isinstance(files, Path) else tuple(map(Path, files))

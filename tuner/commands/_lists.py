@@ -17,6 +17,7 @@ from portmert.tuner.commands._options import (
     several,
 )
 from portmert.tuner.families import names
+from portmert.tuner.ground import options as language
 from portmert.tuner.search import DEFAULT_OPTIMIZER
 
 TEST = (
@@ -59,7 +60,7 @@ format_option = click.option(
 systems_option = click.option(
     "--systems",
     metavar="NAME,NAME,...",
-    callback=lambda _, __, given: tuple(given.split(",")) if given else (),
+    callback=lambda _, __, given: tuple(language.names(given or "")),
     help="The system that each --nbest is of, for lists with different features. Features are "
     "then called SYSTEM.FEATURE, and are 0 for hypotheses that the system has not; the feature "
     "SYSTEM is 1 for those that it has.",

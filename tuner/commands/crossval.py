@@ -9,6 +9,7 @@ import portmert
 from portmert.tuner.commands import _lists, _options, _outputs
 from portmert.tuner.commands._options import FOLDER, LIST, FiniteRange, Whole, defaulted, several
 from portmert.tuner.commands._outputs import notice
+from portmert.tuner.ground import options
 from portmert.tuner.search import DEFAULT_OPTIMIZER
 
 
@@ -93,7 +94,7 @@ def command(
     with _outputs.validating() as progress:
         found = portmert.crossval(
             lists,
-            without=[names.split(",") for names in without],
+            without=list(map(options.names, without)),
             timing=not given.pop("no_timing"),
             notice=notice,
             progress=progress,

@@ -26,7 +26,8 @@ from pydantic.dataclasses import dataclass
 from portmert.metrics._base import Batch, FloatArray, Metric, Need
 from portmert.tuner.annotation.annotators import _models
 from portmert.tuner.annotation.cache import AnnotationCache, Row, default_folder, line_key
-from portmert.tuner.components.external import MeanOfScores, written
+from portmert.tuner.components.external import MeanOfScores
+from portmert.tuner.ground import options
 from portmert.tuner.ground.errors import ConfigError, InputError, faults_at
 from portmert.tuner.ground.files import expanded
 
@@ -93,7 +94,7 @@ class Comet(MeanOfScores):
     def signature(self) -> str:
         """The name or the folder of the model, and the hash of its content."""
         found = _models.digest(self.checkpoint)[:8]
-        return written("comet", f"{self.model},of={found}")
+        return f"comet:{options.quoted(self.model)},of={found}"
 
     @cached_property
     def checkpoint(self) -> Path:
@@ -239,10 +240,10 @@ def metric(argument: str) -> Comet:
     ConfigError
         The form is another, or the model is not there.
     """
-    model, *options = argument.split(",")
+    model, *items = map(options.unquoted, options.split(argument, ","))
     given: dict[str, Any] = {}
-    for item in options:
-        key, equals, value = item.partition("=")
+    for item in items:
+        key, equals, value = options.name_value(item)
         if key not in ("batch", "device", "of") or not equals or key in given:
             raise ConfigError(
                 f"metric comet: '{item}': write comet:MODEL,batch=16,device=cpu, each option once"

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import selectors
 import shlex
 import subprocess
@@ -34,6 +33,7 @@ from pydantic.dataclasses import dataclass
 
 from portmert.aligners._base import format_links
 from portmert.metrics._base import Batch, FloatArray, Metric, Need
+from portmert.tuner.ground import options
 from portmert.tuner.ground.errors import InputError, ProgramError, counted, faults_at
 from portmert.tuner.ground.numbers import parse_finite
 from portmert.tuner.ground.programs import end, start, undisturbed
@@ -57,20 +57,11 @@ NAMES = {
     "m2": "FILE",
 }
 """Names of metrics from outside, and what stands behind their colon."""
-WRITTEN = (
+WRITTEN: str = (
     r"(?i:scores|comet|m2|command(?:\+links)?):"
-    r'(?:"(?:[^"\\]|\\.)*"|[^\s()*+",]+(?:,[^\s()*+",]+)*)'
+    rf"(?:{options.QUOTES}|[^\s()*+,\"'])+(?:,(?:{options.QUOTES}|[^\s()*+,\"'])+)*"
 )
 """Such a metric in a formula. Other arguments than this stand in quotes."""
-
-
-def written(name: str, argument: str) -> str:
-    """Return a metric as formulas have it."""
-    plain = f"{name}:{argument}"
-    if re.fullmatch(WRITTEN, plain):
-        return plain
-    escaped = re.sub(r'(["\\])', r"\\\1", argument)
-    return f'{name}:"{escaped}"'
 
 
 @dataclass(frozen=True)
@@ -106,29 +97,20 @@ class Scores(MeanOfScores):
         first counts. FILE#KEY takes the values of KEY in JSON lines.
     """
 
-    files: str
+    files: tuple[Path, ...]
 
     source: ClassVar[str] = "the program that made the scores"
     reads_references: ClassVar[bool] = False
     of_lists: ClassVar[bool] = True
 
-    def __post_init__(self) -> None:
-        if not all(self.files.split(",")):
-            raise ValueError(f"'{self.files}' must name files of scores, as scores:FILE,FILE")
-
-    @property
-    def paths(self) -> list[Path]:
-        """The files."""
-        return [Path(path) for path in self.files.split(",")]
-
     @cached_property
     def _values(self) -> list[FloatArray]:
-        return [read_numbers(path) for path in self.paths]
+        return [read_numbers(path) for path in self.files]
 
     @property
     def signature(self) -> str:
         """The name and the files."""
-        return written("scores", self.files)
+        return f"scores:{options.written_files(self.files)}"
 
     def check_lists(self, lists: Sequence[Path | str], sizes: Sequence[int]) -> None:
         """Check that there is a score for each hypothesis of each list.
@@ -143,7 +125,7 @@ class Scores(MeanOfScores):
         InputError
             There are more or fewer files or scores.
         """
-        paths = self.paths
+        paths = self.files
         if len(paths) != len(lists):
             raise InputError(
                 f"{counted(len(paths), 'file')} of scores for {len(lists)} n-best lists; give one "
@@ -164,7 +146,7 @@ class Scores(MeanOfScores):
         values = np.concatenate(self._values)
         if len(batch.lines) and batch.lines.max() >= len(values):
             raise InputError(
-                f"{self.files}: {counted(len(values), 'score')}, there are more hypotheses"
+                f"{self.signature}: {counted(len(values), 'score')}, there are more hypotheses"
             )
         return np.column_stack([values[batch.lines], np.ones(len(batch.lines))])
 

@@ -12,7 +12,7 @@ numbers where less is better; it stays part of the name.
                        segment, such as another system's output; several files are several
                        references
 
-`COMPUTED` has the others. Write a file with an @ in its name with its folder: `qe=./a@b`.
+`COMPUTED` has the others. `ground/options.py` says where texts are split, and what quotes do.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from pydantic import BeforeValidator
 
 from portmert.metrics._base import FloatArray, Metric, Texts
 from portmert.tuner.components import registry
+from portmert.tuner.ground import options
 from portmert.tuner.ground.errors import ConfigError, InputError, counted, faults_at
-from portmert.tuner.ground.files import expanded
 from portmert.tuner.nbest.extra import numbers_of
 from portmert.tuner.nbest.model import NBest, finite
 from portmert.tuner.texts import corpus, mbr, prepare, statistics
@@ -170,27 +170,25 @@ class Feature:
         ConfigError
             It has no name, a name of several words, or nothing behind the name.
         """
-        name, equals, value = spec.partition("=")
-        wrong = ConfigError(
-            f"--feature {spec}: expected NAME=FILE, NAME=METRIC@FILE, or one of "
-            f"{', '.join(COMPUTED)}"
-        )
+        where = f"--feature {spec}"
         if _key(spec) in COMPUTED:
             return cls(spec, spec, computed=spec)
-        if not equals or not name.strip("-") or not all(value.split(",")):
-            raise wrong
-        if _key(value) in COMPUTED:
+        with faults_at(where, ConfigError, ConfigError):
+            name, _, value = options.name_value(spec)
+        if not value or not name.strip("-"):
+            missing = "the name" if value else "a file or a metric"
+            raise ConfigError(
+                f"{where}: {missing} is missing; expected NAME=FILE, NAME=METRIC@FILE, or one of "
+                f"{', '.join(COMPUTED)}"
+            )
+        if _key(value) in COMPUTED and not options.exists(value, folder):
             return cls(spec, name, computed=value)
-
-        def paths(text: str) -> tuple[Path, ...]:
-            return tuple((folder or Path()) / expanded(part) for part in text.split(","))
-
-        metric, at, files = value.partition("@")
-        if at and not metric.startswith(("/", "./", "../", "~")):
-            if not metric or not files:
-                raise wrong
-            return cls(spec, name, metric=metric, files=paths(files))
-        return cls(spec, name, files=paths(value))
+        with faults_at(where, ConfigError, ConfigError):
+            metric, at, files = options.metric_file(value, folder)
+        if at and not metric:
+            raise ConfigError(f"{where}: the metric before the @ is missing in '{value}'")
+        paths = options.files(files, where=where, folder=folder)
+        return cls(spec, name, metric=metric, files=tuple((folder or Path()) / p for p in paths))
 
     def content(self) -> dict[str, object]:
         """Return all that the values depend on besides the lists; files are paths."""
@@ -204,11 +202,19 @@ class Feature:
             name, _, argument = self.computed.partition(":")
             column = COMPUTED[name](on, argument)
         elif self.metric:
-            column = _against(on, on.metric(self.metric), self.files)
+            column = _against(on, self._compared(on), self.files)
         else:
             where = f"--feature {self.spec}"
             column = numbers_of(on.nbest, self.files, where=where, notice=on.notice)
         return 0.0 - column if self.name.startswith("-") else column
+
+    def _compared(self, on: Ground) -> Metric:
+        """Return the metric; an unknown one may be the begin of a file's name."""
+        try:
+            return on.metric(self.metric)
+        except ConfigError as error:
+            _, _, value = options.name_value(self.spec)
+            raise ConfigError(f"{error}; nor is there a file '{value}'") from None
 
 
 def as_feature(given: object) -> object:

@@ -4,7 +4,7 @@
     product = factor (("*" | "/") factor)*
     factor  = "-" factor | number | metric | "(" sum ")" | ("min" | "max") "(" sum ("," sum)+ ")"
     metric  = name [":" option "=" value ("," option "=" value)*]
-            | ("scores" | "comet" | "m2" | "command" | "command+links") ":" (text | '"' text '"')
+            | ("scores" | "comet" | "m2" | "command" | "command+links") ":" text
 
 A name may have hyphens between letters, as `bleu-sbp`. So put spaces around the minus between two
 metrics. The value of an option ends at a space, a comma, a bracket, `*` or `/`. A plus or minus
@@ -38,9 +38,13 @@ from portmert.metrics._shared import SMALLEST_COUNT
 from portmert.tuner.components import external
 from portmert.tuner.ground.errors import ConfigError, faults_at
 from portmert.tuner.ground.numbers import FINITE, parse_finite
+from portmert.tuner.ground.options import QUOTES, files, path, quoted, unquoted
 
 _NAME = r"[A-Za-z][A-Za-z0-9_]*(?:-[A-Za-z][A-Za-z0-9_]*)*(?:(?<=(?i:chrf))\+\+)?"
-_OPTION = r"[a-z][a-z0-9_]*=(?:\*|\.{0,2}/[^\s,()*=]+|[^\s,()*/=]+)"
+_OPTION = (
+    rf"[a-z][a-z0-9_]*=(?:\*|\.{{0,2}}/(?:{QUOTES}|[^\s,()*=\"'])+"
+    rf"|(?:{QUOTES}|[^\s,()*/=\"'])+)"
+)
 _METRIC = rf"{_NAME}(?::{_OPTION}(?:,{_OPTION})*)?"
 _NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _TOKEN = re.compile(
@@ -73,7 +77,8 @@ def is_formula(text: str) -> bool:
     if re.fullmatch(_METRIC, text) or re.fullmatch(external.WRITTEN, text):
         return False
     bare = re.fullmatch(rf"{_NAME}:[^\s()*/]*", text)  # a faulty option, but no formula
-    return bare is None and re.search(r"[-+*/()\s]|^[\d.]", text) is not None
+    signs = re.sub(QUOTES, "", text)
+    return bare is None and re.search(r"[-+*/()\s]|^[\d.]", signs) is not None
 
 
 def outside(text: str) -> Metric | None:
@@ -81,12 +86,14 @@ def outside(text: str) -> Metric | None:
     if not re.fullmatch(external.WRITTEN, text):
         return None
     name, _, rest = text.partition(":")
-    plain = re.sub(r"\\(.)", r"\1", rest[1:-1]) if rest.startswith('"') else rest
-    return outside_metric(name.lower(), plain)
+    name = name.lower()
+    return outside_metric(name, unquoted(rest) if name.startswith("command") else rest)
 
 
 def outside_metric(name: str, argument: str) -> Metric:
     """Return the metric `name:argument`; the name is one of `external.NAMES`.
+
+    A command is taken as it is, files may be in quotes.
 
     Raises
     ------
@@ -98,10 +105,10 @@ def outside_metric(name: str, argument: str) -> Metric:
 
         return comet.metric(argument)
     if name == "m2":
-        return M2(Path(argument) if argument else None)
-    with faults_at(f"metric {name}", ValueError, ConfigError):
+        return M2(path(argument) if argument else None)
+    with faults_at(f"metric {name}", (ValueError, ConfigError), ConfigError):
         if name == "scores":
-            return external.Scores(argument)
+            return external.Scores(files(argument, where="write scores:FILE,FILE"))
         return external.CommandMetric(argument, links=name == "command+links")
 
 
@@ -208,7 +215,7 @@ class Formula(Metric):
         """
         parts = [metric.signature.partition(":") for metric in self.metrics]
         names = [
-            external.written(name, rest) if name in external.NAMES else name + colon + rest
+            name + colon + (quoted(rest) if name.startswith("command") else rest)
             for name, colon, rest in parts
         ]
         return re.sub(r"\bm(\d+)\b", lambda place: names[int(place[1])], self.expression)

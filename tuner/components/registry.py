@@ -13,6 +13,7 @@ from portmert.tuner import families
 from portmert.tuner.annotation.annotators._base import Annotator
 from portmert.tuner.families import check_name
 from portmert.tuner.ground import errors, numbers
+from portmert.tuner.ground.options import QUOTES, exists, name_value, quoted, split, unquoted
 from portmert.tuner.nbest.readers._base import Reader
 from portmert.tuner.search.optimizers._base import Optimizer
 
@@ -102,14 +103,15 @@ def metric(text: str | Metric) -> Metric:
     name, colon, rest = text.partition(":")
     name = name.lower()
     if name in external.NAMES:
-        if name == "m2" and not rest:
+        if (name == "m2" and not rest) or exists(rest):
             return formula.outside_metric(name, rest)
         if not colon:
             raise errors.ConfigError(f"metric {text}: write it as {name}:{external.NAMES[name]}")
         if name.startswith("command") or not rest:
             return formula.outside_metric(name, rest)
+        unquoted(rest)  # an unclosed quote is no fault of a formula
         return formula.outside(text) or formula.parse(text, metric)
-    several = text.split(",")
+    several = split(text, ",")
     if len(several) > 1 and {_canonical(one).partition(":")[0] for one in several} <= {
         *names("metric")
     }:
@@ -170,22 +172,30 @@ def _canonical(text: str) -> str:
 
 
 def _names_a_file(text: str) -> bool:
-    """Return whether a text is `name:option=value,...` and slashes stand in paths only."""
+    """Return whether a text is `name:option=value,...`, with a formula's signs in paths only."""
     name, _, rest = _canonical(text).partition(":")
-    if re.search(r"[\s()*]", text) or name not in names("metric"):
+    if name not in names("metric"):
         return False
     hints = get_type_hints(component("metric", name))
-    items = [item.partition("=") for item in rest.split(",")]
-    return all(
-        equals and ("/" not in value or Path in (hints.get(key), *get_args(hints.get(key))))
-        for key, equals, value in items
-    )
+    for key, equals, value in map(name_value, split(rest, ",", named=True)):
+        is_path = Path in (hints.get(key), *get_args(hints.get(key)))
+        signs = re.sub(QUOTES, "", "" if is_path and exists(value) else value)
+        if not equals or re.search(r"[\s()*]" if is_path else r"[\s()*/]", signs):
+            return False
+    return True
 
 
-def written(family: str, text: str, several: Collection[str] = ()) -> tuple[str, dict[str, Any]]:
+def written(
+    family: str, text: str, several: Collection[str] = (), *, as_written: bool = False
+) -> tuple[str, dict[str, Any]]:
     """Return name and options of a component written `name:option=value,option=value`.
 
-    The value of each option in `several` is a list.
+    Parameters
+    ----------
+    several
+        Options that may be repeated; the value of each is a list.
+    as_written
+        Whether values keep their quotes.
 
     Raises
     ------
@@ -196,20 +206,25 @@ def written(family: str, text: str, several: Collection[str] = ()) -> tuple[str,
     if not rest:
         return name, {}
     form = f"write it as {name}:option=value,option=value"
-    items = filter(None, rest.split(","))
-    return name, key_values(items, where=f"{family} '{text}'", form=form, several=several)
+    component(family, name)  # an unknown one is another fault than its options
+    where = f"{family} '{text}'"
+    with errors.faults_at(where, errors.ConfigError, errors.ConfigError):
+        items = filter(None, split(rest, ",", named=True))
+    return name, key_values(items, where=where, form=form, several=several, as_written=as_written)
 
 
 def reader(text: str) -> Reader:
     """Return the reader of n-best lists written `name` or `name:option=value,option=value`."""
-    name, options = written("reader", text)
-    cls = component("reader", name)
+    cls = component("reader", text.partition(":")[0])
+    known = {field.name for field in dataclasses.fields(cls)}
+    name, options = written("reader", text, as_written=True)
+    for key in options.keys() & known - {*cls.joined, cls.named_files}:
+        options[key] = unquoted(options[key])
     if cls.named_files:
-        known = {field.name for field in dataclasses.fields(cls)}
         named = [
-            f"{key}={path}"
+            f"{quoted(key)}={path}"
             for key in [key for key in options if key not in known]
-            for path in options.pop(key).split("+")
+            for path in split(options.pop(key), "+")
         ]
         joined = "+".join(filter(None, [options.get(cls.named_files, ""), *named]))
         options |= {cls.named_files: joined} if joined else {}
@@ -250,7 +265,12 @@ def annotator(text: str | Annotator, *, model: str = "") -> Annotator:
 
 
 def key_values(
-    items: Iterable[str], *, where: str, form: str = "", several: Collection[str] = ()
+    items: Iterable[str],
+    *,
+    where: str,
+    form: str = "",
+    several: Collection[str] = (),
+    as_written: bool = False,
 ) -> dict[str, Any]:
     """Return the options written `option=value`; a list of each of `several`.
 
@@ -260,6 +280,10 @@ def key_values(
         Begins the message of an error.
     form
         Ends the message: how to write options there.
+    several
+        Options that may be repeated.
+    as_written
+        Whether values keep their quotes.
 
     Raises
     ------
@@ -268,7 +292,9 @@ def key_values(
     """
     options: dict[str, Any] = {}
     for item in items:
-        key, equals, value = item.partition("=")
+        with errors.faults_at(where, errors.ConfigError, errors.ConfigError):
+            key, equals, value = name_value(item)
+            value = value if as_written else unquoted(value)
         if not (key and equals):
             hint = f"; {form}" if form else ""
             raise errors.ConfigError(f"{where}: '{item}' is not option=value{hint}")

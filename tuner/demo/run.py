@@ -176,9 +176,11 @@ def _comparison(
     """
     from portmert.tuner.evaluation.comparison.compare import CompareRequest, compare_request  # noqa: PLC0415
     from portmert.tuner.evaluation.comparison.report import summaries  # noqa: PLC0415
+    from portmert.tuner.evaluation.comparison.systems import SystemFiles  # noqa: PLC0415
     from portmert.tuner.evaluation.page.html import render  # noqa: PLC0415  heavy, and only here
 
-    request = CompareRequest(tuple(map(str, runs)), prepare=prepare, runs=True, timing=False)
+    systems = tuple(SystemFiles(None, (run,)) for run in runs)
+    request = CompareRequest(systems, prepare=prepare, runs=True, timing=False)
     document = compare_request(request, log)
     return tuple(summaries(document)), render(document)
 

@@ -91,6 +91,11 @@ def called(path: TextFile) -> str:
     return "stdin" if str(path) == "-" else str(path)
 
 
+def is_input(path: Path) -> bool:
+    """Return whether a path is a file, a pipe or a device that can be read; `-` is stdin."""
+    return str(path) == "-" or (path.exists() and not path.is_dir())
+
+
 def read_bytes(path: Path | str) -> bytes:
     """Return the content of a file; `-` is stdin.
 

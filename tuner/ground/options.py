@@ -12,13 +12,15 @@ existing file or folder, it is that name. `quoted` writes any text so that it co
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from portmert.tuner.ground.errors import ConfigError, faults_at, shown
 from portmert.tuner.ground.files import expanded
 
-_PLAIN = re.compile(r"[\w./^%][\w./^%-]*")
+QUOTES = r"""(?:"[^"]*"|'[^']*')"""
+"""A quoted part, as a regular expression."""
+_UNCHANGED = re.compile(r"[\w./^%][\w./^%-]*")
 _QUOTED = re.compile(r"\"([^\"]*)\"|'([^']*)'")
 Folder = Path | str | None
 """Where relative paths begin; None: the working folder."""
@@ -26,7 +28,7 @@ Folder = Path | str | None
 
 def quoted(text: str) -> str:
     """Return what a user writes so that a part of an option is this text."""
-    if _PLAIN.fullmatch(text):
+    if _UNCHANGED.fullmatch(text):
         return text
     runs = re.findall(r"[^']+|'+", text) or [""]
     return "".join(f'"{run}"' if run.startswith("'") else f"'{run}'" for run in runs)
@@ -40,11 +42,7 @@ def unquoted(text: str, folder: Folder = None) -> str:
     ConfigError
         A quote is not closed.
     """
-    if exists(text, folder):
-        return text
-    for _ in _outside(text, ""):
-        pass
-    return _QUOTED.sub(lambda match: match[1] or match[2] or "", text)
+    return text if exists(text, folder) else _plain(text)
 
 
 def exists(text: str, folder: Folder = None) -> bool:
@@ -76,6 +74,19 @@ def name_value(text: str) -> tuple[str, str, str]:
     """
     name, equals, value = cut(text, "=")
     return unquoted(name), equals, value
+
+
+def names(text: str, separator: str = ",") -> list[str]:
+    """Return the names, of no files, between separators; empty ones are left out.
+
+    Raises
+    ------
+    ConfigError
+        A quote is not closed.
+    """
+    begins = [-1, *_outside(text, separator)]
+    parts = [text[begin + 1 : end] for begin, end in zip(begins, [*begins[1:], None], strict=True)]
+    return [_plain(part) for part in parts if part]
 
 
 def split(text: str, separator: str, *, named: bool = False, folder: Folder = None) -> list[str]:
@@ -146,6 +157,14 @@ def path(text: str, folder: Folder = None) -> Path:
     return Path(unquoted(text, folder))
 
 
+def written_files(paths: Iterable[Path]) -> str:
+    """Return what a user writes for these files; each may be `FILE#KEY`."""
+    pairs = (file_key(path) for path in paths)
+    return ",".join(
+        quoted(file) if key is None else f"{quoted(file)}#{quoted(key)}" for file, key in pairs
+    )
+
+
 def metric_file(text: str, folder: Folder = None) -> tuple[str, str, str]:
     """Return metric, `@` and files of `METRIC@FILE,FILE`; text of files alone has no metric.
 
@@ -181,6 +200,12 @@ def file_key(text: Path | str, folder: Folder = None) -> tuple[str, str | None]:
     if place < 0:
         return unquoted(text, folder), None
     return unquoted(text[:place], folder), unquoted(text[place + 1 :])
+
+
+def _plain(text: str) -> str:
+    for _ in _outside(text, ""):  # an unclosed quote is an error
+        pass
+    return _QUOTED.sub(lambda match: match[1] or match[2] or "", text)
 
 
 def _is_file(text: str, separator: str, folder: Folder) -> bool:

@@ -16,6 +16,7 @@ from portmert.tuner.ground.documents import parse_json
 from portmert.tuner.ground.errors import InputError, counted, faults_at, shown
 from portmert.tuner.ground.files import each_line, read_lines
 from portmert.tuner.ground.numbers import FINITE, LARGEST, bounded, parse_finite, parse_number
+from portmert.tuner.ground.options import file_key
 from portmert.tuner.nbest.model import NBest
 
 _KEYED = re.compile(r"(\S+)-([1-9][0-9]{0,8})(?:[ \t]+(.*))?")
@@ -106,9 +107,9 @@ def _of_all(
 
 def _read_answers(path: Path) -> list[str]:
     """Return the answers of a file, one a line or of a key of JSON lines; "" for none."""
-    file, sign, key = str(path).partition("#")
+    file, key = file_key(path)
     found: list[Any] = []
-    if sign and not path.exists():
+    if key is not None:
         for number, item in _json_values(file, key):
             if isinstance(item, dict):
                 text = shown(json.dumps(item, ensure_ascii=False))
@@ -177,7 +178,7 @@ def number_under(key: str, numbers: dict[str, float], file: Path | str, where: s
 def has_keys(path: Path | str) -> bool:
     """Return whether the first line of a text is a key and a number, as Kaldi writes them."""
     named = str(path)
-    if named.endswith(".npy") or named == "-" or ("#" in named and not Path(path).exists()):
+    if named.endswith(".npy") or named == "-" or file_key(named)[1] is not None:
         return False
     match = _KEYED.fullmatch(next(each_line(path), ""))
     return match is not None and match[3] is not None
@@ -240,8 +241,8 @@ def read_numbers(path: Path | str) -> FloatArray:
     """
     if str(path).endswith(".npy"):
         return _read_npy(Path(path))
-    file, sign, key = str(path).partition("#")
-    if sign and not Path(path).exists():
+    file, key = file_key(path)
+    if key is not None:
         return _read_json(file, key)
     values = []
     lines = read_lines(path)

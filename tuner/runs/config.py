@@ -21,11 +21,12 @@ from portmert.aligners._base import Aligner
 from portmert.metrics._base import Metric
 from portmert.metrics._lexicon_files import content_hash
 from portmert.tuner.annotation.annotators._base import Annotator
-from portmert.tuner.components import external, features, registry
+from portmert.tuner.components import features, registry
 from portmert.tuner.decoders._base import Decoder
 from portmert.tuner.executors.opening import Workplace
 from portmert.tuner.ground import arguments, documents, errors, files, numbers, processes
 from portmert.tuner.ground.errors import AnnotatorError, ConfigError, counted, faults_at, suggest
+from portmert.tuner.ground.options import cut, file_key, unquoted
 from portmert.tuner.nbest.readers._base import TABLES
 from portmert.tuner.search import DEFAULT_OPTIMIZER
 from portmert.tuner.search.constraints import Constraints
@@ -282,14 +283,14 @@ def _read_toml(path: Path) -> dict[str, Any]:
 
 
 def _override(tables: dict[str, Any], override: str) -> None:
-    dotted, equals, text = override.partition("=")
+    dotted, equals, text = cut(override, "=")
     keys = [key.strip() for key in dotted.split(".")]
     if not equals or not all(keys) or (len(keys) < 2 and keys != ["metric"]):
         raise ConfigError(f"--set {override}: expected table.key=value, for example tune.seed=3")
     try:
         value = documents.parse_toml(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
-        value = text.strip()
+        value = unquoted(text.strip())
     except ValueError as error:
         raise ConfigError(f"--set {dotted}: {str(error).removeprefix('value ')}") from None
     table = tables
@@ -459,7 +460,7 @@ def _check_files(experiment: Experiment) -> None:
     for table, names in named.items():
         for name in names:
             for file in _named_files(getattr(getattr(experiment, table), name)):
-                if not os.path.isfile(file):  # noqa: PTH113  long names
+                if not os.path.isfile(file_key(file)[0]):  # noqa: PTH113  long names
                     raise ConfigError(f"{path}: [{table}] {name}: there is no file {file}")
     _check_sets(experiment)
 
@@ -531,8 +532,6 @@ def content_of(value: object) -> Any:
         value = value.content()
     if isinstance(value, Path):
         return _digest(value)
-    if isinstance(value, external.Scores):
-        value = {"name": value.name(), "files": value.paths}
     if isinstance(value, Metric):  # a metric of a formula
         options = {f.name: content_of(getattr(value, f.name)) for f in dataclasses.fields(value)}
         return {"name": value.name(), **options}
@@ -545,8 +544,14 @@ def content_of(value: object) -> Any:
     return str(value)
 
 
-def _digest(path: Path) -> str:
-    """Return a digest of a file, or of a WordNet folder; the name of another folder."""
+def _digest(path: Path) -> str | list[str]:
+    """Return a digest of a file, or of a WordNet folder; the name of another folder.
+
+    Of `FILE#KEY` it is both.
+    """
+    file, key = file_key(path)
+    if key is not None:
+        return [str(_digest(Path(file))), key]
     if path.is_file() or any(path.rglob(TABLES)):
         return files.file_digest(path)
     if (path / "index.sense").is_file():

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from portmert.metrics._base import FloatArray
+from portmert.tuner.ground import options
 from portmert.tuner.ground.errors import ConfigError, suggest
 from portmert.tuner.ground.numbers import bounded, parse_number
 from portmert.tuner.weights.feature_weights import FeatureNames, columns_by_name
@@ -130,7 +131,7 @@ class Constraints:
         """
         limits: dict[str, tuple[float, float]] = {}
         for text in bounds:
-            name, equals, pair = text.partition("=")
+            name, equals, pair = options.name_value(text)
             low, colon, high = pair.partition(":")
             if not (name and equals and colon):
                 raise ConfigError(
@@ -138,13 +139,13 @@ class Constraints:
                 )
             limits[name] = _pair(low, high, f"--bound {text}")
         for text in signs:
-            name, _, sign = text.rpartition("=")
+            name, _, sign = options.name_value(text)
             if not name or sign not in SIGNS:
                 raise ConfigError(f"--sign {text}: expected NAME=+ or NAME=-")
             if name in limits:
                 raise ConfigError(f"{name} has --bound and --sign; give one of them")
             limits[name] = SIGNS[sign]
-        groups = tuple(tuple(filter(None, text.split(","))) for text in tied)
+        groups = tuple(tuple(options.names(text)) for text in tied)
         return cls(fixed=tuple(fixed), tied=groups, bounds=limits)
 
 

@@ -292,5 +292,5 @@ def test_scores_without_a_list_are_refused(tmp_path):
     metric = scored(tmp_path, "1\n")
     with pytest.raises(InputError, match="from no n-best list"):
         compute_stats(metric, texts_batch(["a"], ["a"]))
-    with pytest.raises(ConfigError, match="must name files of scores"):
+    with pytest.raises(ConfigError, match="write scores:FILE,FILE: a name is empty"):
         registry.metric("scores:")

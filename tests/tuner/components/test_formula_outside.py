@@ -2,6 +2,7 @@
 
 import json
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ LIST = """\
 """
 COUNT_A = """
 import sys
+from pathlib import Path
 for line in sys.stdin:
     kind, *rest = (part.strip() for part in line.split("|||"))
     words = rest[-1].split()
@@ -52,26 +54,27 @@ def outside(text):
     [
         ("0.5*scores:comet.txt + 0.5*bleu", ["comet.txt"]),
         ("0.5*scores:qe.txt+0.5*chrf", ["qe.txt"]),
-        ("scores:a.txt,b-1.npy*2 + bleu", ["a.txt,b-1.npy"]),
+        ("scores:a.txt,b-1.npy*2 + bleu", ["a.txt", "b-1.npy"]),
         ("SCORES:/dev/qe/x.gz/2", []),
         ("max(scores:a/b, scores:c)", ["a/b", "c"]),
         ('bleu + scores:"my qe+1.txt" * 0.1', ["my qe+1.txt"]),
+        ("bleu + scores:'a,b',c' d'#'k 1' * 0.1", ["a,b", "c d#k 1"]),
         ("bleu - 0.1*scores:metricx", ["metricx"]),
         ("scores:a - scores:b", ["a", "b"]),
     ],
 )
 def test_files_stand_in_formulas(text, files):
     if not files:  # a name with slashes goes to its end
-        assert registry.metric(text).files == "/dev/qe/x.gz/2"
+        assert registry.metric(text).files == (Path("/dev/qe/x.gz/2"),)
         return
     formula = registry.metric(text)
-    assert [one.files for one in outside(text)] == files
+    assert [str(file) for one in outside(text) for file in one.files] == files
     assert formula.higher_is_better
     assert registry.metric(formula.signature) == formula
 
 
 def test_commands_stand_in_quotes():
-    formula = registry.metric(r'0.5*command+links:"run \"it all\" -x, a*b" + bleu')
+    formula = registry.metric("""0.5*command+links:'run "it all" -x, a*b' + bleu""")
     (command,) = outside(formula.signature)
     assert command.links
     assert command.command == 'run "it all" -x, a*b'
@@ -162,16 +165,16 @@ def test_other_scores_are_other_work(files):
     assert "the content of metric changed" in fault(*given)
 
 
-def test_syntax_alone_says_whether_a_name_is_a_file_or_a_formula(tmp_path, monkeypatch):
+def test_existing_file_is_no_formula(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for name in ("a+chrf", "a", "a - chrf", "my file"):
-        (tmp_path / name).write_text("1\n")
     for text in ("scores:a+chrf", "scores:a - chrf"):
         assert [one.name() for one in registry.metric(text).metrics] == ["scores", "chrf"]
-    for name in ("a+chrf", "my file"):
-        metric = registry.metric(f'scores:"{name}"')
-        assert metric.files == name
-        assert registry.metric(metric.signature) == metric
     with pytest.raises(ConfigError, match='stand in quotes, as scores:"my file"') as raised:
         registry.metric("scores:my file")
     assert "(column 11)" in str(raised.value)
+    for name in ("a+chrf", "a - chrf", "my file"):
+        (tmp_path / name).write_text("1\n")
+        for text in (f"scores:{name}", f'scores:"{name}"'):
+            metric = registry.metric(text)
+            assert metric.files == (Path(name),)
+            assert registry.metric(metric.signature) == metric

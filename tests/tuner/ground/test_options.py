@@ -94,3 +94,10 @@ def test_empty_name_of_a_file_is_refused(text):
 def test_tilde_is_a_folder_without_quotes(monkeypatch):
     monkeypatch.setenv("HOME", "/home/me")
     assert options.files("~/a,'~/b'", where="") == (Path("/home/me/a"), Path("~/b"))
+
+
+def test_names_are_no_files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("a,b").touch()
+    assert options.names("a,b,,'c,d'") == ["a", "b", "c,d"]
+    assert options.names("") == []

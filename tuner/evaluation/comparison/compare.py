@@ -25,6 +25,7 @@ from portmert.tuner.evaluation.comparison.report import ORDERING, headlines
 from portmert.tuner.evaluation.comparison.scores import Counted
 from portmert.tuner.evaluation.comparison.systems import (
     NamedSystem,
+    SystemFiles,
     TestFiles,
     TestSet,
     find_systems,
@@ -45,7 +46,7 @@ METRICS = ("bleu", "port", "qmean", "ter")
 
 @dataclass(frozen=True)
 class CompareRequest:
-    """Systems, metrics and options, as of `portmert.compare`; systems as on the command line.
+    """Systems, metrics and options, as of `portmert.compare`.
 
     Parameters
     ----------
@@ -58,7 +59,7 @@ class CompareRequest:
         Shares the resampled test sets; None: they are drawn here.
     """
 
-    systems: tuple[str, ...]
+    systems: tuple[SystemFiles, ...]
     untuned: tuple[str, ...] = ()
     test: TestSet = field(default_factory=TestSet)
     metrics: tuple[str | Metric, ...] = ()

@@ -13,7 +13,8 @@ from portmert.aligners._base import Aligner
 from portmert.metrics._base import Batch, IntArray, Texts, Vocabulary
 from portmert.metrics._m2 import corrected, has_gold
 from portmert.tuner.evaluation.comparison.systems import NamedSystem, Output, TestFiles
-from portmert.tuner.ground.errors import InputError, counted
+from portmert.tuner.ground import options
+from portmert.tuner.ground.errors import ConfigError, InputError, counted, faults_at
 from portmert.tuner.ground.files import read_lines
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.texts import corpus, prepare
@@ -49,10 +50,12 @@ def parse_link_set(text: str, *, references: int, outputs: int = 0) -> LinkSet:
     InputError
         Another form, or another number of files.
     """
-    name, equals, rest = text.partition("=")
-    files = tuple(Path(part) for part in rest.split(",") if part)
-    if not equals or not name or not files:
-        raise InputError(f"--links {text}: expected NAME=FILE[,FILE...]")
+    where = f"--links {text}"
+    with faults_at(where, ConfigError, ConfigError):
+        name, _, value = options.name_value(text)
+    if not name or not value:
+        raise InputError(f"{where}: expected NAME=FILE[,FILE...]")
+    files = options.files(value, where=where)
     if len(files) not in (references, references + outputs):
         more = f", or {references + outputs} (then those of each output)" if outputs else ""
         raise InputError(

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from portmert.aligners._base import Aligner
 from portmert.tuner.components import registry
+from portmert.tuner.ground import options
 from portmert.tuner.ground.documents import parse_json
-from portmert.tuner.ground.errors import InputError, StateError
-from portmert.tuner.ground.files import file_digest, read_bytes
+from portmert.tuner.ground.errors import ConfigError, InputError, StateError, faults_at
+from portmert.tuner.ground.files import called, file_digest, is_input, read_bytes
 from portmert.tuner.runs.folder import STATE, refuse_misplaced
 from portmert.tuner.runs.inputs import CALLED, Inputs, read_inputs
 from portmert.tuner.runs.scorer import read_json, refuse_changed
@@ -118,8 +119,43 @@ class TestFiles:
     references: tuple[Path, ...]
 
 
-def find_systems(texts: Sequence[str]) -> list[NamedSystem]:
-    """Return the systems written `FOLDER`, `name=FOLDER` or `name=FILE[,FILE...]`.
+@dataclass(frozen=True)
+class SystemFiles:
+    """A system as its user names it: the folder of a run, or a file for each replica.
+
+    Parameters
+    ----------
+    name
+        None: the name of the folder.
+    """
+
+    name: str | None
+    paths: tuple[Path, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> SystemFiles:
+        """Return the system written `FOLDER`, `name=FOLDER` or `name=FILE[,FILE...]`.
+
+        Raises
+        ------
+        ConfigError
+            The text is written in another way.
+        """
+        if options.exists(text):
+            return cls(None, (Path(text),))
+        where = f"system '{text}'"
+        with faults_at(where, ConfigError, ConfigError):
+            name, equals, value = options.name_value(text)
+        if not equals:
+            return cls(None, (options.path(text),))
+        if not name or not value:
+            missing = "the name before the =" if value else "the file or folder behind the ="
+            raise ConfigError(f"{where}: {missing} is missing; expected name=FILE[,FILE...]")
+        return cls(name, options.files(value, where=where))
+
+
+def find_systems(several: Sequence[SystemFiles]) -> list[NamedSystem]:
+    """Return the systems with all that their folders tell.
 
     Raises
     ------
@@ -128,13 +164,13 @@ def find_systems(texts: Sequence[str]) -> list[NamedSystem]:
     StateError
         A folder has no finished run with a test set.
     """
-    systems = [_find(text) for text in texts]
+    systems = [_find(system) for system in several]
     for i, system in enumerate(systems):
         for other in systems[:i]:
             if other.name == system.name:
                 raise InputError(
                     f"two systems are called '{system.name}'; name them, as in "
-                    f"first={texts[systems.index(other)].rpartition('=')[2]}"
+                    f"first={options.written_files(several[systems.index(other)].paths)}"
                 )
     return systems
 
@@ -162,27 +198,23 @@ def find_test_files(systems: Sequence[NamedSystem], given: TestSet) -> TestFiles
     return found
 
 
-def _find(text: str) -> NamedSystem:
-    name, equals, rest = text.rpartition("=") if not Path(text).exists() else ("", "", text)
-    if equals and not name:
-        raise InputError(f"'{text}': expected name=FILE[,FILE...], a name before the '='")
-    folder = Path(rest)
-    if folder.is_dir():
-        return _run(name or folder.resolve().name, folder)
-    paths = [Path(part) for part in rest.split(",")]
-    if not all(rest.split(",")):
-        missing = "no file" if not rest.strip(",") else "a comma without a file beside it"
-        raise InputError(f"system '{name}' has {missing}; expected name=FILE[,FILE...]")
+def _find(system: SystemFiles) -> NamedSystem:
+    name, paths = system.name, system.paths
+    if not paths:
+        raise InputError(f"system '{name}' has no file; expected the folder of a run, or files")
+    if len(paths) == 1 and paths[0].is_dir():
+        return _run(name or paths[0].resolve().name, paths[0])
     for path in paths:
         if path.is_dir():
             raise InputError(f"{path}: a folder among files; a run is a system of its own")
-        if not path.is_file():
+        if not is_input(path):
             raise InputError(
                 f"{path}: there is no such file or folder; a system is the folder of a run, or "
                 f"name=FILE[,FILE...]"
             )
-    if not name:
-        raise InputError(f"{rest}: a file needs a name; write it as name={rest}")
+    if name is None:
+        written = options.written_files(paths)
+        raise InputError(f"{called(paths[0])}: a file needs a name; write it as name={written}")
     return NamedSystem(name, tuple(Output(path) for path in paths))
 
 

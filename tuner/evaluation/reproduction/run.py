@@ -13,6 +13,7 @@ from portmert.aligners._base import parse_links
 from portmert.metrics._base import Ragged
 from portmert.tuner.decoders._base import Progress
 from portmert.tuner.evaluation.comparison import compare, material, scores
+from portmert.tuner.evaluation.comparison.systems import SystemFiles
 from portmert.tuner.evaluation.reproduction.document import (
     Published,
     Shown,
@@ -134,7 +135,10 @@ def reproduce(
             replicas.run(experiment, log=replicas.named(log, name), progress=progress)
     log("comparing the systems")
     request = compare.CompareRequest(
-        tuple(f"{name}={experiment.tune.output}" for name, experiment in experiments.items()),
+        tuple(
+            SystemFiles(name, (experiment.tune.output,))
+            for name, experiment in experiments.items()
+        ),
         metrics=tuple(scored_with),
         prepare=prepare,
         resampling=resampling,

@@ -22,6 +22,7 @@ from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as component_dataclass
 
 from portmert.metrics._base import Ragged, TokenArray, Vocabulary
+from portmert.tuner.ground import options
 from portmert.tuner.ground.components import Check, Component, Refuse, described
 from portmert.tuner.ground.errors import InputError, counted, shown
 from portmert.tuner.ground.files import called, decode_line, read_bytes
@@ -233,16 +234,19 @@ class Reader(Component):
     named_files: ClassVar[str] = ""
     """The option that takes `NAME=FILE`; as `NAME` it may be left out: `kaldi:NAME=FILE`."""
 
+    joined: ClassVar[tuple[str, ...]] = ()
+    """Other options that are lists of names joined by `+`; they keep their quotes."""
+
     def named(self) -> list[tuple[str, str]]:
         """Return name and path of each `NAME=FILE` of the option `named_files`."""
         found = []
         given = getattr(self, self.named_files) if self.named_files else ""
-        for item in filter(None, given.split("+")):
-            name, equals, path = item.partition("=")
+        for item in filter(None, options.split(given, "+", named=True)):
+            name, equals, path = options.name_value(item)
             if not equals:
                 form = f"{self.name()}:NAME=FILE"
                 raise InputError(f"{item}: name this file of {self.named_files}, as {form}")
-            found.append((name, path))
+            found.append((name, options.unquoted(path)))
         return found
 
     @property

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from portmert.tuner.ground import options
 from portmert.tuner.ground.documents import parse_json
 from portmert.tuner.ground.errors import InputError, shown
 from portmert.tuner.ground.numbers import FINITE, bounded
@@ -149,7 +150,7 @@ class JsonObject:
     def features(self, keys: str) -> tuple[FeatureNames, list[float]]:
         """Return the scores of keys joined by `+`: numbers, or objects of names and numbers."""
         found: list[tuple[str, Any]] = []
-        for key in keys.split("+") if keys else ():
+        for key in options.names(keys, "+"):
             scores = self.get(key)
             if scores is None:
                 self.wrong(key, scores, "scores (name the keys in features=)")

@@ -6,6 +6,7 @@ from typing import Annotated, ClassVar
 from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
+from portmert.tuner.ground import options
 from portmert.tuner.ground.errors import InputError, counted
 from portmert.tuner.nbest.readers._base import CollectingReader, Collector, ListFile, finite_number
 
@@ -26,6 +27,7 @@ class Flat(CollectingReader):
     names: str = ""
 
     title: ClassVar[str] = "flat"
+    joined: ClassVar[tuple[str, ...]] = ("names",)
     example: ClassVar[tuple[str, ...]] = ("", "a b\t-1.5\n", "b\t-1\n", "\t-2\n", "c\t0\n")
 
     @classmethod
@@ -67,8 +69,8 @@ class Flat(CollectingReader):
     def _names(self, columns: int, file: ListFile) -> list[str]:
         if not self.names:
             return [f"F{k}" for k in range(columns)]
-        names = self.names.split("+")
-        if len(names) != columns or len(set(names)) != len(names) or "" in names:
+        names = options.names(self.names, "+")
+        if len(names) != columns or len(set(names)) != len(names):
             raise InputError(
                 f"{file.where}: names={self.names} must be {columns} different names: there are "
                 f"{counted(columns, 'column')} behind tabs"

@@ -10,6 +10,7 @@ import numpy as np
 from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
+from portmert.tuner.ground import options
 from portmert.tuner.ground.compressed import FREE, RATIO
 from portmert.tuner.ground.errors import InputError, counted, shown
 from portmert.tuner.nbest.extra import OF_ARRAYS
@@ -46,6 +47,7 @@ class Huggingface(JsonReader):
     text: str = "sequences"
     features: str = "sequences_scores"
 
+    joined: ClassVar[tuple[str, ...]] = ("features",)
     title: ClassVar[str] = "Hugging Face"
     example: ClassVar[tuple[str, ...]] = (
         "",
@@ -62,7 +64,7 @@ class Huggingface(JsonReader):
     def found(self, file: ListFile) -> Iterator[js.Hypothesis]:
         """Yield the hypotheses of a whole file."""
         segment = 0
-        keys = [self.text, *self.features.split("+")]
+        keys = [self.text, *options.names(self.features, "+")]
         for item in self._items(file):
             columns = [self._segments(item, key) for key in keys]
             texts = [[_decoded(item, text) for text in row] for row in columns[0]]
@@ -90,7 +92,9 @@ class Huggingface(JsonReader):
 
     def _items(self, file: ListFile) -> Iterator[js.JsonObject]:
         if file.data.startswith(_ZIP):
-            yield js.JsonObject(file, 1, _arrays(file, {self.text, *self.features.split("+")}))
+            yield js.JsonObject(
+                file, 1, _arrays(file, {self.text, *options.names(self.features, "+")})
+            )
         else:
             yield from (item for _, item in js.objects(file))
 

@@ -44,6 +44,7 @@ class Jsonl(JsonReader):
     score: str = "model_score"
     links: str = "links"
 
+    joined: ClassVar[tuple[str, ...]] = ("features",)
     title: ClassVar[str] = "JSON lines"
     example: ClassVar[tuple[str, ...]] = (
         "",

@@ -5,6 +5,7 @@ from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
+from portmert.tuner.ground import options
 from portmert.tuner.ground.errors import counted, suggest
 from portmert.tuner.nbest.readers._base import CollectingReader, Collector, ListFile, finite_number
 
@@ -40,6 +41,7 @@ class Tsv(CollectingReader):
     links: str = ""
 
     title: ClassVar[str] = "TSV"
+    joined: ClassVar[tuple[str, ...]] = ("features",)
     example: ClassVar[tuple[str, ...]] = (
         "id\thypothesis\tLM\n",
         "0\ta b\t-1.5\n",
@@ -68,7 +70,9 @@ class Tsv(CollectingReader):
         links_at = _index(file, columns, "links", links) if links else None
         taken = {id_at, text_at, score_at, links_at}
         if self.features:
-            feature_at = [_index(file, columns, "features", n) for n in self.features.split("+")]
+            feature_at = [
+                _index(file, columns, "features", n) for n in options.names(self.features, "+")
+            ]
         else:
             feature_at = [k for k in range(len(columns)) if k not in taken]
         names = tuple((columns[k], 1) for k in feature_at)
