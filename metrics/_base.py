@@ -24,6 +24,8 @@ from numpy.typing import ArrayLike, NDArray
 from pydantic import ConfigDict, TypeAdapter
 from pydantic.dataclasses import dataclass as component_dataclass
 
+from portmert.metrics._display import Display
+
 if TYPE_CHECKING:
     from portmert.metrics._pairs import WeightedLists
 
@@ -471,6 +473,8 @@ class Metric(ABC):
     """The longest text, if time and memory grow with its square; otherwise None."""
     in_percent: ClassVar[bool] = True
     """Whether the score is a share and so printed in percent."""
+    is_error_rate: ClassVar[bool] = False
+    """Whether it is an error rate, or 1 minus one if higher is better: outputs show the rate."""
     source: ClassVar[str] = ""
     """The paper, with the numbers of its equations if it has any."""
     _package: ClassVar[str] = ""
@@ -555,9 +559,14 @@ class Metric(ABC):
             The files of the lists, and the number of hypotheses in each.
         """
 
+    @property
+    def display(self) -> Display:
+        """How values are shown: all outputs print them by its methods."""
+        return Display(self.in_percent, self.higher_is_better, self.is_error_rate)
+
     def shown(self, score: float) -> str:
-        """Return a score as it is printed: a share in percent, anything else unchanged."""
-        return f"{100.0 * score:.2f}" if self.in_percent else f"{score:.4f}"
+        """Return a score as it is printed, see `Display`."""
+        return self.display.shown(score)
 
     @property
     def signature(self) -> str:

@@ -22,6 +22,7 @@ class _DistanceRate(Metric):
 
     stat_names: ClassVar[tuple[str, ...]] = ("edits", "ref_len")
     """The distance and the length of the reference."""
+    is_error_rate: ClassVar[bool] = True
     long_jumps: ClassVar[bool] = False
 
     def stats(self, batch: Batch) -> FloatArray:
@@ -146,6 +147,7 @@ class Per(Metric):
 
     stat_names: ClassVar[tuple[str, ...]] = ("correct", "hyp_len", "ref_len")
     """Words in common, lengths of the hypothesis and the reference."""
+    is_error_rate: ClassVar[bool] = True
     source: ClassVar[str] = "Tillmann et al., Eurospeech 1997; Moses mert/PerScorer.cpp"
 
     def stats(self, batch: Batch) -> FloatArray:

@@ -82,6 +82,7 @@ class _EditRate(Metric):
     stat_names: ClassVar[tuple[str, ...]] = ("edits", "ref_len")
     """Least cost of all edits, mean reference length."""
     higher_is_better: ClassVar[bool] = False
+    is_error_rate: ClassVar[bool] = True
     most_tokens: ClassVar[int | None] = 20_000
 
     def _stats(

@@ -43,7 +43,6 @@ def compare(
     test: TestSet | PathLike | Sequence[PathLike] = (),
     *,
     metric: str | Metric | Sequence[str | Metric] = (),
-    untuned: Sequence[str] = (),
     text: str | Sequence[str] | TextPipeline | None = None,
     text_model: PathLike | None = None,
     annotator: str | Annotator | None = None,
@@ -68,8 +67,6 @@ def compare(
     metric
         One or more, as `"port:alpha=0.5"` or as objects. Default: bleu, port, qmean, ter, and
         those the runs were tuned on.
-    untuned
-        Names of systems that were never tuned, so that luck of tuning is no question for them.
     text, text_model, annotator, annotation_cache, notice, progress
         As in `score`. By default the first four are those of the runs.
     resampling
@@ -96,14 +93,13 @@ def compare(
     ...     _ = (folder / name).write_text(f"{line} e f g\n" * 9)
     >>> systems, few = {"base": folder / "a", "new": folder / "b"}, portmert.Resampling(100)
     >>> portmert.compare(systems, folder / "ref", metric="bleu", resampling=few).headlines
-    ('bleu: new is better than base (+100.00, p = 0.0099; tuning luck untested)',)
+    ('bleu: new is better than base (+100.00, p = 0.0099)',)
     """
     pipeline = None if text is None and text_model is None else pipeline_of(text or "", text_model)
     test = [test] if isinstance(test, Path | str) else test
     request = CompareRequest(
         systems=_named(systems),
         test=test if isinstance(test, TestSet) else TestSet(list(test)),
-        untuned=tuple(untuned),
         metrics=(metric,) if isinstance(metric, str | Metric) else tuple(metric),
         pipeline=pipeline,
         resampling=resampling,

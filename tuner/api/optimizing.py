@@ -314,7 +314,11 @@ def influences(formula: Formula, stats: StatTable, offsets: IntArray) -> str:
     rows, part = rows_taken(offsets, some)
     stats.need(rows)
     found = formula.influences(stats.take(rows), part)
-    scores = ", ".join(f"{label} {score:.4f}" for label, (score, _) in found.items())
+    turned = [metric.display.is_turned for metric in formula.metrics]
+    scores = ", ".join(
+        f"{'1 - ' if is_turned else ''}{label} {score:.4f}"
+        for is_turned, (label, (score, _)) in zip(turned, found.items(), strict=True)
+    )
     shares = ", ".join(f"{label} {100 * share:.0f} %" for label, (_, share) in found.items())
     return (
         f"of the formula, {scores} for the first hypotheses; exchanging one moves it by {shares}"
@@ -387,13 +391,17 @@ class Optimized:
     def as_json(self) -> dict[str, object]:
         """Return what `portmert optimize --json` prints."""
         found = self.found
-        return {
+        scores = {
             "first_score": self.first_score,
             "start_score": self.start_score,
             "final_score": self.score,
             "unseen_score": self.unseen_score,
             "unseen_error": self.unseen_error,
             "oracle_score": self.oracle_score,
+        }
+        return {
+            **self.metric.display.with_rates(scores),
+            "higher_is_better": self.metric.higher_is_better,
             **({"also": [other.as_json() for other in self.also]} if self.also else {}),
             "restarts": list(found.restarts),
             **self._weights(),
@@ -437,19 +445,21 @@ class OtherScore:
 
     def as_json(self) -> dict[str, object]:
         """Return what `portmert optimize --json` prints."""
-        return {
+        document = {
             "metric": self.signature,
+            "higher_is_better": self.metric.higher_is_better,
             "first_score": self.first_score,
             "start_score": self.start_score,
             "final_score": self.score,
             "unseen_score": self.unseen_score,
         }
+        return {**self.metric.display.with_rates(document)}
 
     def __str__(self) -> str:
         shown = self.metric.shown
         unseen = "" if self.unseen_score is None else f", unseen {shown(self.unseen_score)}"
         return (
-            f"{self.signature}: first {shown(self.first_score)} -> tuned {shown(self.score)}"
+            f"{self.metric.display.labelled(self.signature)}: first {shown(self.first_score)} -> tuned {shown(self.score)}"
             f"{unseen} (start weights {shown(self.start_score)})"
         )
 

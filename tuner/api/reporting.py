@@ -61,7 +61,7 @@ def report(
         if history["state"] == "finished":  # then the scores of its output of the test set too
             request = CompareRequest(
                 systems=(SystemFiles(None, (run,)),),
-                metrics=tuple(history["percents"]) if metric else (),
+                metrics=tuple(history["displays"]) if metric else (),
                 prepare=prepare,
                 threads=threads,
                 timing=False,

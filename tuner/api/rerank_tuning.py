@@ -18,11 +18,16 @@ from portmert.tuner.api.lists import Lists, ListsLike, PreparedLists, as_lists
 from portmert.tuner.api.texts import Notice, PathLike, Phases, log_notice, phase
 from portmert.tuner.components import registry
 from portmert.tuner.components.external import Scores
+from portmert.tuner.evaluation.comparison import report
 from portmert.tuner.evaluation.comparison.material import Material
-from portmert.tuner.evaluation.comparison.report import against, headlines
-from portmert.tuner.evaluation.comparison.scores import Counted, described, score_systems
+from portmert.tuner.evaluation.comparison.scores import (
+    Counted,
+    described,
+    in_families,
+    score_systems,
+)
 from portmert.tuner.evaluation.comparison.systems import TestSet
-from portmert.tuner.evaluation.documents import shown
+from portmert.tuner.evaluation.documents import changed, directed, shown, span, spread
 from portmert.tuner.evaluation.significance import Resampling
 from portmert.tuner.ground import arguments, numbers, tables
 from portmert.tuner.ground.documents import plain, to_json
@@ -79,7 +84,7 @@ class RerankTuned:
         dev = {key: percent(found[key]["dev_score"]) for key in ("first", "start", "average")}
         answers = "".join(f"{line}\n" for line in self.compared.document["answers"])
         return (
-            f"{answers}\n{found['metric']}, on the lists tuned on: first {dev['first']} -> "
+            f"{answers}\n{self.replicas.metric.display.labelled(found['metric'])}, on the lists tuned on: first {dev['first']} -> "
             f"averaged {dev['average']} (start weights {dev['start']}; "
             f"{counted(len(found['replicas']), 'search')})\n\n"
             f"{_table(self.compared.document).text()}"
@@ -92,14 +97,14 @@ def _table(found: Mapping[str, Any]) -> tables.Table:
     rows = []
     for score in found["scores"]:
         metric = metrics[score["metric"]]
-        spread = "" if score["s_opt"] is None else f" ± {shown(score['s_opt'], metric)}"
-        value = f"{shown(score['score'], metric)}{spread}"
-        row = [score["system"], score["metric"], value, "", "", ""]
+        error = "" if score["s_opt"] is None else f" ± {spread(score['s_opt'], metric)}"
+        value = f"{shown(score['score'], metric)}{error}"
+        row = [score["system"], directed(metric), value, "", "", ""]
         if score["difference"] is not None:
-            low, high = (score[f"difference_{end}"] or 0.0 for end in ("low", "high"))
+            ends = span(score["difference_low"], score["difference_high"], metric)
             row[3:] = [
-                shown(score["difference"], metric, sign=True),
-                f"{shown(low, metric, sign=True)}..{shown(high, metric, sign=True)}",
+                changed(score["difference"], metric),
+                "..".join(changed(end or 0.0, metric) for end in ends),
                 "" if score["p_holm"] is None else numbers.shown_p(score["p_holm"]),
             ]
         rows.append(row)
@@ -110,7 +115,7 @@ def _table(found: Mapping[str, Any]) -> tables.Table:
         left=2,
         note=f"{TUNED}: mean of the searches' outputs, ± standard deviation; averaged: of the "
         f"averaged weights; first: of each list; only: best by one feature; {_explained(found)}"
-        f"p: two-sided, of luck of the test set and of tuning, corrected (Holm).",
+        f"p: two-sided, of luck of the test set and of tuning, {report.correction(found)} (Holm).",
     )
 
 
@@ -206,6 +211,8 @@ def rerank_tune(
         compared = _compared(folder, found.baselines, judges, known, given, **options)
     elif known:
         compared = _judged(known, found, replicas)
+    if compared is not None:
+        compared = _answered(compared, next(iter(outcomes.scores), "") if chosen.of_lists else "")
     _write(folder, compared, notice)
     return RerankTuned(found, lines, compared)
 
@@ -268,7 +275,7 @@ def _judged(known: Sequence[Counted], found: Replicas, replicas: int) -> Compare
     """Compare the choices by scores in hand alone."""
     outputs = {TUNED: replicas} | dict.fromkeys(_others(found.baselines), 1)
     document = judged(known, outputs, found.metric.signature)
-    return Compared("\n".join(document["headlines"]), [_table(document)], _answered(document))
+    return Compared("", (), document)
 
 
 def _compared(
@@ -286,22 +293,33 @@ def _compared(
     sets = []
     if links and None not in outputs:
         sets.append(f"lists={','.join(map(str, [*links, *outputs]))}")
-    compared = compare(
+    return compare(
         {TUNED: folder, **{name: baselines[name].text for name in others}},
         TestSet(links=sets, known=tuple(known)),
         metric=judges,
-        untuned=[name for name in others if name != "averaged"],
         annotator=lists.annotator,
         annotation_cache=lists.annotation_cache,
         timing=False,
         **options,
     )
-    return replace(compared, document=_answered(compared.document))
 
 
-def _answered(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the comparison with the answer to the question whether tuned beats first."""
-    return {**document, "answers": against(document, "first")}
+def _answered(compared: Compared, label: str) -> Compared:
+    """Return the comparison with the answer to the question whether tuned beats first.
+
+    That is the planned comparison, on the metric tuned on. If `label` names a metric, it is on
+    that one: scores of the test lists, where the metric tuned on has scores of others.
+    """
+    document = dict(compared.document)
+    planned = [(label or document["metrics"][0]["label"], "first")]
+    document["scores"] = in_families(document["scores"], planned)
+    document["tuning_luck_untested"] = [*document["tuning_luck_untested"], "averaged"]
+    document["headlines"] = list(report.headlines(document))
+    document["answers"] = report.against(document, "first")
+    has_texts = "differences" in document
+    shown_tables = report.tables(document) if has_texts else [_table(document)]
+    text = report.as_text(document) if has_texts else "\n".join(document["headlines"])
+    return replace(compared, text=text, tables=shown_tables, document=document)
 
 
 # Scores in hand: choices of answers that need no search, and the comparison of all choices.
@@ -437,7 +455,7 @@ def judged(
         "kind": "comparison",
         "portmert": portmert.__version__,
         "headlines": (),
-        "tuning_luck_untested": ["averaged"],
+        "tuning_luck_untested": [name for name in [*systems][:1] if systems[name] == 1],
         "notes": [],
         "samples": resampling.samples,
         "seed": resampling.seed,
@@ -455,7 +473,7 @@ def judged(
         "scores": score_systems(list(systems), material, counted, resampling),
     }
     document: dict[str, Any] = plain(found)
-    return {**document, "headlines": list(headlines(document))}
+    return {**document, "headlines": list(report.headlines(document))}
 
 
 def _paths(files: Files) -> tuple[Path, ...]:

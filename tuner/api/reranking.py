@@ -289,5 +289,5 @@ def _oracle(lists: PreparedLists, metric: Metric, start: IntArray, notice: Notic
     stats = lists.statistics(metric, threads=1, notice=notice)
     stats.need(np.arange(len(stats.rows)))
     score, chosen = oracle(stats.rows, lists.nbest.offsets, metric, start)
-    notice(f"oracle {metric.signature}: {metric.shown(score)}")
+    notice(f"oracle {metric.display.labelled(metric.signature)}: {metric.shown(score)}")
     return chosen

@@ -3,12 +3,13 @@
 import hashlib
 import html
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
 from portmert.metrics._base import Metric
+from portmert.metrics._display import Display
 from portmert.tuner.annotation.annotators._base import Annotator
 from portmert.tuner.api.reporting import report
 from portmert.tuner.api.texts import Notice, PathLike, Progress, TextLike, log_notice
@@ -134,10 +135,9 @@ class TunedDecoder:
     @property
     def summary(self) -> list[str]:
         """The lines that the command prints."""
-        shown = self.metric.shown
         if isinstance(self.result, Replicas):
-            return _of_replicas(self.result, shown)
-        return _of_one(self.result, shown)
+            return _of_replicas(self.result, self.metric.display)
+        return _of_one(self.result, self.metric.display)
 
     def __str__(self) -> str:
         weights = self.result.weights.values.items()  # noqa: PD011  no data frame
@@ -145,11 +145,14 @@ class TunedDecoder:
         return "\n".join([*self.summary, f"weights: {', '.join(named)}"])
 
     def _repr_html_(self) -> str:
-        return f"{_plot(self.rows, self.metric.shown)}<pre>{html.escape(str(self))}</pre>"
+        return f"{_plot(self.rows, self.metric.display)}<pre>{html.escape(str(self))}</pre>"
 
 
-def _of_one(result: Result, shown: Callable[[float], str]) -> list[str]:
-    lines = [f"{result.metric}: dev {shown(result.start_score)} -> {shown(result.score)}"]
+def _of_one(result: Result, display: Display) -> list[str]:
+    shown = display.shown
+    lines = [
+        f"{display.labelled(result.metric)}: dev {shown(result.start_score)} -> {shown(result.score)}"
+    ]
     lines[0] += f" (iteration {result.best} of {len(result.iterations)}; {result.stopped})"
     if result.held_out is not None:
         lines.append(f"held out {shown(result.held_out)}")
@@ -162,8 +165,8 @@ def _of_one(result: Result, shown: Callable[[float], str]) -> list[str]:
     return lines
 
 
-def _of_replicas(result: Replicas, shown: Callable[[float], str]) -> list[str]:
-    found = result.document
+def _of_replicas(result: Replicas, display: Display) -> list[str]:
+    found, shown = result.document, display.shown
 
     def line(begin: str, scores: Mapping[str, Any], test: float | None) -> str:
         for name, score in (
@@ -176,21 +179,22 @@ def _of_replicas(result: Replicas, shown: Callable[[float], str]) -> list[str]:
 
     average, test = found["average"], found["average"]["test"]
     mean, deviation = found["dev_score"].values()
+    spread = display.shown_spread(deviation)
     return [
         *(
             f"{line(f'replica {number}:', one, one['test_score'])} (seed {one['seed']})"
             for number, one in enumerate(found["replicas"], 1)
         ),
-        f"{found['metric']}: dev {shown(mean)}, standard deviation {shown(deviation)}",
+        f"{display.labelled(found['metric'])}: dev {shown(mean)}, standard deviation {spread}",
         line("average of weights:", average, None if test is None else test["score"]),
     ]
 
 
-def _plot(rows: Sequence[Mapping[str, Any]], shown: Callable[[float], str]) -> str:
+def _plot(rows: Sequence[Mapping[str, Any]], display: Display) -> str:
     """Return score by decoding as SVG: the dev score, and those of text that is not tuned on."""
     colours = {"dev_score": "#888", "unseen_score": "#06c", "held_out_score": "#c30"}
     scores = [float(row[key]) for row in rows for key in colours if key in row]
-    low, high = min(scores), max(scores)
+    low, high = sorted((min(scores), max(scores)), key=display.value)
     last: int = max(row["decoding"] for row in rows)
 
     def across(decoding: int) -> float:
@@ -199,7 +203,9 @@ def _plot(rows: Sequence[Mapping[str, Any]], shown: Callable[[float], str]) -> s
     def up(score: float) -> float:
         return 180 - 160 * (score - low) / (high - low or 1)
 
-    parts = [f'<text x="4" y="{y}">{shown(one)}</text>' for y, one in ((180, low), (24, high))]
+    parts = [
+        f'<text x="4" y="{y}">{display.shown(one)}</text>' for y, one in ((180, low), (24, high))
+    ]
     parts += [f'<text x="{across(k) - 3:.0f}" y="205">{k}</text>' for k in range(1, last + 1)]
     for number, (key, colour) in enumerate(colours.items()):
         for replica in sorted({row.get("replica", 1) for row in rows if key in row}):

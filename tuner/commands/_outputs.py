@@ -93,17 +93,20 @@ def show_weights(found: Optimized, out: Path, json_out: Path | None) -> None:
     def say(line: str) -> None:
         click.echo(line, err=str(out) == "-")
 
-    shown, search, known = found.metric.shown, found.found, found.annotations
+    display, search, known = found.metric.display, found.found, found.annotations
+    shown = display.shown
     penalised = (
         "" if found.length_penalty is None else f" with length penalty {found.length_penalty:.4g}"
     )
     unseen = ""
     if found.unseen_score is not None and found.unseen_error is not None:
-        unseen = f", unseen {shown(found.unseen_score)} +- {shown(found.unseen_error)}"
+        unseen = (
+            f", unseen {shown(found.unseen_score)} +- {display.shown_spread(found.unseen_error)}"
+        )
     searches = f"{search.line_searches} line searches, " if search.line_searches else ""
     say(
-        f"{found.signature}: first {shown(found.first_score)} -> tuned {shown(found.score)}"
-        f"{unseen}{penalised} (start weights {shown(found.start_score)}, oracle "
+        f"{display.labelled(found.signature)}: first {shown(found.first_score)} -> tuned "
+        f"{shown(found.score)}{unseen}{penalised} (start weights {shown(found.start_score)}, oracle "
         f"{shown(found.oracle_score)}{' of those annotated' if known else ''}; "
         f"{counted(search.hypotheses, 'hypothesis')}, {searches}{found.seconds['total']:.1f} s)"
     )

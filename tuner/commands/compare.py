@@ -7,7 +7,7 @@ import click
 
 import portmert
 from portmert.tuner.commands import _lists, _options, _outputs
-from portmert.tuner.commands._options import FILE, Whole, defaulted, key_values, several
+from portmert.tuner.commands._options import FILE, Whole, defaulted, key_values
 from portmert.tuner.commands._outputs import notice
 
 
@@ -49,14 +49,6 @@ from portmert.tuner.commands._outputs import notice
 @_options.confidence
 @_options.threads
 @_options.executor
-@several(
-    "--untuned",
-    "untuned",
-    kind=str,
-    metavar="NAME",
-    help="A system that was never tuned, as a human translation, so that luck of tuning is no "
-    "question for it; repeat for several.",
-)
 @_options.no_timing
 @_options.html
 @_outputs.json_option

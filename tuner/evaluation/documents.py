@@ -7,6 +7,7 @@ serve the terminal, LaTeX, JSON and the HTML page.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from portmert.metrics._display import Display
 from portmert.tuner.ground.numbers import shown_p
 
 NOTHING = "\N{EN DASH}"
@@ -18,25 +19,44 @@ Chart = dict[str, Any]
 """Plain data that charts.js draws. See `chart`."""
 
 
-def shown(value: float | None, metric: Mapping[str, Any], *, sign: bool = False) -> str:
-    """Return a score as printed: in percent, or with four decimals if it is not a share.
-
-    Parameters
-    ----------
-    metric
-        Its key `in_percent` decides.
-    sign
-        Whether to print a plus.
-    """
-    if value is None:
-        return NOTHING
-    plus = "+" if sign else ""
-    return f"{100 * value:{plus}.2f}" if metric["in_percent"] else f"{value:{plus}.4f}"
+def shown(value: float | None, metric: Mapping[str, Any]) -> str:
+    """Return a score as printed: see `Display`, whose fields `metric` has."""
+    return NOTHING if value is None else Display.of(metric).shown(value)
 
 
 def signed(value: float | None, metric: Mapping[str, Any]) -> str:
     """Return a difference of scores with its sign, a minus in place of a hyphen."""
-    return NOTHING if value is None else _sign(value) + shown(abs(value), metric)
+    if value is None:
+        return NOTHING
+    change = Display.of(metric).change(value)
+    return _sign(change) + spread(abs(change), metric)
+
+
+def changed(value: float | None, metric: Mapping[str, Any]) -> str:
+    """Return a difference of scores with its sign, for tables of plain text."""
+    return NOTHING if value is None else Display.of(metric).shown_change(value)
+
+
+def spread(value: float | None, metric: Mapping[str, Any]) -> str:
+    """Return a standard deviation or error of scores, or the size of a difference."""
+    return NOTHING if value is None else Display.of(metric).shown_spread(value)
+
+
+def charted(value: float | None, metric: Mapping[str, Any]) -> float | None:
+    """Return the value that a chart or a column to sort by has for a score."""
+    return None if value is None else Display.of(metric).value(value)
+
+
+def change_charted(value: float | None, metric: Mapping[str, Any]) -> float | None:
+    """Return the difference that a chart or a column to sort by has for one of scores."""
+    return None if value is None else Display.of(metric).change(value)
+
+
+def span(
+    low: float | None, high: float | None, metric: Mapping[str, Any]
+) -> tuple[float | None, float | None]:
+    """Return the ends of an interval so that the value shown for the first is the lower."""
+    return (high, low) if Display.of(metric).is_turned else (low, high)
 
 
 def signed_count(value: float) -> str:
@@ -74,7 +94,7 @@ def whole(value: float | None) -> str:
 
 def directed(metric: Mapping[str, Any]) -> str:
     """Return a metric's label, with an arrow where lower is better."""
-    return str(metric["label"]) + ("" if metric["higher_is_better"] else " ↓")
+    return Display.of(metric).labelled(str(metric["label"]))
 
 
 def listed(names: Sequence[str]) -> str:

@@ -534,9 +534,9 @@ class _Run:
             },
             alone=True,
         )
-        shown = self.experiment.metric.shown
+        shown, display = self.experiment.metric.shown, self.experiment.metric.display
         self.note(
-            f"best: iteration {best.number}, dev {shown(best.dev_score)} "
+            f"best: iteration {best.number}, {display.labelled('dev')} {shown(best.dev_score)} "
             f"(start weights {shown(iterations[0].dev_score)})"
             + ("" if test is None else f", test {shown(test.score)}")
         )

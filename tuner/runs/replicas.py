@@ -104,8 +104,9 @@ class Replicas:
         return self.folder / CONFIG_NAME
 
     def as_json(self) -> dict[str, Any]:
-        """Return the content of result.json."""
-        return self.document
+        """Return the content of result.json, and error rates beside their scores."""
+        document: dict[str, Any] = self.metric.display.with_rates(self.document)
+        return {**document, "higher_is_better": self.metric.higher_is_better}
 
     def __str__(self) -> str:
         found = self.document
@@ -123,17 +124,24 @@ class Replicas:
         known = [key for key in SCORES if any(row.get(key) is not None for _, row in rows)]
         unseen = " unseen: the search's own estimate for other text." * ("unseen_score" in known)
         return tables.Table(
-            f"{found['metric']}: {counted(len(found['replicas']), 'replica')}",
+            f"{self.metric.display.labelled(found['metric'])}: "
+            f"{counted(len(found['replicas']), 'replica')}",
             ["", *(key.removesuffix("_score") for key in known)],
-            [[name, *(self._shown(row, key) for key in known)] for name, row in rows],
+            [
+                [name, *(self._shown(row, key, is_spread=name == "sd") for key in known)]
+                for name, row in rows
+            ],
             note=f"dev: on the lists tuned on.{unseen} sd: standard deviation over replicas.",
         ).text()
 
-    def _shown(self, row: Mapping[str, Any], key: str) -> str:
+    def _shown(self, row: Mapping[str, Any], key: str, *, is_spread: bool) -> str:
         if row.get(key) is None:
             return ""
+        if is_spread:
+            return self.metric.display.shown_spread(row[key])
         error = row.get("unseen_error") if key == "unseen_score" else None
-        return self.metric.shown(row[key]) + (f" ± {self.metric.shown(error)}" if error else "")
+        display = self.metric.display
+        return display.shown(row[key]) + (f" ± {display.shown_spread(error)}" if error else "")
 
 
 # The engine.
@@ -374,10 +382,11 @@ class _Tunings:
             average,
             scores=("dev_score",),
         )
-        shown, scores = experiment.metric.shown, document["dev_score"]
+        display, scores = experiment.metric.display, document["dev_score"]
+        mean, deviation = display.shown(scores["mean"]), display.shown_spread(scores["sd"])
         self.note(
-            f"{counted(len(results), 'replica')}: dev {shown(scores['mean'])} (standard deviation "
-            f"{shown(scores['sd'])}), averaged weights {shown(average[0].score)}"
+            f"{counted(len(results), 'replica')}: {display.labelled('dev')} {mean} (standard "
+            f"deviation {deviation}), averaged weights {display.shown(average[0].score)}"
         )
         return Replicas(weights, document, experiment.metric, path, tuple(results))
 

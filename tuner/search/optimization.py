@@ -318,8 +318,8 @@ def _optimize(
         if oracle_score == final_score:
             where = ": the lists hold nothing better; let the decoder list more (size, beam)"
         notice(
-            f"{metric.name()} is {metric.shown(start_score)} under the start weights and no "
-            f"weights were found under which it is better{where}"
+            f"{metric.display.labelled(metric.name())} is {metric.shown(start_score)} under the "
+            f"start weights and no weights were found under which it is better{where}"
         )
     seconds["oracle"] = time.perf_counter() - begin
     return Optimization(

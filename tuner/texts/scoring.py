@@ -103,7 +103,8 @@ def as_json(scores: Sequence[Score], *, by_segment: bool) -> dict[str, Any]:
             {
                 "metric": score.metric.name(),
                 "signature": score.signature,
-                "score": score.score,
+                "higher_is_better": score.metric.higher_is_better,
+                **score.metric.display.with_rates({"score": score.score}),
                 "parts": score.parts,
             }
             for score in scores
@@ -114,7 +115,12 @@ def as_json(scores: Sequence[Score], *, by_segment: bool) -> dict[str, Any]:
             {
                 "segment": segment,
                 "scores": [
-                    {"metric": score.metric.name(), "score": float(score.segment_scores[segment])}
+                    {
+                        "metric": score.metric.name(),
+                        **score.metric.display.with_rates(
+                            {"score": float(score.segment_scores[segment])}
+                        ),
+                    }
                     for score in scores
                 ],
             }
@@ -125,13 +131,21 @@ def as_json(scores: Sequence[Score], *, by_segment: bool) -> dict[str, Any]:
 
 def as_text(scores: Sequence[Score], *, by_segment: bool) -> str:
     """Return the scores as aligned tables, with shares in percent, as papers print them."""
-    # Shares, printed in percent, and no counts; a formula's parts are called `bleu.p1`.
+    # Shares, printed in percent, and no counts; a formula's parts are called `bleu.p1`. A rate
+    # stands once: as the value of its metric, or in a formula as `wer.rate`.
     parts = dict.fromkeys(key for score in scores for key in score.parts)
-    columns = [key for key in parts if not key.rpartition(".")[2].startswith(COUNTS)]
+    columns = [
+        key
+        for key in parts
+        if not key.rpartition(".")[2].startswith(COUNTS)
+        and key != "rate"
+        and f"{key}.rate" not in parts
+    ]
+    labels = [score.metric.display.labelled(score.metric.name()) for score in scores]
     rows = [
-        [score.metric.name(), score.metric.shown(score.score)]
+        [label, score.metric.shown(score.score)]
         + [f"{100.0 * score.parts[key]:.2f}" if key in score.parts else "" for key in columns]
-        for score in scores
+        for label, score in zip(labels, scores, strict=True)
     ]
     table = tables.aligned(["metric", "score", *columns], rows)
     blocks = [table, _lengths_line(scores)]
@@ -141,7 +155,7 @@ def as_text(scores: Sequence[Score], *, by_segment: bool) -> str:
             [str(segment), *(s.metric.shown(s.segment_scores[segment]) for s in scores)]
             for segment in range(len(scores[0].segment_scores))
         ]
-        headers = ["segment", *(score.metric.name() for score in scores)]
+        headers = ["segment", *labels]
         blocks.append(tables.aligned(headers, by_number, sides="r" * len(headers)))
     return "\n\n".join(blocks)
 

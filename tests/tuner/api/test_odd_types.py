@@ -84,7 +84,7 @@ def calls(tmp_path_factory):
         portmert.rerank_tune: {"lists": lists, "metric": "ter", "test": lists, "also": (),
                                "out_dir": folder / "tuned", "replicas": 1} | QUICK,
         portmert.compare: {"systems": {"a": ref, "b": ref}, "test": ref, "metric": "ter",
-                           "untuned": (), "text": None, "resampling": portmert.Resampling(9)},
+                           "text": None, "resampling": portmert.Resampling(9)},
         portmert.align: {"source": ["a"], "target": ["b"], "aligner": "precomputed",
                          "options": {"links": folder / "links"}},
         portmert.check_links: {"links": ["0-0"], "gold": ["0-0"]},

@@ -35,7 +35,7 @@ from portmert.tuner.evaluation.history import dev_set, run_history
 from portmert.tuner.evaluation.significance import Resampling
 from portmert.tuner.executors.team import Team
 from portmert.tuner.ground.documents import plain
-from portmert.tuner.ground.errors import ConfigError, InputError, ProgramError, suggest
+from portmert.tuner.ground.errors import InputError, ProgramError
 from portmert.tuner.texts.prepare import Preparation, Prepare
 from portmert.tuner.texts.statistics import needs_of, notices
 from portmert.tuner.texts.text_pipeline import TextPipeline
@@ -60,7 +60,6 @@ class CompareRequest:
     """
 
     systems: tuple[SystemFiles, ...]
-    untuned: tuple[str, ...] = ()
     test: TestSet = field(default_factory=TestSet)
     metrics: tuple[str | Metric, ...] = ()
     pipeline: TextPipeline | None = None
@@ -94,9 +93,6 @@ def compare_request(request: CompareRequest, notice: Notice) -> dict[str, Any]:
     if not request.systems:
         raise ValueError("name the systems to compare")
     systems = find_systems(request.systems)
-    for name in request.untuned:
-        if name not in (known := [one.name for one in systems]):
-            raise ConfigError(f"untuned: there is no system {name}{suggest(name, known)}")
     test = find_test_files(systems, request.test)
     inputs = [one.inputs for one in systems if one.inputs is not None]
     annotators = (one.components.get("annotator") for one in inputs)
@@ -161,13 +157,13 @@ def _compared(
         ordering = tables.ordering_scores(names, material, of_order)
     offsets = material.batch_of_all().reference_offsets
     timed = {one.label: one.metric for one in counted if not one.metric.of_lists}
-    untested = [s.name for s in systems if len(s.outputs) == 1 and s.name not in request.untuned]
+    untested = [s.name for s in systems if len(s.outputs) == 1 and s.tuned_on is not None]
     found: dict[str, Any] = {
         "kind": "comparison",
         "portmert": portmert.__version__,
         "headlines": (),
         "tuning_luck_untested": untested,
-        "notes": _notes(systems, materials, untested),
+        "notes": _notes(request, systems, materials, untested),
         "source": test.source and test.source.name,
         "references": [path.name for path in test.references],
         "reference_links": material.links,  # the set of links behind scores and segments
@@ -284,11 +280,14 @@ def _counted(
 
 
 def _notes(
-    systems: Sequence[NamedSystem], materials: Sequence[Material], single: Sequence[str]
+    request: CompareRequest,
+    systems: Sequence[NamedSystem],
+    materials: Sequence[Material],
+    single: Sequence[str],
 ) -> list[str]:
     """Return what cannot be estimated and what was left out; `single` were tuned once."""
     material, lines = materials[0], []
-    if material.links is None:
+    if material.links is None and not request.metrics:
         lines.append(
             "word alignments are not known: PORT and all scores of word order are left out (give "
             "--links or --aligner)"

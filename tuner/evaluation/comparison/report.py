@@ -6,14 +6,20 @@ Every function takes the comparison as plain data, as `compare_request()` return
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
+from portmert.metrics._display import Display
 from portmert.tuner.evaluation.documents import (
     Chart,
+    changed,
     chart,
+    charted,
+    directed,
     listed,
     option,
     p_value,
     shown,
     signed,
+    span,
+    spread,
 )
 from portmert.tuner.ground import tables as printed
 from portmert.tuner.ground.errors import counted
@@ -70,8 +76,8 @@ def spoken(system: str, tuned_on: str | None) -> str:
 def headlines(document: Document) -> tuple[str, ...]:
     """Return a sentence for each metric and each system but the first.
 
-    A difference is shown if its corrected p is below 1 - `confidence`. If a system has one
-    replica, the sentence says that luck of tuning is untested.
+    A difference is shown if its corrected p is below 1 - `confidence`. If a system was tuned
+    once, the sentence says that luck of tuning is untested.
 
     Parameters
     ----------
@@ -86,7 +92,7 @@ def headlines(document: Document) -> tuple[str, ...]:
             continue
         metric, system = by_label[row["metric"]], called[row["system"]]
         p, corrected = (_equation(row[key]) for key in ("p", "p_holm"))
-        change = f"{shown(row['difference'], metric, sign=True)}, p {p}"
+        change = f"{changed(row['difference'], metric)}, p {p}"
         if corrected != p:
             change += f", {corrected.removeprefix('= ')} corrected"
         if untested := untested_luck([first, system], _untested(document, called)):
@@ -95,7 +101,7 @@ def headlines(document: Document) -> tuple[str, ...]:
         said = f"{system} is {verdict} than {first}"
         if verdict == "neither":
             said = f"no difference shown between {system} and {first}"
-        lines.append(f"{row['metric']}: {said} ({change})")
+        lines.append(f"{directed(metric)}: {said} ({change})")
     return tuple(lines)
 
 
@@ -126,21 +132,26 @@ def tuned_apart(document: Document) -> bool:
 
 
 def against(document: Document, name: str) -> list[str]:
-    """Return a sentence for each metric on whether the first system beats the one named."""
+    """Return a sentence for each metric on whether the first system beats the one named.
+
+    The planned comparison stands first.
+    """
     metrics, base, found = _by_label(document), document["systems"][0]["name"], []
-    for row in document["scores"]:
+    for row in sorted(document["scores"], key=lambda row: row["family"] != "planned"):
         if row["system"] != name or row["p_holm"] is None:
             continue
         metric = metrics[row["metric"]]
         verdict = _verdict(row, metric, document)
         p = f"p {_equation(row['p_holm'])}"
+        size = spread(abs(row["difference"]), metric)
+        winner, loser = (base, name) if verdict == "worse" else (name, base)
         if verdict == "neither":
-            change = f"{shown(-row['difference'], metric, sign=True)} {row['metric']}"
+            change = f"{changed(-row['difference'], metric)} {directed(metric)}"
             found.append(f"no difference shown between {base} and {name} ({change}, {p})")
+        elif Display.of(metric).lower_is_better:
+            found.append(f"{winner} beats {loser}: it lowers {row['metric']} by {size}, {p}")
         else:
-            change = f"{shown(abs(row['difference']), metric)} {row['metric']}"
-            winner, loser = (base, name) if verdict == "worse" else (name, base)
-            found.append(f"{winner} beats {loser} by {change}, {p}")
+            found.append(f"{winner} beats {loser} by {size} {row['metric']}, {p}")
     return found
 
 
@@ -195,7 +206,8 @@ def _sentence(
     def numbers(label: str) -> str:
         p = p_value(rows[label]["p_holm"])
         equation = p if p.startswith("<") else f"= {p}"
-        return f"{label} ({signed(rows[label]['difference'], metrics[label])}, p {equation})"
+        change = signed(rows[label]["difference"], metrics[label])
+        return f"{directed(metrics[label])} ({change}, p {equation})"
 
     parts = [
         f"{way} than {first} on {listed([numbers(x) if with_numbers else x for x in found[way]])}"
@@ -262,18 +274,18 @@ def _matrix(document: Document) -> Table | None:
     scores, level = _score_rows(document), 1 - document["confidence"]
     rows = []
     for system in document["systems"]:
-        row = _head(system)
+        row = _head(system, document)
         for metric in document["metrics"]:
             found = scores[metric["label"], system["name"]]
-            spread = "" if found["s_opt"] is None else f" ± {shown(found['s_opt'], metric)}"
+            error = "" if found["s_opt"] is None else f" ± {spread(found['s_opt'], metric)}"
             star = " *" if _is_shown(found, document) else ""
-            row.append(f"{shown(found['score'], metric)}{spread}{star}")
+            row.append(f"{shown(found['score'], metric)}{error}{star}")
         rows.append(row)
     note = "±: s_opt, standard deviation over replicas; " if _several_replicas(document) else ""
     first = document["systems"][0]["name"]
     return Table(
         _with_luck(document, "Tuned on, and judged by"),
-        ("system", "tuned on", "replicas", *map(_arrowed, document["metrics"])),
+        (*_head_columns(document), *map(_arrowed, document["metrics"])),
         rows,
         label="matrix",
         left=2,
@@ -281,9 +293,20 @@ def _matrix(document: Document) -> Table | None:
     )
 
 
-def _head(system: Mapping[str, Any]) -> list[str]:
+def _head_columns(document: Document) -> list[str]:
+    return ["system", *(["tuned on", "replicas"] if _is_tuned(document) else [])]
+
+
+def _head(system: Mapping[str, Any], document: Document) -> list[str]:
     tuned_on = (system["tuned_on"] or NOTHING).partition(":")[0]
-    return [system["name"], tuned_on, str(system["replicas"])]
+    tuning = [tuned_on, str(system["replicas"])] if _is_tuned(document) else []
+    return [system["name"], *tuning]
+
+
+def _is_tuned(document: Document) -> bool:
+    """Return whether any system was tuned, as far as that is known."""
+    tuned = any(system["tuned_on"] for system in document["systems"])
+    return tuned or _several_replicas(document)
 
 
 def _several_replicas(document: Document) -> bool:
@@ -298,7 +321,7 @@ def _with_luck(document: Document, title: str) -> str:
 
 
 def _arrowed(metric: Mapping[str, Any]) -> str:
-    return f"{metric['label']} {'↑' if metric['higher_is_better'] else '↓'}"
+    return f"{metric['label']} {Display.of(metric).arrow}"
 
 
 def _score_rows(document: Document) -> dict[tuple[str, str], Mapping[str, Any]]:
@@ -309,29 +332,44 @@ def _systems(document: Document) -> Table:
     rows = []
     for one in document["systems"]:
         tokens, wanted = one["hypothesis_tokens"], one["reference_tokens"]
-        rows.append([*_head(one), f"{tokens:.0f}", f"{tokens / wanted if wanted else 0:.3f}"])
-    columns = ("system", "tuned on", "replicas", "tokens", "tokens / reference")
-    return Table("Systems", columns, rows, label="systems", left=2)
+        length = f"{tokens / wanted if wanted else 0:.3f}"
+        rows.append([*_head(one, document), f"{tokens:.0f}", length])
+    columns = [*_head_columns(document), "tokens", "tokens / reference"]
+    return Table("Systems", columns, rows, label="systems", left=1 + _is_tuned(document))
 
 
 def _scores(document: Document) -> Table:
     """Return systems in rows, metrics in columns, with both standard deviations."""
     columns, scores = ["system"], _score_rows(document)
+    spreads = ["s_sel", *(["s_opt"] if _several_replicas(document) else [])]
     for metric in document["metrics"]:
-        columns += [_arrowed(metric), "s_sel", "s_opt"]
+        columns += [_arrowed(metric), *spreads]
     rows = []
     for system in document["systems"]:
         row = [system["name"]]
         for metric in document["metrics"]:
             found = scores[metric["label"], system["name"]]
-            row += [shown(found[key], metric) for key in ("score", "s_sel")]
-            row.append(NOTHING if found["s_opt"] is None else shown(found["s_opt"], metric))
+            row.append(shown(found["score"], metric))
+            row += (
+                NOTHING if found[key] is None else spread(found[key], metric) for key in spreads
+            )
         rows.append(row)
-    note = (
-        "Means over replicas; s_sel: standard deviation over the choice of the test set, s_opt: "
-        "over replicas; ↑ higher is better, ↓ lower is better."
-    )
+    note = "s_sel: standard deviation over the choice of the test set"
+    if len(spreads) > 1:
+        note = f"Means over replicas; {note}, s_opt: over replicas"
+    note += "; ↑ higher is better, ↓ lower is better."
     return Table("Scores", columns, rows, label="scores", note=note)
+
+
+def correction(document: Document) -> str:
+    """Return for which comparisons p is corrected: of the planned ones, and of the others."""
+    rows = [row for row in document["scores"] if row["difference"] is not None]
+    planned = [row for row in rows if row["family"] == "planned"]
+    if len(planned) in (0, len(rows)):
+        return "corrected for all rows"
+    names = dict.fromkeys(row["system"] for row in planned)
+    who = listed([*names]) if len(names) <= MOST_SYSTEMS else f"{len(names)} systems"
+    return f"corrected for the planned rows ({who} on {planned[0]['metric']}), and for all others"
 
 
 def _tests(document: Document) -> Table:
@@ -345,13 +383,13 @@ def _tests(document: Document) -> Table:
     for row in document["scores"]:
         if row["difference"] is not None:
             metric = metrics[row["metric"]]
-            low, high = (row[f"difference_{end}"] or 0.0 for end in ("low", "high"))
+            ends = span(row["difference_low"] or 0.0, row["difference_high"] or 0.0, metric)
             rows.append(
                 (
-                    row["metric"],
+                    directed(metric),
                     row["system"],
-                    shown(row["difference"], metric, sign=True),
-                    f"{shown(low, metric, sign=True)}..{shown(high, metric, sign=True)}",
+                    changed(row["difference"], metric),
+                    "..".join(changed(end, metric) for end in ends),
                     *(NOTHING if row[key] is None else shown_p(row[key]) for key in keys),
                 )
             )
@@ -359,8 +397,8 @@ def _tests(document: Document) -> Table:
     note = (
         f"{both if several else ''}p rand.: approximate randomization, stratified over segments "
         f"and replicas; p boot.: paired bootstrap; all two-sided, "
-        f"{counted(document['samples'], 'sample')} each, seed {document['seed']}. Holm: corrected "
-        f"for all rows of this table."
+        f"{counted(document['samples'], 'sample')} each, seed {document['seed']}. Holm: "
+        f"{correction(document)}."
     )
     return Table(
         _with_luck(document, f"Differences from {document['systems'][0]['name']}"),
@@ -379,11 +417,11 @@ def similarity_table(document: Document) -> Table:
             pair["first"],
             "its replicas" if pair["first"] == pair["second"] else pair["second"],
             _percent(pair["identical"]),
-            _percent(pair["one_minus_ter"]),
+            _percent(1.0 - pair["one_minus_ter"]),
         )
         for pair in document["similarity"]
     ]
-    columns = ("system", "against", "identical %", "1-TER %")
+    columns = ("system", "against", "identical %", "TER % ↓")
     return Table("Similarity of outputs", columns, rows, label="similarity", left=2)
 
 
@@ -437,7 +475,7 @@ def _links(document: Document) -> Table | None:
         for links in found["sets"]
         for system in document["systems"]
     ]
-    columns = ("alignment", "system", *(metric["label"] for metric in metrics))
+    columns = ("alignment", "system", *map(directed, metrics))
     return Table("Scores under several word alignments", columns, rows, label="alignments", left=2)
 
 
@@ -471,7 +509,7 @@ def _bucket_table(
         columns = ["metric", "system", *(f"{one['label']} ({one['segments']})" for one in buckets)]
         rows = [
             (
-                metric["label"],
+                directed(metric),
                 name,
                 *(shown(bucket["scores"][metric["label"]][place], metric) for bucket in buckets),
             )
@@ -482,7 +520,7 @@ def _bucket_table(
         return Table(title, columns, rows if buckets else [], label=key, left=2, note=note)
     rows = [
         (
-            metric["label"],
+            directed(metric),
             bucket["label"],
             str(bucket["segments"]),
             *(shown(score, metric) for score in bucket["scores"][metric["label"]]),
@@ -528,7 +566,7 @@ def _segments(document: Document) -> Table:
         references = segment["references"]
         for place, reference in enumerate(references):
             name = "reference" if len(references) == 1 else f"reference {place + 1}"
-            head = (NOTHING, NOTHING) if place else (label, str(number + 1))
+            head = (NOTHING, NOTHING) if place else (directed(metric), str(number + 1))
             rows.append((*head, name, reference["text"], NOTHING))
         for place in (0, names.index(system)):
             text, score = segment["outputs"][place]["text"], segment["scores"][label][place]
@@ -578,10 +616,14 @@ def charts(document: Document) -> Iterator[Chart]:
             label, nothing = metric["label"], [None] * len(systems)
             scores = zip(*(one["scores"].get(label) or nothing for one in buckets), strict=True)
             series = [
-                {"name": system, "system": number, "values": list(values)}
+                {
+                    "name": system,
+                    "system": number,
+                    "values": [charted(value, metric) for value in values],
+                }
                 for number, (system, values) in enumerate(zip(systems, scores, strict=True))
             ]
-            label += "" if metric["higher_is_better"] else " (lower is better)"
+            label += " (lower is better)" if Display.of(metric).lower_is_better else ""
             percents = metric["in_percent"]
             choices.append(option(label, series, in_percent=percents, categories=categories))
         caption = "Score of the segments of each group by itself; in brackets, how many."
@@ -612,7 +654,7 @@ def _difference_chart(document: Document, systems: Sequence[str]) -> Chart:
                     gains[key].append(value if higher or value is None else -value)
             series.append({"name": name, "system": number, **gains})
     labels = [
-        metric["label"] + ("" if metric["higher_is_better"] else " (sign turned)")
+        metric["label"] + (" (sign turned)" if Display.of(metric).lower_is_better else "")
         for metric in metrics
     ]
     choices = [option("", series, in_percent=True, categories=labels, marker=0)]
@@ -635,9 +677,8 @@ def _difference_chart(document: Document, systems: Sequence[str]) -> Chart:
             for place, label in enumerate(labels)
         ]
     lines = len(series) * (len(labels) if len(choices) == 1 else 1)
-    turned = "" if all(metric["higher_is_better"] for metric in metrics) else (
-        " Where lower scores are better, a difference is drawn with its sign turned."
-    )  # fmt: skip
+    lower = any(Display.of(metric).lower_is_better for metric in metrics)
+    turned = " Where lower is better, a difference is drawn with its sign turned." if lower else ""
     return chart(
         "differences",
         "scores",

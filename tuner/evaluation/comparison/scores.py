@@ -5,7 +5,7 @@ Results are parts of the document that `compare_request` returns.
 
 import itertools
 import timeit
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -82,6 +82,7 @@ def described(counted: Counted, signature: str) -> dict[str, Any]:
         "source": metric.source,
         "higher_is_better": metric.higher_is_better,
         "in_percent": metric.in_percent,
+        "is_error_rate": metric.is_error_rate,
     }
 
 
@@ -94,9 +95,9 @@ def score_systems(
 ) -> list[dict[str, Any]]:
     """Return the score of every system under every metric, metric by metric, with its tests.
 
-    Each has the values of `significance.Spread` and `significance.PairTest`, and `p_holm` and so
-    on: the same p-values, corrected for all systems and metrics of the comparison. The first
-    system has None for all that compares a system with it.
+    Each has the values of `significance.Spread` and `significance.PairTest`, and those of
+    `in_families`: all systems on the first metric are planned comparisons. The first system has
+    None for all that compares a system with it.
     """
     for system, name in enumerate(names):
         for one in counted:
@@ -108,19 +109,44 @@ def score_systems(
         resampling,
         team,
     )
-    flat = [found for of_metric in differences for found in of_metric]
-    tests = ("p", "p_randomization", "p_bootstrap")
-    holms = [f"{test}_holm" for test in tests]
-    corrected = iter(zip(*(holm([getattr(f, p) for f in flat]) for p in tests), strict=True))
-    untested = dict.fromkeys([*(one.name for one in fields(PairTest)), *holms])
+    untested = dict.fromkeys(one.name for one in fields(PairTest))
     scores = []
     for one, of_metric, changes in zip(counted, spreads, differences, strict=True):
         for number, (name, spread) in enumerate(zip(names, of_metric, strict=True)):
             row = {"metric": one.label, "system": name, **vars(spread), **untested}
-            if number:
-                row |= vars(changes[number - 1])
-                row |= zip(holms, next(corrected), strict=True)
-            scores.append(row)
+            row = one.metric.display.with_rates(row)
+            scores.append(row | (vars(changes[number - 1]) if number else {}))
+    return in_families(scores, [(counted[0].label, name) for name in names[1:]])
+
+
+def in_families(
+    rows: Sequence[Mapping[str, Any]], planned: Collection[tuple[str, str]]
+) -> list[dict[str, Any]]:
+    """Return scores of systems with corrected p-values: `p_holm` and so on.
+
+    Planned comparisons are corrected for their own number only, all others for the number of
+    these. So a planned comparison has the same p whatever else is reported.
+
+    Parameters
+    ----------
+    rows
+        As `score_systems` returns them.
+    planned
+        The metric and the system of each planned comparison. The row's `family` is then
+        `planned`, else `further`; None where nothing is compared.
+    """
+    tests = ("p", "p_randomization", "p_bootstrap")
+    scores: list[dict[str, Any]] = [
+        {**row, "family": None, **{f"{test}_holm": None for test in tests}} for row in rows
+    ]
+    for row in scores:
+        if row["difference"] is not None:
+            is_planned = (row["metric"], row["system"]) in planned
+            row["family"] = "planned" if is_planned else "further"
+    for family, test in itertools.product(("planned", "further"), tests):
+        members = [row for row in scores if row["family"] == family and row[test] is not None]
+        for row, p in zip(members, holm([row[test] for row in members]), strict=True):
+            row[f"{test}_holm"] = p
     return scores
 
 

@@ -8,18 +8,21 @@ import numpy as np
 
 import portmert
 from portmert.metrics._base import FloatArray, Metric
+from portmert.metrics._display import Display
 from portmert.tuner.evaluation.crossval.cells import FIRST, CrossPlan, MeasuredChoice
 from portmert.tuner.evaluation.documents import (
     LIKELY,
     NOTHING,
     Chart,
     chart,
+    charted,
     directed,
     fixed,
     option,
     p_value,
     shown,
     signed,
+    spread,
 )
 from portmert.tuner.evaluation.significance import holm
 from portmert.tuner.ground.documents import plain
@@ -41,7 +44,8 @@ MORE = {
 """Meaning of the columns that not all tables have."""
 MATRIX = (
     "Scores on unseen segments, means over splits and seeds; *: better than the first row, p "
-    "below 0.05 after Holm's correction for all rows."
+    "below 0.05 after Holm's correction: of the searches and `first` by the first metric, and of "
+    "all others."
 )
 
 
@@ -76,10 +80,7 @@ def document_of(plan: CrossPlan, measured: Sequence[MeasuredChoice]) -> dict[str
     """Return all results as plain data. The last choices needed no search."""
     seen, unseen = plan.parts(0)
     ratio = len(unseen) / (len(plan.nbest) - len(unseen))
-    verdicts = {
-        label: _verdicts(judged.metric, label, measured, ratio)
-        for label, judged in plan.judges.items()
-    }
+    verdicts = _verdicts(plan, measured, ratio)
     return {
         "kind": "crossval",
         "portmert": portmert.__version__,
@@ -95,6 +96,7 @@ def document_of(plan: CrossPlan, measured: Sequence[MeasuredChoice]) -> dict[str
                 "signature": judged.signature,
                 "in_percent": judged.metric.in_percent,
                 "higher_is_better": judged.metric.higher_is_better,
+                "is_error_rate": judged.metric.is_error_rate,
             }
             for label, judged in plan.judges.items()
         ],
@@ -114,13 +116,30 @@ def document_of(plan: CrossPlan, measured: Sequence[MeasuredChoice]) -> dict[str
 
 
 def _verdicts(
-    metric: Metric, label: str, measured: Sequence[MeasuredChoice], ratio: float
-) -> list[dict[str, Any]]:
-    """Judge all choices, see `_verdict`; `p_holm` is p corrected for all comparisons of them."""
-    rows = [plain(_verdict(metric, label, one, measured[0], ratio)) for one in measured]
-    known = [row for row in rows if row["p"] is not None]
-    corrected = iter(holm([row["p"] for row in known]))
-    return [{**row, "p_holm": None if row["p"] is None else next(corrected)} for row in rows]
+    plan: CrossPlan, measured: Sequence[MeasuredChoice], ratio: float
+) -> dict[str, list[dict[str, Any]]]:
+    """Judge all choices by each metric, see `_verdict`.
+
+    `p_holm` is p corrected within its `family`. Planned are the comparisons that the user asks
+    for: of all searches and of the first hypotheses, on the first metric. All else is `further`:
+    the rows that are there for comparison, and other metrics.
+    """
+    found = {
+        label: [plain(_verdict(judged.metric, label, one, measured[0], ratio)) for one in measured]
+        for label, judged in plan.judges.items()
+    }
+    families: dict[str, list[dict[str, Any]]] = {"planned": [], "further": []}
+    for number, rows in enumerate(found.values()):
+        for one, row in zip(measured, rows, strict=True):
+            row |= {"family": None, "p_holm": None}
+            if row["p"] is not None:
+                is_asked = one.choice is not None or one.name == FIRST
+                row["family"] = "planned" if is_asked and not number else "further"
+                families[row["family"]].append(row)
+    for rows in families.values():
+        for row, p in zip(rows, holm([row["p"] for row in rows]), strict=True):
+            row["p_holm"] = p
+    return found
 
 
 @np.errstate(invalid="ignore")
@@ -198,22 +217,33 @@ def headlines(document: Mapping[str, Any]) -> list[str]:
 def _headline(document: Mapping[str, Any], metric: Mapping[str, Any]) -> str:
     label, sign = metric["label"], 1 if metric["higher_is_better"] else -1
     rows = [(choice["name"], choice["judged"][label]) for choice in document["choices"]]
-    known = [row for row in rows if row[1]["unseen"] is not None]
+    asked = {choice["name"] for choice in document["choices"] if choice["optimizer"]} | {FIRST}
+    known = [row for row in rows if row[1]["unseen"] is not None and row[0] in asked]
     if not known:
         return f"{label}: no score on unseen segments is a finite number"
     name, best = max(known, key=lambda row: sign * row[1]["unseen"])  # of equal ones the first
-    text = f"{label}: {name} is best on unseen segments, {shown(best['unseen'], metric)}"
     place, other = rows[0][0], best
     if best is rows[0][1]:  # its gain over `first` stands there
         place, other = FIRST, dict(rows)[FIRST]
+    value = shown(best["unseen"], metric)
     if other["gain"] is None:
+        text = f"{label}: {name} is best on unseen segments, {value}"
         return f"{text}; a score of {place} is not a finite number"
-    p, count = other["p_holm"], len(rows) - 1
-    luck = "" if p is not None and p < LIKELY else ", which may be luck"
-    if p is not None and count > 1:
-        luck = f", corrected for {count} comparisons{luck}"
-    gain = with_error(abs(other["gain"]), other["error"], metric)
-    return f"{text}, {gain} against {place} (p {p_value(p)}{luck})"
+    lower, p = Display.of(metric).lower_is_better, other["p_holm"]
+    gain = with_error(
+        -abs(other["gain"]) if lower else abs(other["gain"]), other["error"], gain_of(metric)
+    )
+    text = f"{label}: {name} is best on unseen segments, {value}"
+    if p is None or p >= LIKELY:
+        most = "lowest" if lower else "highest"
+        text = f"{label}: no difference shown: {most} on unseen segments is {name}, {value}"
+    count = sum(row["family"] == other["family"] for row in _all_rows(document))
+    many = f", corrected for {count} comparisons" if p is not None and count > 1 else ""
+    return f"{text}, {gain} against {place} (p {p_value(p)}{many})"
+
+
+def _all_rows(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [row for choice in document["choices"] for row in choice["judged"].values()]
 
 
 def tables_of(document: Mapping[str, Any]) -> list[Table]:
@@ -247,9 +277,11 @@ def _judged(document: Mapping[str, Any], metric: Mapping[str, Any]) -> Table:
                 choice["name"],
                 shown(found["seen"], metric),
                 shown(found["unseen"], metric),
-                with_error(found["gain"], found["error"], metric) or NOTHING if number else "",
+                with_error(found["gain"], found["error"], gain_of(metric)) or NOTHING
+                if number
+                else "",
                 p_value(found["p"]) if number else "",
-                shown(found["seed_spread"], metric),
+                spread(found["seed_spread"], metric),
                 with_error(found["estimate"], found["estimate_error"], metric),
                 fixed(choice["cpu_seconds"], 2),
             ]
@@ -273,7 +305,12 @@ def with_error(value: float | None, error: float | None, metric: Mapping[str, An
     """Return a difference and its standard error; empty if there is none."""
     if value is None:
         return ""
-    return signed(value, metric) + ("" if error is None else f" ± {shown(error, metric)}")
+    return signed(value, metric) + ("" if error is None else f" ± {spread(error, metric)}")
+
+
+def gain_of(metric: Mapping[str, Any]) -> dict[str, Any]:
+    """Return how gains are shown on a metric: above 0 is better."""
+    return {"in_percent": metric["in_percent"]}
 
 
 # Charts.
@@ -298,7 +335,11 @@ def charts(document: Mapping[str, Any]) -> Iterator[Chart]:
         series = [{"name": label, "system": 0, **ends}]
         gains.append(option(label, series, in_percent=in_percent, categories=names[1:], marker=0))
         series = [
-            {"name": half, "system": number, "values": [row[half] for row in rows]}
+            {
+                "name": half,
+                "system": number,
+                "values": [charted(row[half], metric) for row in rows],
+            }
             for number, half in enumerate(("seen", "unseen"))
         ]
         halves.append(option(label, series, in_percent=in_percent, categories=names))

@@ -4,10 +4,12 @@ A run is given as plain data, as `read_history` returns it.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import portmert
-from portmert.tuner.evaluation.documents import Chart, chart, option, shown
+from portmert.metrics._display import Display
+from portmert.tuner.evaluation.documents import Chart, chart, charted, option, shown
 from portmert.tuner.ground.tables import Table, fold, inert
 
 Run = Mapping[str, Any]
@@ -36,30 +38,55 @@ def document_of(run: Run, test: Mapping[str, Any] | None = None) -> dict[str, An
 
 
 def headlines(run: Run) -> list[str]:
-    """Return one sentence on the run, and one on each replica if there are several."""
+    """Return one sentence on the run; while it has no result, one on each replica."""
     replicas = run["replicas"]
     if not replicas:
         return [f"{run['name']}: nothing has been scored yet"]
+    if run["result"] and run["result"]["dev"] is not None:
+        line = _gain(run, _start(run), run["result"]["dev"])
+        test = run["result"]["test"]
+        line += "" if test is None else f", {shown(test, run)} on test"
+        if len(replicas) > 1:
+            return [f"{line} (averaged weights of {len(replicas)} replicas)"]
+        return [f"{line} ({_place(replicas[0])})"]
     if len(replicas) == 1:
-        return [f"{run['name']}: {_progress(run, replicas[0])}"]
+        return [_progress(run, replicas[0])]
     done = sum(replica["state"] == "finished" for replica in replicas)
     return [
-        f"{run['name']}: {done} of {len(replicas)} replicas begun are finished",
-        *(f"{replica['name']}: {_progress(run, replica)}" for replica in replicas),
+        f"{run['name']}: {run['state']}, {done} of {len(replicas)} replicas finished",
+        *(_progress(run, replica) for replica in replicas),
     ]
+
+
+def _gain(named: Mapping[str, Any], start: float, best: float, run: Run | None = None) -> str:
+    run = run or named
+    gain = f"{shown(start, run)} → {shown(best, run)}"
+    return f"{named['name']}: {tuned_on(run)} {gain} on dev"
+
+
+def _start(run: Run) -> float:
+    """Return the dev score under the start weights, which all replicas share."""
+    return float(run["replicas"][0]["passes"][0]["dev_score"])
+
+
+def tuned_on(run: Run) -> str:
+    """Return the metric tuned on, with an arrow where lower is better."""
+    return Display.of(run).labelled(run["metric"])
+
+
+def _place(replica: Mapping[str, Any]) -> str:
+    scored = [one for one in replica["passes"] if one["dev_score"] is not None]
+    return f"iteration {replica['best']} of {len(scored)}"
 
 
 def _progress(run: Run, replica: Mapping[str, Any]) -> str:
     """Return how far one tuning came."""
     scored = [one for one in replica["passes"] if one["dev_score"] is not None]
     if not scored or replica["best"] is None:
-        return f"{replica['state']}, nothing scored yet"
+        return f"{replica['name']}: {replica['state']}, nothing scored yet"
     best = replica["passes"][replica["best"] - 1]
-    return (
-        f"dev {run['metric']} {shown(scored[0]['dev_score'], run)} → "
-        f"{shown(best['dev_score'], run)} in iteration {best['number']} of {len(scored)}, "
-        f"{replica['state']}"
-    )
+    gain = _gain(replica, scored[0]["dev_score"], best["dev_score"], run)
+    return f"{gain} ({_place(replica)}, {replica['state']})"
 
 
 def as_text(run: Run) -> str:
@@ -80,23 +107,23 @@ def as_text(run: Run) -> str:
 
 def _replica(run: Run, replica: Mapping[str, Any]) -> str:
     """Return a row for each iteration of one tuning."""
-    percents = run["percents"] or {}
-    labels = [label for label in percents if label != run["metric"]]
+    displays = run["displays"] or {}
+    labels = [label for label in displays if label != run["metric"]]
     held_out = any(p["held_out_score"] is not None for r in run["replicas"] for p in r["passes"])
     scores = {
-        f"dev {run['metric']}": "dev_score",
+        f"dev {tuned_on(run)}": "dev_score",
         **({"held out": "held_out_score"} if held_out else {}),
         "projected": "optimized_score",
         "oracle": "oracle_score",
     }
     rows = []
     for one in replica["passes"]:
-        others = (_known((one["scores"] or {}).get(x), in_percent=percents[x]) for x in labels)
+        others = (_known((one["scores"] or {}).get(x), displays[x]) for x in labels)
         rows.append(
             [
                 str(one["number"]),
                 *("" if one[key] is None else str(one[key]) for key in ("hypotheses", "new")),
-                *(_known(one[key], in_percent=run["in_percent"]) for key in scores.values()),
+                *(_known(one[key], run) for key in scores.values()),
                 "" if one["change"] is None else f"{one['change']:.4f}",
                 *others,
             ]
@@ -104,11 +131,16 @@ def _replica(run: Run, replica: Mapping[str, Any]) -> str:
     state = replica["stopped"] or replica["doing"]
     title = f"{replica['name']}: {replica['state']}" + (f" ({state})" if state else "")
     columns = ["iteration", "hypotheses", "new", *scores, "change"]
-    return Table(title, [*columns, *(f"dev {x}" for x in labels)], rows, left=0).text()
+    return Table(
+        title,
+        [*columns, *(f"dev {Display.of(displays[x]).labelled(x)}" for x in labels)],
+        rows,
+        left=0,
+    ).text()
 
 
-def _known(score: float | None, *, in_percent: bool) -> str:
-    return "" if score is None else shown(score, {"in_percent": in_percent})
+def _known(score: float | None, display: Mapping[str, Any]) -> str:
+    return "" if score is None else shown(score, display)
 
 
 # Charts.
@@ -227,24 +259,37 @@ def _dev_choices(runs: Numbered) -> list[dict[str, Any]]:
     """Return the dev score of each iteration on the metric tuned on and on all others."""
     passes = [one for _, run in runs for replica in run["replicas"] for one in replica["passes"]]
     labels = dict.fromkeys(label for one in passes for label in one["scores"] or {})
-    tuned_on = dict.fromkeys(run["metric"] for _, run in runs)
+    names = dict.fromkeys(run["metric"] for _, run in runs)
+    displays = {
+        label: display for _, run in runs for label, display in (run["displays"] or {}).items()
+    }
+
+    def by(label: str, one: Mapping[str, Any]) -> float | None:
+        return (one["scores"] or {}).get(label)
+
     found = [
-        option(
-            label,
-            _series(runs, lambda one, label=label: (one["scores"] or {}).get(label)),  # type: ignore[misc]
-            in_percent=any((run["percents"] or {}).get(label, True) for _, run in runs),
-        )
-        for label in sorted(labels, key=lambda label: label not in tuned_on)
+        _choice(label, runs, displays.get(label, {}), partial(by, label))
+        for label in sorted(labels, key=lambda label: label not in names)
     ]
-    for name in tuned_on:
+    for name in names:
         same = [(number, run) for number, run in runs if run["metric"] == name]
         if name not in labels:
-            series = _series(same, lambda one: one["dev_score"])
-            percent = same[0][1]["in_percent"]
-            found.append(option(f"{name} (tuned on)", series, in_percent=percent))
-    held = _series(runs, lambda one: one["held_out_score"])
-    found.append(option("held out", held, in_percent=runs[0][1]["in_percent"]))
+            label = f"{name} (tuned on)"
+            found.append(_choice(label, same, same[0][1], lambda one: one["dev_score"]))
+    found.append(_choice("held out", runs, runs[0][1], lambda one: one["held_out_score"]))
     return [one for one in found if one["series"]]
+
+
+def _choice(
+    label: str,
+    runs: Numbered,
+    display: Mapping[str, Any],
+    score: Callable[[Mapping[str, Any]], float | None],
+) -> dict[str, Any]:
+    """Return one metric's scores of all iterations, as they are shown."""
+    series = _series(runs, lambda one: charted(score(one), display))
+    in_percent = Display.of(display).in_percent
+    return option(Display.of(display).labelled(label), series, in_percent=in_percent)
 
 
 def _projected_choices(runs: Numbered) -> list[dict[str, Any]]:
@@ -262,29 +307,34 @@ def _projected_choices(runs: Numbered) -> list[dict[str, Any]]:
                     )
                 )
                 for line in _line(
-                    name, number, dash, [[p["number"] + later, p[key]] for p in replica["passes"]]
+                    name,
+                    number,
+                    dash,
+                    [[p["number"] + later, charted(p[key], run)] for p in replica["passes"]],
                 )
             ]
             if series:
-                label = f"{_name(run, replica)} ({run['metric']})"
+                label = f"{_name(run, replica)} ({tuned_on(run)})"
                 found.append(option(label, series, in_percent=run["in_percent"]))
     return found
 
 
 def _surface(number: int, run: Run) -> Chart:
+    def values(piece: Mapping[str, Any]) -> list[float | None]:
+        return [charted(score, run) for score in (*piece["scores"], piece["scores"][-1])]
+
     ended = f" ({run['sliced']})." if len(run["replicas"]) > 1 else "."
     return chart(
         f"surface-{number}",
         "surface",
         "steps",
-        f"{run['name']}: {run['metric']} along one weight",
+        f"{run['name']}: {tuned_on(run)} along one weight",
         [
             option(
                 piece["feature"],
                 _line(
                     run["metric"], number, 0,
-                    [*map(list, zip(piece["ends"], piece["scores"], strict=False)),
-                     [piece["ends"][-1], piece["scores"][-1]]],
+                    [*map(list, zip(piece["ends"], values(piece), strict=True))],
                 ),
                 in_percent=run["in_percent"],
                 marker=piece["weight"],
@@ -297,5 +347,5 @@ def _surface(number: int, run: Run) -> Chart:
         "stay fixed: the exact function. The dashed line marks the weight after tuning"
         f"{ended} Weights are the decoder's own, not scaled.",
         x="weight",
-        y=f"dev {run['metric']}",
+        y=f"dev {tuned_on(run)}",
     )  # fmt: skip

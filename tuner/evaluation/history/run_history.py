@@ -7,9 +7,10 @@ run
     `name` of its system in a comparison; `metric`, the name of the metric tuned on, and its
     `signature`; `state`: `finished`, `running`, or `interrupted`; `features`, names in the order
     of all weights; `replicas`; `weights`; `slices` for the replica with the best dev score, named
-    in `sliced` (empty if its data are gone); `percents`: label of each metric in the scores of
-    passes -> whether it is printed in percent; `notes`: what could not be read or measured, and
-    why.
+    in `sliced` (empty if its data are gone); `displays`: label of each metric in the scores of
+    passes -> the fields of its `Display`; `result`, the scores `dev` and `test` of the weights it
+    ended with (None before the end; `test` is None without a test set); `notes`: what could not be
+    read or measured, and why.
 replica
     One tuning: its `name` (`replica 2`, or the run's name) and `state`; `doing`, the last line of
     the log; `passes`; `best`, the iteration whose weights are the result, or would be so far, None
@@ -31,6 +32,7 @@ import math
 import re
 import statistics
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -38,6 +40,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from portmert.metrics._base import FloatArray, Metric, rows_taken
+from portmert.metrics._display import Display
 from portmert.tuner.evaluation.history import dev_set
 from portmert.tuner.evaluation.history.dev_set import DevSet
 from portmert.tuner.ground import documents, files
@@ -124,19 +127,35 @@ def read_history(
             "name": name,
             "metric": metric_name,
             "signature": signature or "",
-            "higher_is_better": higher,
-            "in_percent": True if tuned_on is None else tuned_on.in_percent,
+            **asdict(Display() if tuned_on is None else tuned_on.display),
             "state": _state(folder, at_work=at_work),
             "features": features,
             "replicas": replicas,
             "weights": _spreads(features, replicas),
             "sliced": sliced,
             "slices": surfaces,
-            "percents": {label: metric.in_percent for label, metric in usable.items()},
+            "displays": {label: asdict(metric.display) for label, metric in usable.items()},
+            "result": _result(folder),
             "notes": notes,
         }
     )
     return run
+
+
+def _result(folder: Path) -> dict[str, float | None] | None:
+    """Return the scores of a finished run; of the averaged weights if it has replicas."""
+    path = folder / "result.json"
+    if not path.is_file():
+        return None
+    document = read_json(path)
+    average = document.get("average") if isinstance(document, dict) else None
+    found = average if isinstance(average, dict) else document
+    test = found.get("test") if isinstance(found, dict) else None
+    scores = {"dev": (found, "dev_score"), "test": (test, "score")}
+    values = {name: one.get(key) for name, (one, key) in scores.items() if isinstance(one, dict)}
+    return {
+        name: value if isinstance(value := values.get(name), float) else None for name in scores
+    }
 
 
 def _state(folder: Path, *, at_work: bool) -> str:

@@ -102,7 +102,7 @@ def _page(document: Mapping[str, Any], *, keep_links: bool, keep_segments: bool)
     data = {
         "systems": [system["name"] for system in document.get("systems", ())],
         "metrics": [
-            {"label": metric["label"], "percent": metric["in_percent"]}
+            {"label": documents.directed(metric), "percent": metric["in_percent"]}
             for metric in document.get("metrics", ())
         ],
         "charts": charts_of(document),
@@ -138,6 +138,7 @@ def _page(document: Mapping[str, Any], *, keep_links: bool, keep_segments: bool)
             colours=history.run_colours(document),
             opening=_opening(document),
             matrix=comparison.tuned_apart(document),
+            correction=comparison.correction(document) if document.get("scores") else "",
             links_left_out=not keep_links,
             segments_left_out=not keep_segments,
         )
@@ -183,7 +184,7 @@ def _segments(
     document: Mapping[str, Any], *, keep_links: bool, keep_segments: bool
 ) -> list[dict[str, Any]]:
     """Return the segments in few letters, see segments.js."""
-    labels = [metric["label"] for metric in document.get("metrics", ())]
+    metrics = document.get("metrics", ())
     listed = {
         difference["segment"] for difference in document.get("differences", {}).get("segments", ())
     }
@@ -200,14 +201,18 @@ def _segments(
                 *(_rounded(text.get(key) if links else None, 4) for key in drawn),
             ]
 
-        scores = [segment["scores"].get(label) or () for label in labels]
+        scores = [
+            [_rounded(documents.charted(score, metric), 5) for score in row]
+            for metric in metrics
+            for row in [segment["scores"].get(metric["label"]) or ()]
+        ]
         found.append(
             {
                 "n": number + 1,
                 "s": segment["source"],
                 "r": [short(text) for text in segment["references"]],
                 "o": [short(text) for text in segment["outputs"]],
-                "c": [[_rounded(score, 5) for score in row] for row in scores],
+                "c": scores,
                 "m": _rounded(segment["reordering"], 4),
             }
         )
@@ -290,6 +295,12 @@ def _environment() -> jinja2.Environment:
     environment.filters |= {
         "shown": documents.shown,
         "signed": documents.signed,
+        "spread": documents.spread,
+        "span": documents.span,
+        "charted": documents.charted,
+        "change_charted": documents.change_charted,
+        "directed": documents.directed,
+        "tuned_on": history.tuned_on,
         "signed_count": documents.signed_count,
         "fixed": documents.fixed,
         "p": documents.p_value,

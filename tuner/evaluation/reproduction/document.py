@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from pydantic import TypeAdapter, ValidationError
 
 from portmert.tuner.evaluation.comparison.report import Document
-from portmert.tuner.evaluation.documents import shown
+from portmert.tuner.evaluation.documents import changed, directed, shown, spread
 from portmert.tuner.ground import documents, errors, numbers
 from portmert.tuner.ground.tables import aligned
 
@@ -16,6 +16,8 @@ Rows = list[list[str]]
 
 MISSING = "n/a"
 OURS = "ours"
+TER = "TER ↓"
+"""The column of TER; the paper has 1-TER, which is turned into it."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,20 @@ class Shown(NamedTuple):
 
     headers: Sequence[str]
     rows: Rows
+
+
+def _as_rate(table: PublishedTable) -> Shown:
+    """Return the headers and rows of a table of the paper, with TER where it has 1-TER."""
+    headers = [TER if header == "1-TER" else header for header in table.headers]
+    rows = [
+        [
+            f"{100.0 - number:.2f}" if header == "1-TER" and number is not None else cell
+            for header, cell in zip(table.headers, row, strict=True)
+            for number in [numbers.parse_finite(cell)]
+        ]
+        for row in table.rows
+    ]
+    return Shown(headers, rows)
 
 
 class PaperTable(NamedTuple):
@@ -140,7 +156,7 @@ def _section(
         assert found is not None  # noqa: S101
         return [
             f"## Table {found.number}, published only: {_cell(found.caption)}",
-            _markdown(found.headers, found.rows),
+            _markdown(*_as_rate(found)),
         ]
     ours = table.ours(comparison)
     parts = [f"## Table {table.number}: {table.caption}"]
@@ -149,12 +165,13 @@ def _section(
     below: list[str] = []
     if found is not None:
         below = [f"In the paper: {_cell(found.caption)}"]
-        if found.headers == tuple(ours.headers):
-            ours = Shown(ours.headers, [*map(list, found.rows), *ours.rows])
+        theirs = _as_rate(found)
+        if theirs.headers == list(ours.headers):
+            ours = Shown(ours.headers, [*theirs.rows, *ours.rows])
             parts += below
             below = []
         else:
-            below.append(_markdown(found.headers, found.rows))
+            below.append(_markdown(*theirs))
     if ours.rows:
         parts.append(_markdown(*ours))
     if table.detail is not None:
@@ -192,15 +209,15 @@ def _cell(text: str) -> str:
 
 
 def _shown(value: float | None, metric: Mapping[str, Any] | None = None) -> str:
-    return MISSING if value is None else shown(value, metric or {"in_percent": True})
+    return MISSING if value is None else shown(value, metric or {})
 
 
 def _similarity(comparison: Document) -> Shown:
     rows = []
     for one in comparison["similarity"]:
-        alike = (_shown(one[key]) for key in ("identical", "one_minus_ter"))
+        alike = (_shown(one["identical"]), _shown(1.0 - one["one_minus_ter"]))
         rows.append([OURS, f"{one['first']} / {one['second']}", *alike])
-    return Shown(["task", "systems", "same sentence", "1-TER"], rows)
+    return Shown(["task", "systems", "same sentence", TER], rows)
 
 
 def _tuned(judges: Sequence[str], own: Callable[[str], bool]) -> Callable[[Document], Shown]:
@@ -210,10 +227,7 @@ def _tuned(judges: Sequence[str], own: Callable[[str], bool]) -> Callable[[Docum
         scores = {(one["system"], one["metric"]): one["score"] for one in comparison["scores"]}
 
         def cell(system: str, judge: str) -> str:
-            if judge == "1-TER":
-                error = scores.get((system, "ter"))
-                return _shown(None if error is None else 1 - error)
-            return _shown(scores.get((system, judge.lower())))
+            return _shown(scores.get((system, judge.partition(" ")[0].lower())))
 
         names = [system["name"] for system in comparison["systems"]]
         shown = [name for name in names if name in (names[0], "port") or own(name)]
@@ -232,9 +246,10 @@ def _scores(comparison: Document) -> Shown:
     rows = []
     for one in comparison["scores"]:
         metric, change = metrics[one["metric"]], one["difference"]
-        row = [one["metric"], one["system"]]
-        row += [_shown(one[key], metric) for key in ("score", "s_sel", "s_opt")]
-        row.append("" if change is None else shown(change, metric, sign=True))
+        row = [directed(metric), one["system"], _shown(one["score"], metric)]
+        spreads = (one[key] for key in ("s_sel", "s_opt"))
+        row += (MISSING if error is None else spread(error, metric) for error in spreads)
+        row.append("" if change is None else changed(change, metric))
         ps = (one[key] for key in ("p", "p_holm", "p_randomization", "p_bootstrap"))
         rows.append([*row, *("" if p is None else numbers.shown_p(p) for p in ps)])
     return Shown(headers, rows)
@@ -281,7 +296,7 @@ def _all_ngrams(comparison: Document) -> Shown:
     return Shown(headers, rows)
 
 
-SCORES = ("BLEU", "METEOR", "1-TER", "PORT")
+SCORES = ("BLEU", "METEOR", TER, "PORT")
 
 TABLES = (
     PaperTable(3, "how alike the outputs are", _similarity),

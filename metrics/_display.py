@@ -1,0 +1,105 @@
+"""How the values of a metric are shown. Every output prints them by the methods of `Display`.
+
+Optimizers maximise the score of WER, 1 minus the rate; people read the rate. So a score is turned
+into the rate where it is shown, and only there.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+Value = TypeVar("Value")
+"""A number or an array of numbers."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Display:
+    """What a metric's score means to a reader.
+
+    Parameters
+    ----------
+    in_percent
+        Whether it is a share.
+    higher_is_better
+        Whether a higher score is better.
+    is_error_rate
+        Whether it is an error rate, or 1 minus an error rate if higher is better.
+    """
+
+    in_percent: bool = True
+    higher_is_better: bool = True
+    is_error_rate: bool = False
+
+    @classmethod
+    def of(cls, described: Mapping[str, Any]) -> Display:
+        """Return the display of a metric that JSON describes; keys that it lacks have defaults."""
+        names = (field.name for field in dataclasses.fields(cls))
+        return cls(**{name: described[name] for name in names if name in described})
+
+    @property
+    def is_turned(self) -> bool:
+        """Whether the score is 1 minus the rate that is shown."""
+        return self.is_error_rate and self.higher_is_better
+
+    @property
+    def lower_is_better(self) -> bool:
+        """Whether a lower value is better, as values are shown."""
+        return self.is_error_rate or not self.higher_is_better
+
+    @property
+    def arrow(self) -> str:
+        """The direction in which shown values get better."""
+        return "↓" if self.lower_is_better else "↑"
+
+    def labelled(self, label: str) -> str:
+        """Return a label, with an arrow where lower is better."""
+        return f"{label} ↓" if self.lower_is_better else label
+
+    def value(self, score: Value) -> Value:
+        """Return the value shown for a score: the rate of an error rate, else the score."""
+        return 1.0 - score if self.is_turned else score  # type: ignore[operator,return-value]
+
+    def change(self, difference: Value) -> Value:
+        """Return the difference of the values shown for a difference of scores."""
+        return 0.0 - difference if self.is_turned else difference  # type: ignore[operator,return-value]
+
+    def with_rates(self, document: Any) -> Any:
+        """Return JSON in which each score of an error rate has the rate beside it.
+
+        `score` gets `rate` as a neighbour, `dev_score` `dev_rate`. A mean and a standard deviation
+        (`mean`, `sd`) may stand in place of a score.
+        """
+        if not self.is_error_rate:
+            return document
+        if isinstance(document, list | tuple):
+            return [self.with_rates(item) for item in document]
+        if not isinstance(document, Mapping):
+            return document
+        complete: dict[str, Any] = {}
+        for key, item in document.items():
+            complete[key] = self.with_rates(item)
+            if key.endswith("score"):
+                complete[f"{key.removesuffix('score')}rate"] = self._rate(item)
+        return complete
+
+    def _rate(self, score: Any) -> Any:
+        if isinstance(score, Mapping):
+            return {**score, "mean": self._rate(score["mean"])}
+        return None if score is None else self.value(score)
+
+    def shown(self, score: float) -> str:
+        """Return a score as it is printed: a share in percent, an error rate as the rate."""
+        return self._printed(self.value(score))
+
+    def shown_change(self, difference: float, *, sign: bool = True) -> str:
+        """Return a difference of scores as printed; `sign`: with a plus where the value rises."""
+        return self._printed(self.change(difference), "+" if sign else "")
+
+    def shown_spread(self, deviation: float) -> str:
+        """Return a standard deviation or error of scores as printed."""
+        return self._printed(deviation)
+
+    def _printed(self, value: float, sign: str = "") -> str:
+        return f"{100.0 * value:{sign}.2f}" if self.in_percent else f"{value:{sign}.4f}"
