@@ -79,6 +79,7 @@ def document(segments=30, systems=("bleu", "port"), runs=2, replicas=3, seed=1, 
                 "source": "a paper",
                 "higher_is_better": better,
                 "in_percent": percent,
+                "is_error_rate": label == "ter",
             }
             for label, better, percent in METRICS
         ],
@@ -179,6 +180,7 @@ def _score(rng, metric, name, n):
     row = {
         "metric": metric[0],
         "system": name,
+        "family": "further" if n else None,
         "score": score,
         "replica_scores": [score],
         "low": score - 0.02,
@@ -287,6 +289,7 @@ def run(rng, name, replicas=1, iterations=5, state="finished"):
             }
             for f in FEATURES
         ],
-        "percents": {"bleu": True, "port": True},
+        "displays": {"bleu": {}, "port": {}},
+        "result": None,
         "notes": [],
     }

@@ -459,8 +459,8 @@ class OtherScore:
         shown = self.metric.shown
         unseen = "" if self.unseen_score is None else f", unseen {shown(self.unseen_score)}"
         return (
-            f"{self.metric.display.labelled(self.signature)}: first {shown(self.first_score)} -> tuned {shown(self.score)}"
-            f"{unseen} (start weights {shown(self.start_score)})"
+            f"{self.metric.display.labelled(self.signature)}: first {shown(self.first_score)} -> "
+            f"tuned {shown(self.score)}{unseen} (start weights {shown(self.start_score)})"
         )
 
 

@@ -150,9 +150,8 @@ class TunedDecoder:
 
 def _of_one(result: Result, display: Display) -> list[str]:
     shown = display.shown
-    lines = [
-        f"{display.labelled(result.metric)}: dev {shown(result.start_score)} -> {shown(result.score)}"
-    ]
+    gain = f"{shown(result.start_score)} -> {shown(result.score)}"
+    lines = [f"{display.labelled(result.metric)}: dev {gain}"]
     lines[0] += f" (iteration {result.best} of {len(result.iterations)}; {result.stopped})"
     if result.held_out is not None:
         lines.append(f"held out {shown(result.held_out)}")

@@ -106,8 +106,8 @@ def show_weights(found: Optimized, out: Path, json_out: Path | None) -> None:
     searches = f"{search.line_searches} line searches, " if search.line_searches else ""
     say(
         f"{display.labelled(found.signature)}: first {shown(found.first_score)} -> tuned "
-        f"{shown(found.score)}{unseen}{penalised} (start weights {shown(found.start_score)}, oracle "
-        f"{shown(found.oracle_score)}{' of those annotated' if known else ''}; "
+        f"{shown(found.score)}{unseen}{penalised} (start weights {shown(found.start_score)}, "
+        f"oracle {shown(found.oracle_score)}{' of those annotated' if known else ''}; "
         f"{counted(search.hypotheses, 'hypothesis')}, {searches}{found.seconds['total']:.1f} s)"
     )
     if known:

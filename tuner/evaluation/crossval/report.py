@@ -220,23 +220,24 @@ def _headline(document: Mapping[str, Any], metric: Mapping[str, Any]) -> str:
     asked = {choice["name"] for choice in document["choices"] if choice["optimizer"]} | {FIRST}
     known = [row for row in rows if row[1]["unseen"] is not None and row[0] in asked]
     if not known:
-        return f"{label}: no score on unseen segments is a finite number"
+        return f"{directed(metric)}: no score on unseen segments is a finite number"
     name, best = max(known, key=lambda row: sign * row[1]["unseen"])  # of equal ones the first
     place, other = rows[0][0], best
     if best is rows[0][1]:  # its gain over `first` stands there
         place, other = FIRST, dict(rows)[FIRST]
     value = shown(best["unseen"], metric)
     if other["gain"] is None:
-        text = f"{label}: {name} is best on unseen segments, {value}"
+        text = f"{directed(metric)}: {name} is best on unseen segments, {value}"
         return f"{text}; a score of {place} is not a finite number"
     lower, p = Display.of(metric).lower_is_better, other["p_holm"]
     gain = with_error(
         -abs(other["gain"]) if lower else abs(other["gain"]), other["error"], gain_of(metric)
     )
-    text = f"{label}: {name} is best on unseen segments, {value}"
+    text = f"{directed(metric)}: {name} is best on unseen segments, {value}"
     if p is None or p >= LIKELY:
         most = "lowest" if lower else "highest"
-        text = f"{label}: no difference shown: {most} on unseen segments is {name}, {value}"
+        text = f"{directed(metric)}: no difference shown: {most} on unseen segments is {name}, "
+        text += value
     count = sum(row["family"] == other["family"] for row in _all_rows(document))
     many = f", corrected for {count} comparisons" if p is not None and count > 1 else ""
     return f"{text}, {gain} against {place} (p {p_value(p)}{many})"

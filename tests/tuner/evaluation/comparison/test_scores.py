@@ -5,12 +5,14 @@ import pytest
 from portmert.tuner.evaluation.comparison.report import against, headlines
 
 BLEU = {"label": "bleu", "higher_is_better": True, "in_percent": True}
+WER = {**BLEU, "label": "wer", "is_error_rate": True}
 
 
 def score(system, replicas, difference=None, p=None, p_holm=None):
     return {
         "metric": "bleu", "system": system, "replica_scores": [0.3] * replicas,
-        "difference": difference, "p": p, "p_holm": p if p_holm is None else p_holm,
+        "family": "planned", "difference": difference, "p": p,
+        "p_holm": p if p_holm is None else p_holm,
     }  # fmt: skip
 
 
@@ -28,15 +30,32 @@ def luck_untested(systems):
     return [one["name"] for one in systems if one["replicas"] == 1]
 
 
-def test_the_answer_names_the_winner():
-    for change, p, said in (
-        (-0.0301, 0.0004, "tuned beats first by 3.01 bleu, p = 0.0004"),
-        (0.0301, 0.0004, "first beats tuned by 3.01 bleu, p = 0.0004"),
-        (-0.0301, 0.3, "no difference shown between tuned and first (+3.01 bleu, p = 0.3000)"),
-    ):
-        scores = [score("tuned", 3), score("first", 1, change, p)]
-        known = {"systems": [{"name": "tuned"}], "metrics": [BLEU], "scores": scores}
-        assert against(known | {"confidence": 0.95}, "first") == [said]
+@pytest.mark.parametrize(
+    ("metric", "change", "p", "said"),
+    [
+        (BLEU, -0.0301, 0.0004, "tuned beats first by 3.01 bleu, p = 0.0004"),
+        (BLEU, 0.0301, 0.0004, "first beats tuned by 3.01 bleu, p = 0.0004"),
+        (
+            BLEU,
+            -0.0301,
+            0.3,
+            "no difference shown between tuned and first (+3.01 bleu, p = 0.3000)",
+        ),
+        (WER, -0.0301, 0.0004, "tuned beats first: it lowers wer by 3.01, p = 0.0004"),
+        (WER, 0.0301, 0.0004, "first beats tuned: it lowers wer by 3.01, p = 0.0004"),
+        (
+            WER,
+            -0.0301,
+            0.3,
+            "no difference shown between tuned and first (-3.01 wer ↓, p = 0.3000)",
+        ),
+    ],
+)
+def test_the_answer_names_the_winner(metric, change, p, said):
+    scores = [score("tuned", 3), score("first", 1, change, p)]
+    scores = [{**row, "metric": metric["label"]} for row in scores]
+    known = {"systems": [{"name": "tuned"}], "metrics": [metric], "scores": scores}
+    assert against(known | {"confidence": 0.95}, "first") == [said]
 
 
 @pytest.mark.parametrize(

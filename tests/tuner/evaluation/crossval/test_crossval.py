@@ -168,8 +168,8 @@ def test_means_errors_and_signs_by_hand():
     assert smaller["choices"][1]["judged"]["ter"]["p"] == pytest.approx(p)  # these are still
     (line,) = headlines(document)
     assert line == (
-        f"ter: n is best on unseen segments, 40.00, +15.00 ± 5.00 against m (p {2 * p:.2f}, "
-        f"corrected for 2 comparisons, which may be luck)"
+        f"ter ↓: no difference shown: lowest on unseen segments is n, 40.00, \N{MINUS SIGN}15.00 "
+        f"± 5.00 against m (p {2 * p:.2f}, corrected for 2 comparisons)"
     )
     (table,) = tables_of(document)
     assert table.headers == ["", "seen", "unseen", "better", "p", "seeds", "estimate", "CPU s"]
@@ -185,8 +185,8 @@ def test_tuning_that_gains_nothing_is_said():
         document_of(plan, [measured(choice, [[0.5], [0.5]]), measured(None, [[0.5], [0.5]])])
     )
     assert line == (
-        "ter: m is best on unseen segments, 50.00, 0.00 ± 0.00 against first (p 1.00, which may "
-        "be luck)"
+        "ter: no difference shown: highest on unseen segments is m, 50.00, 0.00 ± 0.00 against "
+        "first (p 1.00)"
     )
 
 
@@ -204,7 +204,7 @@ def test_scores_that_are_not_finite_are_dashes(scores, sentence):
     rows = [measured(one, [[score]] * 2) for one, score in zip(choices, scores, strict=True)]
     document = document_of(replace(plan_of(), judges=judges, splits=2), rows)
     (line,) = headlines(document)
-    assert line.startswith(f"ter: {sentence}")
+    assert line.startswith(f"ter ↓: {sentence}")
     (table,) = tables_of(document)
     assert table.headers[:3] == ["", "seen", "unseen"]
     for row, score in zip(table.rows, scores, strict=True):

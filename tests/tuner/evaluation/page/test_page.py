@@ -67,7 +67,7 @@ def test_the_headline_says_what_was_shown_and_what_was_not():
     (sentence,) = summaries(given)
     assert sentence == (
         "PORT-tuned is better than BLEU-tuned on port (+0.61, p = 0.0310), worse than "
-        "BLEU-tuned on ter (+2.00, p < 0.0001); no difference shown on bleu and nist"
+        "BLEU-tuned on ter ↓ (+2.00, p < 0.0001); no difference shown on bleu and nist"
     )
     for row in given["scores"]:
         row["p_holm"] = 1.0

@@ -1,0 +1,114 @@
+"""How values of every metric are shown: the number, the arrow and the better direction agree."""
+
+from __future__ import annotations
+
+import pytest
+
+from portmert.metrics._base import Metric
+from portmert.metrics._display import Display
+from portmert.tuner.components import registry
+from portmert.tuner.evaluation import documents
+from portmert.tuner.evaluation.comparison.report import against, headlines, summaries
+from portmert.tuner.evaluation.comparison.scores import in_families
+from portmert.tuner.texts.prepare import Preparation
+from portmert.tuner.texts.scoring import as_json, as_text, score_texts
+from portmert.tuner.texts.text_pipeline import TextPipeline
+from tests.support.strategies_metrics import batch_of_pairs
+
+METRICS = [pytest.param(registry.metric(name), id=name) for name in registry.own_names("metric")]
+FORMULAS = [
+    pytest.param(registry.metric(text), id=text) for text in ("0.5*wer + 0.5*bleu", "1 - ter")
+]
+ERROR_RATES = {"wer", "cer", "cder", "per", "ter", "terp"}
+LOW, HIGH = 0.25, 0.4375
+"""Two scores; exact in binary."""
+
+
+def described(metric: Metric):
+    """What JSON says of a metric."""
+    keys = ("in_percent", "higher_is_better", "is_error_rate")
+    return {"label": metric.name(), **{key: getattr(metric, key) for key in keys}}
+
+
+def number(text):
+    return float(text.split()[0].replace("\N{MINUS SIGN}", "-"))
+
+
+def test_error_rates_are_those_that_have_a_rate():
+    found = {name for name in registry.own_names("metric") if registry.metric(name).is_error_rate}
+    assert found == ERROR_RATES
+
+
+@pytest.mark.parametrize("metric", [*METRICS, *FORMULAS])
+def test_value_arrow_and_differences_agree(metric):
+    display, known = metric.display, described(metric)
+    assert Display.of(known) == display
+    unit = 100 if metric.in_percent else 1
+    worse, better = (LOW, HIGH) if metric.higher_is_better else (HIGH, LOW)
+    values = [number(display.shown(score)) for score in (worse, better)]
+    assert values == [number(documents.shown(score, known)) for score in (worse, better)]
+    assert display.lower_is_better == (values[1] < values[0])
+    assert display.arrow == ("↓" if values[1] < values[0] else "↑")
+    assert documents.directed(known).endswith("↓") == display.lower_is_better
+    change = number(documents.signed(better - worse, known))
+    assert change == number(documents.changed(better - worse, known))
+    assert change == pytest.approx(values[1] - values[0])
+    low, high = documents.span(LOW, HIGH, known)
+    assert number(documents.shown(low, known)) < number(documents.shown(high, known))
+    assert number(display.shown_spread(LOW)) == unit * LOW
+    if metric.is_error_rate:
+        assert metric.display.lower_is_better
+        rate = 1 - LOW if metric.higher_is_better else LOW
+        assert display.with_rates({"score": LOW}) == {"score": LOW, "rate": rate}
+        assert display.with_rates([{"dev_score": None}]) == [{"dev_score": None, "dev_rate": None}]
+    else:
+        assert values == [unit * worse, unit * better]
+        assert display.with_rates({"score": LOW}) == {"score": LOW}
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_a_comparison_says_better_where_the_shown_value_is(metric):
+    known = described(metric)
+    scores = {
+        "a": (HIGH, LOW)[metric.higher_is_better], "b": (LOW, HIGH)[metric.higher_is_better],
+    }  # fmt: skip
+    change = scores["b"] - scores["a"]
+    rows = [
+        {"metric": metric.name(), "system": name, "score": score, "s_opt": None, "s_sel": 0.0,
+         "difference": change if name == "b" else None, "difference_low": change,
+         "difference_high": change, "p": 0.01, "p_randomization": 0.01, "p_bootstrap": 0.01}
+        for name, score in scores.items()
+    ]  # fmt: skip
+    tokens = {"hypothesis_tokens": 1, "reference_tokens": 1}
+    document = {
+        "systems": [
+            {"name": name, "tuned_on": None, "replicas": 1, **tokens} for name in scores
+        ],
+        "metrics": [known], "scores": in_families(rows, [(metric.name(), "b")]),
+        "confidence": 0.95, "tuning_luck_untested": [], "samples": 1, "seed": 1,
+    }  # fmt: skip
+    (line,), (summary,) = headlines(document), summaries(document)
+    assert line.startswith(f"{documents.directed(known)}: b is better than a")
+    assert "b is better than a on" in summary
+    assert against(document, "b")[0].startswith("b beats a")
+    sign = "-" if metric.display.lower_is_better else "+"
+    assert f"({sign}" in line
+    assert f"{sign}{metric.display.shown_spread(abs(change))}, p = 0.0100" in line
+
+
+@pytest.mark.parametrize("name", sorted(ERROR_RATES - {"terp"}))
+def test_score_shows_the_rate_and_keeps_the_sign_of_the_score(name):
+    metric = registry.metric(name)
+    batch = batch_of_pairs((["a", "b", "x", "d"], ["a", "b", "c", "d"]))
+    scores = score_texts([metric], batch, Preparation(TextPipeline()))
+    rate = scores[0].parts["rate"]
+    assert rate == 0.25 or name == "cer"
+    shown = as_text(scores, by_segment=True)
+    assert f"{name} ↓" in shown
+    assert shown.count(f"{100 * rate:.2f}") >= 2  # of the corpus and of its one segment
+    assert f"{100 * (1 - rate):.2f}" not in shown
+    document = as_json(scores, by_segment=True)
+    for row in (document["scores"][0], document["segment_scores"][0]["scores"][0]):
+        assert row["score"] == scores[0].score
+        assert row["rate"] == pytest.approx(rate, abs=1e-12)
+    assert document["scores"][0]["higher_is_better"] == metric.higher_is_better
