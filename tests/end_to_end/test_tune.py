@@ -523,15 +523,18 @@ def test_a_step_that_gains_no_more_than_half_its_error_ends_the_run(finished, tm
     assert "the next weights gain " in run("report", tmp_path / "run").stdout
 
 
-def test_a_step_that_was_cut_short_does_not_end_the_run(tmp_path, monkeypatch):
+def test_a_step_that_was_cut_short_does_not_end_the_run(tmp_path, monkeypatch, caplog):
     monkeypatch.setattr(averaging, "FARTHEST", 0.02)
     more = ("--set=tune.patience=9", "--set=tune.min_gain=1e9")
     tune(tmp_path / "run", "--set=tune.iterations=3", *more)
     found = json.loads((tmp_path / "run" / "result.json").read_text())
     assert [one["gain"] for one in found["iterations"]] == [None] * 4
     assert found["stopped"] == "the limit of 3 searches is reached"
-    shown = tune(tmp_path / "two", "--decodings=2").stderr
-    assert "the last step was cut short; more decodings would lead farther" in shown
+    said = "but the last step was cut short; more decodings would lead farther"
+    assert f"the limit of 3 searches is reached, {said}" in caplog.messages
+    tune(tmp_path / "two", "--decodings=2", "--quiet")
+    assert f"the limit of 2 decodings is reached, {said}" in caplog.messages
+    assert said in (tmp_path / "two" / "log.txt").read_text()
 
 
 def test_lists_that_hold_nothing_better_are_told(tmp_path):

@@ -18,6 +18,8 @@ from portmert.tuner.weights.weights_file import read_sparse
 
 FINISHED = "finished_step.txt"
 NOT_ESTIMATED = "--not-estimated--"
+SHARE = "share of the step:"
+"""Begins a line of mert.log where a step was cut short, or went the rest of the way."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +114,15 @@ class StepFolder:
         self.write("weights.txt", weights)
         for name in ("mert.log", "mert.out", "weights.txt"):
             shutil.copyfile(self.path / name, self.path / f"run{step}.{name}")
+
+    def share_of(self, step: int) -> float:
+        """Return the share of a finished step, see `mert.Stepped`."""
+        path = self.path / f"run{step}.mert.log"
+        texts = [line[len(SHARE) :] for line in files.read_lines(path) if line.startswith(SHARE)]
+        share = numbers.parse_number(texts[-1].strip()) if texts else 1 / step
+        if share is None:
+            raise StateError(f"{path}: '{SHARE}{texts[-1]}' has no number")
+        return share
 
     def found_by(self, step: int) -> tuple[FeatureWeights, str]:
         """Return the weights that a finished step found, and their score."""

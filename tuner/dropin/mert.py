@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -205,6 +206,40 @@ class Starts:
     highest: FloatArray
 
 
+class Step(NamedTuple):
+    """A step from the weights of an iteration to those that its search finds.
+
+    Parameters
+    ----------
+    number
+        The number of the iteration, from 1.
+    weights
+        The weights that its lists were decoded under.
+    is_whole
+        Whether to go the whole way, instead of the share of `averaging.step_share`.
+    """
+
+    number: int
+    weights: FeatureWeights
+    is_whole: bool = False
+
+
+class Stepped(NamedTuple):
+    """How far a step went, and its gain.
+
+    Parameters
+    ----------
+    share
+        The share of the way.
+    gain
+        The gain on the lists and its error, see `gain_of`; None if the step was cut short, or if
+        the optimizer holds no segments out.
+    """
+
+    share: float
+    gain: tuple[float, float] | None
+
+
 def optimizer_of_type(kind: str, options: Mapping[str, str]) -> Optimizer:
     """Return the optimizer of a value of --type, which is Moses' name or ours.
 
@@ -242,16 +277,15 @@ def search(
     active: Sequence[str] = (),
     positive: Sequence[str] = (),
     sparse: FeatureWeights | None = None,
-    step: tuple[int, FeatureWeights] | None = None,
+    step: Step | None = None,
     seed: int = 0,
     threads: int = 1,
     team: Team | None = None,
     notice: Callable[[str], None],
-) -> tuple[FeatureWeights, float, tuple[float, float] | None]:
+) -> tuple[FeatureWeights, float, Stepped | None]:
     """Search for weights; return them as mert prints them, and their score on the metric's scale.
 
-    The third is the gain of a step on these lists and its error, see `gain_of`; None if there is
-    no step, if it was cut short, or if the optimizer holds no segments out.
+    The third is how far a step went; None if there is no step.
 
     Parameters
     ----------
@@ -263,8 +297,7 @@ def search(
     sparse
         Weights of sparse features; those that it does not name are 0.
     step
-        Number of an iteration and its weights. The search then goes from these only a share of the
-        way to the weights that it finds.
+        The search then goes only a share of the way to the weights that it finds.
 
     Raises
     ------
@@ -298,8 +331,8 @@ def search(
     sized = partial(_sized, names=() if active else names)
     if step is None:
         return sized(found.weights), found.final_score, None
-    number, before, to = step[0], sized(step[1]), sized(found.weights)
-    share = averaging.step_share(number, before, to)
+    before, to = sized(step.weights), sized(found.weights)
+    share = 1.0 if step.is_whole else averaging.step_share(step.number, before, to)
     weights = sized(before.towards(to, share))
     nbest = model.without_texts(lists.features, lists.offsets, names, lists.sparse)
     stats = moses_stats(lists, metric)
@@ -307,9 +340,9 @@ def search(
         stats[model.best_hypotheses(nbest, model.model_scores(nbest, one))]
         for one in (before, weights)
     ]
-    known = found.unseen if share == 1 / number else None
-    gain = gain_of(metric, tables, known.seed) if known else None
-    return weights, float(metric.score(tables[1].sum(axis=0))), gain
+    is_cut = share < 1 / step.number
+    gain = gain_of(metric, tables, found.unseen.seed) if found.unseen and not is_cut else None
+    return weights, float(metric.score(tables[1].sum(axis=0))), Stepped(share, gain)
 
 
 def _sized(weights: FeatureWeights, names: FeatureNames) -> FeatureWeights:

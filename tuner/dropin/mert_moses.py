@@ -22,7 +22,7 @@ from portmert.tuner.components import registry
 from portmert.tuner.decoders._base import Progress
 from portmert.tuner.decoders.moses import Moses
 from portmert.tuner.dropin import mert
-from portmert.tuner.dropin._mert_folder import FINISHED, NOT_ESTIMATED, StepFolder
+from portmert.tuner.dropin._mert_folder import FINISHED, NOT_ESTIMATED, SHARE, StepFolder
 from portmert.tuner.dropin._program import number, printed_score
 from portmert.tuner.dropin._request import MertRequest
 from portmert.tuner.dropin.extractor import extract
@@ -32,8 +32,9 @@ from portmert.tuner.ground.errors import InputError, StateError, suggest
 from portmert.tuner.ground.files import alone, copy_file, make_folder, writing
 from portmert.tuner.ground.programs import Command
 from portmert.tuner.ground.programs import run as run_program
+from portmert.tuner.ground.warn import warn
 from portmert.tuner.nbest.moses_dat import DatLists, merge_dat, write_features, write_scores
-from portmert.tuner.runs.result import FEWEST
+from portmert.tuner.runs.result import FEWEST, is_behind, is_cut
 from portmert.tuner.weights.feature_weights import FeatureNames, FeatureWeights
 from portmert.tuner.weights.weights_file import sparse_text
 
@@ -54,7 +55,9 @@ class State:
     score : str
         As the last search printed it.
     gain : tuple or None
-        How much higher these weights score on the lists than the ones before, see `search`.
+        How much higher these weights score on the lists than the ones before, see `mert.Stepped`.
+    shares : list
+        The share of each step, see `mert.Stepped`; empty if steps go the whole way.
     finished : int
         The last finished step.
     steps : dict
@@ -68,6 +71,7 @@ class State:
     weights: FeatureWeights
     score: str = NOT_ESTIMATED
     gain: tuple[float, float] | None = None
+    shares: list[float] = field(default_factory=list)
     finished: int = 0
     steps: dict[int, DatLists] = field(default_factory=dict)
     own_scores: dict[int, float] = field(default_factory=dict)
@@ -170,14 +174,18 @@ class _Run:
             self._step(step, state, skip_decoder=request.skip_decoder and step == first)
             self.files.write(FINISHED, f"{step}\n")
             state.finished = step
-            if np.abs(before - self.files.vector(state.weights)).max() < request.least_change:
+            change = np.abs(before - self.files.vector(state.weights)).max()
+            if change < request.least_change and not is_cut(state.shares, step):
                 self.log(f"no weight changed by {request.least_change:g} or more; stopping")
                 break
             if request.optimizer.holds_out and (reason := self._exhausted(state)):
                 self.log(f"{reason}; stopping")
                 break
         else:
-            self.log(f"maximum number of iterations reached ({request.iterations})")
+            line = f"maximum number of iterations reached ({request.iterations})"
+            self.log(line)
+            if is_cut(state.shares, state.finished):
+                warn(f"{line}, but the last step was cut short; more runs would lead farther")
         return self._finish(state)
 
     def _exhausted(self, state: State) -> str:
@@ -186,7 +194,10 @@ class _Run:
         A step goes only a share of the way, so the weights themselves come to rest late.
         """
         if self.request.aggregate < 0 and not state.new:
-            return "the decoder found no new hypothesis"
+            taken = is_behind(state.shares[:-1])  # the rest of the way, which nobody has decoded
+            return "" if taken else "the decoder found no new hypothesis"
+        if any(is_cut(state.shares, step) for step in (state.finished - 1, state.finished)):
+            return ""
         scores = self._own_scores(state)
         if state.finished - max(scores, key=lambda step: scores[step]) >= PATIENCE:
             return f"the score of the decoder's own output has not risen for {PATIENCE} runs"
@@ -315,13 +326,19 @@ class _Run:
                 )
             pro, *_ = search(request.from_pro, mert.Starts(tuple(points[:1]), *self.ranges))
             points.append(self.files.vector(pro))
-        found, score, state.gain = search(
+        is_rest = request.aggregate < 0 and not state.new and is_behind(state.shares)
+        found, score, stepped = search(
             request.optimizer,
             mert.Starts(tuple(points), *self.ranges),
             positive=request.positive,
             sparse=FeatureWeights(self.files.sparse(start)),
-            step=(step, state.weights) if request.optimizer.holds_out else None,
+            step=mert.Step(step, state.weights, is_rest) if request.optimizer.holds_out else None,
         )
+        if stepped is not None:
+            state.gain = stepped.gain
+            state.shares.append(stepped.share)
+            if is_rest or is_cut(state.shares, step):
+                notes.append(f"{SHARE} {number(stepped.share)}")
         printed = f"{printed_score(request.scorer.metric, score):.6f}"
         self.files.write_search(step, found, float(printed), notes)
         for note in notes:
@@ -381,6 +398,8 @@ class _Run:
             self.files.check_step(k, lists)
         state.merged()
         state.weights, state.score = self.files.found_by(step)
+        if self.request.optimizer.holds_out:
+            state.shares = [self.files.share_of(k) for k in range(1, step + 1)]
         return state
 
     # Files that are left for others.

@@ -21,6 +21,7 @@ from portmert.tuner.executors.team import Team
 from portmert.tuner.ground import streams
 from portmert.tuner.ground.errors import counted
 from portmert.tuner.ground.files import copy_file, write_text
+from portmert.tuner.ground.warn import warn
 from portmert.tuner.nbest.check import model_score_mismatch
 from portmert.tuner.nbest.model import NBest, best_hypotheses, model_scores
 from portmert.tuner.runs import inputs, scorer
@@ -34,7 +35,15 @@ from portmert.tuner.runs.folder import (
     today,
 )
 from portmert.tuner.runs.lists import ListMerger, PooledLists
-from portmert.tuner.runs.result import Iteration, Result, best_iteration, enough, stop_reason
+from portmert.tuner.runs.result import (
+    Iteration,
+    Result,
+    best_iteration,
+    enough,
+    is_behind,
+    is_short,
+    stop_reason,
+)
 from portmert.tuner.search.averaging import step_share, weight_change
 from portmert.tuner.search.optimization import Optimization, Setup, optimize_stats
 from portmert.tuner.search.problem import StatTable
@@ -164,6 +173,7 @@ class _Run:
     evaluator: scorer.Evaluator
 
     def __post_init__(self) -> None:
+        self.shares: dict[int, float] = {}
         self.lists = (
             PooledLists(self.evaluator, self._list, self.folder.path / "pool")
             if self.experiment.tune.pool
@@ -181,18 +191,19 @@ class _Run:
             number = len(iterations) + 1
             self.decode(number)
             iterations.append(self._score(number, iterations))
-            stopped = stop_reason(iterations, tune, metric)
+            stopped = stop_reason(iterations, tune, metric, self._shares(number - 1))
             if stopped is None:
                 iterations[-1] = self._optimize(iterations)
-                stopped = stop_reason(iterations, tune, metric)
+                stopped = stop_reason(iterations, tune, metric, self._shares(number))
             self.note(iterations[-1].as_line(metric))
             if stopped is None and (stopped := enough(iterations[-1], tune)):
-                last = iterations[-1]
-                iterations.append(self._undecoded(last))
+                iterations.append(self._undecoded(iterations[-1]))
                 self.note(iterations[-1].as_line(metric))
-                if last.unseen_score is not None and last.gain is None:
-                    self.note("the last step was cut short; more decodings would lead farther")
         self.note(f"stopped: {stopped}")
+        if is_short(iterations[-1], self._shares(iterations[-1].number - 1)):
+            line = f"{stopped}, but the last step was cut short; more decodings would lead farther"
+            self.folder.log(line)
+            warn(line)
         return self._finish(tuple(iterations), stopped)
 
     # Its steps.
@@ -218,8 +229,27 @@ class _Run:
         """
         if not self.experiment.optimizer.holds_out:
             return found
-        before = self._weights_of(number)
-        return before.towards(found, step_share(number, before, found))
+        return self._weights_of(number).towards(found, self._share(number, found))
+
+    def _share(self, number: int, found: FeatureWeights | None = None) -> float:
+        """Return the share that an iteration's step is of the way to the weights it found.
+
+        It is the whole way if the decoder showed no new hypothesis although a step was cut short.
+        Then the search has found the same weights as before, and the lists speak for them.
+        """
+        if number not in self.shares:
+            folder, share = self.folder.iteration(number), 1.0
+            if self.experiment.optimizer.holds_out:
+                new = scorer.read_json(folder / "scores.json", new=int)["new"]
+                if new or not is_behind(self._shares(number - 1)):
+                    found = found or read_weights(folder / "optimized.json")
+                    share = step_share(number, self._weights_of(number), found)
+            self.shares[number] = share
+        return self.shares[number]
+
+    def _shares(self, count: int) -> list[float]:
+        """Return the shares of the first steps."""
+        return [self._share(number) for number in range(1, count + 1)]
 
     def decode(self, number: int) -> None:
         folder = self.folder.iteration(number)
@@ -418,7 +448,7 @@ class _Run:
         unknown = dict.fromkeys(("excess", "excess_without", "gain", "gain_error"))
         if last.unseen_score is None or found.unseen is None or found.unseen_score is None:
             return {"next_score": listed, **unknown}
-        share = step_share(last.number, before, found.weights)
+        share = self._share(last.number, found.weights)
         excess = (1 - share) * (last.dev_score - last.unseen_score)
         excess += share * (found.final_score - found.unseen_score)
         folds, unseen = self.evaluator.folds, found.unseen

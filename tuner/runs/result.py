@@ -76,9 +76,9 @@ class Iteration:
 
     def as_line(self, metric: Metric) -> str:
         """Return the iteration as one line, with scores as the metric shows them."""
-        dev = f"{metric.display.labelled('dev')} {metric.shown(self.dev_score):>6}"
         line = (
-            f"iteration {self.number}: {self.hypotheses:7d} hypotheses, {self.new:6d} new, {dev}"
+            f"iteration {self.number}: {self.hypotheses:7d} hypotheses, "
+            f"{self.new:6d} new, dev {metric.shown(self.dev_score):>6}"
         )
         if self.held_out_score is not None:
             line += f", held out {metric.shown(self.held_out_score):>6}"
@@ -94,21 +94,71 @@ class Iteration:
         )
 
 
-def stop_reason(iterations: Sequence[Iteration], tune: config.Tune, metric: Metric) -> str | None:
+def is_behind(shares: Sequence[float]) -> bool:
+    """Return whether a step was cut short and no later one has gone the whole way.
+
+    Parameters
+    ----------
+    shares
+        The share of each step from the first, see `step_share` in
+        `portmert.tuner.search.averaging`.
+    """
+    behind = False
+    for number, share in enumerate(shares, 1):
+        behind = share < 1 and (behind or share < 1 / number)
+    return behind
+
+
+def is_cut(shares: Sequence[float], number: int) -> bool:
+    """Return whether the step of an iteration was cut short; False if there was none."""
+    return 0 < number <= len(shares) and shares[number - 1] < 1 / number
+
+
+def is_short(last: Iteration, shares: Sequence[float]) -> bool:
+    """Return whether the last weights are short of what was found, as only a limit may end a run.
+
+    Parameters
+    ----------
+    shares
+        The share of each step before the last iteration.
+    """
+    rest = last.is_decoded and last.new == 0 and is_behind(shares)
+    return rest or is_cut(shares, last.number - 1)
+
+
+def stop_reason(
+    iterations: Sequence[Iteration],
+    tune: config.Tune,
+    metric: Metric,
+    shares: Sequence[float] = (),
+) -> str | None:
     """Return the reason to stop after these iterations, or None.
 
-    The loop asks twice in each iteration: after decoding and after optimizing.
+    The loop asks twice in each iteration: after decoding and after optimizing. Behind a step that
+    was cut short only a limit ends a run. If the decoder found nothing new, the rest of the way is
+    taken, even after the last search that the limit allows: it is the same search again.
+
+    Parameters
+    ----------
+    shares
+        The share of each step so far. Default: all went the whole way.
     """
     last = iterations[-1]
-    if last.number > 1 and last.new == 0:
+    nothing_new = last.number > 1 and last.new == 0
+    behind = is_behind(shares[: last.number - 1])
+    if nothing_new and not behind:
         return "the decoder found no new hypothesis"
-    stale = last.number - best_iteration(iterations, metric).number
-    if stale >= tune.patience:
-        return f"{last.judged_by} has not improved for {counted(stale, 'iteration')}"
     if last.number == tune.decodings and last.held_out_score is not None:
         return f"the limit of {counted(tune.decodings, 'decoding')} is reached"
+    if nothing_new:
+        return None
+    stale = last.number - best_iteration(iterations, metric).number
+    if stale >= tune.patience and not is_cut(shares, last.number - 1):
+        return f"{last.judged_by} has not risen for {counted(stale, 'iteration')}"
     if last.number > tune.iterations:
         return f"the limit of {counted(tune.iterations, 'search')} is reached"
+    if is_cut(shares, last.number):
+        return None
     if last.change is not None and last.change < tune.min_weight_change:
         return f"the weights stand still (change {last.change:.2g})"
     return _gains_too_little(last, tune, metric)
@@ -119,7 +169,7 @@ def _gains_too_little(last: Iteration, tune: config.Tune, metric: Metric) -> str
         return None
     if last.gain > tune.min_gain * last.gain_error:
         return None
-    gain, error = map(metric.display.shown_spread, (last.gain, last.gain_error))
+    gain, error = metric.shown(last.gain), metric.shown(last.gain_error)
     return f"the next weights gain {gain} ± {error} on all lists"
 
 
