@@ -18,7 +18,7 @@ from portmert.tuner.weights.weights_file import read_sparse
 
 FINISHED = "finished_step.txt"
 NOT_ESTIMATED = "--not-estimated--"
-SHARE = "share of the step:"
+SHARE = "share of the way that the step goes:"
 """Begins a line of mert.log where a step was cut short, or went the rest of the way."""
 
 

@@ -58,7 +58,8 @@ class Tune:
     seed
         Seed of all random choices of the run.
     iterations
-        Largest number of passes of the outer loop (decode, merge, optimize).
+        Largest number of passes of the outer loop (decode, merge, optimize). If the last one shows
+        nothing new after a step that was cut short, one more goes the rest of the way.
     nbest
         Number of hypotheses that the decoder makes for each segment.
     threads

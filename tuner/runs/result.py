@@ -143,28 +143,25 @@ def stop_reason(
     shares
         The share of each step so far. Default: all went the whole way.
     """
-    last = iterations[-1]
-    nothing_new = last.number > 1 and last.new == 0
-    behind = is_behind(shares[: last.number - 1])
-    if nothing_new and not behind:
-        return "the decoder found no new hypothesis"
+    last, at_limit = iterations[-1], None
     if last.number == tune.decodings and last.held_out_score is not None:
-        return f"the limit of {counted(tune.decodings, 'decoding')} is reached"
-    if nothing_new:
-        return None
+        at_limit = f"the limit of {counted(tune.decodings, 'decoding')} is reached"
+    if last.number > 1 and last.new == 0:
+        is_on_the_way = is_behind(shares[: last.number - 1])
+        return at_limit if is_on_the_way else "the decoder found no new hypothesis"
+    if at_limit:
+        return at_limit
     stale = last.number - best_iteration(iterations, metric).number
     if stale >= tune.patience and not is_cut(shares, last.number - 1):
         return f"{last.judged_by} has not risen for {counted(stale, 'iteration')}"
     if last.number > tune.iterations:
         return f"the limit of {counted(tune.iterations, 'search')} is reached"
-    if is_cut(shares, last.number):
-        return None
+    return None if is_cut(shares, last.number) else _comes_to_rest(last, tune, metric)
+
+
+def _comes_to_rest(last: Iteration, tune: config.Tune, metric: Metric) -> str | None:
     if last.change is not None and last.change < tune.min_weight_change:
         return f"the weights stand still (change {last.change:.2g})"
-    return _gains_too_little(last, tune, metric)
-
-
-def _gains_too_little(last: Iteration, tune: config.Tune, metric: Metric) -> str | None:
     if last.number < FEWEST or last.gain is None or last.gain_error is None or not tune.min_gain:
         return None
     if last.gain > tune.min_gain * last.gain_error:
