@@ -143,17 +143,17 @@ def stop_reason(
     shares
         The share of each step so far. Default: all went the whole way.
     """
-    last, at_limit = iterations[-1], None
+    last, limit = iterations[-1], None
     if last.number == tune.decodings and last.held_out_score is not None:
-        at_limit = f"the limit of {counted(tune.decodings, 'decoding')} is reached"
+        limit = f"the limit of {counted(tune.decodings, 'decoding')} is reached"
     if last.number > 1 and last.new == 0:
-        is_on_the_way = is_behind(shares[: last.number - 1])
-        return at_limit if is_on_the_way else "the decoder found no new hypothesis"
-    if at_limit:
-        return at_limit
+        on_the_way = is_behind(shares[: last.number - 1])
+        return limit if on_the_way else "the decoder found no new hypothesis"
     stale = last.number - best_iteration(iterations, metric).number
     if stale >= tune.patience and not is_cut(shares, last.number - 1):
-        return f"{last.judged_by} has not risen for {counted(stale, 'iteration')}"
+        return f"{last.judged_by} has not improved for {counted(stale, 'iteration')}"
+    if limit:
+        return limit
     if last.number > tune.iterations:
         return f"the limit of {counted(tune.iterations, 'search')} is reached"
     return None if is_cut(shares, last.number) else _comes_to_rest(last, tune, metric)

@@ -38,13 +38,13 @@ def test_nothing_new_stops():
 def test_a_score_that_does_not_rise_stops_after_patience_iterations():
     assert stop_reason(iterations(0.2, 0.1), **RULES) is None
     said = stop_reason(iterations(0.2, 0.1, 0.2), **RULES)  # equal is not risen
-    assert said == "the dev score has not risen for 2 iterations"
+    assert said == "the dev score has not improved for 2 iterations"
 
 
 def test_lower_is_better_where_the_metric_says_so():
     assert stop_reason(iterations(0.3, 0.2, 0.1), **(RULES | {"metric": Ter()})) is None
     said = stop_reason(iterations(0.1, 0.2, 0.3), **(RULES | {"metric": Ter()}))
-    assert said == "the dev score has not risen for 2 iterations"
+    assert said == "the dev score has not improved for 2 iterations"
     assert best_iteration(iterations(0.2, 0.1, 0.1), Ter()).number == 2
 
 
@@ -99,7 +99,7 @@ def test_the_best_is_judged_by_held_out_text_or_else_by_the_estimate_for_unseen_
         [start, *[replace(tuned, held_out_score=0.1)] * 2],
         **RULES | {"tune": replace(TUNE, patience=1)},
     )
-    assert said == "the held-out score has not risen for 1 iteration"
+    assert said == "the held-out score has not improved for 1 iteration"
 
 
 def test_best_iteration_is_the_earliest_of_equal_scores():
