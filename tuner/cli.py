@@ -13,7 +13,7 @@ import click
 
 import portmert
 from portmert.tuner import commands, families
-from portmert.tuner.commands._outputs import VOICE, with_volume
+from portmert.tuner.commands._outputs import VOICE, show_warning, with_volume
 from portmert.tuner.ground.errors import (
     PortmertError,
     as_message,
@@ -23,6 +23,7 @@ from portmert.tuner.ground.errors import (
     suggest,
 )
 from portmert.tuner.ground.interrupts import signals_as_interrupts, status_after
+from portmert.tuner.ground.warn import shown_warnings
 
 MEMORY_FAULTS = (errno.ENOMEM, errno.EAGAIN, errno.EMFILE, errno.ENFILE)
 """Errors when a process or a thread starts, or one more file is opened."""
@@ -83,7 +84,7 @@ class CommandFolder(click.Group):
     def invoke(self, ctx: click.Context) -> object:
         """Run the command; a fault the user can mend ends as one line and exit status 1."""
         VOICE.reset()
-        with signals_as_interrupts():
+        with signals_as_interrupts(), shown_warnings(show_warning):
             try:
                 return super().invoke(ctx)
             except PortmertError as error:

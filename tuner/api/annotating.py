@@ -24,6 +24,7 @@ from portmert.tuner.ground.arguments import checked
 from portmert.tuner.ground.errors import InputError, counted, faults_at
 from portmert.tuner.ground.files import TextFile, check_writable, read_lines, writing
 from portmert.tuner.ground.processes import available_processors
+from portmert.tuner.ground.warn import warn_of_machine
 
 LINES_AT_ONCE = 2048
 """Lines that are in memory and written together."""
@@ -133,7 +134,7 @@ def annotate(
                 annotator,
                 cache=annotation_cache or cache.default_folder(),
                 processes=processes or available_processors(),
-                notice=notice,
+                notice=warn_of_machine,
                 progress=shown,
                 max_failed=max_failed,
                 team=team,

@@ -17,6 +17,7 @@ from portmert.tuner.api.texts import Notice
 from portmert.tuner.components import external, registry
 from portmert.tuner.ground.errors import ConfigError, InputError, counted, faults_at
 from portmert.tuner.ground.files import Lines, TextFile, file_digest
+from portmert.tuner.ground.warn import warn
 from portmert.tuner.nbest import check, moses_dat, parts, pool, pool_files
 from portmert.tuner.nbest.model import NBest, without_texts
 from portmert.tuner.nbest.readers._base import Reader
@@ -273,6 +274,8 @@ class Pooled:
                 raise InputError(f"{self.folder}: the pool is gone; another process changed it")
         for line in found.notices:
             notice(line)
+        for line in found.warnings:
+            warn(line)
         nbest = without_texts(found.features.T, found.offsets, found.feature_names, None)
         described = ready.signature(metric, references.offsets)
         seconds = {"pool": time.perf_counter() - begin}
@@ -343,7 +346,8 @@ class Pooled:
                 offsets_of(sizes),
                 inputs=inputs,
                 feature_names=feature_names,
-                notices=[*described, *dict.fromkeys(said), *seen.lines(batch)],
+                notices=[*described, *dict.fromkeys(said)],
+                warnings=seen.lines(batch),
             )
 
 

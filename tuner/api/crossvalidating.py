@@ -16,6 +16,7 @@ from portmert.tuner.evaluation.crossval.report import document_of, headlines, ta
 from portmert.tuner.evaluation.page.html import Report, render
 from portmert.tuner.ground import arguments, documents, files, processes
 from portmert.tuner.ground.tables import as_text
+from portmert.tuner.ground.warn import with_warnings
 from portmert.tuner.search import DEFAULT_OPTIMIZER
 from portmert.tuner.search.optimizers._base import Optimizer
 
@@ -37,7 +38,8 @@ class CrossValidation(Report):
     def as_html(self) -> str:
         """Return a page that needs no network."""
         shared = {key: self.document[key] for key in ("portmert", "metrics", "headlines")}
-        return render({"kind": "crossval", "crossval": self.document, **shared})
+        warned = {"warnings": self.warnings}
+        return render({"kind": "crossval", "crossval": self.document, **shared, **warned})
 
 
 @arguments.checked
@@ -146,7 +148,7 @@ def _judged(
         judged = metrics or {choices[0].tuned_on: problem.metric}
         plan = cells.CrossPlan(
             problem.read.penalised(problem.start_alpha),
-            {name: _judge(problem, one, setup.threads, notice) for name, one in judged.items()},
+            {name: _judge(problem, one, setup.threads) for name, one in judged.items()},
             start=setup.starts[0] if setup.starts else None,
             constraints=setup.constraints,
             seed=setup.seed,
@@ -191,7 +193,7 @@ def _written(document: dict[str, Any], folder: Path | None) -> CrossValidation:
     """Add the headlines, and write the document into the folder, if there is one."""
     document["headlines"] = headlines(document)
     if folder is not None:
-        text = documents.to_json(document, ensure_ascii=False) + "\n"
+        text = documents.to_json(with_warnings(document), ensure_ascii=False) + "\n"
         files.write_text(folder / "result.json", text)
     tables = tables_of(document)
     text = "\n".join([*document["headlines"], "", as_text(tables)])
@@ -202,14 +204,12 @@ def _several(given: Any) -> list[Any]:
     return list(given) if isinstance(given, list | tuple) else [given]
 
 
-def _judge(
-    problem: optimizing.ListProblem, metric: Metric, threads: int, notice: Notice
-) -> cells.Judge:
+def _judge(problem: optimizing.ListProblem, metric: Metric, threads: int) -> cells.Judge:
     """Return a metric with the statistics of all hypotheses."""
     if metric is problem.metric:
         table, signature = problem.stats, problem.signature
     else:
-        table = problem.read.statistics(metric, threads=threads, notice=notice)
+        table = problem.read.statistics(metric, threads=threads)
         signature = problem.ready.signature(metric, problem.read.references.offsets)
     if not table.is_lazy:
         return cells.Judge(metric, table, signature, cells.digest(table.rows))

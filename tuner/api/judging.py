@@ -23,6 +23,7 @@ from portmert.tuner.evaluation.metaeval.page import page_data
 from portmert.tuner.evaluation.page.html import Report, render
 from portmert.tuner.evaluation.significance import Resampling
 from portmert.tuner.ground import arguments, processes, tables
+from portmert.tuner.ground.warn import warn
 from portmert.tuner.texts import corpus, text_pipeline
 from portmert.tuner.texts.prepare import Preparation, coverage, read_output
 from portmert.tuner.texts.statistics import notices
@@ -52,7 +53,7 @@ class Evaluated(Report):
 
     def as_html(self) -> str:
         """Return a page that needs no network."""
-        return render(self.page)
+        return render({**self.page, "warnings": self.warnings})
 
 
 @arguments.checked
@@ -154,11 +155,10 @@ def _counted(
         for label, metric in _labelled(metrics).items()
     ]
     before = f"{one.name}: " if one.name else ""
-    for line in (
-        *data.notices(judged, counted, left_out=len(scores) - len(kept)),
-        *dict.fromkeys(n for metric in metrics.values() for n in notices(metric, batch)),
-    ):
+    for line in data.notices(judged, counted, left_out=len(scores) - len(kept)):
         notice(before + line)
+    for line in dict.fromkeys(n for metric in metrics.values() for n in notices(metric, batch)):
+        warn(before + line)
     return judged, counted
 
 

@@ -21,6 +21,7 @@ from portmert.tuner.components import registry
 from portmert.tuner.components.features import Feature, with_features
 from portmert.tuner.ground.arguments import checked
 from portmert.tuner.ground.errors import ConfigError, InputError, counted
+from portmert.tuner.ground.warn import warn
 from portmert.tuner.nbest import check, join
 from portmert.tuner.nbest import read as files
 from portmert.tuner.nbest.model import NBest, best_hypotheses, model_scores, without_texts
@@ -548,14 +549,14 @@ class PreparedLists:
         return best_hypotheses(nbest, model_scores(nbest, weights))
 
     def statistics(
-        self, metric: Metric, *, threads: int, notice: Notice, lazily: bool = False
+        self, metric: Metric, *, threads: int, lazily: bool = False
     ) -> problem.StatTable:
         """Return the statistics of all hypotheses; `lazily` or annotated ones when asked for."""
         annotate = self.annotate if needs_of([metric]) else None
         if lazily and annotate is None:
             annotate = self.scored.texts.take
         return stat_tables.statistics_table(
-            self.scored, self.references, metric, threads=threads, notice=notice, annotate=annotate
+            self.scored, self.references, metric, threads=threads, notice=warn, annotate=annotate
         )
 
 

@@ -23,6 +23,7 @@ from portmert.tuner.evaluation.page.html import Report
 from portmert.tuner.evaluation.reproduction.document import read_published
 from portmert.tuner.ground import arguments, processes, tables
 from portmert.tuner.ground.errors import InputError
+from portmert.tuner.ground.warn import warn_of_machine
 from portmert.tuner.texts import corpus, prepare, text_pipeline
 
 
@@ -240,7 +241,7 @@ def _prepared(
         named,
         cache=cache or default_folder(),
         processes=processes.available_processors(),
-        notice=notice,
+        notice=warn_of_machine,
         progress=progress,
     )
     with closing(found):

@@ -31,6 +31,7 @@ from portmert.tuner.executors.team import Team
 from portmert.tuner.ground import arguments, processes
 from portmert.tuner.ground.documents import to_json
 from portmert.tuner.ground.errors import ConfigError, faults_at, suggest
+from portmert.tuner.ground.warn import warn, warn_of_machine
 from portmert.tuner.nbest.model import NBest, best_hypotheses, model_scores
 from portmert.tuner.search import DEFAULT_OPTIMIZER
 from portmert.tuner.search.constraints import Constraints
@@ -250,7 +251,7 @@ def list_problem(
                         one, corpus.make_batch(nbest.texts, nbest.offsets, read.references)
                     )
             read_at = time.perf_counter()
-            stats = read.statistics(metric, threads=setup.threads, notice=notice)
+            stats = read.statistics(metric, threads=setup.threads)
             _describe(metric, stats, read.nbest.offsets, notice)
             problem = ListProblem(
                 read,
@@ -529,7 +530,7 @@ def optimize(
         team,
     ):
         if not samples and given.annotator is None:
-            _check_work(team, setup, notice)
+            _check_work(team, setup)
         found, alpha = problem.search(setup, notice, phase(progress, "searching"))
         nbest = problem.read.penalised(alpha)
         start = setup.starts[0] if setup.starts else equal_weights(nbest.feature_names)
@@ -540,7 +541,7 @@ def optimize(
             counted = nbest, problem.stats, problem.metric
             tuned = dict(bootstrap(*counted, again, range(samples), notice=notice, progress=shown))
             sure = confidence([tuned[sample] for sample in range(samples)])
-        said = _others(judges, problem, found, nbest, start, threads=setup.threads, notice=notice)
+        said = _others(judges, problem, found, nbest, start, threads=setup.threads)
         result = _result(problem, found, alpha, sure, said)
     result.seconds["total"] = time.perf_counter() - begin
     return result
@@ -596,7 +597,6 @@ def _others(
     start: FeatureWeights,
     *,
     threads: int,
-    notice: Notice,
 ) -> tuple[OtherScore, ...]:
     """Return the scores, by other metrics, of the hypotheses before and after a search."""
     read = problem.read
@@ -609,10 +609,10 @@ def _others(
         chosen.append(np.asarray(found.unseen.rows, dtype=np.int64))
     scored = []
     for metric in metrics:
-        stats = read.statistics(metric, threads=threads, notice=notice, lazily=True)
+        stats = read.statistics(metric, threads=threads, lazily=True)
         scores = [float(metric.score(stats.total(rows))) for rows in chosen]
         if not np.isfinite(scores).all():
-            notice(f"{metric.name()} of some of the choices is no finite number (0 divided by 0?)")
+            warn(f"{metric.name()} of some of the choices is no finite number (0 divided by 0?)")
         signature = problem.ready.signature(metric, read.references.offsets)
         scored.append(OtherScore(metric, signature, *scores))
     return tuple(scored)
@@ -628,10 +628,10 @@ def remind(metric: Metric, also: Sequence[object], notice: Notice) -> None:
     )
 
 
-def _check_work(team: Team, setup: Setup, notice: Notice) -> None:
-    """Notice a cluster that gets no work."""
+def _check_work(team: Team, setup: Setup) -> None:
+    """Warn of a cluster that gets no work."""
     if team.is_remote and setup.optimizer.restarts <= setup.threads:
-        notice(
+        warn_of_machine(
             f"workers have nothing to do: they get bootstrap samples, sentences to annotate, "
             f"and restarts where they are more than the {setup.threads} threads here"
         )

@@ -26,6 +26,7 @@ from portmert.tuner.executors.team import Team
 from portmert.tuner.ground import arguments, streams
 from portmert.tuner.ground.errors import ConfigError, InputError
 from portmert.tuner.ground.files import text_digest, write_text
+from portmert.tuner.ground.warn import warn, warnings_so_far
 from portmert.tuner.nbest.model import NBest, taken, without_texts, write_nbest
 from portmert.tuner.runs.config import ListsData, content_of
 from portmert.tuner.runs.folder import RunFolder, open_run
@@ -110,7 +111,7 @@ def replicate(
                 f"one; give one number, as `portmert optimize` finds it in a range"
             )
         prints = _fingerprint(problem, setup, data, given, tests)
-        _check_unseen(prints, notice)
+        _check_unseen(prints)
         test_set = read_test_lists(problem, tests, setup.threads, notice)
         texts = _texts_by_id(data, given, tests, problem, test_set)
         for key, several in texts.items():
@@ -128,11 +129,11 @@ def replicate(
             return run.finish(numbers, baselines=baselines)
 
 
-def _check_unseen(prints: Mapping[str, str], notice: Notice) -> None:
-    """Notice a test set that is the one tuned on."""
+def _check_unseen(prints: Mapping[str, str]) -> None:
+    """Warn of a test set that is the one tuned on."""
     for key in ("lists", "references"):
         if prints[f"data.{key}"] == prints[f"data.test_{key}"] != "[]":
-            notice(
+            warn(
                 f"the {key} of the test set are those tuned on: the scores of the test set "
                 f"say nothing of unseen text"
             )
@@ -353,6 +354,7 @@ class ReplicaRun:
                 self._test(weights, self.folder.path / "test"),
             ),
             scores=SCORES,
+            warnings=warnings_so_far(),
             before=self._before(),
         )
         more = baselines if callable(baselines) else None
@@ -479,7 +481,7 @@ def read_test_lists(
         if lists.refs:
             notice(f"{metric.name()} has no scores of the test lists: they are not scored")
         return TestLists(read, None)
-    return TestLists(read, read.statistics(metric, threads=threads, notice=notice))
+    return TestLists(read, read.statistics(metric, threads=threads))
 
 
 def with_texts(data: ListsData, texts: Mapping[str, tuple[str, ...]], folder: Path) -> ListsData:

@@ -286,7 +286,7 @@ def _refuse_missing(nbest: NBest, weights: FeatureWeights, origin: str) -> None:
 
 def _oracle(lists: PreparedLists, metric: Metric, start: IntArray, notice: Notice) -> IntArray:
     """Return hypotheses chosen for the metric, and notice their score."""
-    stats = lists.statistics(metric, threads=1, notice=notice)
+    stats = lists.statistics(metric, threads=1)
     stats.need(np.arange(len(stats.rows)))
     score, chosen = oracle(stats.rows, lists.nbest.offsets, metric, start)
     notice(f"oracle {metric.display.labelled(metric.signature)}: {metric.shown(score)}")

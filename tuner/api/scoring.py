@@ -20,6 +20,7 @@ from portmert.tuner.api.texts import (
 )
 from portmert.tuner.components import registry
 from portmert.tuner.ground import arguments, errors
+from portmert.tuner.ground.warn import warn
 from portmert.tuner.texts import corpus, scoring, statistics, text_pipeline
 from portmert.tuner.texts.corpus import References
 from portmert.tuner.texts.prepare import read_output
@@ -101,7 +102,7 @@ def score(
     threads
         The number of threads, which never changes a score.
     notice, progress
-        `notice` is called with each warning about the texts (default: the log `portmert`),
+        `notice` is called with each fact about the texts (default: the log `portmert`, as INFO),
         `progress` with the number of sentences annotated and the number of all.
 
     Returns
@@ -135,15 +136,15 @@ def score(
         ready = prepare(metrics, pipeline_of(text, text_model), None)
         texts, read = _read(hyp, refs or own_references(metrics), source, hyp_links, ref_links)
         batch = ready.batch(texts, ready.references(read))
-        _tell(notice, (n for one in metrics for n in statistics.notices(one, batch)))
+        _warn(n for one in metrics for n in statistics.notices(one, batch))
         scores = scoring.score_texts(metrics, batch, ready, threads=threads)
-    _tell(notice, (line for one in scores for line in one.doubts()))
+    _warn(line for one in scores for line in one.doubts())
     return scores[0] if isinstance(metric, str | Metric) else scores
 
 
-def _tell(notice: Notice, lines: Iterable[str]) -> None:
+def _warn(lines: Iterable[str]) -> None:
     for line in dict.fromkeys(lines):
-        notice(line)
+        warn(line)
 
 
 def _read(

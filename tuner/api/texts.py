@@ -17,6 +17,7 @@ from portmert.tuner.annotation.cache import default_folder
 from portmert.tuner.components import comet, registry
 from portmert.tuner.executors.team import Team
 from portmert.tuner.ground import errors, files, processes
+from portmert.tuner.ground.warn import warn_of_machine
 from portmert.tuner.nbest.readers._base import SegmentNames
 from portmert.tuner.texts import corpus, statistics
 from portmert.tuner.texts.prepare import Preparation, Prepare
@@ -38,8 +39,8 @@ def phase(progress: Phases | None, name: str) -> Progress | None:
 
 
 def log_notice(line: str) -> None:
-    """Write a line to the log `portmert` as a warning: the default of `notice`."""
-    logging.getLogger("portmert").warning(line)
+    """Write a fact to the log `portmert`, as INFO: the default of `notice`."""
+    logging.getLogger("portmert").info(line)
 
 
 def once(notice: Notice) -> Notice:
@@ -155,7 +156,7 @@ def preparing(
     ) -> Preparation:
         for metric in metrics:
             for network in comet.neural(metric):
-                network.use(folder, notice, progress or (lambda _done, _all: None))
+                network.use(folder, warn_of_machine, progress or (lambda _done, _all: None))
             if statistics.needs_of([metric]) and named is None and recorded is None:
                 raise errors.InputError(
                     f"metric {metric.name()} compares syntax and needs an annotator; give "
@@ -174,7 +175,7 @@ def preparing(
                     chosen,
                     cache=folder,
                     processes=processes.available_processors(),
-                    notice=notice,
+                    notice=warn_of_machine,
                     progress=progress,
                     team=team,
                 )

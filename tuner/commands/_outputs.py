@@ -17,6 +17,7 @@ from portmert.tuner.commands._options import OUT_FILE, all_of
 from portmert.tuner.ground.documents import to_json
 from portmert.tuner.ground.errors import counted
 from portmert.tuner.ground.files import check_writable, write_text
+from portmert.tuner.ground.warn import with_warnings
 
 if TYPE_CHECKING:
     from click import Context, Parameter
@@ -54,7 +55,12 @@ def check_outputs(*paths: Path | None) -> None:
 
 
 def print_json(json_out: Path | None, document: Any, *, indent: int = 1) -> bool:
-    """Write JSON where it is asked for; return whether that was stdout."""
+    """Write JSON where it is asked for; return whether that was stdout.
+
+    The document has the warnings given so far, except for one that is a list.
+    """
+    if isinstance(document, Mapping):
+        document = with_warnings(document)
     if json_out is not None:
         write_text(json_out, to_json(document, indent=indent, ensure_ascii=False) + "\n")
     return str(json_out) == "-"
@@ -68,7 +74,7 @@ def show(
     html_out: Path | None = None,
 ) -> None:
     """Write JSON, LaTeX and a page where they are asked for; else print the text on stdout."""
-    print_json(json_out, report.document)
+    print_json(json_out, report.as_json())
     if html_out is not None:
         write_text(html_out, report.as_html())
     if latex_out is not None:
@@ -130,7 +136,7 @@ class Voice:
     Attributes
     ----------
     quiet
-        Show results and faults only.
+        Show results, warnings and faults only.
     verbose
         Show progress off a terminal too, and the time of each line.
     standing
@@ -150,6 +156,10 @@ class Voice:
         """Show one line on stderr."""
         if self.quiet:
             return
+        self.show(line)
+
+    def show(self, line: str) -> None:
+        """Show one line on stderr, even if quiet."""
         self.stand("")
         since = f"[{time.monotonic() - self.begin:7.1f} s] " if self.verbose else ""
         click.echo(since + line, err=True)
@@ -169,6 +179,11 @@ VOICE = Voice()
 def notice(line: str) -> None:
     """Show a note to the user."""
     VOICE.say(f"portmert: note: {line}")
+
+
+def show_warning(line: str) -> None:
+    """Show a warning to the user, whatever --quiet says."""
+    VOICE.show(f"portmert: warning: {line}")
 
 
 def log(line: str) -> None:
@@ -214,7 +229,7 @@ def with_volume(command: click.Command) -> click.Command:
                 is_flag=True,
                 expose_value=False,
                 callback=_set_volume,
-                help="Show only results and errors.",
+                help="Hide progress and facts on stderr; results, warnings and errors stay.",
             ),
             click.Option(
                 ["-v", "--verbose"],

@@ -11,6 +11,7 @@ from portmert.tuner.commands._options import FILE, FOLDER, FiniteRange, Whole, d
 from portmert.tuner.commands._outputs import notice
 from portmert.tuner.ground.errors import faults_at
 from portmert.tuner.ground.files import write_text
+from portmert.tuner.ground.warn import warn
 
 
 @click.command()
@@ -102,7 +103,7 @@ def command(
     if out is not None:
         notice(f"the metric, learnt on all documents, is learned:model={out}")
         if found.says_nothing:
-            notice("all its weights are 0: no feature differs between systems as human scores do")
+            warn("all its weights are 0: no feature differs between systems as human scores do")
 
 
 def _checked(groups: str | None, annotator: str | None, resources: dict[str, Path]) -> str:

@@ -30,6 +30,7 @@ from portmert.metrics._base import FloatArray, Metric, Texts
 from portmert.tuner.components import registry
 from portmert.tuner.ground import options
 from portmert.tuner.ground.errors import ConfigError, InputError, counted, faults_at
+from portmert.tuner.ground.warn import warn
 from portmert.tuner.nbest.extra import numbers_of
 from portmert.tuner.nbest.model import NBest, finite
 from portmert.tuner.texts import corpus, mbr, prepare, statistics
@@ -259,7 +260,7 @@ def with_features(
         with faults_at(where, ConfigError, ConfigError):
             column = finite(name, feature.values(on), nbest)
         if (np.maximum.reduceat(column, starts) == np.minimum.reduceat(column, starts)).all():
-            notice(f"feature {name} is equal for all hypotheses of a segment: it changes nothing")
+            warn(f"feature {name} is equal for all hypotheses of a segment: it changes nothing")
         known.add(name)
         names.append((name, 1))
         columns.append(column[:, np.newaxis])
@@ -283,5 +284,5 @@ def _against(on: Ground, metric: Metric, files: Sequence[Path]) -> FloatArray:
         )
     batch = corpus.make_batch(texts, offsets, on.ready.references(read))
     for line in statistics.notices(metric, batch):
-        on.notice(line)
+        warn(line)
     return np.asarray(metric.score(statistics.compute_stats(metric, batch)), dtype=np.float64)

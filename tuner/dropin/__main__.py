@@ -4,6 +4,7 @@ import sys
 from importlib import import_module
 
 from portmert.tuner.ground.interrupts import signals_as_interrupts, status_after
+from portmert.tuner.ground.warn import shown_warnings
 
 NAMES = ("evaluator", "extractor", "kbmira", "megam", "mert", "pro")
 
@@ -12,7 +13,12 @@ if __name__ == "__main__":
         sys.stderr.write(f"usage: python -m portmert.tuner.dropin {'|'.join(NAMES)} ARGUMENTS\n")
         sys.exit(2)
     name = sys.argv[1]
-    with signals_as_interrupts():
+
+    def show(line: str) -> None:
+        """Show a warning on stderr."""
+        sys.stderr.write(f"{name}: warning: {line}\n")
+
+    with signals_as_interrupts(), shown_warnings(show):
         try:
             status = import_module(f"portmert.tuner.dropin.{name}").main(sys.argv[2:])
         except KeyboardInterrupt as error:

@@ -17,6 +17,7 @@ from portmert.tuner.components import registry
 from portmert.tuner.dropin._program import Flag, Given, UsageError, say
 from portmert.tuner.ground import numbers, programs
 from portmert.tuner.ground.errors import ConfigError, InputError, ProgramError, counted, faults_at
+from portmert.tuner.ground.warn import warn_of_machine
 from portmert.tuner.nbest.moses_dat import DatLists, read_dat
 from portmert.tuner.texts import corpus, prepare, text_pipeline
 from portmert.tuner.texts.corpus import References
@@ -130,7 +131,7 @@ class Scorer:
                 f"--scconfig, as annotator:udpipe:model=FILE (further options behind semicolons)"
             )
         found = registry.annotator(self.annotator)
-        return TextAnnotator(found, cache=default_folder(), processes=1, notice=say)
+        return TextAnnotator(found, cache=default_folder(), processes=1, notice=warn_of_machine)
 
     def _of_factors(self, token: str) -> str:
         parts = token.split("|")

@@ -10,6 +10,7 @@ from portmert.tuner.dropin._program import Flag, Given, UsageError, printed_scor
 from portmert.tuner.dropin._scorer import Scorer, given_scorer
 from portmert.tuner.ground import streams
 from portmert.tuner.ground.errors import InputError
+from portmert.tuner.ground.warn import warn
 from portmert.tuner.nbest.check import check_links
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.texts import corpus, prepare, statistics
@@ -89,7 +90,7 @@ def _stats(path: str, scorer: Scorer, references: Sequence[str], *, is_list: boo
         texts = scorer.prepared(texts)
     batch = corpus.make_batch(texts, np.arange(len(texts) + 1), read)
     for line in statistics.notices(scorer.metric, batch):
-        say(line)
+        warn(line)
     return statistics.compute_stats(scorer.metric, batch)
 
 

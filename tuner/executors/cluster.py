@@ -24,6 +24,7 @@ import portmert
 from portmert.tuner.executors.team import Team
 from portmert.tuner.ground import documents, errors, programs
 from portmert.tuner.ground.errors import ConfigError
+from portmert.tuner.ground.warn import warn_of_machine
 
 Value = TypeVar("Value")
 
@@ -414,12 +415,12 @@ def _of_client(
     try:
         _check_versions(client, name)
         for address in client.run_on_scheduler(_open_addresses):
-            notice(
+            warn_of_machine(
                 f"{name}: the scheduler listens on all interfaces ({address}) and asks nobody "
                 f"for a password: on a shared machine others can run programs as you; see "
                 f"docs/how-to/cluster.md"
             )
-        team = Cluster(client, name, notice=notice, expected=expected)
+        team = Cluster(client, name, notice=warn_of_machine, expected=expected)
         if threads := client.nthreads():
             notice(
                 f"{name}: {errors.counted(len(threads), 'worker')}, "

@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from portmert.tuner.ground.errors import PortmertError
+from portmert.tuner.ground.warn import collected_warnings
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -21,6 +22,8 @@ MOST_SHOWN = 60
 def checked(function: Callable[P, R]) -> Callable[P, R]:
     """Name the argument of a wrong type where a public function fails; take numpy's numbers.
 
+    The warnings that the function gives are collected for its result.
+
     Raises
     ------
     TypeError
@@ -31,7 +34,8 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         args, kwargs = tuple(map(_plain, args)), {key: _plain(one) for key, one in kwargs.items()}  # type: ignore[assignment]
         try:
-            return function(*args, **kwargs)
+            with collected_warnings():
+                return function(*args, **kwargs)
         except PortmertError:
             raise
         except OverflowError as error:

@@ -11,7 +11,7 @@ check sum of each of them; it is written last, so that without it there is no po
 import io
 import tempfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -59,6 +59,8 @@ class Pool:
         Mapped from its file, where there is one.
     linked : bool
         Whether the lists have word alignments.
+    warnings : tuple of str
+        The warnings of when the pool was made.
     """
 
     features: FloatArray
@@ -68,6 +70,7 @@ class Pool:
     notices: tuple[str, ...] = ()
     keys: IntArray | None = None
     linked: bool = False
+    warnings: tuple[str, ...] = ()
 
 
 def open_pool(folder: Path, inputs: dict[str, object]) -> Pool | str | None:
@@ -92,6 +95,7 @@ def open_pool(folder: Path, inputs: dict[str, object]) -> Pool | str | None:
         version, made_from = content["version"], dict(content["inputs"])
         names = tuple((str(name), int(size)) for name, size in content["features"])
         notices = tuple(map(str, content["notices"]))
+        warnings = tuple(map(str, content.get("warnings", ())))
         sums = {str(name): int(found) for name, found in content["crc32"].items()}
         with_keys = {*FILES, KEYS} == sums.keys()
         if not with_keys and {*FILES} != sums.keys():
@@ -116,8 +120,9 @@ def open_pool(folder: Path, inputs: dict[str, object]) -> Pool | str | None:
     if keys is not None and (keys.dtype != np.int64 or keys.shape != (size,)):
         raise _damaged(path, f"its keys are {keys.shape} of {keys.dtype}")
     return Pool(
-        features, stats, np.array(offsets), names, notices, keys, content.get("linked") is True
-    )
+        features, stats, np.array(offsets), names, notices, keys, content.get("linked") is True,
+        warnings,
+    )  # fmt: skip
 
 
 @contextmanager
@@ -190,6 +195,7 @@ class PoolWriter:
         inputs: dict[str, object],
         feature_names: FeatureNames,
         notices: Iterable[str],
+        warnings: Sequence[str] = (),
         linked: bool = False,
     ) -> None:
         """Write the files of the pool, and what describes it.
@@ -220,6 +226,7 @@ class PoolWriter:
             "linked": linked,
             "crc32": sums,
             "notices": list(notices),
+            **({"warnings": list(warnings)} if warnings else {}),
         }
         files.write_text(self.folder / DESCRIPTION, documents.to_json(content, indent=1) + "\n")
 

@@ -9,6 +9,7 @@ import numpy as np
 from portmert.metrics import _base
 from portmert.metrics._shared import flat
 from portmert.tuner.ground.errors import InputError, counted
+from portmert.tuner.ground.warn import warn
 from portmert.tuner.nbest import pool
 from portmert.tuner.nbest._pool_kernels import Rows
 from portmert.tuner.nbest.model import NBest, SparseFeatures
@@ -189,7 +190,7 @@ class Merger:
         where = self._first if len(self._sizes) == 1 else "the n-best lists together"
         sizes = pool.segment_sizes(rows.segments, segments, where)
         if self._linked and self._unlinked:
-            self._notice(
+            warn(
                 f"{self._unlinked} has no word alignment, {self._linked} has; metrics that need "
                 f"links will not find them: leave out the lists without"
             )

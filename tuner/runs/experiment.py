@@ -21,7 +21,7 @@ from portmert.tuner.executors.team import Team
 from portmert.tuner.ground import streams
 from portmert.tuner.ground.errors import counted
 from portmert.tuner.ground.files import copy_file, write_text
-from portmert.tuner.ground.warn import warn
+from portmert.tuner.ground.warn import collected_warnings, warn, with_warnings
 from portmert.tuner.nbest.check import model_score_mismatch
 from portmert.tuner.nbest.model import NBest, best_hypotheses, model_scores
 from portmert.tuner.runs import inputs, scorer
@@ -277,7 +277,11 @@ class _Run:
             off = model_score_mismatch(nbest, self._weights_of(number), origin="weights.json")
             if off:
                 self.note(f"iteration {number}: {off}")
-            scored, held_out = self.evaluator.dev(nbest)
+            with collected_warnings():
+                scored, held_out = self.evaluator.dev(nbest, check=number == 1)
+                warned = with_warnings({})
+            for line in warned.get("warnings", ()):
+                self.folder.log(f"warning: {line}")
             folder = self.folder.iteration(number)
             self._shared_file(number, folder / "held-out.gz")
             held_out = held_out or self.evaluator.held_out(self._weights_of(number), folder)
@@ -295,6 +299,7 @@ class _Run:
                     "held_out": held_out,
                     "hypotheses": hypotheses,
                     "new": hypotheses - before,
+                    **warned,
                 },
             )
         held = scorer.read_json(
@@ -548,6 +553,9 @@ class _Run:
         test = self.evaluator.test(weights, path / "test")
         self.folder.clear_scratch()
         sure = self._confidence(weights, len(iterations))
+        warned = scorer.read_json(self.folder.iteration(1) / "scores.json").get("warnings", [])
+        for line in warned:
+            warn(line)  # they may be those of an earlier call
         scorer.finish(
             path / "result.json",
             {
@@ -561,6 +569,7 @@ class _Run:
                 "iterations": iterations,
                 "test": test,
                 "bootstrap": None if sure is None else sure.as_json(),
+                **({"warnings": warned} if warned else {}),
             },
             alone=True,
         )
@@ -587,6 +596,7 @@ class _Run:
             start_list=self._list(1),
             dev_list=self._list(best.number - (not best.is_decoded)),
             test_list=None if test is None else path / "test" / "nbest.gz",
+            warnings=tuple(warned),
         )
         if result.keeps_start:
             self.note(result.keeps_start)

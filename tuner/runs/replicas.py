@@ -177,6 +177,7 @@ def write_result(
     average: tuple[Scored, Scored | None, Scored | None],
     *,
     scores: Sequence[str],
+    warnings: Sequence[str] = (),
     before: Mapping[str, Mapping[str, float | None]] | None = None,
 ) -> dict[str, Any]:
     """Write result.json of a run with replicas, and return its content.
@@ -190,6 +191,8 @@ def write_result(
         None where there is no such set.
     scores
         The keys of `rows` whose mean and standard deviation (of a sample, n - 1) are written.
+    warnings
+        What looks wrong with the data.
     before
         Scores of the first hypotheses (`first`) and under the start weights (`start`), if known.
     """
@@ -205,6 +208,7 @@ def write_result(
         },
         "replicas": list(rows),
         "weights": weight_spreads(weights),
+        **({"warnings": list(warnings)} if warnings else {}),
     }
     finish(folder / "result.json", document, alone=True)
     return document
@@ -381,6 +385,7 @@ class _Tunings:
             [result.weights for result in results],
             average,
             scores=("dev_score",),
+            warnings=tuple(dict.fromkeys(line for one in results for line in one.warnings)),
         )
         display, scores = experiment.metric.display, document["dev_score"]
         mean, deviation = display.shown(scores["mean"]), display.shown_spread(scores["sd"])

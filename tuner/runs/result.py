@@ -210,6 +210,8 @@ class Result:
         The n-best lists of the dev set under the start weights and under the result, and of the
         test set (None if there is none); the first hypothesis of each segment is the output. If
         the result was not decoded, `dev_list` is of the weights before it.
+    warnings
+        What looks wrong with the data, one line each.
     """
 
     metric: str
@@ -228,6 +230,7 @@ class Result:
     start_list: Path
     dev_list: Path
     test_list: Path | None
+    warnings: tuple[str, ...] = ()
 
     @property
     def keeps_start(self) -> str:

@@ -18,6 +18,7 @@ from portmert.tuner.decoders._base import Progress
 from portmert.tuner.executors.team import Team
 from portmert.tuner.ground import documents, errors, streams
 from portmert.tuner.ground.files import file_digest, read_lines, text_digest, write_text
+from portmert.tuner.ground.warn import warn, warn_of_machine
 from portmert.tuner.nbest.model import NBest
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.runs.config import Experiment
@@ -116,7 +117,7 @@ class Evaluator:
                 experiment.annotator,
                 cache=experiment.tune.annotation_cache or cache.default_folder(),
                 processes=experiment.threads,
-                notice=self.note,
+                notice=warn_of_machine,
                 progress=self.annotated,
                 team=self.team,
             )
@@ -196,9 +197,12 @@ class Evaluator:
         seed = streams.iteration(self.experiment.tune.seed, 1)
         return self.experiment.optimizer.folds_of(count, seed)
 
-    def dev(self, nbest: NBest) -> tuple[Scored, Scored | None]:
-        """Score the best output of the dev set: of the part tuned on and of the part held out."""
-        stats = self._stats(nbest, self.references)
+    def dev(self, nbest: NBest, *, check: bool = True) -> tuple[Scored, Scored | None]:
+        """Score the best output of the dev set: of the part tuned on and of the part held out.
+
+        `check` gives the warnings about the texts.
+        """
+        stats = self._stats(nbest, self.references, check=check)
         own = stats if self.tuned is None else stats[self.tuned]
         without = worths_without(self.experiment.metric, own, self.folds)
         scored = replace(self._scored(own), without=tuple(without.tolist()))
@@ -212,7 +216,7 @@ class Evaluator:
         out = folder / "held-out.gz"
         self.decode(weights, out, source=data.held_out_source, size=1)
         nbest = self._read(out, data.held_out_source, self._held_out_vocabulary)
-        return self._scored(self._stats(nbest, self._held_out_references))
+        return self._scored(self._stats(nbest, self._held_out_references, check=False))
 
     def test(self, weights: FeatureWeights, folder: Path) -> Scored | None:
         """Decode and score the test set, if there is one; its output goes into `folder`."""
@@ -260,12 +264,15 @@ class Evaluator:
         found = read_references(references, vocabulary=vocabulary, source=source, links=links)
         return self.ready.references(found)
 
-    def _stats(self, nbest: NBest, references: References) -> FloatArray:
-        """Return (S, K): the statistics of the first hypothesis of each segment."""
+    def _stats(self, nbest: NBest, references: References, *, check: bool = True) -> FloatArray:
+        """Return (S, K): the statistics of the first hypothesis of each segment.
+
+        `check` gives the warnings about the texts.
+        """
         metric = self.experiment.metric
         batch = self.ready.batch(nbest.texts.take(nbest.offsets[:-1]), references)
-        for line in notices(metric, batch):
-            self.note(line)
+        for line in notices(metric, batch) if check else ():
+            warn(line)
         self.signature = self.ready.signature(metric, references.offsets)
         return compute_stats(metric, batch, threads=self.experiment.threads)
 

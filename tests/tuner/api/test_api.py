@@ -269,9 +269,12 @@ def test_a_metric_that_needs_references_says_so(lists):
         portmert.optimize(lists, "ter", **QUIET)
 
 
-def test_notices_go_to_the_log(lists, caplog):
-    portmert.Lists.read(lists)
+def test_facts_go_to_the_log_as_info(lists, caplog, capfd):
+    with caplog.at_level("INFO", "portmert"):
+        portmert.Lists.read(lists)
     assert "Moses n-best, 2 features" in caplog.text
+    assert [record.levelname for record in caplog.records] == ["INFO"]
+    assert capfd.readouterr() == ("", "")
 
 
 def test_compare_takes_names_and_files(ref, tmp_path):

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import portmert
 from portmert.tuner.components.features import Ground, with_features
 from portmert.tuner.ground.errors import PortmertError
+from portmert.tuner.ground.warn import collected_warnings
 from portmert.tuner.nbest.extra import read_numbers
 from portmert.tuner.texts.prepare import Preparation
 from portmert.tuner.texts.text_pipeline import TextPipeline
@@ -156,10 +157,8 @@ def test_empty_hypotheses_and_lists_of_one():
         out.write("0 |||  ||| F= 1 ||| 0\n0 |||  ||| F= 2 ||| 0\n1 ||| d e ||| F= 3 ||| 0\n")
     with open("other", "w", encoding="utf-8") as out:  # noqa: PTH123
         out.write("\nd e\n")
-    notes = []
-    nbest = read(
-        "empty", "length", "ratio:list", "x=chrf@other", "y=bleu@other", notice=notes.append
-    )
+    with collected_warnings() as notes:
+        nbest = read("empty", "length", "ratio:list", "x=chrf@other", "y=bleu@other")
     assert nbest.features[:, 1].tolist() == [0, 0, 2]
     assert nbest.features[:, 2].tolist() == [0, 0, 1]
     assert np.isfinite(nbest.features).all()
@@ -168,8 +167,8 @@ def test_empty_hypotheses_and_lists_of_one():
 
 @pytest.mark.usefixtures("folder")
 def test_a_feature_that_varies_in_a_segment_is_no_note():
-    notes = []
-    read("one", "length", "qe=qe", notice=notes.append)
+    with collected_warnings() as notes:
+        read("one", "length", "qe=qe")
     assert not [note for note in notes if note.startswith("feature")]
 
 

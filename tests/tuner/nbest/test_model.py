@@ -19,6 +19,7 @@ from portmert.metrics._base import Vocabulary
 from portmert.tuner.components import registry
 from portmert.tuner.ground.errors import InputError
 from portmert.tuner.ground.numbers import LARGEST
+from portmert.tuner.ground.warn import collected_warnings
 from portmert.tuner.nbest.check import check_links, model_score_mismatch
 from portmert.tuner.nbest.model import best_hypotheses, model_scores, write_nbest
 from portmert.tuner.nbest.read import merge, read_nbest
@@ -285,13 +286,13 @@ def test_compressed_lists_are_read_and_cut_off_ones_refused(tmp_path, suffix, pa
         read_nbest([path], Vocabulary())
 
 
-def test_lists_with_and_without_links_have_none_and_a_notice_says_so(tmp_path):
-    notices = []
+def test_lists_with_and_without_links_have_none_and_a_warning_says_so(tmp_path):
     with_links, without = LINE + LINE.replace("0-0", "0-1"), "0 ||| c ||| LM0= 1 TM0= 1 2 ||| 1\n"
-    nbest = read(tmp_path, with_links, without, notice=notices.append)
+    with collected_warnings() as warnings:
+        nbest = read(tmp_path, with_links, without)
     assert nbest.texts.links is None
     assert nbest.offsets.tolist() == [0, 2]  # the two that differed in links alone are one now
-    assert [line.replace(f"{tmp_path}/", "") for line in notices] == [
+    assert [line.replace(f"{tmp_path}/", "") for line in warnings] == [
         (
             "list2 has no word alignment, list1 has; metrics that need links will not find them: "
             "leave out the lists without"
@@ -300,10 +301,10 @@ def test_lists_with_and_without_links_have_none_and_a_notice_says_so(tmp_path):
     assert read(tmp_path, without, with_links).texts.links is None
 
 
-def test_last_line_without_end_is_read_and_a_notice_says_so(tmp_path):
-    notices = []
-    assert read(tmp_path, LINE + LINE[:-1], notice=notices.append).offsets.tolist() == [0, 1]
-    assert "the last line has no line end; taken as complete" in notices[0]
+def test_last_line_without_end_is_read_and_a_warning_says_so(tmp_path):
+    with collected_warnings() as warnings:
+        assert read(tmp_path, LINE + LINE[:-1]).offsets.tolist() == [0, 1]
+    assert "the last line has no line end; taken as complete" in next(iter(warnings))
 
 
 # Errors

@@ -36,6 +36,7 @@ from portmert.tuner.evaluation.significance import Resampling
 from portmert.tuner.executors.team import Team
 from portmert.tuner.ground.documents import plain
 from portmert.tuner.ground.errors import InputError, ProgramError
+from portmert.tuner.ground.warn import warn
 from portmert.tuner.texts.prepare import Preparation, Prepare
 from portmert.tuner.texts.statistics import needs_of, notices
 from portmert.tuner.texts.text_pipeline import TextPipeline
@@ -131,7 +132,7 @@ def compare_request(request: CompareRequest, notice: Notice) -> dict[str, Any]:
     counted = tables.count(materials[0], metrics, threads=request.threads)
     counted += request.test.known
     for line in _doubts([system.name for system in systems], materials[0], counted):
-        notice(line)
+        warn(line)
     return {**_compared(request, systems, test, materials, counted, ready), "runs": runs}
 
 
@@ -210,7 +211,7 @@ def _metrics_and_preparation(
     If the user names no metric, those that the runs were tuned on join the default ones, as far as
     they can be computed.
     """
-    pipeline = request.pipeline or _pipeline_of_runs(systems, notice)
+    pipeline = request.pipeline or _pipeline_of_runs(systems)
 
     def ready(metrics: dict[str, Metric]) -> Preparation:
         if request.prepare is None:
@@ -238,12 +239,12 @@ def _metrics_and_preparation(
     return asked, ready(asked)
 
 
-def _pipeline_of_runs(systems: Sequence[NamedSystem], notice: Notice) -> TextPipeline:
+def _pipeline_of_runs(systems: Sequence[NamedSystem]) -> TextPipeline:
     """Return what the first run does to texts, and say so if the others do something else."""
     known = [(s.name, s.inputs.data.pipeline) for s in systems if s.inputs is not None]
     for name, pipeline in known[1:]:
         if pipeline.signature != known[0][1].signature:
-            notice(
+            warn(
                 f"{name} was scored with {pipeline.signature}, {known[0][0]} with "
                 f"{known[0][1].signature}; all are now scored with the latter (--text or "
                 f"--lowercase changes that)"

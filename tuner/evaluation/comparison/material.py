@@ -16,6 +16,7 @@ from portmert.tuner.evaluation.comparison.systems import NamedSystem, Output, Te
 from portmert.tuner.ground import options
 from portmert.tuner.ground.errors import ConfigError, InputError, counted, faults_at
 from portmert.tuner.ground.files import read_lines
+from portmert.tuner.ground.warn import warn
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.texts import corpus, prepare
 from portmert.tuner.texts.links import Linker
@@ -205,7 +206,7 @@ def read_material(
             owners.append(number)
             names.append(f"{system.name} ({output.text})")
     if linker is not None and any(not links.hypotheses for links in sets):
-        _note_mixed_links([systems[owner].name for owner in owners], texts, linker)
+        _note_mixed_links([systems[owner].name for owner in owners], texts)
     sources = tuple(read_lines(test.source)) if test.source is not None else None
     found: list[tuple[list[Texts], corpus.References, str | None]] = []
     for links in sets:
@@ -231,11 +232,11 @@ def read_material(
     ]
 
 
-def _note_mixed_links(names: Sequence[str], texts: Sequence[Texts], linker: Linker) -> None:
+def _note_mixed_links(names: Sequence[str], texts: Sequence[Texts]) -> None:
     """Warn if the links of some outputs are an aligner's and those of others their decoder's."""
     without = [name for name, text in zip(names, texts, strict=True) if text.links is None]
     if len(without) not in (0, len(texts)):
-        linker.notice(
+        warn(
             f"links of {', '.join(dict.fromkeys(without))} are an aligner's, those of the others "
             f"their decoder's: scores of word order compare these too"
         )

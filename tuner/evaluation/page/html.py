@@ -24,6 +24,7 @@ from portmert.tuner.evaluation.crossval import report as crossval
 from portmert.tuner.evaluation.history import report as history
 from portmert.tuner.evaluation.metaeval import page as metaeval
 from portmert.tuner.ground.tables import Table, as_latex
+from portmert.tuner.ground.warn import warnings_so_far
 
 SCRIPTS = ("theme.js", "tables.js", "charts.js", "drawing.js", "segments.js", "start.js")
 
@@ -52,26 +53,32 @@ class Report:
         All tables.
     document
         All results as plain data.
+    warnings
+        What looks wrong with the data, one line each.
     """
 
     text: str
     tables: Sequence[Table] = field(repr=False)
     document: Mapping[str, Any] = field(repr=False)
+    warnings: Sequence[str] = field(default_factory=warnings_so_far, repr=False, kw_only=True)
 
     def __str__(self) -> str:
         return self.text
 
     def as_json(self) -> Mapping[str, Any]:
         """Return all results as plain data."""
-        return self.document
+        return (
+            {**self.document, "warnings": list(self.warnings)} if self.warnings else self.document
+        )
 
     def as_latex(self) -> str:
-        """Return the tables for LaTeX (booktabs)."""
-        return as_latex(self.tables)
+        """Return the tables for LaTeX (booktabs), with the warnings as comments."""
+        lines = "".join(f"% warning: {' '.join(line.split())}\n" for line in self.warnings)
+        return lines + as_latex(self.tables)
 
     def as_html(self) -> str:
         """Return a page that needs no network."""
-        return render(self.document)
+        return render(self.as_json())
 
 
 def render(document: Mapping[str, Any]) -> str:
@@ -82,7 +89,7 @@ def render(document: Mapping[str, Any]) -> str:
     document
         `compare_request()`, or a part of it: of a run, `runs` alone; of a cross-validation,
         its document as `crossval`, with its `metrics` and `headlines`; of a meta-evaluation,
-        `agreement`.
+        `agreement`. Each may have `warnings`.
 
     Returns
     -------

@@ -12,6 +12,7 @@ import numpy as np
 from portmert.metrics._base import FloatArray, IntArray, TokenArray, Vocabulary
 from portmert.tuner.ground.errors import InputError, counted, shown
 from portmert.tuner.ground.numbers import FINITE, parse_number
+from portmert.tuner.ground.warn import warn
 from portmert.tuner.nbest import _text_kernels as kernels
 from portmert.tuner.nbest.pool import ArrivedList, beyond, empty_rows, with_sparse
 from portmert.tuner.nbest.readers._base import ListFile, Reader
@@ -371,7 +372,7 @@ class BarsReader(Reader):
         data, remark = self.as_moses(file)
         lines = NBestReader(replace(file, data=data), absent_is_zero=self.absent_is_zero)
         if lines.unended:
-            file.notice(f"{file.where}: the last line has no line end; taken as complete")
+            warn(f"{file.where}: the last line has no line end; taken as complete")
         new = lines.read(vocabulary)
         return replace(new, remark=remark) if remark else new
 

@@ -1,0 +1,61 @@
+"""Warnings are shown once, and collected for results."""
+
+import logging
+from dataclasses import dataclass
+
+from portmert.tuner.ground.arguments import checked
+from portmert.tuner.ground.warn import (
+    collected_warnings,
+    shown_warnings,
+    warn,
+    warn_of_machine,
+    warnings_so_far,
+    with_warnings,
+)
+
+
+def test_a_warning_is_shown_once_while_warnings_are_collected():
+    shown = []
+    with shown_warnings(shown.append):
+        warn("a")
+        with collected_warnings() as inner:
+            warn("b")
+            warn("a")
+            warn("b")
+        warn("b")
+        assert warnings_so_far() == ("a", "b")
+    assert shown == ["a", "b"]
+    assert list(inner) == ["b", "a"]
+    warn("c")
+    assert shown == ["a", "b"]
+
+
+def test_results_do_not_tell_what_concerns_this_machine_alone():
+    shown = []
+    with shown_warnings(shown.append):
+        warn_of_machine("disk full")
+        assert with_warnings({"score": 1}) == {"score": 1}
+        warn("odd text")
+        assert with_warnings({"score": 1}) == {"score": 1, "warnings": ["odd text"]}
+        assert with_warnings({"warnings": ["x"]}) == {"warnings": ["x", "odd text"]}
+    assert shown == ["disk full", "odd text"]
+
+
+def test_a_public_function_collects_its_own_warnings():
+    @dataclass
+    class Result:
+        warnings: tuple[str, ...]
+
+    @checked
+    def operation(line: str) -> Result:
+        warn(line)
+        return Result(warnings_so_far())
+
+    assert operation("a").warnings == ("a",)
+    assert operation("b").warnings == ("b",)
+
+
+def test_without_handlers_of_ours_a_warning_is_a_warning_of_the_log(caplog):
+    with caplog.at_level(logging.WARNING, "portmert"):
+        warn("a")
+    assert [(record.levelname, record.message) for record in caplog.records] == [("WARNING", "a")]
