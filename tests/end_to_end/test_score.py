@@ -135,7 +135,7 @@ def test_texts_without_links_are_noted_once(tmp_path):
     (tmp_path / "hyp.links").write_text("0-3 1-0 2-1 3-2\n\n")
     result = run("score", "--metric", "port", "--metric", "v", *LINKED)
     assert result.stderr == (
-        "portmert: note: 1 of 2 hypotheses have no links: their words count as being in source "
+        "portmert: warning: 1 of 2 hypotheses have no links: their words count as being in source "
         "order\n"
     )
 

@@ -378,7 +378,7 @@ class _Run:
                 f"iteration {last.number}: optimizing over "
                 f"{counted(last.hypotheses, 'hypothesis')}"
             )
-            nbest, stats = self.lists.searched(last.number, self.note)
+            nbest, stats = self.lists.searched(last.number)
             before = self._weights_of(last.number)
             for number in range(1, last.number + 1):  # a message names the file of the weights
                 origin = str(self.folder.iteration(number) / "weights.json")
@@ -519,8 +519,7 @@ class _Run:
         if missing:
             folder.mkdir(exist_ok=True)
             self.note(f"tuning on {counted(len(missing), 'bootstrap sample')}")
-            # The iterations have logged the notices about these lists.
-            nbest, stats = self.lists.searched(lists, lambda _: None)
+            nbest, stats = self.lists.searched(lists)
             setup = self._setup([weights], streams.weight_bootstrap(self.experiment.tune.seed))
             search = bootstrap(
                 nbest,

@@ -21,9 +21,7 @@ from portmert.tuner.nbest.read import merge
 from portmert.tuner.runs.scorer import Evaluator
 from portmert.tuner.search.problem import StatTable
 from portmert.tuner.search.stat_tables import check_pooled, statistics_table
-from portmert.tuner.texts.statistics import Seen, check_texts, compute_stats
-
-Notice = Callable[[str], None]
+from portmert.tuner.texts.statistics import check_texts, compute_stats
 
 
 class ListMerger:
@@ -64,7 +62,7 @@ class ListMerger:
         self.last(number)
         return 0 if self._merged is None else len(self._merged.texts)
 
-    def searched(self, number: int, notice: Notice) -> tuple[NBest, StatTable]:
+    def searched(self, number: int) -> tuple[NBest, StatTable]:
         """Return the lists of iterations 1..number merged, and the statistics of all of it.
 
         The texts are those that the metric sees.
@@ -78,7 +76,7 @@ class ListMerger:
             self.evaluator.references,
             experiment.metric,
             threads=experiment.threads,
-            notice=notice,
+            notice=lambda _: None,  # the first outputs are checked when they are scored
             annotate=annotate,
         )
         return nbest, stats
@@ -117,12 +115,10 @@ class PooledLists(ListMerger):
         """Return the number of rows."""
         return int(self._up_to(number).offsets[-1])
 
-    def searched(self, number: int, notice: Notice) -> tuple[NBest, StatTable]:
+    def searched(self, number: int) -> tuple[NBest, StatTable]:
         """Return the lists without their texts, mapped."""
         pool = self._up_to(number)
         self._last = None  # its memory
-        for line in pool.notices:
-            notice(line)
         nbest = without_texts(pool.features.T, pool.offsets, pool.feature_names, None)
         return nbest, StatTable(pool.stats)
 
@@ -210,13 +206,11 @@ class PooledLists(ListMerger):
                 writer.add(rows.features, stats[order], rows.tokens.view(np.int64))
                 counts[first:last] = np.bincount(rows.segments, minlength=last - first)
                 release(before.features, before.stats, before.keys)
-            seen = Seen(metric)
-            seen.add(batch)
             writer.finish(
                 offsets_of(counts),
                 inputs=self._inputs(number),
                 feature_names=nbest.feature_names,
-                notices=seen.lines(batch),
+                notices=(),
                 linked=linked,
             )
 
