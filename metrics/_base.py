@@ -549,14 +549,15 @@ class Metric(ABC):
         return re.sub(WORDS, "-", cls.__name__.removesuffix("Metric") or "Metric").lower()
 
     def check_lists(  # noqa: B027  most have nothing to check
-        self, lists: Sequence[Path | str], sizes: Sequence[int]
+        self, lists: Sequence[Path | str], nbest: Any
     ) -> None:
         """Check that scores computed outside, if there are any, fit the n-best lists.
 
         Parameters
         ----------
-        lists, sizes
-            The files of the lists, and the number of hypotheses in each.
+        lists, nbest
+            The files of the lists, and what was read from them: `nbest.list_sizes` has the number
+            of hypotheses in each.
         """
 
     @property

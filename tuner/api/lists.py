@@ -14,24 +14,30 @@ from numpy.typing import ArrayLike
 
 from portmert.metrics._base import IntArray, Metric, Vocabulary
 from portmert.tuner.annotation.annotators._base import Annotator
-from portmert.tuner.api import texts
+from portmert.tuner.api import segments, texts
 from portmert.tuner.api.counts import Arrays, Counts, DatFiles, Pooled, pool_cannot
 from portmert.tuner.api.texts import Notice, PathLike, TextLike, text_files
 from portmert.tuner.components import registry
 from portmert.tuner.components.features import Feature, with_features
 from portmert.tuner.ground.arguments import checked
-from portmert.tuner.ground.errors import ConfigError, InputError, counted
+from portmert.tuner.ground.errors import ConfigError, InputError
 from portmert.tuner.ground.warn import warn
 from portmert.tuner.nbest import check, join
 from portmert.tuner.nbest import read as files
-from portmert.tuner.nbest.model import NBest, best_hypotheses, model_scores, without_texts
+from portmert.tuner.nbest.model import (
+    NBest,
+    best_hypotheses,
+    model_scores,
+    segments_taken,
+    without_texts,
+)
 from portmert.tuner.nbest.moses_dat import read_dat
-from portmert.tuner.nbest.readers._base import ListFile, Reader, SegmentNames, positions, read_list
-from portmert.tuner.nbest.readers._json import JsonReader, records_file
+from portmert.tuner.nbest.readers._base import ListFile, Reader, SegmentNames, read_list
+from portmert.tuner.nbest.readers._json import Hypothesis, JsonReader, records_file
 from portmert.tuner.search import problem, stat_tables
 from portmert.tuner.search.length_penalty import penalised
 from portmert.tuner.texts import corpus, prepare, text_pipeline
-from portmert.tuner.texts.corpus import LinesById, References, read_by_id
+from portmert.tuner.texts.corpus import References
 from portmert.tuner.texts.statistics import needs_of
 from portmert.tuner.weights.feature_weights import FeatureWeights
 
@@ -43,6 +49,7 @@ class ReadOptions(TypedDict, total=False):
     source: TextLike | None
     ref_links: Sequence[TextLike] | PathLike
     ids: bool
+    drop_missing: bool
     format: str | Reader
     systems: Sequence[str]
     features: Sequence[str]
@@ -59,6 +66,7 @@ class _Content(NamedTuple):
     nbest: NBest
     references: References | None
     source: tuple[str, ...] | None
+    by_id: bool = False
 
 
 class Original(NamedTuple):
@@ -93,7 +101,11 @@ class Lists:
         Word alignments of the source and each reference, lines as `0-0 1-2`.
     ids
         Whether each line of `refs`, `source` and `ref_links` begins with the id of its segment, as
-        in Kaldi's `text`. Default: line n belongs to segment n of the lists.
+        in Kaldi's `text`. Texts with other ids, as `FILE#KEY`, are joined by them without it.
+        Default: line n belongs to segment n of the lists, whose ids must be in order.
+    drop_missing
+        Whether to leave out segments that lack an answer: in the lists, the references, the source
+        or the features.
     format
         The format of the lists, as on the command line; `auto` guesses it from the content.
     systems
@@ -133,6 +145,7 @@ class Lists:
     source: TextLike | None = None
     ref_links: Sequence[TextLike] | PathLike = ()
     ids: bool = False
+    drop_missing: bool = False
     format: str | Reader = "auto"
     systems: Sequence[str] = ()
     features: Sequence[str] = ()
@@ -261,10 +274,10 @@ class Lists:
         paths
             The files of the lists. Stdin is no file: it cannot be read twice.
         **options
-            See `Lists`; a pool cannot have `ids`, `features` or `annotator`.
+            See `Lists`; a pool cannot have `ids`, `drop_missing`, `features` or `annotator`.
         """
         lists = cls.unread(paths, **options)
-        for name in ("ids", "systems", "features", "annotator"):
+        for name in ("ids", "drop_missing", "systems", "features", "annotator"):
             if getattr(lists, name):
                 raise pool_cannot(f"have no {name}")
         pool = Pooled(
@@ -303,7 +316,8 @@ class Lists:
             raise ConfigError(f"{self.counts.name}: no feature can be added")
         content, origin = self._content, self.origin or self
         if values is None:
-            nbest = self._with_features(content.nbest, [feature], content)
+            content = self._with_features(content, [feature])
+            nbest = content.nbest
             changed = replace(self, features=(*self.features, feature), origin=origin)
         else:
             column = np.asarray(values, dtype=np.float64)
@@ -368,6 +382,21 @@ class Lists:
         """The hypotheses and their features."""
         return self._content.nbest
 
+    @property
+    def references(self) -> References | None:
+        """The references in the order of the lists, before any text step."""
+        return self._content.references
+
+    @property
+    def source_lines(self) -> tuple[str, ...] | None:
+        """The source text in the order of the lists."""
+        return self._content.source
+
+    @property
+    def is_joined(self) -> bool:
+        """Whether the texts were joined by ids, or segments may have been left out."""
+        return self.drop_missing or self._content.by_id
+
     @cached_property
     def pipeline(self) -> text_pipeline.TextPipeline:
         """The text steps."""
@@ -383,10 +412,12 @@ class Lists:
             return None
         for given in self._given:
             file = given if isinstance(given, ListFile) else read_list(given)
+            file = replace(file, names=SegmentNames(drop=self.drop_missing))
             reader = self.reader.detect(file)
             if not isinstance(reader, JsonReader):
                 return None
-            found.extend(Original(one.text, one.record) for one in reader.found(file))
+            answers = (one for one in reader.found(file) if isinstance(one, Hypothesis))
+            found.extend(Original(one.text, one.record) for one in answers)
         return tuple(found[row] for row in lines)
 
     @cached_property
@@ -404,45 +435,29 @@ class Lists:
     @cached_property
     def _content(self) -> _Content:
         """Read lists and references and bring the texts into the order of the lists."""
-        refs, source, ref_links, known = self.refs, self.source, self.ref_links, None
-        if self.ids and (refs or source is None):
-            by_id = texts.ById.of(refs)
-            refs, source = by_id.all(refs, "references"), by_id.one(source, "the source")
-            ref_links = by_id.all(ref_links, "links of references")
-            known = by_id.names
+        sides = segments.Sides.of(self.refs, self.source, self.ref_links, ids=self.ids)
         vocabulary = self.held.texts.vocabulary if isinstance(self.held, NBest) else Vocabulary()
-        references = None
-        if refs:
-            references = corpus.read_references(
-                text_files(refs, "references"),
-                vocabulary=vocabulary,
-                source=None if source is None else texts.text_file(source, "the source"),
-                links=text_files(ref_links, "links of references"),
-            )
-        elif ref_links:
-            raise InputError("links of references, but no references of these lists; give both")
-        segments = None if references is None or known else len(references)
-        nbest = self._merged(vocabulary, segments, known)
-        if references is not None:
-            references = _in_order(nbest, references, known, self.notice)
-        lines = _source_lines(nbest, references, source, ids=self.ids)
-        content = _Content(nbest, references, lines)
-        nbest = self._with_features(nbest, self.features, content)
-        if references is not None and references.source_lengths is not None:
-            check.check_links(nbest, references.source_lengths)
-        return content._replace(nbest=nbest)
+        references = sides.references(vocabulary, drop=self.drop_missing)
+        names = sides.names(references, drop=self.drop_missing)
+        free = references is None or names.known or self.drop_missing or not sides.refs
+        nbest = self._merged(vocabulary, None if free else len(references or ()), names)
+        nbest, references = sides.matched(nbest, references, names)
+        source = None if references is None else references.source
+        by_id = references is not None and references.ids is not None
+        content = _Content(nbest, references if sides.refs else None, source, by_id)
+        content = self._with_features(content, self.features)
+        if content.references is not None and content.references.source_lengths is not None:
+            check.check_links(content.nbest, content.references.source_lengths)
+        return content
 
-    def _merged(
-        self, vocabulary: Vocabulary, segments: int | None, names: SegmentNames | None
-    ) -> NBest:
+    def _merged(self, vocabulary: Vocabulary, count: int | None, names: SegmentNames) -> NBest:
         """Return the lists as they stand in the files."""
         if isinstance(self.held, NBest):
             return self.held
         given: Sequence[Any] = self._given
-        names = SegmentNames() if names is None else names
 
         def read(several: Sequence[Any], notice: Notice = self.notice) -> NBest:
-            options: Any = {"segments": segments, "reader": self.reader, "names": names}
+            options: Any = {"segments": count, "reader": self.reader, "names": names}
             return files.read_nbest(several, vocabulary, notice=notice, **options)
 
         if not self.systems:
@@ -455,13 +470,30 @@ class Lists:
         lists = [read(given[some], prefixed(name)) for name, some in named]
         return join.joined(lists, [name for name, _ in named], self.notice)
 
-    def _with_features(self, nbest: NBest, features: Sequence[str], content: _Content) -> NBest:
-        return with_features(
-            nbest,
+    def _with_features(self, content: _Content, features: Sequence[str]) -> _Content:
+        """Return the content with features; segments that lack one may be left out."""
+        source, references = content.source, content.references
+        lacking: set[int] = set()
+        nbest = with_features(
+            content.nbest,
             features,
             ready=prepare.Preparation(self.pipeline),
-            source_lengths=None if content.source is None else corpus.token_counts(content.source),
+            source_lengths=None if source is None else corpus.token_counts(source),
             notice=self.notice,
+            lacking=lacking if self.drop_missing else None,
+        )
+        if not lacking:
+            return content._replace(nbest=nbest)
+        names = segments.ids_of(nbest)
+        segments.warn_left_out([names[number] for number in sorted(lacking)], "a feature")
+        left = np.array([number for number in range(len(nbest)) if number not in lacking])
+        if not len(left):
+            raise InputError("every segment lacks a value of a feature; nothing is left")
+        return _Content(
+            segments_taken(nbest, left),
+            None if references is None else references.take(left.tolist()),
+            None if source is None else tuple(source[number] for number in left),
+            content.by_id,
         )
 
     def prepared(self, metrics: Sequence[Metric], ready: prepare.Preparation) -> PreparedLists:
@@ -478,7 +510,7 @@ class Lists:
         content, nbest = self._content, self.nbest
         if self.paths:
             for metric in metrics:
-                metric.check_lists(self.paths, nbest.list_sizes)
+                metric.check_lists(self.paths, nbest)
         references = content.references
         if references is None and own:
             references = corpus.read_references(own, vocabulary=nbest.texts.vocabulary)
@@ -558,56 +590,3 @@ class PreparedLists:
         return stat_tables.statistics_table(
             self.scored, self.references, metric, threads=threads, notice=warn, annotate=annotate
         )
-
-
-def in_order(nbest: NBest, text: TextLike, name: str) -> LinesById:
-    """Return a text whose lines begin with ids in the order of the lists' segments, without ids.
-
-    Raises
-    ------
-    InputError
-        An id is on one side only.
-    """
-    return read_by_id(texts.text_file(text, name), LinesById("the n-best lists", (), _ids(nbest)))
-
-
-def _ids(nbest: NBest) -> tuple[str, ...]:
-    """Return the names of the segments; numbers from 0 where they have no names."""
-    return nbest.ids or tuple(str(n) for n in range(len(nbest)))
-
-
-def _in_order(
-    nbest: NBest, references: References, known: SegmentNames | None, notice: Notice
-) -> References:
-    """Return references in the order of the lists' segments."""
-    if known is not None and known.known is not None:
-        return references.take(
-            positions(_ids(nbest), known.known, lists="the n-best lists", where=known.where)
-        )
-    if nbest.ids is not None:
-        first = [references.texts.words(int(row))[:1] for row in references.offsets[:-1]]
-        if {name for words in first for name in words} == set(nbest.ids):
-            raise InputError(
-                "the references begin with the ids of the lists' segments; give --ids"
-            )
-        notice(
-            f"line n of the references is taken for the n-th segment of the lists (the first is "
-            f"{nbest.ids[0]}); references whose lines begin with ids: --ids"
-        )
-    return references
-
-
-def _source_lines(
-    nbest: NBest, references: References | None, source: TextLike | None, *, ids: bool
-) -> tuple[str, ...] | None:
-    """Return the source text of each segment, where it is known."""
-    if references is not None or source is None:
-        return None if references is None else references.source
-    text = in_order(nbest, source, "the source") if ids else texts.text_file(source, "the source")
-    lines = corpus.read_source(text)
-    if len(lines) != len(nbest):
-        raise InputError(
-            f"the source has {counted(len(lines), 'line')}, the lists "
-            f"{counted(len(nbest), 'segment')}"
-        )
-    return lines

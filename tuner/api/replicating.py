@@ -15,8 +15,9 @@ from typing import Any, Unpack
 import numpy as np
 
 import portmert
+from portmert.aligners._base import format_links
 from portmert.metrics._base import IntArray, Metric
-from portmert.tuner.api.lists import Lists, ListsLike, PreparedLists, as_lists, in_order
+from portmert.tuner.api.lists import Lists, ListsLike, PreparedLists, as_lists
 from portmert.tuner.api.optimizing import ListProblem, SearchOptions, list_problem
 from portmert.tuner.api.reranking import Reranked
 from portmert.tuner.api.texts import Notice, PathLike, Phases, Progress, log_notice, phase
@@ -113,7 +114,7 @@ def replicate(
         prints = _fingerprint(problem, setup, data, given, tests)
         _check_unseen(prints)
         test_set = read_test_lists(problem, tests, setup.threads, notice)
-        texts = _texts_by_id(data, given, tests, problem, test_set)
+        texts = _texts_in_order(given, tests)
         for key, several in texts.items():
             held = [text_digest(text) for text in several]
             prints[f"data.{key}"] = json.dumps(held[0] if key.endswith("source") else held)
@@ -140,34 +141,36 @@ def _check_unseen(prints: Mapping[str, str]) -> None:
             break
 
 
-def _texts_by_id(
-    data: ListsData,
-    lists: Lists,
-    test: Lists | None,
-    problem: ListProblem,
-    test_set: TestLists | None,
-) -> dict[str, tuple[str, ...]]:
-    """Return texts whose lines begin with ids in the order of the lists, without the ids.
+def _texts_in_order(lists: Lists, test: Lists | None) -> dict[str, tuple[str, ...]]:
+    """Return texts that were joined by ids in the order of the lists, without the ids.
 
     Returns
     -------
     dict
         Key of `data` -> the text of each of its files.
     """
-    ordered = {}
-    if lists.ids:
-        ordered[""] = problem.read
-    if test is not None and test.ids and test_set is not None:
-        ordered["test_"] = test_set.read
-    found = {}
-    for kind, one in ordered.items():
-        for key in (f"{kind}references", f"{kind}source", f"{kind}reference_links"):
-            given = getattr(data, key)
-            if given:
-                paths = given if isinstance(given, tuple) else (given,)
-                found[key] = tuple(
-                    as_lines(in_order(one.nbest, path, str(path))) for path in paths
-                )
+    found: dict[str, tuple[str, ...]] = {}
+    for kind, one in (("", lists), ("test_", test)):
+        if one is None or not one.is_joined:
+            continue
+        references, source = one.references, one.source_lines
+        if source is not None:
+            found[f"{kind}source"] = (as_lines(source),)
+        if references is None:
+            continue
+        count = len(references.texts) // len(references)
+        texts = [
+            references.texts.take(np.arange(len(references)) * count + k) for k in range(count)
+        ]
+        found[f"{kind}references"] = tuple(
+            as_lines([" ".join(text.words(row)) for row in range(len(text))]) for text in texts
+        )
+        if references.texts.links is not None:
+            found[f"{kind}reference_links"] = tuple(
+                as_lines([format_links(text.links.row(row).tolist()) for row in range(len(text))])
+                for text in texts
+                if text.links is not None
+            )
     return found
 
 

@@ -1,12 +1,12 @@
 """Scores of plain text against references."""
 
 from collections.abc import Iterable, Sequence
-from typing import TypedDict, Unpack, overload
+from typing import NamedTuple, Self, TypedDict, Unpack, overload
 
 from portmert.metrics._base import Metric, Texts, Vocabulary
 from portmert.tuner.annotation.annotators._base import Annotator
+from portmert.tuner.api.segments import warn_left_out
 from portmert.tuner.api.texts import (
-    ById,
     Notice,
     PathLike,
     Progress,
@@ -20,6 +20,7 @@ from portmert.tuner.api.texts import (
 )
 from portmert.tuner.components import registry
 from portmert.tuner.ground import arguments, errors
+from portmert.tuner.ground.files import TextFile
 from portmert.tuner.ground.warn import warn
 from portmert.tuner.texts import corpus, scoring, statistics, text_pipeline
 from portmert.tuner.texts.corpus import References
@@ -34,6 +35,7 @@ class ScoreOptions(TypedDict, total=False):
     hyp_links: TextLike | None
     ref_links: Sequence[TextLike] | PathLike
     ids: bool
+    drop_missing: bool
     text: str | Sequence[str] | text_pipeline.TextPipeline
     text_model: PathLike | None
     annotator: str | Annotator | None
@@ -69,6 +71,7 @@ def score(
     hyp_links: TextLike | None = None,
     ref_links: Sequence[TextLike] | PathLike = (),
     ids: bool = False,
+    drop_missing: bool = False,
     text: str | Sequence[str] | text_pipeline.TextPipeline = "",
     text_model: PathLike | None = None,
     annotator: str | Annotator | None = None,
@@ -94,6 +97,8 @@ def score(
     ids
         Whether each line of the files begins with the id of its segment, as in Kaldi's `text`. The
         order of segments is then that of the first reference.
+    drop_missing
+        Whether to leave out segments that are not in all texts; a warning counts them.
     text, text_model
         Text steps, as `"debpe,lowercase"`, and the sentencepiece model for steps that need one.
     annotator, annotation_cache
@@ -123,18 +128,13 @@ def score(
     >>> found
     Score(score=0.7165313105737893, signature='bleu:max_order=2,...|refs:1|case:mixed|...')
     """
-    if ids:
-        by_id = ById.of(refs)
-        refs, source = by_id.all(refs, "references"), by_id.one(source, "the source")
-        ref_links = by_id.all(ref_links, "links of references")
-        hyp = by_id.one(hyp, "the hypotheses") or hyp
-        hyp_links = by_id.one(hyp_links, "links of the hypotheses")
     several = [metric] if isinstance(metric, str | Metric) else metric
     metrics = [registry.metric(one) for one in several]
     _check_links_given(metrics, source, hyp_links, ref_links)
     with preparing(annotator, annotation_cache, notice=notice, progress=progress) as prepare:
         ready = prepare(metrics, pipeline_of(text, text_model), None)
-        texts, read = _read(hyp, refs or own_references(metrics), source, hyp_links, ref_links)
+        sides = _Sides.of(refs or own_references(metrics), ref_links, hyp, source, hyp_links)
+        texts, read = sides.read(ids=ids, drop=drop_missing)
         batch = ready.batch(texts, ready.references(read))
         _warn(n for one in metrics for n in statistics.notices(one, batch))
         scores = scoring.score_texts(metrics, batch, ready, threads=threads)
@@ -147,24 +147,53 @@ def _warn(lines: Iterable[str]) -> None:
         warn(line)
 
 
-def _read(
-    hyp: TextLike,
-    refs: Sequence[TextLike] | PathLike,
-    source: TextLike | None,
-    hyp_links: TextLike | None,
-    ref_links: Sequence[TextLike] | PathLike,
-) -> tuple[Texts, References]:
-    """Read hypotheses and references."""
-    files = text_files(refs, "references")
-    references = corpus.read_references(
-        files,
-        vocabulary=Vocabulary(),
-        source=None if source is None else text_file(source, "the source"),
-        links=text_files(ref_links, "links of references"),
-    )
-    links = None if hyp_links is None else text_file(hyp_links, "links of the hypotheses")
-    hypotheses = text_file(hyp, "the hypotheses")
-    return read_output(hypotheses, references, beside=files[0], links=links), references
+class _Sides(NamedTuple):
+    """All texts of a call; several references and their links."""
+
+    refs: tuple[TextFile, ...]
+    ref_links: tuple[TextFile, ...]
+    hyp: TextFile
+    source: TextFile | None
+    hyp_links: TextFile | None
+
+    @classmethod
+    def of(
+        cls,
+        refs: Sequence[TextLike] | PathLike,
+        ref_links: Sequence[TextLike] | PathLike,
+        hyp: TextLike,
+        source: TextLike | None,
+        hyp_links: TextLike | None,
+    ) -> Self:
+        """Take texts as callers give them."""
+        return cls(
+            text_files(refs, "references"),
+            text_files(ref_links, "links of references"),
+            text_file(hyp, "the hypotheses"),
+            None if source is None else text_file(source, "the source"),
+            None if hyp_links is None else text_file(hyp_links, "links of the hypotheses"),
+        )
+
+    def read(self, *, ids: bool, drop: bool) -> tuple[Texts, References]:
+        """Read hypotheses and references of the same segments."""
+        several = [*self.refs, *self.ref_links, self.hyp]
+        several += [one for one in (self.source, self.hyp_links) if one is not None]
+        if ids:
+            several = [corpus.read_by_id(one) for one in several]
+        left_out: tuple[str, ...] = ()
+        if not any(corpus.is_gold(one) for one in self.refs):
+            several, _, left_out = corpus.joined(several, drop=drop)
+        if left_out:
+            warn_left_out(left_out, "a text")
+        texts = iter(several)
+        refs = [next(texts) for _ in self.refs]
+        links = [next(texts) for _ in self.ref_links]
+        hyp = next(texts)
+        source = None if self.source is None else next(texts)
+        references = corpus.read_references(
+            refs, vocabulary=Vocabulary(), source=source, links=links
+        )
+        return read_output(hyp, references, beside=refs[0], links=next(texts, None)), references
 
 
 def _check_links_given(

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -16,10 +14,9 @@ from portmert.tuner.annotation.annotators._base import Annotator
 from portmert.tuner.annotation.cache import default_folder
 from portmert.tuner.components import comet, registry
 from portmert.tuner.executors.team import Team
-from portmert.tuner.ground import errors, files, processes
+from portmert.tuner.ground import errors, files, options, processes
 from portmert.tuner.ground.warn import warn_of_machine
-from portmert.tuner.nbest.readers._base import SegmentNames
-from portmert.tuner.texts import corpus, statistics
+from portmert.tuner.texts import statistics
 from portmert.tuner.texts.prepare import Preparation, Prepare
 from portmert.tuner.texts.text_pipeline import TextPipeline
 
@@ -75,7 +72,7 @@ def text_files(given: Sequence[TextLike] | PathLike, name: str) -> tuple[files.T
     """
     several = (given,) if isinstance(given, Path | str) else given
     for one in several:
-        if several is given and isinstance(one, str) and not os.path.exists(one):  # noqa: PTH110
+        if several is given and isinstance(one, str) and not _is_file(one):
             raise errors.InputError(
                 f"{one}: No such file or directory; lines of a text stand in a list of their own: "
                 f"{name} [[...]]"
@@ -83,38 +80,9 @@ def text_files(given: Sequence[TextLike] | PathLike, name: str) -> tuple[files.T
     return tuple(text_file(one, f"{name} {n}") for n, one in enumerate(several, 1))
 
 
-@dataclass(frozen=True)
-class ById:
-    """Texts whose lines begin with ids, brought into the order of the first reference.
-
-    Parameters
-    ----------
-    first : LinesById
-        The first reference.
-    """
-
-    first: corpus.LinesById
-
-    @classmethod
-    def of(cls, refs: Sequence[TextLike] | PathLike) -> ById:
-        """Read the first of the references."""
-        given = text_files(refs, "references")
-        if not given:
-            raise errors.InputError("the ids of segments are those of references; give them too")
-        return cls(corpus.read_by_id(given[0]))
-
-    @property
-    def names(self) -> SegmentNames:
-        """The ids that lists may have."""
-        return SegmentNames({name: n for n, name in enumerate(self.first.ids)}, str(self.first))
-
-    def one(self, given: TextLike | None, name: str) -> corpus.LinesById | None:
-        """Return a text; messages call its lines by the name."""
-        return None if given is None else corpus.read_by_id(text_file(given, name), self.first)
-
-    def all(self, given: Sequence[TextLike] | PathLike, name: str) -> tuple[corpus.LinesById, ...]:
-        """Return several texts."""
-        return tuple(corpus.read_by_id(one, self.first) for one in text_files(given, name))
+def _is_file(name: str) -> bool:
+    """Return whether a text names a file, or a column of one."""
+    return options.exists(name) or ("#" in name and options.exists(options.file_key(name)[0]))
 
 
 def pipeline_of(text: str | Sequence[str] | TextPipeline, model: PathLike | None) -> TextPipeline:

@@ -30,8 +30,8 @@ TEST = (
 )
 """Parameters of a test set."""
 _READ = (
-    "refs", "source", "ref_links", "ids", "format", "systems", "features", "text", "text_model",
-    "annotator", "annotation_cache",
+    "refs", "source", "ref_links", "ids", "drop_missing", "format", "systems", "features", "text",
+    "text_model", "annotator", "annotation_cache",
 )  # fmt: skip
 """Parameters of `Lists`."""
 
@@ -73,7 +73,9 @@ feature_option = click.option(
     metavar="NAME=FILE|NAME=METRIC@FILE|length|ratio|mbr:METRIC",
     help="Add a feature; repeat for several. NAME=FILE: a file with one number for each "
     "hypothesis, in the order of the list (text, .gz or .npy; for several lists one file each, "
-    "separated by commas), or with lines as `utt-2 -1.5` by segment and number. -NAME=FILE: the "
+    "separated by commas), or with lines as `utt-2 -1.5` by segment and number. "
+    "NAME=FILE.jsonl#KEY, NAME=FILE.tsv#COLUMN: a column, joined by id and index where it has "
+    "them. -NAME=FILE: the "
     "same, negated, for numbers where less is better. "
     "NAME=chrf@FILE: the score against another system's output. length: the number of tokens. "
     "ratio: the length divided by the source's. mbr:chrf: the mean score against all "
@@ -128,7 +130,13 @@ ids_option = click.option(
     "--ids",
     is_flag=True,
     help="Each line of the references, the source and the word alignments begins with the id of "
-    "its segment, as in Kaldi's text files.",
+    "its segment, as in Kaldi's text files. Columns with ids, FILE.jsonl#KEY, need no option.",
+)
+drop_option = click.option(
+    "--drop-missing",
+    is_flag=True,
+    help="Leave out segments that lack an answer, in the lists, the references, the source or "
+    "the features; a warning counts them. Default: they are errors.",
 )
 
 
@@ -161,21 +169,20 @@ lowercase_option = click.option(
 )
 
 
-def list_options(
-    *, refs: str = "Reference translations; repeat for several.", ids: Decorator = ids_option
-) -> Decorator:
+def list_options(*, refs: Decorator | None = None, ids: Decorator = ids_option) -> Decorator:
     """Declare what `take_lists` takes: the format of lists, references, and text steps."""
     return _options.all_of(
         format_option,
         systems_option,
         feature_option,
-        _options.refs(refs),
+        refs or _options.refs(),
         _options.source,
         _options.ref_links,
         lowercase_option,
         text_options,
         _options.annotator,
         ids,
+        drop_option,
     )
 
 
@@ -204,6 +211,7 @@ def take_test(given: dict[str, Any], lists: portmert.Lists) -> portmert.Lists | 
         source=found["test_source"],
         ref_links=found["test_ref_links"],
         ids=lists.ids and bool(found["test_refs"] or found["test_source"]),
+        drop_missing=lists.drop_missing,
         format=found["test_format"] or lists.format,
         features=found["test_features"],
         notice=_outputs.notice,

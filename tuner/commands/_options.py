@@ -111,7 +111,10 @@ def defaulted(name: str, kind: Any, default: object, help_text: str) -> Decorato
 
 
 def refs(
-    help_text: str = "Reference translations; repeat for several.", *, required: bool = False
+    help_text: str = "Reference translations: FILE, FILE.jsonl#KEY or FILE.tsv#COLUMN; repeat for "
+    "several.",
+    *,
+    required: bool = False,
 ) -> Decorator:
     """Declare --ref."""
     return several("--ref", "refs", required=required, help=help_text)
@@ -158,7 +161,8 @@ systems = several(
 source = click.option(
     "--source",
     type=FILE,
-    help="Source text. Word alignments and some metrics and features need it.",
+    help="Source text: FILE, FILE.jsonl#KEY or FILE.tsv#COLUMN. Word alignments and some metrics "
+    "and features need it.",
 )
 
 ref_links = several(

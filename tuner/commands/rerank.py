@@ -66,7 +66,7 @@ from portmert.tuner.ground import documents, errors, files
     help="Choose for a high score by this metric against --ref, not by the weights.",
 )
 @_lists.list_options(
-    refs="References, for --oracle.",
+    refs=_options.refs("References, for --oracle."),
     ids=click.option(
         "--ids",
         is_flag=True,

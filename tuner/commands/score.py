@@ -16,7 +16,9 @@ from portmert.tuner.commands._outputs import notice
     "Metric, as bleu or port:alpha=0.5; repeat for several. `portmert metrics` lists all.",
     required=True,
 )
-@click.option("--hyp", required=True, type=FILE, help="Hypotheses, one segment a line.")
+@click.option(
+    "--hyp", required=True, type=FILE, help="Hypotheses, one segment a line, or FILE#KEY."
+)
 @_options.refs()
 @_options.source
 @click.option(
@@ -24,6 +26,7 @@ from portmert.tuner.commands._outputs import notice
 )
 @_options.ref_links
 @_lists.ids_option
+@_lists.drop_option
 @_lists.lowercase_option
 @_lists.text_options
 @_options.annotator

@@ -37,7 +37,8 @@ from portmert.tuner.ground import options
 from portmert.tuner.ground.errors import InputError, ProgramError, counted, faults_at
 from portmert.tuner.ground.numbers import parse_finite
 from portmert.tuner.ground.programs import end, start, undisturbed
-from portmert.tuner.nbest.extra import read_numbers
+from portmert.tuner.nbest.extra import keyed_numbers_of, read_numbers
+from portmert.tuner.nbest.model import NBest
 
 BARS = "|||"
 LINKS_FIELD = "links:"
@@ -94,7 +95,8 @@ class Scores(MeanOfScores):
     files
         One file for each n-best list, separated by commas. Line n is the score of the n-th
         hypothesis of the list, duplicates included. If hypotheses are equal, the score of the
-        first counts. FILE#KEY takes the values of KEY in JSON lines.
+        first counts. FILE#KEY takes the values of KEY in JSON lines, FILE.tsv#COLUMN those of a
+        column. Where these have ids, they are joined by id and index, in any order.
     """
 
     files: tuple[Path, ...]
@@ -112,13 +114,13 @@ class Scores(MeanOfScores):
         """The name and the files."""
         return f"scores:{options.written_files(self.files)}"
 
-    def check_lists(self, lists: Sequence[Path | str], sizes: Sequence[int]) -> None:
-        """Check that there is a score for each hypothesis of each list.
+    def check_lists(self, lists: Sequence[Path | str], nbest: NBest) -> None:
+        """Check that there is a score for each hypothesis of each list; join scores by ids.
 
         Parameters
         ----------
-        lists, sizes
-            The files of n-best lists and how many hypotheses each holds.
+        lists, nbest
+            The files of n-best lists, and what was read from them.
 
         Raises
         ------
@@ -131,7 +133,15 @@ class Scores(MeanOfScores):
                 f"{counted(len(paths), 'file')} of scores for {len(lists)} n-best lists; give one "
                 f"for each, in the same order: scores:FILE,FILE"
             )
-        for path, values, name, size in zip(paths, self._values, lists, sizes, strict=True):
+        keyed = keyed_numbers_of(nbest, paths)
+        if keyed is not None:
+            values = np.zeros(sum(nbest.list_sizes))
+            values[nbest.lines] = keyed
+            self.__dict__["_values"] = [values]
+            return
+        for path, values, name, size in zip(
+            paths, self._values, lists, nbest.list_sizes, strict=True
+        ):
             if len(values) != size:
                 raise InputError(
                     f"{path}: {counted(len(values), 'score')}, {name} has "

@@ -24,12 +24,14 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import BeforeValidator
 
 from portmert.metrics._base import FloatArray, Metric, Texts
 from portmert.tuner.components import registry
 from portmert.tuner.ground import options
 from portmert.tuner.ground.errors import ConfigError, InputError, counted, faults_at
+from portmert.tuner.ground.files import Lines, TextFile, read_lines
 from portmert.tuner.ground.warn import warn
 from portmert.tuner.nbest.extra import numbers_of
 from portmert.tuner.nbest.model import NBest, finite
@@ -50,12 +52,15 @@ class Ground:
         Tokens of each source segment, if the source is given.
     notice
         Called with one line for the user.
+    drop
+        Whether NaN stands for a value that a file lacks.
     """
 
     nbest: NBest
     ready: prepare.Preparation = field(default_factory=prepare.Preparation)
     source_lengths: corpus.IntegerArray | None = None
     notice: Callable[[str], None] = lambda _: None
+    drop: bool = False
 
     @cached_property
     def scored(self) -> Texts:
@@ -206,7 +211,7 @@ class Feature:
             column = _against(on, self._compared(on), self.files)
         else:
             where = f"--feature {self.spec}"
-            column = numbers_of(on.nbest, self.files, where=where, notice=on.notice)
+            column = numbers_of(on.nbest, self.files, where=where, notice=on.notice, drop=on.drop)
         return 0.0 - column if self.name.startswith("-") else column
 
     def _compared(self, on: Ground) -> Metric:
@@ -234,8 +239,14 @@ def with_features(
     ready: prepare.Preparation | None = None,
     source_lengths: corpus.IntegerArray | None = None,
     notice: Callable[[str], None] = lambda _: None,
+    lacking: set[int] | None = None,
 ) -> NBest:
     """Return lists with more features, behind their own.
+
+    Parameters
+    ----------
+    lacking
+        Gets the numbers of the segments that lack a value, which is then 0; None: all have each.
 
     Raises
     ------
@@ -246,7 +257,8 @@ def with_features(
     """
     if not features:
         return nbest
-    on = Ground(nbest, ready or prepare.Preparation(), source_lengths, notice)
+    drop = lacking is not None
+    on = Ground(nbest, ready or prepare.Preparation(), source_lengths, notice, drop=drop)
     known = {name for name, _ in nbest.feature_names}
     if nbest.sparse is not None:
         known.update(nbest.sparse.names)
@@ -258,7 +270,12 @@ def with_features(
             what = "the lists have it already" if name in known else "a name is one word without ="
             raise ConfigError(f"{where}: there can be no feature '{name}': {what}")
         with faults_at(where, ConfigError, ConfigError):
-            column = finite(name, feature.values(on), nbest)
+            column = feature.values(on)
+            if lacking is not None and feature.files:
+                rows = np.flatnonzero(np.isnan(column))
+                lacking.update((np.searchsorted(nbest.offsets, rows, side="right") - 1).tolist())
+                column = np.where(np.isnan(column), 0.0, column)
+            column = finite(name, column, nbest)
         if (np.maximum.reduceat(column, starts) == np.minimum.reduceat(column, starts)).all():
             warn(f"feature {name} is equal for all hypotheses of a segment: it changes nothing")
         known.add(name)
@@ -276,7 +293,8 @@ def _key(text: str) -> str:
 def _against(on: Ground, metric: Metric, files: Sequence[Path]) -> FloatArray:
     """Return (H,) scores of the hypotheses against texts in place of references."""
     texts, offsets = on.scored, on.nbest.offsets
-    read = corpus.read_references(files, vocabulary=texts.vocabulary)
+    given, lacking = _of_segments(on, files)
+    read = corpus.read_references(given, vocabulary=texts.vocabulary)
     if len(read) != len(on.nbest):
         raise InputError(
             f"{files[0]}: {counted(len(read), 'line')}, the lists have "
@@ -285,4 +303,27 @@ def _against(on: Ground, metric: Metric, files: Sequence[Path]) -> FloatArray:
     batch = corpus.make_batch(texts, offsets, on.ready.references(read))
     for line in statistics.notices(metric, batch):
         warn(line)
-    return np.asarray(metric.score(statistics.compute_stats(metric, batch)), dtype=np.float64)
+    scores = np.asarray(metric.score(statistics.compute_stats(metric, batch)), dtype=np.float64)
+    return np.where(np.repeat(lacking, np.diff(offsets)), np.nan, scores)
+
+
+def _of_segments(
+    on: Ground, files: Sequence[Path]
+) -> tuple[Sequence[TextFile], NDArray[np.bool_]]:
+    """Return texts in the order of the lists, and (S,) which segments one of them lacks."""
+    lacking = np.zeros(len(on.nbest), dtype=np.bool_)
+    opened = [corpus.opened(file, drop=on.drop) for file in files]
+    if on.nbest.ids is None and not any(isinstance(one, corpus.LinesById) for one in opened):
+        return opened, lacking
+    ids = on.nbest.ids or tuple(map(str, range(len(on.nbest))))
+    lists = corpus.LinesById("the n-best lists", (), ids)
+    given, common, _ = corpus.joined(opened, lists, drop=on.drop)
+    if common == ids:
+        return given, lacking
+    places = {name: number for number, name in enumerate(common or ())}
+    lacking = np.array([name not in places for name in ids])
+    texts = [read_lines(text) for text in given]
+    return [
+        Lines(str(name), (text[places[one]] if one in places else "" for one in ids))
+        for name, text in zip(files, texts, strict=True)
+    ], lacking

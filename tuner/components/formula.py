@@ -39,6 +39,7 @@ from portmert.tuner.components import external
 from portmert.tuner.ground.errors import ConfigError, faults_at
 from portmert.tuner.ground.numbers import FINITE, parse_finite
 from portmert.tuner.ground.options import QUOTES, files, path, quoted, unquoted
+from portmert.tuner.nbest.model import NBest
 
 _NAME = r"[A-Za-z][A-Za-z0-9_]*(?:-[A-Za-z][A-Za-z0-9_]*)*(?:(?<=(?i:chrf))\+\+)?"
 _OPTION = (
@@ -202,10 +203,10 @@ class Formula(Metric):
             )
         return not worse
 
-    def check_lists(self, lists: Sequence[Path | str], sizes: Sequence[int]) -> None:
+    def check_lists(self, lists: Sequence[Path | str], nbest: NBest) -> None:
         """Let each of its metrics check."""
         for metric in self.metrics:
-            metric.check_lists(lists, sizes)
+            metric.check_lists(lists, nbest)
 
     @property
     def signature(self) -> str:

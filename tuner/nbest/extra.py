@@ -1,4 +1,8 @@
-"""Read numbers that belong to the hypotheses of n-best lists, from files of their own."""
+"""Read numbers that belong to the hypotheses of n-best lists, from files of their own.
+
+Numbers with keys, lines as `utt-3 -1.5` or a column of a file with ids, are joined by segment and
+number of the hypothesis. Others are taken in the order of the lists.
+"""
 
 import json
 import math
@@ -7,16 +11,15 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from tokenize import TokenError
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray
-from portmert.tuner.ground.documents import parse_json
+from portmert.tuner.ground.columns import RecordColumn, column_of, unordered
 from portmert.tuner.ground.errors import InputError, counted, faults_at, shown
 from portmert.tuner.ground.files import each_line, read_lines
 from portmert.tuner.ground.numbers import FINITE, LARGEST, bounded, parse_finite, parse_number
-from portmert.tuner.ground.options import file_key
 from portmert.tuner.nbest.model import NBest
 
 _KEYED = re.compile(r"(\S+)-([1-9][0-9]{0,8})(?:[ \t]+(.*))?")
@@ -26,17 +29,37 @@ OF_ARRAYS = " of numbers or texts; is it cut off, or does it hold objects of Pyt
 """Ends what is said of a file that numpy cannot read: numpy speaks of its own inside."""
 
 
+class Keyed(NamedTuple):
+    """Values of a file, by their keys.
+
+    Parameters
+    ----------
+    where : str
+        The file, for messages.
+    values : dict
+        By keys like `utt-3`, for the third hypothesis of segment `utt`; None for no answer.
+    column : RecordColumn or None
+        The column that they stand in.
+    """
+
+    where: str
+    values: dict[str, Any]
+    column: RecordColumn | None = None
+
+
 def numbers_of(
     nbest: NBest,
     files: Sequence[Path],
     *,
     where: str,
     notice: Callable[[str], None] = lambda _: None,
+    drop: bool = False,
 ) -> FloatArray:
     """Return (H,) the number of each hypothesis, from one file for each of the lists' files.
 
-    In a file with keys, `utt-3 -1.5` is the number of the third hypothesis of segment `utt`. One
-    such file may be of all lists, if these have different segments.
+    In a file with keys, `utt-3 -1.5` is the number of the third hypothesis of segment `utt`; so is
+    a value of a column with ids. One such file may be of all lists, if these have different
+    segments.
 
     Parameters
     ----------
@@ -44,18 +67,42 @@ def numbers_of(
         Begins the messages that are not about one file.
     notice
         Called with one line where a file has numbers of other segments.
+    drop
+        Whether NaN stands where a file has no number.
 
     Raises
     ------
     InputError
-        A file that cannot be read, another number of files or of numbers; says both.
+        A file that cannot be read, another number of files or of numbers; says both. Files without
+        ids, for lists whose ids are not in order.
     """
     _check_from_files(nbest, where)
-    keyed = [read_keyed(file) for file in files if has_keys(file)]
-    if keyed and len(keyed) == len(files) and len(files) in (1, len(nbest.list_sizes)):
-        return _by_key(nbest, files, keyed, notice)
+    keyed = keyed_numbers_of(nbest, files, notice=notice, drop=drop)
+    if keyed is not None:
+        return keyed
     found = _of_all(nbest, files, read_numbers, what="number", where=where)
     return np.concatenate(found)[nbest.lines]
+
+
+def keyed_numbers_of(
+    nbest: NBest,
+    files: Sequence[Path],
+    *,
+    notice: Callable[[str], None] = lambda _: None,
+    drop: bool = False,
+) -> FloatArray | None:
+    """Return (H,) numbers joined by ids; None where they are taken in the order of the lists.
+
+    Raises
+    ------
+    InputError
+        As `numbers_of`.
+    """
+    keyed = _all_keyed(nbest, files, drop=drop)
+    if keyed is None:
+        return None
+    values = _by_key(nbest, keyed, notice, drop=drop)
+    return np.array([math.nan if x is None else x for x in values], dtype=np.float64)
 
 
 def answers_of(nbest: NBest, files: Sequence[Path], *, where: str) -> IntArray:
@@ -75,8 +122,11 @@ def answers_of(nbest: NBest, files: Sequence[Path], *, where: str) -> IntArray:
         As `numbers_of`.
     """
     _check_from_files(nbest, where)
-    found = _of_all(nbest, files, _read_answers, what="answer", where=where)
     known: dict[str, int] = {"": -1}
+    if keyed := _all_keyed(nbest, files, drop=True, read=_answer_in):
+        texts = _by_key(nbest, keyed, lambda _: None, drop=True, equal=True)
+        return np.array([known.setdefault(text or "", len(known)) for text in texts])
+    found = _of_all(nbest, files, _read_answers, what="answer", where=where)
     return np.array([known.setdefault(text, len(known)) for some in found for text in some])
 
 
@@ -106,62 +156,184 @@ def _of_all(
 
 
 def _read_answers(path: Path) -> list[str]:
-    """Return the answers of a file, one a line or of a key of JSON lines; "" for none."""
-    file, key = file_key(path)
-    found: list[Any] = []
-    if key is not None:
-        for number, item in _json_values(file, key):
-            if isinstance(item, dict):
-                text = shown(json.dumps(item, ensure_ascii=False))
-                raise InputError(f"{file}:{number}: '{key}' is {text}, expected an answer")
-            found.append(item)
+    """Return the answers of a file, one a line or of a column; "" for none."""
+    column = column_of(path)
+    if column is None:
+        return [_answer(line) for line in read_lines(path)]
+    return [_answer_in(column, k) for k in range(len(column.values))]
+
+
+def _answer_in(column: RecordColumn, number: int) -> str:
+    """Return an answer of a column; "" for none."""
+    value = column.values[number]
+    if isinstance(value, dict):
+        text = shown(json.dumps(value, ensure_ascii=False))
+        raise InputError(f"{column.places[number]}: '{column.key}' is {text}, expected an answer")
+    return _answer("" if value is None else str(value))
+
+
+def _answer(text: str) -> str:
+    """Return an answer; answers that are equal numbers are the same text."""
+    value = parse_number(text.strip())
+    return text.strip() if value is None else repr(value)
+
+
+def _number_in(column: RecordColumn, number: int) -> float | None:
+    """Return a number of a column; None for none."""
+    value = column.values[number]
+    if value is None:
+        return None
+    if isinstance(value, str):  # of a table
+        parsed = parse_finite(value.strip()) if column.is_table else None
     else:
-        found.extend(read_lines(path))
-    texts = ["" if item is None else str(item).strip() for item in found]
-    numbers = [parse_number(text) for text in texts]
-    return [
-        text if number is None else repr(number)
-        for text, number in zip(texts, numbers, strict=True)
-    ]
+        parsed = bounded(value) if isinstance(value, int | float) else None
+    if parsed is None or not math.isfinite(parsed):
+        text = shown(json.dumps(value, ensure_ascii=False))
+        raise InputError(
+            f"{column.places[number]}: '{column.key}' is {text}, expected a finite number"
+        )
+    return parsed
+
+
+def _all_keyed(
+    nbest: NBest,
+    files: Sequence[Path],
+    *,
+    drop: bool,
+    read: Callable[[RecordColumn, int], Any] = _number_in,
+) -> list[Keyed] | None:
+    """Return the values of files by their keys; None if they are taken in the order of the lists.
+
+    Raises
+    ------
+    InputError
+        A file cannot be read, or has no ids where those of the lists are not in order, or the
+        other way round.
+    """
+    columns = [column_of(file) for file in files]
+    names = set(_segment_ids(nbest))
+    keyed: list[Keyed] = []
+    for file, column in zip(files, columns, strict=True):
+        if column is None:
+            if read is _number_in and has_keys(file):
+                keyed.append(Keyed(str(file), read_keyed(file)))
+        elif column.ids is not None and (nbest.ids or not names.isdisjoint(column.ids)):
+            keyed.append(_of_column(column, read, drop=drop))
+    if len(keyed) == len(files) and keyed and len(files) in (1, len(nbest.list_sizes)):
+        return keyed
+    for file, column in zip(files, columns, strict=True):
+        if column is not None and column.ids is not None:
+            pair, whose = unordered(tuple(dict.fromkeys(column.ids))), f"{file}"
+        else:
+            pair, whose = unordered(nbest.ids or ()), "the n-best lists"
+        if pair:
+            raise InputError(
+                f"{file}: only one side has ids, and those of {whose} are not in order "
+                f"('{pair[0]}' stands before '{pair[1]}'), so line n need not be of the n-th "
+                f"hypothesis; give numbers with the ids of the lists: FILE.jsonl#KEY, "
+                f"FILE.tsv#COLUMN, or lines as `{(nbest.ids or ('0',))[0]}-1 -1.5`"
+            )
+    return None
+
+
+def _of_column(
+    column: RecordColumn, read: Callable[[RecordColumn, int], Any], *, drop: bool
+) -> Keyed:
+    """Return the values of a column by segment and number of the hypothesis.
+
+    Values without a number are those of the first, second ... hypothesis of their segment; then
+    all values of a segment stand together.
+    """
+    assert column.ids is not None  # noqa: S101  the caller has seen to it
+    values: dict[str, Any] = {}
+    rows: dict[str, int] = {}
+    counts: dict[str, int] = {}
+    before = None
+    for row, name in enumerate(column.ids):
+        if column.ranks is None:
+            if name in counts and name != before:
+                raise InputError(
+                    f"{column.places[row]}: id '{name}' stands in other lines above too, and no "
+                    f"number tells which hypothesis each value is of; add a key 'index' (or name "
+                    f"yours: FILE#{column.key}:ID+INDEX)"
+                )
+            counts[name] = counts.get(name, 0) + 1
+            rank = counts[name]
+        else:
+            rank = column.ranks[row]
+        before, key = name, f"{name}-{rank}"
+        if key in rows:
+            raise InputError(
+                f"{column.places[row]}: hypothesis {rank} of id '{name}' stands twice, first in "
+                f"{column.places[rows[key]]}"
+            )
+        rows[key] = row
+        values[key] = read(column, row)
+        if values[key] is None and not drop:
+            raise column.lacking(row)
+    return Keyed(column.where, values, column)
+
+
+def _segment_ids(nbest: NBest) -> Sequence[str]:
+    """Return the names of the segments; numbers from 0 where they have none."""
+    return nbest.ids or tuple(map(str, range(len(nbest))))
 
 
 def _by_key(
     nbest: NBest,
-    files: Sequence[Path],
-    found: Sequence[dict[str, float]],
+    keyed: Sequence[Keyed],
     notice: Callable[[str], None],
-) -> FloatArray:
-    """Return (H,) the numbers that stand under the keys of the hypotheses."""
+    *,
+    drop: bool,
+    equal: bool = False,
+) -> list[Any]:
+    """Return the values that stand under the keys of the hypotheses; None for no value.
+
+    Parameters
+    ----------
+    equal
+        Whether to return (L,) values for all hypotheses of the files, equal ones too; else (H,).
+    """
     assert nbest.lines is not None  # noqa: S101  the caller has seen to it
-    ids = nbest.ids or tuple(map(str, range(len(nbest))))
-    lists = np.searchsorted(np.cumsum(nbest.list_sizes), nbest.lines, side="right")
-    segments = np.repeat(np.arange(len(nbest)), np.diff(nbest.offsets))
-    if len(files) == 1:
-        both = np.flatnonzero((np.diff(segments) == 0) & (np.diff(lists) != 0))
+    ids = _segment_ids(nbest)
+    if equal:
+        segments, ranks = nbest.segments_in_files, nbest.ranks_in_files
+        lines = np.arange(len(segments))
+    else:
+        segments = np.repeat(np.arange(len(nbest)), np.diff(nbest.offsets))
+        ranks = nbest.ranks.astype(np.int64)
+        lines = nbest.lines
+    lists = np.searchsorted(np.cumsum(nbest.list_sizes), lines, side="right")
+    if len(keyed) == 1:
+        pairs = np.unique(np.column_stack([segments, lists]), axis=0)
+        both = np.flatnonzero(np.diff(pairs[:, 0]) == 0)
         if len(both):
             raise InputError(
-                f"{files[0]}: several lists have hypotheses of {ids[segments[both[0]]]}; give a "
-                f"file for each list, with commas between them"
+                f"{keyed[0].where}: several lists have hypotheses of {ids[pairs[both[0], 0]]}; "
+                f"give a file for each list, with commas between them"
             )
         lists, sizes = np.zeros_like(lists), [sum(nbest.list_sizes)]
     else:
         sizes = list(nbest.list_sizes)
     known = set(ids)
-    for file, numbers, size in zip(files, found, sizes, strict=True):
-        count = sum(key.rpartition("-")[0] in known for key in numbers)
-        if count > size:
+    for file, size in zip(keyed, sizes, strict=True):
+        count = sum(key.rpartition("-")[0] in known for key in file.values)
+        if count > size and not drop:
             raise InputError(
-                f"{file}: {counted(count, 'number')} of segments of the lists, which have "
+                f"{file.where}: {counted(count, 'number')} of segments of the lists, which have "
                 f"{counted(size, 'hypothesis')} of them; is the list cut off?"
             )
-        if count < len(numbers):
-            notice(f"{file}: {counted(len(numbers) - count, 'number')} of other lists passed over")
-    values = np.empty(len(segments))
-    for row, (one, segment, rank) in enumerate(
-        zip(lists.tolist(), segments.tolist(), nbest.ranks.tolist(), strict=True)
-    ):
-        values[row] = number_under(f"{ids[segment]}-{rank}", found[one], files[one], "the list")
-    return values
+        if count < len(file.values):
+            others = counted(len(file.values) - count, "number")
+            notice(f"{file.where}: {others} of other lists passed over")
+    keys = [f"{ids[s]}-{rank}" for s, rank in zip(segments.tolist(), ranks.tolist(), strict=True)]
+    sides = [keyed[number] for number in lists.tolist()]
+    if drop:
+        return [side.values.get(key) for side, key in zip(sides, keys, strict=True)]
+    return [
+        number_under(key, side.values, side.where, "the list")
+        for side, key in zip(sides, keys, strict=True)
+    ]
 
 
 def number_under(key: str, numbers: dict[str, float], file: Path | str, where: str) -> float:
@@ -178,7 +350,7 @@ def number_under(key: str, numbers: dict[str, float], file: Path | str, where: s
 def has_keys(path: Path | str) -> bool:
     """Return whether the first line of a text is a key and a number, as Kaldi writes them."""
     named = str(path)
-    if named.endswith(".npy") or named == "-" or file_key(named)[1] is not None:
+    if named.endswith(".npy") or named == "-":
         return False
     match = _KEYED.fullmatch(next(each_line(path), ""))
     return match is not None and match[3] is not None
@@ -231,8 +403,8 @@ def read_numbers(path: Path | str) -> FloatArray:
 
     The text may be what comet-score prints for one file of translations.
 
-    `FILE#KEY` reads the values of a key of JSON lines: a dot leads into objects, all entries of a
-    list are taken, and true is 1.
+    `FILE#KEY` reads a column: a dot leads into objects, all entries of a list are taken, and true
+    is 1.
 
     Raises
     ------
@@ -241,9 +413,8 @@ def read_numbers(path: Path | str) -> FloatArray:
     """
     if str(path).endswith(".npy"):
         return _read_npy(Path(path))
-    file, key = file_key(path)
-    if key is not None:
-        return _read_json(file, key)
+    if column := column_of(path):
+        return _column_numbers(column)
     values = []
     lines = read_lines(path)
     if lines and _COMET.fullmatch(lines[0]):
@@ -277,35 +448,12 @@ def _of_comet(lines: Sequence[str], path: Path | str) -> list[str]:
     )
 
 
-def _read_json(file: str, key: str) -> FloatArray:
-    values: list[float] = []
-    for number, item in _json_values(file, key):
-        value = bounded(item) if isinstance(item, int | float) else math.nan
-        if not math.isfinite(value):
-            text = shown(json.dumps(item, ensure_ascii=False))
-            raise InputError(f"{file}:{number}: '{key}' is {text}, expected a finite number")
-        values.append(value)
+def _column_numbers(column: RecordColumn) -> FloatArray:
+    values = [_number_in(column, k) for k in range(len(column.values))]
+    for row, value in enumerate(values):
+        if value is None:
+            raise column.lacking(row, "every hypothesis needs a number")
     return np.array(values, dtype=np.float64)
-
-
-def _json_values(file: str, key: str) -> Iterator[tuple[int, Any]]:
-    """Yield the number of a line and a value of the key; dots lead into objects and lists."""
-    for number, line in enumerate(read_lines(file), 1):
-        try:
-            found = [parse_json(line)]
-        except ValueError as error:
-            raise InputError(f"{file}:{number}: not JSON: {error}") from None
-        for name in key.split("."):
-            for item in found:
-                if not isinstance(item, dict) or name not in item:
-                    keys = ", ".join(sorted(item)[:8]) if isinstance(item, dict) else "no object"
-                    raise InputError(
-                        f"{file}:{number}: '{key}' is missing (keys found: {keys or 'none'})"
-                    )
-            below = [item[name] for item in found]
-            found = [x for item in below for x in (item if isinstance(item, list) else [item])]
-        for item in found:
-            yield number, item
 
 
 def _read_npy(path: Path) -> FloatArray:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from portmert.metrics._base import (
     FloatArray,
@@ -52,9 +53,9 @@ class NBest:
         files have it in their keys. Empty if the list was not read from files.
     ids : (S,) tuple of str or None
         The ids of the segments in the lists; None if they are numbers.
-    dropped : (D, 2) int64 or None
-        The place in the files (see `lines`) and the segment of each hypothesis that was dropped
-        because it is equal to another.
+    dropped : (D, 3) int64 or None
+        The place in the files (see `lines`), the segment and the rank of each hypothesis that was
+        dropped because it is equal to another.
     """
 
     texts: Texts
@@ -74,13 +75,25 @@ class NBest:
 
     @property
     def segments_in_files(self) -> IntArray:
-        """(L,) the segment of each hypothesis of the files, equal ones too."""
+        """(L,) the segment of each hypothesis of the files, equal ones too; -1 if left out."""
         if self.lines is None or self.dropped is None:
             raise errors.InputError("these lists were not read from files")
-        segments = np.empty(len(self.lines) + len(self.dropped), dtype=np.int64)
-        segments[self.lines] = np.repeat(np.arange(len(self)), np.diff(self.offsets))
-        segments[self.dropped[:, 0]] = self.dropped[:, 1]
-        return segments
+        segments = np.repeat(np.arange(len(self)), np.diff(self.offsets))
+        return self._in_files(segments, self.dropped[:, 1])
+
+    @property
+    def ranks_in_files(self) -> IntArray:
+        """(L,) the rank of each hypothesis of the files, equal ones too; -1 if left out."""
+        if self.lines is None or self.dropped is None:
+            raise errors.InputError("these lists were not read from files")
+        return self._in_files(self.ranks, self.dropped[:, 2])
+
+    def _in_files(self, kept: ArrayLike, dropped: IntArray) -> IntArray:
+        """Return values of the rows and of the dropped hypotheses in the order of the files."""
+        assert self.lines is not None and self.dropped is not None  # noqa: S101, PT018
+        values = np.full(sum(self.list_sizes), -1, dtype=np.int64)
+        values[self.lines], values[self.dropped[:, 0]] = kept, dropped
+        return values
 
     def __repr__(self) -> str:
         names = " ".join(name for name, _ in self.feature_names)
@@ -205,6 +218,23 @@ def taken(nbest: NBest, rows: IntArray, offsets: IntArray) -> NBest:
         feature_names=nbest.feature_names,
         model_scores=nbest.model_scores[rows],
         sparse=sparse,
+    )
+
+
+def segments_taken(nbest: NBest, segments: IntArray) -> NBest:
+    """Return the lists of some segments, in ascending order."""
+    rows, offsets = rows_taken(nbest.offsets, segments)
+    dropped = nbest.dropped
+    if dropped is not None:
+        dropped = dropped[np.isin(dropped[:, 1], segments)]
+        dropped[:, 1] = np.searchsorted(segments, dropped[:, 1])
+    return replace(
+        taken(nbest, rows, offsets),
+        lines=None if nbest.lines is None else nbest.lines[rows],
+        list_sizes=nbest.list_sizes,
+        ranks=nbest.ranks[rows] if len(nbest.ranks) else nbest.ranks,
+        ids=None if nbest.ids is None else tuple(nbest.ids[number] for number in segments),
+        dropped=dropped,
     )
 
 

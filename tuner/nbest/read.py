@@ -87,7 +87,10 @@ def read_nbest(
                     f"file of scores for both; give a file for each list: --feature NAME=FILE,FILE"
                 )
             shared |= own
-    return merger.finish(vocabulary, segments, from_files=True, ids=names.ids)
+    if not names.drop:
+        return merger.finish(vocabulary, segments, from_files=True, ids=names.ids)
+    nbest, names.left = merger.finish_with_some(vocabulary, names.ids)
+    return nbest
 
 
 def read_first_hypotheses(path: Path, vocabulary: _base.Vocabulary, *, segments: int) -> NBest:
@@ -145,7 +148,7 @@ class Merger:
         self._scores = np.empty(0)
         self._lines = np.empty(0, dtype=np.int64)
         self._ranks = np.empty(0, dtype=np.int32)
-        self._dropped = np.empty((0, 2), dtype=np.int64)
+        self._dropped = np.empty((0, 3), dtype=np.int64)
         self._sizes: list[int] = []
         self._absent_is_zero = True
         self._names: FeatureNames = ()
@@ -189,6 +192,28 @@ class Merger:
         rows, order = self._pool.finish()
         where = self._first if len(self._sizes) == 1 else "the n-best lists together"
         sizes = pool.segment_sizes(rows.segments, segments, where)
+        return self._finished(vocabulary, rows, order, sizes, ids=ids, from_files=from_files)
+
+    def finish_with_some(
+        self, vocabulary: _base.Vocabulary, ids: tuple[str, ...] | None
+    ) -> tuple[NBest, _base.IntArray]:
+        """Return what `finish` does without empty segments, and the numbers of the others."""
+        rows, order = self._pool.finish()
+        left, sizes = np.unique(rows.segments, return_counts=True)
+        self._dropped[:, 1] = np.searchsorted(left, self._dropped[:, 1])
+        named = None if ids is None else tuple(ids[number] for number in left)
+        return self._finished(vocabulary, rows, order, sizes, ids=named, from_files=True), left
+
+    def _finished(
+        self,
+        vocabulary: _base.Vocabulary,
+        rows: Rows,
+        order: _base.IntArray,
+        sizes: _base.IntArray,
+        *,
+        ids: tuple[str, ...] | None,
+        from_files: bool,
+    ) -> NBest:
         if self._linked and self._unlinked:
             warn(
                 f"{self._unlinked} has no word alignment, {self._linked} has; metrics that need "
@@ -225,7 +250,7 @@ class Merger:
         self._scores = np.concatenate([self._scores, scores[new]])
         self._lines = np.concatenate([self._lines, lines[new]])
         self._ranks = np.concatenate([self._ranks, ranks[new]])
-        dropped = np.column_stack([lines[~new], rows.segments[~new]])
+        dropped = np.column_stack([lines[~new], rows.segments[~new], ranks[~new]])
         self._dropped = np.concatenate([self._dropped, dropped])
 
     def _repool(self, rows: Rows) -> None:

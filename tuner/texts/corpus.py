@@ -2,7 +2,8 @@
 
 A text file has one segment a line; spaces or tabs separate tokens. A links file has the links of
 one text a line, `0-0 1-2`: source and target positions, counted from 0. Lines may also begin with
-the id of their segment, as in the `text` files of Kaldi.
+the id of their segment, as in the `text` files of Kaldi. A text may also be a column of a file of
+records, `FILE#KEY` (see ground/columns.py). Texts that have ids are joined by them.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from portmert.metrics._base import (
     rows_taken,
 )
 from portmert.metrics._m2 import BARS, OR, gold_row
+from portmert.tuner.ground.columns import DROP, column_of, unordered
 from portmert.tuner.ground.errors import InputError, counted, shown
 from portmert.tuner.ground.files import Lines, TextFile, called, each_line, read_lines
 
@@ -50,12 +52,18 @@ class References:
         Number of source tokens of each segment.
     source : tuple of str or None
         The source text of each segment.
+    ids : tuple of str or None
+        The id of each segment; None where no text has ids.
+    left_out : tuple of str
+        The ids of segments that were left out because a text lacks them.
     """
 
     texts: Texts
     offsets: IntArray
     source_lengths: NDArray[np.int32] | None = None
     source: tuple[str, ...] | None = None
+    ids: tuple[str, ...] | None = None
+    left_out: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -66,7 +74,8 @@ class References:
         rows, offsets = rows_taken(self.offsets, order)
         lengths = None if self.source_lengths is None else self.source_lengths[order]
         lines = None if self.source is None else tuple(self.source[s] for s in order)
-        return References(self.texts.take(rows), offsets, lengths, lines)
+        ids = None if self.ids is None else tuple(self.ids[s] for s in order)
+        return References(self.texts.take(rows), offsets, lengths, lines, ids, self.left_out)
 
 
 def read_texts(path: TextFile, vocabulary: Vocabulary) -> Texts:
@@ -77,7 +86,7 @@ def read_texts(path: TextFile, vocabulary: Vocabulary) -> Texts:
     InputError
         The file cannot be read, is not UTF-8, or has no line.
     """
-    lines = each_line(path)
+    lines = each_line(opened(path))
     first = next(lines, None)
     if first is None:
         raise InputError(f"{called(path)}: the file is empty; expected one segment a line")
@@ -93,7 +102,7 @@ def read_source(path: TextFile) -> tuple[str, ...]:
     InputError
         As `read_texts`.
     """
-    lines = read_lines(path)
+    lines = read_lines(opened(path))
     if not lines:
         raise InputError(f"{called(path)}: the file is empty; expected one segment a line")
     lines[0] = lines[0].removeprefix(_BYTE_ORDER_MARK)
@@ -127,7 +136,7 @@ def read_links(
     InputError
         The number of lines is wrong, an item is no link, or a link is outside its sentence.
     """
-    where, lines = called(path), read_lines(path)
+    where, lines = called(path), read_lines(opened(path))
     if len(lines) != len(source_lengths):
         raise InputError(
             f"{where}: {counted(len(lines), 'line')}, expected {len(source_lengths)}: the links "
@@ -190,8 +199,11 @@ def read_references(
     vocabulary: Vocabulary,
     source: TextFile | None = None,
     links: Sequence[TextFile] = (),
+    drop: bool = False,
 ) -> References:
     """Read one or more reference files, with their source and their links.
+
+    Texts that have ids are joined by them, in the order of the first that has any.
 
     Parameters
     ----------
@@ -203,27 +215,24 @@ def read_references(
         The source text.
     links
         No file, or one for each reference file.
+    drop
+        Whether to leave out segments that are not in all texts.
 
     Raises
     ------
     InputError
-        Files differ in length, links have no source, or the number of links files is wrong.
+        Files differ in length or ids, links have no source, or the number of links files is wrong.
     ValueError
         There is no reference file.
     """
     if not paths:
         raise ValueError("at least one reference file is needed")
-    if any(re.search(r"\.m2(?:\.(?:gz|bz2|xz|zst))?$", str(path)) for path in paths):
-        if len(paths) > 1 or links:
-            raise InputError(
-                f"{paths[0]}: an M2 file has the edits of all annotators; it goes with no other "
-                f"references and no links"
-            )
-        found = read_gold(paths[0], vocabulary)
-        if source is not None:
-            found = replace(found, source=read_source(source))
-            check_lines(source, len(found.source or ()), paths[0], len(found))
-        return found
+    if any(map(is_gold, paths)):
+        return _gold_with_source(paths, vocabulary, source, links)
+    several = [*paths, *links, *([] if source is None else [source])]
+    given, ids, left_out = joined(several, drop=drop)
+    paths, links = given[: len(paths)], given[len(paths) : len(paths) + len(links)]
+    source = None if source is None else given[-1]
     texts = [read_texts(path, vocabulary) for path in paths]
     segments = len(texts[0])
     for path, other in zip(paths, texts, strict=True):
@@ -255,7 +264,32 @@ def read_references(
         offsets=np.arange(segments + 1, dtype=np.int64) * len(texts),
         source_lengths=source_lengths,
         source=lines,
+        ids=ids,
+        left_out=left_out,
     )
+
+
+def _gold_with_source(
+    paths: Sequence[TextFile],
+    vocabulary: Vocabulary,
+    source: TextFile | None,
+    links: Sequence[TextFile],
+) -> References:
+    if len(paths) > 1 or links:
+        raise InputError(
+            f"{paths[0]}: an M2 file has the edits of all annotators; it goes with no other "
+            f"references and no links"
+        )
+    found = read_gold(paths[0], vocabulary)
+    if source is not None:
+        found = replace(found, source=read_source(source))
+        check_lines(source, len(found.source or ()), paths[0], len(found))
+    return found
+
+
+def is_gold(path: TextFile) -> bool:
+    """Return whether a file is one of gold edits, by its name."""
+    return re.search(r"\.m2(?:\.(?:gz|bz2|xz|zst))?$", str(path)) is not None
 
 
 def read_gold(path: TextFile, vocabulary: Vocabulary) -> References:
@@ -428,29 +462,71 @@ def interleaved(texts: Texts, count: int) -> Texts:
 
 
 class LinesById(Lines):
-    """The lines of a text behind their ids, and the ids."""
+    """The lines of a text behind their ids, the ids, and ids of segments without a line."""
 
     ids: tuple[str, ...]
+    lacking: tuple[str, ...]
 
-    def __new__(cls, name: str, lines: Iterable[str], ids: Iterable[str] = ()) -> Self:
+    def __new__(
+        cls,
+        name: str,
+        lines: Iterable[str],
+        ids: Iterable[str] = (),
+        lacking: Iterable[str] = (),
+    ) -> Self:
         """Keep lines and ids, one id for each line."""
         found = super().__new__(cls, name, lines)
-        found.ids = tuple(ids)
+        found.ids, found.lacking = tuple(ids), tuple(lacking)
         return found
 
 
-def read_by_id(path: TextFile, like: LinesById | None = None) -> LinesById:
-    """Read a text with ids, in its own order or in the order of another text.
+def opened(text: TextFile, *, drop: bool = False) -> TextFile:
+    """Return the lines of a column of a file, with their ids if it has any; other texts as is.
+
+    Parameters
+    ----------
+    drop
+        Whether to leave out segments without an answer; the column must then have ids.
 
     Raises
     ------
     InputError
-        A line has no id, an id stands twice, or is not in both texts.
+        The column has no text for a segment, or an id stands twice; says where.
     """
-    where = called(path)
+    column = None if isinstance(text, Lines) else column_of(text)
+    if column is None:
+        return text
+    rows = [k for k in range(len(column.values)) if not (drop and k in column.reasons)]
+    if column.ids is None:
+        if len(rows) < len(column.values):
+            raise column.lacking(next(iter(column.reasons)), "give the records ids")
+        return Lines(column.where, map(column.text, rows))
+    places: dict[str, str] = {}
+    for row in rows:
+        name = column.ids[row]
+        if name in places:
+            raise InputError(
+                f"{column.places[row]}: id '{name}' stands twice, first in {places[name]}"
+            )
+        places[name] = column.places[row]
+    lacking = [column.ids[row] for row in column.reasons]
+    return LinesById(column.where, map(column.text, rows), places, lacking)
+
+
+def read_by_id(path: TextFile) -> LinesById:
+    """Read a text with ids: a column of a file, or lines that begin with an id.
+
+    Raises
+    ------
+    InputError
+        A line has no id, or an id stands twice.
+    """
+    where, text = called(path), opened(path)
+    if isinstance(text, LinesById):
+        return text
     known: dict[str, str] = {}
     places: dict[str, int] = {}
-    for number, line in enumerate(read_lines(path), 1):
+    for number, line in enumerate(read_lines(text), 1):
         words = line.removeprefix(_BYTE_ORDER_MARK).split(maxsplit=1)
         if not words:
             raise InputError(f"{where}:{number}: a blank line, expected an id and a text")
@@ -462,13 +538,103 @@ def read_by_id(path: TextFile, like: LinesById | None = None) -> LinesById:
         places[words[0]] = number
     if not known:
         raise InputError(f"{where}: the file is empty; expected an id and a text a line")
-    if like is None:
-        return LinesById(where, known.values(), known)
-    ids = frozenset(like.ids)
-    for name in known:
-        if name not in ids:
-            raise InputError(f"{where}:{places[name]}: id '{name}' is not in {like}")
-    for name in like.ids:
-        if name not in known:
-            raise InputError(f"{where}: no line for id '{name}' of {like}")
-    return LinesById(where, (known[name] for name in like.ids), like.ids)
+    return LinesById(where, known.values(), known)
+
+
+def joined(
+    texts: Sequence[TextFile], like: LinesById | None = None, *, drop: bool = False
+) -> tuple[list[TextFile], tuple[str, ...] | None, tuple[str, ...]]:
+    """Return texts of the same segments in one order, their ids, and the ids left out.
+
+    Texts with ids are joined by them. Lines of other texts are taken by their numbers where the
+    ids are in order. Lines that begin with these ids have ids.
+
+    Parameters
+    ----------
+    like
+        Gives ids and order. Default: the first text with ids.
+    drop
+        Whether to leave out segments that are not in all texts.
+
+    Raises
+    ------
+    InputError
+        An id is not in all texts, or lines without ids go with ids that are not in order.
+    """
+    read = [opened(text, drop=drop) for text in texts]
+    keyed_ones = [text for text in read if isinstance(text, LinesById)]
+    first = next(iter(keyed_ones), None) if like is None else like
+    if first is None:
+        return read, None, ()
+    keyed = [text if text is first else _with_ids(text, first) for text in read]
+    ids = first.ids
+    if drop:
+        sets = [set(text.ids) for text in keyed]
+        ids = tuple(name for name in ids if all(name in names for names in sets))
+        if not ids:
+            raise InputError(f"{first}: no segment is in all texts; are they of one text?")
+    every = [name for text in (first, *keyed) for name in (*text.ids, *text.lacking)]
+    known = frozenset(ids)
+    left_out = tuple(dict.fromkeys(name for name in every if name not in known))
+    return [_taken(text, first, ids, drop=drop) for text in keyed], ids, left_out
+
+
+def begin_with_ids(lines: Sequence[str], ids: Sequence[str]) -> bool:
+    """Return whether lines begin with ids: half of them with names, or all with the numbers."""
+    known, firsts = set(ids), [line.split(maxsplit=1)[:1] for line in lines]
+    if all(name.isdecimal() for name in ids):
+        numbers = [words[0] for words in firsts if words]
+        return _FEW < len(ids) == len(numbers) and set(numbers) == known
+    return 2 * sum(bool(words) and words[0] in known for words in firsts) >= max(len(firsts), 1)
+
+
+_FEW = 2
+"""Lines that may begin with 0, 1 and so on by chance."""
+
+
+def check_order(ids: Sequence[str], whose: TextFile, text: TextFile) -> None:
+    """Raise InputError if lines without ids would go with ids that are not in order."""
+    if pair := unordered(ids):
+        raise InputError(
+            f"{called(text)} has no ids, and those of {called(whose)} are not in order "
+            f"('{pair[0]}' stands before '{pair[1]}'), so line n need not be the n-th segment; "
+            f"begin each line with its id and give --ids, or name a column of a file with ids: "
+            f"FILE.jsonl#KEY, FILE.tsv#COLUMN"
+        )
+
+
+def _with_ids(text: TextFile, first: LinesById) -> LinesById:
+    """Return a text with ids, which are the numbers of its lines if it has none."""
+    if isinstance(text, LinesById):
+        if not _is_numbered(first) or text is first or not set(text.ids).isdisjoint(first.ids):
+            return text
+        check_order(text.ids, text, first)
+        check_lines(text, len(text), first, len(first.ids))
+        return LinesById(called(text), text, first.ids)
+    lines = Lines(called(text), read_lines(text))
+    if begin_with_ids(lines, first.ids):
+        return read_by_id(lines)
+    check_order(first.ids, first, text)
+    check_lines(text, len(lines), first, len(first.ids))
+    return LinesById(called(text), lines, first.ids)
+
+
+def _is_numbered(text: LinesById) -> bool:
+    """Return whether the ids are the numbers of the lines, from 0."""
+    return all(name == str(number) for number, name in enumerate(text.ids))
+
+
+def _taken(text: LinesById, first: LinesById, ids: Sequence[str], *, drop: bool) -> LinesById:
+    """Return the lines of these ids in their order."""
+    if text.ids == ids:
+        return text
+    if not drop:
+        known = frozenset(ids)
+        for name in text.ids:
+            if name not in known:
+                raise InputError(f"{text}: id '{name}' is not in {first}; {DROP}")
+    lines = dict(zip(text.ids, text, strict=True))
+    for name in ids:
+        if name not in lines:
+            raise InputError(f"{text}: nothing for id '{name}' of {first}; {DROP}")
+    return LinesById(str(text), (lines[name] for name in ids), ids)

@@ -15,8 +15,18 @@ import numpy as np
 import portmert
 from portmert.metrics._base import Batch, IntArray, Metric, Need, Ragged, Texts
 from portmert.tuner.ground.errors import InputError, counted
-from portmert.tuner.ground.files import TextFile
-from portmert.tuner.texts.corpus import References, check_lines, make_batch, read_links, read_texts
+from portmert.tuner.ground.files import TextFile, called
+from portmert.tuner.texts.corpus import (
+    LinesById,
+    References,
+    check_lines,
+    check_order,
+    joined,
+    make_batch,
+    opened,
+    read_links,
+    read_texts,
+)
 from portmert.tuner.texts.statistics import needs_of
 from portmert.tuner.texts.text_pipeline import Side, TextPipeline
 
@@ -145,7 +155,7 @@ def depth(annotator: TextAnnotator) -> str:
 def read_output(
     path: TextFile, references: References, *, beside: TextFile, links: TextFile | None = None
 ) -> Texts:
-    """Read the output of a system, one hypothesis a segment.
+    """Read the output of a system, one hypothesis a segment, joined by ids where both have some.
 
     Parameters
     ----------
@@ -159,6 +169,13 @@ def read_output(
     InputError
         It is no text or of another length, or the links do not fit.
     """
+    path = opened(path)
+    if references.ids is not None:
+        like = LinesById(called(beside), (), references.ids)
+        (path, *linked), _, _ = joined([path] if links is None else [path, links], like)
+        links = linked[0] if linked else None
+    elif isinstance(path, LinesById):
+        check_order(path.ids, path, beside)
     texts = read_texts(path, references.texts.vocabulary)
     check_lines(path, len(texts), beside, len(references))
     if links is None:

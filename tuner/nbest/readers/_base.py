@@ -21,8 +21,9 @@ import numpy as np
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as component_dataclass
 
-from portmert.metrics._base import Ragged, TokenArray, Vocabulary
+from portmert.metrics._base import IntArray, Ragged, TokenArray, Vocabulary
 from portmert.tuner.ground import options
+from portmert.tuner.ground.columns import DROP, INDEX_KEYS
 from portmert.tuner.ground.components import Check, Component, Refuse, described
 from portmert.tuner.ground.errors import InputError, counted, shown
 from portmert.tuner.ground.files import called, decode_line, read_bytes
@@ -55,6 +56,14 @@ class SegmentNames:
         The ids of the references, which no other may be; None: the references have none.
     where : str
         The name of the references in messages.
+    strict : bool
+        Whether ids that are numbers must be known too; else these may be places from 0.
+    drop : bool
+        Whether segments may lack an answer, or be unknown: they are left out.
+    failed : dict
+        Why segments have no answer, by id.
+    left : (S,) int64 or None
+        The numbers of the segments that have hypotheses, where others are left out.
     used : bool or None
         Whether ids are names; None before the first, which decides where nothing is known.
     asked : int
@@ -65,6 +74,10 @@ class SegmentNames:
     where: str = ""
     used: bool | None = None
     asked: int = 0
+    strict: bool = True
+    drop: bool = False
+    failed: dict[str, str] = field(default_factory=dict)
+    left: IntArray | None = None
     _numbers: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -86,8 +99,14 @@ class SegmentNames:
             return number
         if len(name.split()) != 1:
             raise ValueError(f"id '{name}' is not one word")
-        if self.known is not None and name not in self.known:
-            raise ValueError(f"id '{name}' is not in {self.where} ({_like(name, self.known)})")
+        if self.known is not None and name not in self.known and not self.drop:
+            key = (
+                "; name the key of the ids in --nbest-format, as nemo:id=audio_filepath"
+                if name.isdecimal() and not any(other.isdecimal() for other in self.known)
+                else ""
+            )
+            near = _like(name, self.known)
+            raise ValueError(f"id '{name}' is not in {self.where} ({near}); {DROP}{key}")
         number = len(self._numbers)
         if segments is not None and number >= segments:
             raise ValueError(
@@ -118,7 +137,7 @@ def positions(
             more = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
             raise InputError(
                 f"{some}: id '{lacking[0]}'{more} not in {other} ({_like(lacking[0], there)}); "
-                f"both must be of the same segments"
+                f"both must be of the same segments ({DROP})"
             )
     return [known[name] for name in ids]
 
@@ -333,6 +352,9 @@ class Collector:
         The feature columns.
     remark : str
         A remark on the list for the user.
+    exact : bool
+        Whether ranks are true whatever they are. Else they are taken where those of each segment
+        are 0, 1, 2 ... or 1, 2, 3 ... in some order.
 
     Raises
     ------
@@ -343,6 +365,7 @@ class Collector:
     file: ListFile
     names: FeatureNames
     remark: str = ""
+    exact: bool = True
     _found: list[tuple[Any, ...]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -359,7 +382,8 @@ class Collector:
         """Return the number of a segment whose id may be a name; the first decides for all."""
         names = self.file.names
         if names.used is None:
-            names.used = names.known is not None or parse_number(text) is None
+            known = names.known is not None and (names.strict or text in names.known)
+            names.used = known or parse_number(text) is None
         if not names.used:
             return self.segment(place, text)
         try:
@@ -448,8 +472,33 @@ class Collector:
                 )
             rows = rows._replace(links=pairs, link_offsets=linked_rows.offsets)
         found = rows, np.array(scores) + 0.0, self.names, (), linked, self.file.where
-        order = None if ranks[0] is None else np.array(ranks, dtype=np.int32)
+        order = None if None in ranks else np.array(ranks, dtype=np.int32)
+        if order is not None and not (self.exact and _unique(rows.segments, order)):
+            order = _counting(rows.segments, order)
         return ArrivedList(*found, remark=self.remark, ranks=order)
+
+
+def _unique(segments: IntArray, ranks: TokenArray) -> bool:
+    """Return whether no rank stands twice in a segment."""
+    return len(np.unique(np.column_stack([segments, ranks]), axis=0)) == len(ranks)
+
+
+def _counting(segments: IntArray, ranks: TokenArray) -> TokenArray | None:
+    """Return ranks from 1 where those of each segment count without a gap; else None."""
+    ranks = ranks + (1 if ranks.min() == 0 else 0)
+    order = np.lexsort((ranks, segments))
+    sizes = np.unique(segments, return_counts=True)[1]
+    places = np.arange(1, len(ranks) + 1) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return ranks if np.array_equal(ranks[order], places) else None
+
+
+def index_in(record: Mapping[str, Any]) -> int | None:
+    """Return the number of a hypothesis in its segment that its record tells, if it does."""
+    for name in INDEX_KEYS:
+        text = str(record.get(name))
+        if _ID.fullmatch(text) and not isinstance(record[name], bool):
+            return int(text)
+    return None
 
 
 class CollectingReader(Reader):

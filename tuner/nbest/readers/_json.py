@@ -6,9 +6,10 @@ import re
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NamedTuple, NoReturn
 
 from portmert.tuner.ground import options
+from portmert.tuner.ground.columns import DROP
 from portmert.tuner.ground.documents import parse_json
 from portmert.tuner.ground.errors import InputError, shown
 from portmert.tuner.ground.numbers import FINITE, bounded
@@ -32,7 +33,8 @@ _KEYS = 8
 class Hypothesis:
     """A hypothesis of a JSON file.
 
-    `segment` is its id, a whole number or a name; `record` its own object, if it has one.
+    `segment` is its id, a whole number or a name; `record` its own object, if it has one. `rank`
+    is its number in its segment, from 1, where the file tells it.
     """
 
     place: Place
@@ -43,10 +45,22 @@ class Hypothesis:
     score: float = 0.0
     links: str | None = None
     record: dict[str, Any] | None = None
+    rank: int | None = None
+
+
+class Failed(NamedTuple):
+    """A segment for which a service has no answer, and why."""
+
+    place: Place
+    segment: str
+    reason: str
 
 
 class JsonReader(CollectingReader):
     """Read JSON in which a format finds the hypotheses."""
+
+    exact_ranks: ClassVar[bool] = False
+    """Whether a hypothesis's rank is true whatever it is; see `Collector`."""
 
     @classmethod
     def recognises(cls, head: Sequence[str]) -> bool:
@@ -54,15 +68,18 @@ class JsonReader(CollectingReader):
         return dialect(head) == cls.name()
 
     @abstractmethod
-    def found(self, file: ListFile) -> Iterator[Hypothesis]:
-        """Yield the hypotheses of a whole file."""
+    def found(self, file: ListFile) -> Iterator[Hypothesis | Failed]:
+        """Yield the hypotheses of a whole file, and the segments without an answer."""
 
     def collect(self, file: ListFile) -> Collector:
         """Return the hypotheses of a whole file."""
         collector: Collector | None = None
         for each in self.found(file):
+            if isinstance(each, Failed):
+                _note_failed(file, each)
+                continue
             if collector is None:
-                collector = Collector(file, each.names)
+                collector = Collector(file, each.names, exact=self.exact_ranks)
             elif each.names != collector.names:
                 file.fail(
                     each.place,
@@ -76,10 +93,19 @@ class JsonReader(CollectingReader):
                 values=each.values,
                 score=each.score,
                 links=None if each.links is None else collector.links(each.place, each.links),
+                rank=each.rank,
             )
         if collector is None:
             raise InputError(f"{file.where}: no hypothesis in the file")
         return collector
+
+
+def _note_failed(file: ListFile, failed: Failed) -> None:
+    """Keep the place of a segment without an answer, or raise its error."""
+    if not file.names.drop:
+        file.fail(failed.place, f"id '{failed.segment}': {failed.reason}; {DROP}")
+    Collector(file, ()).named_segment(failed.place, failed.segment)
+    file.names.failed[failed.segment] = failed.reason
 
 
 def dialect(head: Sequence[str]) -> str | None:

@@ -5,8 +5,9 @@ from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
+from portmert.tuner.ground.columns import failure_of
 from portmert.tuner.nbest.readers import _json as js
-from portmert.tuner.nbest.readers._base import ListFile
+from portmert.tuner.nbest.readers._base import ListFile, index_in
 from portmert.tuner.nbest.readers._json import JsonReader
 
 FEATURES = "features"
@@ -59,11 +60,15 @@ class Jsonl(JsonReader):
         in_braces = all(line.startswith("{") and line.rstrip().endswith("}") for line in head)
         return in_braces and js.dialect(head) is None
 
-    def found(self, file: ListFile) -> Iterator[js.Hypothesis]:
-        """Yield the hypotheses of a whole file."""
+    def found(self, file: ListFile) -> Iterator[js.Hypothesis | js.Failed]:
+        """Yield the hypotheses of a whole file, and the requests that failed."""
         for number, whole in js.objects(file):
             is_list = whole.get(self.hypotheses) is not None
-            segment = whole.segment(self.id, number - 1 if is_list else None)
+            reason = None if is_list or self.text in whole.content else failure_of(whole.content)
+            segment = whole.segment(self.id, number - 1 if is_list or reason else None)
+            if reason:
+                yield js.Failed(whole.place, segment, reason)
+                continue
             items = [whole.content]
             if is_list:
                 items = whole.entries(self.hypotheses, dict, "a list of objects")
@@ -75,8 +80,9 @@ class Jsonl(JsonReader):
                 score = 0.0 if item.get(self.score) is None else item.number(self.score)
                 links = self._links(item)
                 yield js.Hypothesis(
-                    item.place, segment, text, names, values, score, links, content
-                )
+                    item.place, segment, text, names, values, score, links, content,
+                    index_in(content),
+                )  # fmt: skip
 
     def _links(self, item: js.JsonObject) -> str | None:
         found = item.get(self.links)

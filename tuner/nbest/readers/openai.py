@@ -5,10 +5,13 @@ from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
+from portmert.tuner.ground.columns import failure_of
 from portmert.tuner.nbest.readers import _json as js
 from portmert.tuner.nbest.readers._base import ListFile
 from portmert.tuner.nbest.readers._json import JsonReader
 
+FILTERED = "content_filter"
+"""Why an answer ended that the service held back."""
 _ID = "custom_id"
 
 
@@ -18,7 +21,7 @@ class Openai(JsonReader):
 
     vLLM's `outputs` with their `cumulative_logprob` are read too. The features are `logprob`, the
     sum over the tokens, and `tokens`, their number. Ask the service for log-probabilities. Choices
-    are ordered by their `index`.
+    are ordered by their `index`. An answer that ended by `content_filter` is none.
 
     Parameters
     ----------
@@ -33,6 +36,7 @@ class Openai(JsonReader):
     features: str = ""
 
     title: ClassVar[str] = "OpenAI-compatible"
+    exact_ranks: ClassVar[bool] = True
     example: ClassVar[tuple[str, ...]] = (
         "",
         (
@@ -49,10 +53,13 @@ class Openai(JsonReader):
         ),
     )
 
-    def found(self, file: ListFile) -> Iterator[js.Hypothesis]:
-        """Yield the hypotheses of a whole file."""
+    def found(self, file: ListFile) -> Iterator[js.Hypothesis | js.Failed]:
+        """Yield the hypotheses of a whole file, and the requests that failed."""
         for number, item in js.objects(file):
             segment = item.segment(self.id, number - 1 if self.id == _ID else None)
+            if reason := failure_of(item.content):
+                yield js.Failed(item.place, segment, reason)
+                continue
             answer = item
             if "response" in item.content:
                 body = item.get("response.body")
@@ -61,13 +68,27 @@ class Openai(JsonReader):
                 answer = js.JsonObject(file, item.place, body)
             choices = "choices" in answer.content or "outputs" not in answer.content
             found = answer.entries("choices" if choices else "outputs", dict, "a list of objects")
+            if any(one.get("finish_reason") == FILTERED for one in found):
+                if not file.names.drop:
+                    yield js.Failed(item.place, segment, f"an answer ended by {FILTERED}")
+                found = [one for one in found if one.get("finish_reason") != FILTERED]
+                if not found:
+                    yield js.Failed(item.place, segment, f"all answers ended by {FILTERED}")
             for choice in sorted_by_index([js.JsonObject(file, item.place, one) for one in found]):
                 text = choice.text("text" if "text" in choice.content else "message.content")
                 names, values = choice.features(self.features)
                 names, sums = (("logprob", 1), ("tokens", 1), *names), _logprobs(choice)
                 values = [*sums, *values]
+                index = choice.content.get("index")
                 yield js.Hypothesis(
-                    item.place, segment, text, names, values, sums[0], record=choice.content
+                    item.place,
+                    segment,
+                    text,
+                    names,
+                    values,
+                    sums[0],
+                    record=choice.content,
+                    rank=index + 1 if type(index) is int else None,
                 )
 
 

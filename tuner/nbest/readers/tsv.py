@@ -7,7 +7,13 @@ from pydantic.dataclasses import dataclass
 
 from portmert.tuner.ground import options
 from portmert.tuner.ground.errors import counted, suggest
-from portmert.tuner.nbest.readers._base import CollectingReader, Collector, ListFile, finite_number
+from portmert.tuner.nbest.readers._base import (
+    CollectingReader,
+    Collector,
+    ListFile,
+    finite_number,
+    index_in,
+)
 
 IDS = ("id", "segment", "seg_id", "sent_id")
 TEXTS = ("hypothesis", "hyp", "text", "translation")
@@ -76,7 +82,7 @@ class Tsv(CollectingReader):
         else:
             feature_at = [k for k in range(len(columns)) if k not in taken]
         names = tuple((columns[k], 1) for k in feature_at)
-        collector = Collector(file, names)
+        collector = Collector(file, names, exact=False)
         for number, line in enumerate(lines, 2):
             cells = line.split("\t")
             if len(cells) != len(columns):
@@ -97,6 +103,7 @@ class Tsv(CollectingReader):
                 if score_at is None
                 else finite_number(file, number, cells[score_at], f"column {columns[score_at]}"),
                 links=None if links_at is None else collector.links(number, cells[links_at]),
+                rank=index_in(dict(zip(columns, cells, strict=True))),
             )
         return collector
 

@@ -10,6 +10,7 @@ import pytest
 
 from portmert.metrics._base import Vocabulary
 from portmert.tuner.components import registry
+from portmert.tuner.ground.columns import DROP
 from portmert.tuner.ground.errors import InputError
 from portmert.tuner.nbest.extra import read_numbers
 from portmert.tuner.nbest.read import read_nbest
@@ -77,10 +78,7 @@ def scored(**item):
         (
             "openai",
             '{"custom_id": "x", "response": null, "error": {"message": "too long"}}',
-            (
-                "list1:1: 'response.body' is missing, expected an answer (did it fail?) (keys "
-                "found: custom_id, error, response)"
-            ),
+            f"list1:1: id 'x': the request failed: too long; {DROP}",
         ),
         (
             "openai",

@@ -1,0 +1,203 @@
+"""The segments of lists and of the texts beside them: joined by ids, or by their places."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from portmert.metrics._base import Vocabulary
+from portmert.tuner.api.texts import PathLike, TextLike, text_file, text_files
+from portmert.tuner.ground.errors import InputError, counted
+from portmert.tuner.ground.files import Lines, TextFile, called, read_lines
+from portmert.tuner.ground.warn import warn
+from portmert.tuner.nbest.model import NBest, segments_taken
+from portmert.tuner.nbest.readers._base import SegmentNames, positions
+from portmert.tuner.texts import corpus
+from portmert.tuner.texts.corpus import LinesById, References
+
+LISTS = "the n-best lists"
+
+
+def ids_of(nbest: NBest) -> tuple[str, ...]:
+    """Return the names of the segments; numbers from 0 where they have no names."""
+    return nbest.ids or tuple(str(n) for n in range(len(nbest)))
+
+
+def warn_left_out(ids: Sequence[str], lack: str, reasons: dict[str, str] | None = None) -> None:
+    """Say how many segments are left out, and the first of them."""
+    reason = (reasons or {}).get(ids[0], f"nothing in {lack}")
+    warn(f"{counted(len(ids), 'segment')} left out; the first is '{ids[0]}': {reason}")
+
+
+@dataclass(frozen=True)
+class Sides:
+    """The texts beside lists, with their ids if these are known before the lists are read.
+
+    Parameters
+    ----------
+    refs, source, links
+        References, source and word alignments.
+    ids
+        Whether lines begin with ids.
+    """
+
+    refs: tuple[TextFile, ...]
+    source: TextFile | None
+    links: tuple[TextFile, ...]
+    ids: bool
+
+    @classmethod
+    def of(
+        cls,
+        refs: Sequence[TextLike] | PathLike,
+        source: TextLike | None,
+        links: Sequence[TextLike] | PathLike,
+        *,
+        ids: bool,
+    ) -> Sides:
+        """Take texts as callers give them."""
+        files = text_files(refs, "references")
+        linked = text_files(links, "links of references")
+        if linked and not files:
+            raise InputError("links of references, but no references of these lists; give both")
+        if ids and not files and source is None:
+            raise InputError("the ids of segments are those of references; give them too")
+        read = corpus.read_by_id if ids else _read_once
+        return cls(
+            tuple(map(read, files)),
+            None if source is None else read(text_file(source, "the source")),
+            tuple(map(read, linked)),
+            ids,
+        )
+
+    def references(self, vocabulary: Vocabulary, *, drop: bool) -> References | None:
+        """Read references and source; None if there is neither. There may be a source alone."""
+        if self.refs:
+            return corpus.read_references(
+                self.refs, vocabulary=vocabulary, source=self.source, links=self.links, drop=drop
+            )
+        if self.source is None:
+            return None
+        (source,), ids, left_out = corpus.joined([self.source], drop=drop)
+        lines = corpus.read_source(source)
+        empty = corpus.no_references(vocabulary, len(lines), lines)
+        return replace(empty, ids=ids, left_out=left_out)
+
+    def names(self, references: References | None, *, drop: bool) -> SegmentNames:
+        """Return the ids that lists may have."""
+        if references is None or references.ids is None:
+            return SegmentNames(drop=drop)
+        known = {name: number for number, name in enumerate(references.ids)}
+        return SegmentNames(known, called(self._first), strict=self.ids, drop=drop)
+
+    def matched(
+        self, nbest: NBest, references: References | None, names: SegmentNames
+    ) -> tuple[NBest, References | None]:
+        """Return lists and references of the same segments, in the order of the lists.
+
+        Raises
+        ------
+        InputError
+            An id is on one side only, or texts without ids go with ids that are not in order.
+        """
+        if references is None:
+            if names.failed:
+                warn_left_out(list(names.failed), LISTS, names.failed)
+            return nbest, None
+        if references.ids is None and self._begin_with_ids(nbest):
+            texts = [*self.refs, *self.links, *([] if self.source is None else [self.source])]
+            by_id, _, _ = corpus.joined(texts, _lists(nbest), drop=names.drop)
+            count = len(self.refs)
+            source = None if self.source is None else by_id[-1]
+            links = tuple(by_id[count : count + len(self.links)])
+            again = Sides(tuple(by_id[:count]), source, links, ids=True)
+            references = again.references(references.texts.vocabulary, drop=names.drop)
+            assert references is not None  # noqa: S101  there are some
+        return _matched(nbest, references, names, self._first)
+
+    @property
+    def _first(self) -> TextFile:
+        return (*self.refs, self.source or "")[0]
+
+    def _begin_with_ids(self, nbest: NBest) -> bool:
+        """Return whether the lines of the first text begin with the ids of the lists."""
+        return corpus.begin_with_ids(read_lines(corpus.opened(self._first)), ids_of(nbest))
+
+
+def _lists(nbest: NBest) -> LinesById:
+    """Return the lists as a text whose ids others follow."""
+    return LinesById(LISTS, (), ids_of(nbest))
+
+
+def _matched(
+    nbest: NBest, references: References, names: SegmentNames, text: TextFile
+) -> tuple[NBest, References]:
+    """See `Sides.matched`; `text` is the first of the texts."""
+    here = nbest.ids or tuple(map(str, range(len(nbest)) if names.left is None else names.left))
+    if references.ids is None or (nbest.ids is None and set(here).isdisjoint(references.ids)):
+        nbest, joined, absent, lacking = _by_places(nbest, references, names, text)
+    else:
+        nbest, joined, absent, lacking = _by_ids(nbest, here, references, names, text)
+    left_out = dict.fromkeys(absent, f"nothing in {LISTS}")
+    left_out |= dict.fromkeys((*references.left_out, *lacking), f"nothing in {called(text)}")
+    left_out |= names.failed
+    if left_out:
+        warn_left_out(list(left_out), LISTS, left_out)
+    return nbest, joined
+
+
+Matched = tuple[NBest, References, Sequence[str], Sequence[str]]
+"""Lists, references, and the ids that are not in the lists and not in the references."""
+
+
+def _by_ids(
+    nbest: NBest,
+    here: Sequence[str],
+    references: References,
+    names: SegmentNames,
+    text: TextFile,
+) -> Matched:
+    """Join lists and references that both have ids."""
+    there = references.ids or ()
+    places = {name: number for number, name in enumerate(there)}
+    if not names.drop:
+        order = positions(here, places, lists=LISTS, where=called(text))
+        return nbest, references.take(order), (), ()
+    both = [number for number, name in enumerate(here) if name in places]
+    if not both:
+        raise InputError(f"{called(text)}: no id is in {LISTS} too; are both of one text?")
+    taken = references.take([places[here[number]] for number in both])
+    absent = [name for name in there if name not in set(here)]
+    lacking = [name for name in here if name not in places]
+    return segments_taken(nbest, np.array(both)), taken, absent, lacking
+
+
+def _by_places(
+    nbest: NBest, references: References, names: SegmentNames, text: TextFile
+) -> Matched:
+    """Set line n beside the n-th segment, where not both sides have ids."""
+    if nbest.ids is not None:
+        corpus.check_order(names.ids or nbest.ids, LISTS, text)
+    elif references.ids is not None:
+        corpus.check_order(references.ids, text, LISTS)
+    order = list(range(len(nbest))) if names.left is None else names.left.tolist()
+    count = max(len(names.ids or nbest.ids or ()), order[-1] + 1)
+    if count > len(references) or (
+        count < len(references) and not (names.drop and nbest.ids is None)
+    ):
+        raise InputError(
+            f"{called(text)}: {counted(len(references), 'segment')}, {LISTS} have {count}; both "
+            f"must be of the same text"
+        )
+    if len(order) == len(references):
+        return nbest, references, (), ()
+    filled = set(order)
+    absent = [str(number) for number in range(len(references)) if number not in filled]
+    return nbest, references.take(order), () if nbest.ids else absent, ()
+
+
+def _read_once(text: TextFile) -> TextFile:
+    """Return a text that can be read twice; stdin cannot."""
+    return Lines("stdin", read_lines(text)) if str(text) == "-" else text

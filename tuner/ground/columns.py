@@ -1,0 +1,289 @@
+"""Columns of files of records: `FILE#KEY` of JSON lines, `FILE.tsv#COLUMN` of a table.
+
+    FILE#KEY             a value of each record; a dot leads into objects and into all entries of
+                         lists
+    FILE#KEY:ID          the ids stand under another key than the usual ones
+    FILE#KEY:ID+INDEX    the numbers of hypotheses too
+
+The usual keys are `ID_KEYS` and `INDEX_KEYS`; of these the first that a file has is taken. A key
+that has a colon itself wins over a key with an id.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from portmert.tuner.ground import options
+from portmert.tuner.ground.documents import parse_json
+from portmert.tuner.ground.errors import InputError, shown
+from portmert.tuner.ground.files import called, each_line
+
+ID_KEYS = (
+    "custom_id", "id", "segment", "seg_id", "segment_id", "sent_id", "utt", "utt_id",
+    "utterance_id",
+)  # fmt: skip
+"""Keys of the id of a segment, the most telling first."""
+INDEX_KEYS = ("index", "choice", "rank", "n", "candidate")
+"""Keys of the number of a hypothesis in its segment, from 0 or from 1."""
+DROP = "--drop-missing leaves such segments out"
+"""Ends messages about segments that lack an answer."""
+_TABLE = re.compile(r"\.tsv(?:\.(?:gz|xz|zst|bz2))?$")
+_ABSENT = object()
+
+
+@dataclass(frozen=True)
+class RecordColumn:
+    """The V values of a column, in the order of the file.
+
+    Parameters
+    ----------
+    where : str
+        The file, for messages.
+    is_table : bool
+        Whether it is a table, whose values are all texts.
+    key : str
+        The key of the values.
+    values : tuple
+        None where there is no answer.
+    places : tuple of str
+        File and line of each value.
+    ids : tuple of str or None
+        The segment of each value; None for a file without ids.
+    ranks : tuple of int or None
+        The number of the hypothesis of each value in its segment, from 1; None for a file without
+        such numbers.
+    reasons : dict of int to str
+        Why there is no value, by its number in `values`.
+    """
+
+    where: str
+    is_table: bool
+    key: str
+    values: tuple[Any, ...]
+    places: tuple[str, ...]
+    ids: tuple[str, ...] | None
+    ranks: tuple[int, ...] | None
+    reasons: dict[int, str]
+
+    def lacking(self, number: int, advice: str = DROP) -> InputError:
+        """Return the error of a value that is not there."""
+        segment = "" if self.ids is None else f" for id '{self.ids[number]}'"
+        return InputError(f"{self.places[number]}: {self.reasons[number]}{segment}; {advice}")
+
+    def text(self, number: int) -> str:
+        """Return a value that is a text, in one line."""
+        value = self.values[number]
+        if value is None:
+            raise self.lacking(number)
+        if not isinstance(value, str):
+            text = shown(json.dumps(value, ensure_ascii=False))
+            raise InputError(f"{self.places[number]}: '{self.key}' is {text}, expected a text")
+        return re.sub(r"[\r\n]+", " ", value)
+
+
+class _Record(NamedTuple):
+    """A value of a record, with the objects around it, the outermost first."""
+
+    place: str
+    around: tuple[dict[str, Any], ...]
+    value: Any
+
+
+def column_of(path: object) -> RecordColumn | None:
+    """Read the column that `FILE#KEY` names; None for the name of a file without a key.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, a record is none, or all of them lack the key; says where.
+    """
+    if "#" not in str(path):
+        return None
+    file, key = options.file_key(str(path))
+    if key is None:
+        return None
+    if not key:
+        raise InputError(f"{path}: the key behind # is empty; write FILE#KEY")
+    is_table = _TABLE.search(file) is not None
+    records = list(_of_table(file) if is_table else _of_json(file))
+    if not records:
+        raise InputError(f"{called(file)}: the file is empty; expected records with '{key}'")
+    id_key = index_key = ""
+    if not _has(records, key) and ":" in key:
+        key, _, keys = key.rpartition(":")
+        id_key, _, index_key = keys.partition("+")
+    found = [value for place, record in records for value in _values(place, (record,), key)]
+    reasons = {k: _reason(one, key) for k, one in enumerate(found) if one.value in (None, _ABSENT)}
+    if len(reasons) == len(found) and any(one.value is _ABSENT for one in found):
+        raise InputError(f"{found[0].place}: {_reason(found[0], key)}")
+    return RecordColumn(
+        where=called(file),
+        is_table=is_table,
+        key=key,
+        values=tuple(None if k in reasons else one.value for k, one in enumerate(found)),
+        places=tuple(one.place for one in found),
+        ids=_ids(found, id_key),
+        ranks=_ranks(found, index_key),
+        reasons=reasons,
+    )
+
+
+def failure_of(record: dict[str, Any]) -> str | None:
+    """Return why a request to a service failed, as its record tells; None if it did not."""
+    response = record.get("response")
+    status = response.get("status_code") if isinstance(response, dict) else None
+    body = response.get("body") if isinstance(response, dict) else None
+    result = record.get("result")
+    for holder in (record, result, body):
+        error = holder.get("error") if isinstance(holder, dict) else None
+        if error:
+            told = error if isinstance(error, dict) else {"message": str(error)}
+            parts = [told.get(name) for name in ("code", "type", "message")]
+            text = ", ".join(dict.fromkeys(str(part) for part in parts if part not in (None, "")))
+            code = f"status {status}, " if isinstance(status, int) and status != _OK else ""
+            return f"the request failed: {code}{shown(text or json.dumps(error))}"
+    if isinstance(status, int) and status != _OK:
+        return f"the request failed: status {status}"
+    return None
+
+
+_OK = 200
+
+
+def unordered(ids: Sequence[str]) -> tuple[str, str] | None:
+    """Return the first two ids that are not in ascending natural order; None if all are.
+
+    Numbers inside of ids are compared as numbers: `seg-9` comes before `seg-10`.
+    """
+    keys = [_natural(name) for name in ids]
+    for number in range(1, len(keys)):
+        if not keys[number - 1] < keys[number]:
+            return ids[number - 1], ids[number]
+    return None
+
+
+def _natural(name: str) -> tuple[Any, ...]:
+    parts = re.split(r"([0-9]+)", name)
+    return tuple(int(part) if k % 2 else part for k, part in enumerate(parts)), name
+
+
+def _of_json(file: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield place and object of each line."""
+    for number, line in enumerate(each_line(file), 1):
+        place = f"{called(file)}:{number}"
+        try:
+            record = parse_json(line.removeprefix("\ufeff"))
+        except ValueError as error:
+            raise InputError(f"{place}: not JSON: {error}") from None
+        if not isinstance(record, dict):
+            raise InputError(f"{place}: '{shown(line)}' is no JSON object")
+        yield place, record
+
+
+def _of_table(file: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield place and cells of each row; an empty cell of a table is an empty text."""
+    lines = each_line(file)
+    names = next(lines, "").removeprefix("\ufeff").split("\t")
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(f"{called(file)}:1: column '{twice}' stands twice")
+    for number, line in enumerate(lines, 2):
+        cells = line.split("\t")
+        if len(cells) != len(names):
+            raise InputError(
+                f"{called(file)}:{number}: {len(cells)} columns separated by tabs, the header "
+                f"names {len(names)}"
+            )
+        yield f"{called(file)}:{number}", dict(zip(names, cells, strict=True))
+
+
+def _has(records: Sequence[tuple[str, dict[str, Any]]], key: str) -> bool:
+    """Return whether a record has a value of the key."""
+    return any(
+        one.value is not _ABSENT
+        for place, record in records
+        for one in _values(place, (record,), key)
+    )
+
+
+def _values(place: str, around: tuple[dict[str, Any], ...], key: str) -> Iterator[_Record]:
+    """Yield the values of a key in an object; dots lead into objects and lists."""
+    name, rest = key, ""
+    if key not in around[-1]:
+        name, _, rest = key.partition(".")
+    if name not in around[-1]:
+        yield _Record(place, around, _ABSENT)
+        return
+    value = around[-1][name]
+    for each in value if isinstance(value, list) else [value]:
+        if not rest:
+            yield _Record(place, around, each)
+        elif isinstance(each, dict):
+            yield from _values(place, (*around, each), rest)
+        else:
+            yield _Record(place, around, _ABSENT)
+
+
+def _reason(record: _Record, key: str) -> str:
+    """Return why a record has no value."""
+    whole = record.around[0]
+    failure = failure_of(whole)
+    if failure is not None:
+        return failure
+    if record.value is None:
+        return f"'{key}' is null"
+    names = sorted(whole)
+    some = ", ".join(names[:8]) or "none"
+    return f"'{key}' is missing (keys found: {some})"
+
+
+def _lookup(record: dict[str, Any], key: str) -> Any:
+    """Return what stands under a key, dots leading into objects."""
+    (found,) = list(_values("", (record,), key))[:1] or (None,)
+    return None if found is None else found.value
+
+
+def _ids(found: Sequence[_Record], key: str) -> tuple[str, ...] | None:
+    """Return the id of each value; None where records have none."""
+    wholes = [one.around[0] for one in found]
+    if not key:
+        key = next((name for name in ID_KEYS if any(name in whole for whole in wholes)), "")
+        if not key:
+            return None
+    ids = []
+    for one, whole in zip(found, wholes, strict=True):
+        name = _lookup(whole, key)
+        if isinstance(name, bool) or not isinstance(name, str | int):
+            text = "missing" if name is _ABSENT else shown(json.dumps(name))
+            raise InputError(f"{one.place}: the id '{key}' is {text}; every record needs one")
+        if len(str(name).split()) != 1:
+            raise InputError(f"{one.place}: the id '{shown(str(name))}' is not one word")
+        ids.append(str(name))
+    return tuple(ids)
+
+
+def _ranks(found: Sequence[_Record], key: str) -> tuple[int, ...] | None:
+    """Return the number of the hypothesis of each value, from 1; None where records have none."""
+    names = (key,) if key else INDEX_KEYS
+    chosen = next(
+        (name for name in names if any(name in obj for one in found for obj in one.around)), key
+    )
+    if not chosen:
+        return None
+    numbers = []
+    for one in found:
+        value = next((obj[chosen] for obj in reversed(one.around) if chosen in obj), _ABSENT)
+        if isinstance(value, str) and re.fullmatch(r"[0-9]{1,9}", value):
+            value = int(value)
+        if value is _ABSENT and one.value in (None, _ABSENT):
+            value = -1  # of a request that failed, which has no hypothesis
+        elif isinstance(value, bool) or not isinstance(value, int) or value < 0:
+            if not key:
+                return None  # not a number of hypotheses, whatever it is
+            text = "missing" if value is _ABSENT else shown(json.dumps(value))
+            raise InputError(f"{one.place}: the index '{chosen}' is {text}, expected 0, 1, 2 ...")
+        numbers.append(value)
+    first = min((number for number in numbers if number >= 0), default=0)
+    return tuple(number + 1 - min(first, 1) if number >= 0 else 0 for number in numbers)
