@@ -25,6 +25,7 @@ from portmert.tuner.ground.errors import InputError, counted, faults_at
 from portmert.tuner.ground.files import TextFile, check_writable, read_lines, writing
 from portmert.tuner.ground.processes import available_processors
 from portmert.tuner.ground.warn import warn_of_machine
+from portmert.tuner.texts import corpus
 
 LINES_AT_ONCE = 2048
 """Lines that are in memory and written together."""
@@ -119,7 +120,7 @@ def annotate(
         A text or model cannot be read, or the annotator is missing or fails.
     """
     check_writable(out)
-    file_of_text = text_file(text, "the text")
+    file_of_text = corpus.opened(text_file(text, "the text"))
     lines = [tuple(w.decode() for w in s.encode().split()) for s in read_lines(file_of_text)]
     begin = size = 0
 
@@ -271,7 +272,7 @@ def align(
     if isinstance(aligner, str):
         aligner = registry.aligner(aligner, options or {})
     files = text_file(source, "the source"), text_file(target, "the target")
-    lines = read_lines(files[0]), read_lines(files[1])
+    lines = tuple(map(read_lines, corpus.joined(files)[0]))
     if len(lines[0]) != len(lines[1]):
         raise InputError(
             f"{files[1]}: {counted(len(lines[1]), 'line')}, {files[0]} has {len(lines[0])}"

@@ -16,7 +16,7 @@ from portmert.metrics._base import Batch, FloatArray, IntArray, Metric, Vocabula
 from portmert.tuner.api.texts import Notice
 from portmert.tuner.components import external, registry
 from portmert.tuner.ground.errors import ConfigError, InputError, counted, faults_at
-from portmert.tuner.ground.files import Lines, TextFile, file_digest
+from portmert.tuner.ground.files import Lines, TextFile
 from portmert.tuner.ground.warn import warn
 from portmert.tuner.nbest import check, moses_dat, parts, pool, pool_files
 from portmert.tuner.nbest.model import NBest, without_texts
@@ -356,7 +356,7 @@ def _contents(texts: Sequence[TextFile]) -> list[str]:
     return [
         hashlib.sha256("\n".join(text).encode()).hexdigest()
         if isinstance(text, Lines)
-        else file_digest(Path(text))
+        else corpus.content_digest(Path(text))
         for text in texts
     ]
 

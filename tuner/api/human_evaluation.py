@@ -17,6 +17,7 @@ from portmert.tuner.evaluation.humaneval.evaluation import Filters, read_and_sel
 from portmert.tuner.evaluation.page.html import Report
 from portmert.tuner.ground import arguments, files, tables
 from portmert.tuner.ground.errors import InputError, suggest
+from portmert.tuner.texts import corpus
 from portmert.tuner.texts.corpus import check_lines
 
 FILTERS = Filters()
@@ -63,14 +64,16 @@ def make_sheets(
     test = find_test_files(systems, TestSet(tuple(refs), source))
     outputs = [system.outputs[0].text for system in systems]
     pipeline = pipeline_of(text, text_model)
-    shown = {path: files.read_lines(path) for path in (test.references[0], *outputs)}
+    paths = [test.references[0], *outputs, *([] if source is None else [source])]
+    in_order, _, _ = corpus.joined(paths)
+    shown = {path: files.read_lines(one) for path, one in zip(paths, in_order, strict=True)}
     segments, left = read_and_select(
         outputs, test.references, pipeline, [shown[path] for path in outputs], filters
     )
     notice(", ".join(f"{name}: {count}" for name, count in left.items()))
     texts = {"reference": shown[test.references[0]]}
     if source is not None:
-        texts["source"] = files.read_lines(source)
+        texts["source"] = shown[source]
         check_lines(source, len(texts["source"]), test.references[0], len(texts["reference"]))
     made = evaluation.make(
         segments,

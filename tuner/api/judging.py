@@ -185,6 +185,8 @@ def read_judged(one: JudgedSet, ready: Preparation) -> tuple[HumanScores, Batch]
     read = corpus.read_references(
         one.refs, vocabulary=Vocabulary(), source=one.source, links=one.ref_links
     )
+    if read.ids is not None:  # human scores name segments by their numbers
+        corpus.check_order(read.ids, one.refs[0], one.human)
     human = human.of_length(len(read), origin=one.refs[0])
     found = find_outputs(one.outputs, human.systems, others=bool(one.systems))
     links = {} if one.links is None else find_outputs(one.links, human.systems, others=True)

@@ -3,7 +3,7 @@
     FILE#KEY             a value of each record; a dot leads into objects and into all entries of
                          lists
     FILE#KEY:ID          the ids stand under another key than the usual ones
-    FILE#KEY:ID+INDEX    the numbers of hypotheses too
+    FILE#KEY:ID:INDEX    the numbers of hypotheses too
 
 The usual keys are `ID_KEYS` and `INDEX_KEYS`; of these the first that a file has is taken. A key
 that has a colon itself wins over a key with an id.
@@ -110,10 +110,7 @@ def column_of(path: object) -> RecordColumn | None:
     records = list(_of_table(file) if is_table else _of_json(file))
     if not records:
         raise InputError(f"{called(file)}: the file is empty; expected records with '{key}'")
-    id_key = index_key = ""
-    if not _has(records, key) and ":" in key:
-        key, _, keys = key.rpartition(":")
-        id_key, _, index_key = keys.partition("+")
+    key, id_key, index_key = _keys(records, key)
     found = [value for place, record in records for value in _values(place, (record,), key)]
     reasons = {k: _reason(one, key) for k, one in enumerate(found) if one.value in (None, _ABSENT)}
     if len(reasons) == len(found) and any(one.value is _ABSENT for one in found):
@@ -197,6 +194,17 @@ def _of_table(file: str) -> Iterator[tuple[str, dict[str, Any]]]:
                 f"names {len(names)}"
             )
         yield f"{called(file)}:{number}", dict(zip(names, cells, strict=True))
+
+
+def _keys(records: Sequence[tuple[str, dict[str, Any]]], text: str) -> tuple[str, str, str]:
+    """Return the keys of values, ids and indices that `KEY`, `KEY:ID` or `KEY:ID:INDEX` names."""
+    parts = text.split(":")
+    for end in range(len(parts), 0, -1):
+        key, rest = ":".join(parts[:end]), parts[end:]
+        if len(rest) <= 2 and _has(records, key):
+            id_key, index_key, *_ = *rest, "", ""
+            return key, id_key, index_key
+    return text, "", ""
 
 
 def _has(records: Sequence[tuple[str, dict[str, Any]]], key: str) -> bool:

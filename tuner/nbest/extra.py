@@ -255,7 +255,7 @@ def _of_column(
                 raise InputError(
                     f"{column.places[row]}: id '{name}' stands in other lines above too, and no "
                     f"number tells which hypothesis each value is of; add a key 'index' (or name "
-                    f"yours: FILE#{column.key}:ID+INDEX)"
+                    f"yours: FILE#{column.key}:ID:INDEX)"
                 )
             counts[name] = counts.get(name, 0) + 1
             rank = counts[name]

@@ -12,6 +12,7 @@ import itertools
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -29,7 +30,15 @@ from portmert.metrics._base import (
 from portmert.metrics._m2 import BARS, OR, gold_row
 from portmert.tuner.ground.columns import DROP, column_of, unordered
 from portmert.tuner.ground.errors import InputError, counted, shown
-from portmert.tuner.ground.files import Lines, TextFile, called, each_line, read_lines
+from portmert.tuner.ground.files import (
+    Lines,
+    TextFile,
+    called,
+    each_line,
+    file_digest,
+    read_lines,
+    text_digest,
+)
 
 IntegerArray = NDArray[np.signedinteger[Any]]
 
@@ -511,6 +520,14 @@ def opened(text: TextFile, *, drop: bool = False) -> TextFile:
         places[name] = column.places[row]
     lacking = [column.ids[row] for row in column.reasons]
     return LinesById(column.where, map(column.text, rows), places, lacking)
+
+
+def content_digest(path: Path) -> str:
+    """Return a hash of a file; of a column, of the text file that has its lines."""
+    text = opened(path)
+    if isinstance(text, Lines):
+        return text_digest("".join(f"{line}\n" for line in text))
+    return file_digest(path)
 
 
 def read_by_id(path: TextFile) -> LinesById:

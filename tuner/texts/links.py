@@ -22,6 +22,7 @@ from portmert.aligners._base import Aligner, Links, format_links, tokens
 from portmert.metrics._base import IntArray, Ragged, Texts
 from portmert.tuner.ground.errors import InputError, StateError, counted
 from portmert.tuner.ground.files import read_lines, write_text
+from portmert.tuner.texts.corpus import joined
 
 Pairs = list[tuple[str, str]]
 
@@ -73,7 +74,8 @@ class Linker:
         )
         if all(file.is_file() for file in files):
             return files
-        sources, texts = read_lines(source), [read_lines(path) for path in references]
+        in_order, _, _ = joined([*references, source])
+        *texts, sources = map(read_lines, in_order)
         for path, lines in zip(references, texts, strict=True):
             if len(lines) != len(sources):
                 raise InputError(

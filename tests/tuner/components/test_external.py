@@ -6,6 +6,7 @@ import pickle
 import selectors
 import signal
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from portmert.metrics._base import Batch, Texts, Vocabulary
 from portmert.tuner.components import registry
 from portmert.tuner.components.external import CommandMetric
 from portmert.tuner.ground.errors import ConfigError, InputError, ProgramError
+from portmert.tuner.nbest.model import without_texts
 from portmert.tuner.texts.statistics import compute_stats
 from tests.metrics.test_port import EXAMPLE
 from tests.support.strategies_metrics import batch_of
@@ -261,7 +263,15 @@ def test_scores_follow_the_lines(tmp_path):
     stats = compute_stats(metric, batch)
     assert stats.tolist() == [[4, 1], [0.5, 1], [-1, 1]]
     assert float(metric.score(stats.sum(axis=0))) == pytest.approx(3.5 / 3)
-    metric.check_lists(["l1", "l2"], [2, 2])
+    metric.check_lists(["l1", "l2"], lists_of(2, 2))
+
+
+def lists_of(*sizes):
+    """Return lists of one segment, a file of each size."""
+    count = sum(sizes)
+    nbest = without_texts(np.zeros((count, 1)), np.array([0, count]), (("F", 1),), None)
+    ranks = np.arange(1, count + 1, dtype=np.int32)
+    return replace(nbest, lines=np.arange(count), list_sizes=sizes, ranks=ranks)
 
 
 def test_scores_keep_with_segments_that_are_cut_out(tmp_path):
@@ -277,15 +287,15 @@ def test_scores_keep_with_segments_that_are_cut_out(tmp_path):
 def test_other_numbers_of_scores_are_refused(tmp_path):
     metric = scored(tmp_path, "0.5\n-1\n")
     with pytest.raises(InputError, match=r"scores1: 2 scores, list has 3 hypotheses; give one"):
-        metric.check_lists(["list"], [3])
+        metric.check_lists(["list"], lists_of(3))
     with pytest.raises(InputError, match="1 file of scores for 2 n-best lists; give one for each"):
-        metric.check_lists(["list", "list2"], [1, 1])
+        metric.check_lists(["list", "list2"], lists_of(1, 1))
 
 
 @pytest.mark.parametrize("line", ["x", "", "nan", "1 2", "inf"])
 def test_lines_that_are_no_score(tmp_path, line):
     with pytest.raises(InputError, match=r"scores1:2: '.*' is not a finite number"):
-        scored(tmp_path, f"1\n{line}\n").check_lists(["list"], [2])
+        scored(tmp_path, f"1\n{line}\n").check_lists(["list"], lists_of(2))
 
 
 def test_scores_without_a_list_are_refused(tmp_path):

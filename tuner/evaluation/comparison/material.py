@@ -15,7 +15,6 @@ from portmert.metrics._m2 import corrected, has_gold
 from portmert.tuner.evaluation.comparison.systems import NamedSystem, Output, TestFiles
 from portmert.tuner.ground import options
 from portmert.tuner.ground.errors import ConfigError, InputError, counted, faults_at
-from portmert.tuner.ground.files import read_lines
 from portmert.tuner.ground.warn import warn
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.texts import corpus, prepare
@@ -207,7 +206,7 @@ def read_material(
             names.append(f"{system.name} ({output.text})")
     if linker is not None and any(not links.hypotheses for links in sets):
         _note_mixed_links([systems[owner].name for owner in owners], texts)
-    sources = tuple(read_lines(test.source)) if test.source is not None else None
+    sources = references.source
     found: list[tuple[list[Texts], corpus.References, str | None]] = []
     for links in sets:
         with_links = _with_links(texts, links, linker, test, sources or ())

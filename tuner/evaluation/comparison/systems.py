@@ -12,10 +12,11 @@ from portmert.tuner.components import registry
 from portmert.tuner.ground import options
 from portmert.tuner.ground.documents import parse_json
 from portmert.tuner.ground.errors import ConfigError, InputError, StateError, faults_at
-from portmert.tuner.ground.files import called, file_digest, is_input, read_bytes
+from portmert.tuner.ground.files import called, is_input
 from portmert.tuner.runs.folder import STATE, refuse_misplaced
 from portmert.tuner.runs.inputs import CALLED, Inputs, read_inputs
 from portmert.tuner.runs.scorer import read_json, refuse_changed
+from portmert.tuner.texts import corpus
 
 if TYPE_CHECKING:
     from portmert.tuner.evaluation.comparison.scores import Counted
@@ -192,7 +193,7 @@ def find_test_files(systems: Sequence[NamedSystem], given: TestSet) -> TestFiles
             raise InputError("no system says what its references are; give --ref")
         found = TestFiles(source or known[0].test_source, known[0].test_references)
     for path in (*found.references, *((found.source,) if found.source else ())):
-        read_bytes(path)  # a missing file is another fault than another test set
+        corpus.content_digest(path)  # a missing file is another fault than another test set
     for system in systems:
         _check_same(system, found)
     return found
@@ -207,7 +208,7 @@ def _find(system: SystemFiles) -> NamedSystem:
     for path in paths:
         if path.is_dir():
             raise InputError(f"{path}: a folder among files; a run is a system of its own")
-        if not is_input(path):
+        if not is_input(Path(options.file_key(path)[0])):
             raise InputError(
                 f"{path}: there is no such file or folder; a system is the folder of a run, or "
                 f"name=FILE[,FILE...]"
@@ -270,9 +271,9 @@ def _check_same(system: NamedSystem, test: TestFiles) -> None:
         raise StateError(
             f"{system.folder / STATE}: is not what portmert writes; is this the folder of a run?"
         ) from None
-    now = {"test_references": [file_digest(path) for path in test.references]}
+    now = {"test_references": [corpus.content_digest(path) for path in test.references]}
     if test.source is not None:
-        now |= {"test_source": file_digest(test.source)}  # type: ignore[dict-item]
+        now |= {"test_source": corpus.content_digest(test.source)}  # type: ignore[dict-item]
     for key, value in now.items():
         if recorded[key] is not None and recorded[key] != value:
             files = ", ".join(map(str, test.references if "ref" in key else [test.source]))

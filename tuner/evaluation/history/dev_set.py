@@ -311,7 +311,8 @@ def _able(lenders: Sequence[Path], digests: Sequence[str]) -> Iterator[tuple[Pat
 
 def _digests(inputs: Inputs) -> list[str]:
     """Return hashes of source and references."""
-    return [file_digest(path) for path in (inputs.data.source, *inputs.data.references)]
+    files = (inputs.data.source, *inputs.data.references)
+    return [corpus.content_digest(path) for path in files]
 
 
 def _digest(text: str) -> str:
