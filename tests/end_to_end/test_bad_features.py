@@ -162,7 +162,7 @@ def test_a_source_is_for_features_or_an_oracle(folder):
                 "--source", "source", "-q")  # fmt: skip
     assert shown.stdout == "a b c d\n\ni j\nm n\n"
     (folder / "source").write_text("a\n")
-    assert "the source has 1 line, the lists 4 segments" in fault(
+    assert "source: 1 segment, the n-best lists have 4; both must be of the same text" in fault(
         *rerank, "--feature", "ratio", "--source", "source"
     )
 
