@@ -61,9 +61,17 @@ class Display:
         """Return the value shown for a score: the rate of an error rate, else the score."""
         return 1.0 - score if self.is_turned else score  # type: ignore[operator,return-value]
 
+    def of_oriented(self, score: Value) -> Value:
+        """Return the value shown for a score that was negated if lower is better."""
+        return self.value(score if self.higher_is_better else -score)  # type: ignore[operator]
+
     def change(self, difference: Value) -> Value:
         """Return the difference of the values shown for a difference of scores."""
         return 0.0 - difference if self.is_turned else difference  # type: ignore[operator,return-value]
+
+    def rate(self, score: float) -> float | None:
+        """Return the error rate of a score; None if the metric is none."""
+        return self.value(score) if self.is_error_rate else None
 
     def with_rates(self, document: Any) -> Any:
         """Return JSON in which each score of an error rate has the rate beside it.

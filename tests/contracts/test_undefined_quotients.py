@@ -60,12 +60,13 @@ def score_of(metric, pairs):
 
 
 def table():
-    """The table of docs/metrics/index.md: metrics with equal scores share a row."""
+    """The table of docs/metrics/index.md: metrics with equal values share a row."""
     rows = {}
     for name in NAMES:
         metric = registry.metric(name)
-        cells = tuple(f"{score_of(metric, pairs) + 0.0:.2f}" for pairs in CASES.values())
-        rows.setdefault(cells, []).append(f"`{name}`")
+        values = (metric.display.value(score_of(metric, pairs)) + 0.0 for pairs in CASES.values())
+        cells = tuple(f"{value:.2f}" for value in values)
+        rows.setdefault(cells, []).append(metric.display.labelled(f"`{name}`"))
     lines = [
         f"| metric | {' | '.join(CASES)} |",
         f"|---|{'---:|' * len(CASES)}",

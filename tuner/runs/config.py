@@ -66,9 +66,9 @@ class Tune:
         Number of threads and decoder processes; 0 is one for each processor. It never changes a
         result.
     patience
-        Stop if the score has not risen for this many iterations. It is the score that chooses the
-        best iteration: the held-out score, or else the estimate for unseen text, or else the dev
-        score.
+        Stop if the score has not improved for this many iterations. It is the score that chooses
+        the best iteration: the held-out score, or else the estimate for unseen text, or else the
+        dev score.
     min_weight_change
         Stop if the weights change by less than this in one iteration. The change, 0 to 2, is the
         sum of absolute differences after the absolute values of both vectors are scaled to sum 1.

@@ -151,7 +151,7 @@ def _verdict(
     Returns
     -------
     seen, unseen
-        Means over splits and seeds.
+        Means over splits and seeds. Of an error rate also `seen_rate` and `unseen_rate`.
     gain, error
         Gain over the first choice on unseen segments (above 0 is better for any metric), and the
         standard error of that mean over splits. None for the first choice, or with one split.
@@ -169,9 +169,11 @@ def _verdict(
     is_estimated = one.choice is not None and one.choice.tuned_on == label
     is_estimated = is_estimated and not np.isnan(off).any()
     is_first = one is first
+    means = {"seen": float(one.seen[label].mean()), "unseen": float(unseen.mean())}
+    rates = {f"{name}_rate": metric.display.rate(score) for name, score in means.items()}
     return {
-        "seen": float(one.seen[label].mean()),
-        "unseen": float(unseen.mean()),
+        **means,
+        **(rates if metric.is_error_rate else {}),
         "gain": None if is_first else float(gains.mean()),
         "error": None if is_first else _error(gains),
         "p": None if is_first else corrected_p(gains, ratio),

@@ -16,6 +16,7 @@ from functools import partial
 import numpy as np
 
 from portmert.metrics._base import FloatArray
+from portmert.metrics._display import Display
 from portmert.tuner.components import registry
 from portmert.tuner.evaluation import correlation
 from portmert.tuner.evaluation.metaeval import intervals
@@ -71,6 +72,8 @@ class MetricAgreement:
 
     Parameters
     ----------
+    display
+        How values of the metric are shown.
     system_scores
         (M,), higher is better.
     correlations
@@ -89,6 +92,7 @@ class MetricAgreement:
 
     label: str
     signature: str
+    display: Display
     system_scores: tuple[float, ...]
     correlations: dict[str, Estimate]
     documents: tuple[float, ...]
@@ -245,6 +249,7 @@ def _agreement(
     return MetricAgreement(
         scores.label,
         scores.signature,
+        scores.metric.display,
         tuple(scores.system_scores.tolist()),
         estimates(found, settings.level, data.units(settings.resampled)),
         tuple(documents.tolist()),

@@ -69,7 +69,7 @@ def page_data(
             "scenarios": scenarios,
             "scatter": [
                 {
-                    "label": labels[place],
+                    "label": parts[0].agreements[place].display.labelled(labels[place]),
                     "sets": [{"name": part.name, **_points(part, place)} for part in parts],
                 }
                 for place in order[:MOST_SCATTERED]
@@ -97,10 +97,12 @@ def _points(part: MetaEvaluation, place: int) -> dict[str, Any]:
     human = judged.points.human.ravel()[known]
     metric = part.blocks["segment"].scores[place].ravel()[known]
     kept = np.unique(np.linspace(0, len(human) - 1, MOST_POINTS).astype(np.int64))
-    systems = np.stack([judged.system_scores, np.array(part.agreements[place].system_scores)])
+    agreement = part.agreements[place]
+    value = agreement.display.of_oriented
+    systems = np.stack([judged.system_scores, value(np.array(agreement.system_scores))])
     return {
         "systems": _rising(systems) if len(judged.systems) > 1 else [],
-        "segments": _rising(np.stack([human[kept], metric[kept]])),
+        "segments": _rising(np.stack([human[kept], value(metric[kept])])),
     }
 
 
@@ -162,7 +164,7 @@ def charts(document: Mapping[str, Any]) -> Iterator[Chart]:
         caption="Each point is a system, or an output of a segment (some of them, if there are "
         "many).",
         x="human score",
-        y="score of the metric, higher is better",
+        y="value of the metric (↓ lower is better)",
         wide=True,
     )
     scenarios = found["scenarios"]

@@ -60,7 +60,7 @@ def tables(found: evaluation.MetaEvaluation) -> list[Table]:
     listed = []
     if len(judged.systems) > 1:
         human = judged.system_scores
-        scores = [one.system_scores for one in each]
+        values = [[one.display.of_oriented(x) for x in one.system_scores] for one in each]
         of_paper = (evaluation.MEASURES[0], "segment.wmt10")
         with_ties = of_level("Segments, accuracy with ties calibrated,", evaluation.KENDALLS[-1:])
         epsilons = [f"{one.epsilon or 0:.4g}" for one in each]
@@ -75,10 +75,10 @@ def tables(found: evaluation.MetaEvaluation) -> list[Table]:
                 ],
             ),
             Table(
-                "Scores of systems, higher is better (error metrics negated)",
-                ["system", "human", *labels],
+                "Scores of systems (↓ lower is better)",
+                ["system", "human", *(one.display.labelled(one.label) for one in each)],
                 [
-                    [judged.systems[m], shown(float(human[m])), *(shown(one[m]) for one in scores)]
+                    [judged.systems[m], shown(float(human[m])), *(shown(one[m]) for one in values)]
                     for m in np.argsort(-human, kind="stable").tolist()
                 ],
             ),
@@ -194,6 +194,11 @@ def as_json(found: evaluation.MetaEvaluation) -> dict[str, Any]:
                 "label": one.label,
                 "signature": one.signature,
                 "system_scores": list(one.system_scores),
+                **(
+                    {"system_rates": [one.display.of_oriented(x) for x in one.system_scores]}
+                    if one.display.is_error_rate
+                    else {}
+                ),
                 "correlations": {name: asdict(value) for name, value in one.correlations.items()},
                 "document_spearman": list(one.documents),
                 "epsilon": one.epsilon,
