@@ -77,7 +77,8 @@ class Display:
         """Return JSON in which each score of an error rate has the rate beside it.
 
         `score` gets `rate` as a neighbour, `dev_score` `dev_rate`. A mean and a standard deviation
-        (`mean`, `sd`) may stand in place of a score.
+        (`mean`, `sd`) may stand in place of a score. Weights are left alone: a feature may be
+        called `score`.
         """
         if not self.is_error_rate:
             return document
@@ -87,14 +88,14 @@ class Display:
             return document
         complete: dict[str, Any] = {}
         for key, item in document.items():
-            complete[key] = self.with_rates(item)
-            if key.endswith("score"):
+            complete[key] = item if key == "weights" else self.with_rates(item)
+            if key == "score" or key.endswith("_score"):
                 complete[f"{key.removesuffix('score')}rate"] = self._rate(item)
         return complete
 
     def _rate(self, score: Any) -> Any:
         if isinstance(score, Mapping):
-            return {**score, "mean": self._rate(score["mean"])}
+            return {**score, "mean": self.value(score["mean"])}
         return None if score is None else self.value(score)
 
     def shown(self, score: float) -> str:

@@ -62,6 +62,7 @@ def test_json_has_what_the_contract_names():
         "unseen_score",
         "unseen_error",
         "oracle_score",
+        "higher_is_better",
         "restarts",
         "weights",
         "hypotheses",

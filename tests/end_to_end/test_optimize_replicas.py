@@ -94,7 +94,7 @@ def test_what_is_printed(folder):
     document = optimize(
         *TEST, "--metric", "bleu", "--replicas", 3, "--out-dir", folder, "--json", "-q"
     ).stdout
-    assert json.loads(document) == result
+    assert json.loads(document) == {**result, "higher_is_better": True}
 
 
 def test_compare_takes_two_such_folders(folder, tmp_path):

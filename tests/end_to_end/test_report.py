@@ -32,8 +32,9 @@ def test_report_prints_every_iteration_and_all_weights(finished):
     shown = report(finished)
     first = shown.stdout.splitlines()[0]
     assert first == (
-        f"mine: dev port {100 * result['start_dev_score']:.2f} → {100 * result['dev_score']:.2f} "
-        f"in iteration {result['best_iteration']} of {len(result['iterations'])}, finished"
+        f"mine: port {100 * result['start_dev_score']:.2f} → {100 * result['dev_score']:.2f} on "
+        f"dev, {100 * result['test']['score']:.2f} on test (iteration {result['best_iteration']} "
+        f"of {len(result['iterations'])})"
     )
     assert "held out" not in shown.stdout  # nothing was
     assert "projected: score of the weights then found" in " ".join(shown.stdout.split())

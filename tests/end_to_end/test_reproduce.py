@@ -80,15 +80,15 @@ def test_each_table_shows_the_systems_that_the_paper_compares_in_it(finished):
     }
 
 
-def test_a_score_is_the_same_in_every_table_and_1_ter_is_1_less_ter(finished):
+def test_a_score_is_the_same_in_every_table(finished):
     folder, _, _ = finished
     tables = sections((folder / "run" / "paper.md").read_text())
-    detailed = {(row[0], "ter"): float(row[1]) for row in cells(tables[4], "ter")}
+    detailed = {(row[0], "ter"): float(row[1]) for row in cells(tables[4], "ter ↓")}
     detailed |= {(row[0], "bleu"): float(row[1]) for row in cells(tables[4], "bleu")}
     for number in (4, 7, 8, 9):
-        for system, bleu, meteor, accuracy, *_ in cells(tables[number], "ours"):
+        for system, bleu, meteor, ter, *_ in cells(tables[number], "ours"):
             assert float(bleu) == detailed[system, "bleu"]
-            assert float(accuracy) == pytest.approx(100 - detailed[system, "ter"], abs=0.011)
+            assert float(ter) == detailed[system, "ter"]
             assert meteor == "n/a"  # it was not asked for
 
 
@@ -141,7 +141,7 @@ def test_started_again_it_tunes_nothing(finished):
     assert list(tables) == list(range(1, 12))
     for number in (1, 2, 5):
         assert tables[number].startswith(", published only: ")
-    assert ["BLEU", "26.8", "55.2", "38.0", "49.7"] in cells(tables[4], "zh-en small")
+    assert ["BLEU", "26.8", "55.2", "62.0", "49.7"] in cells(tables[4], "zh-en small")
     for number in (3, 4, 7, 8, 9, 10, 11):  # one table: the paper's rows, then ours
         table = tables[number]
         assert table.index("| zh-en small" if number != 10 else "| NIST06") < table.index("| ours")

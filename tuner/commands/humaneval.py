@@ -26,7 +26,7 @@ def command() -> None:
 @command.command()
 @click.argument("first", metavar="A")
 @click.argument("second", metavar="B")
-@_options.refs("References. Judges see the first one; 1-TER uses all. Default: those of the runs.")
+@_options.refs("References. Judges see the first one; TER uses all. Default: those of the runs.")
 @click.option("--source", type=FILE, help="Source text, shown to the judges too.")
 @click.option(
     "--out",
@@ -52,7 +52,7 @@ def command() -> None:
     "--top-share",
     FiniteRange(0, 1, min_open=True),
     0.5,
-    "Share of these segments to keep: those with the highest 1-TER of either system. 1: all.",
+    "Share of these segments to keep: those with the lowest TER of either system. 1: all.",
 )
 @click.option("--condition", help="Name of this comparison in tables.  [default: A against B]")
 @_lists.text_options

@@ -33,7 +33,9 @@ def test_json_has_one_entry_a_metric_and_on_request_one_a_segment():
     document = as_json(scores(), by_segment=True)
     assert document["segments"] == 2
     assert [entry["metric"] for entry in document["scores"]] == ["bleu", "port"]
-    assert set(document["scores"][0]) == {"metric", "signature", "score", "parts"}
+    assert set(document["scores"][0]) == {
+        "metric", "signature", "higher_is_better", "score", "parts",
+    }  # fmt: skip
     assert [entry["segment"] for entry in document["segment_scores"]] == [0, 1]
     assert document["segment_scores"][0]["scores"][1] == {
         "metric": "port",

@@ -240,7 +240,7 @@ class Filters:
     differ
         Whether the two outputs must differ.
     top_share
-        Share of the remaining segments to keep: those with the highest 1-TER of either system. A
+        Share of the remaining segments to keep: those with the lowest TER of either system. A
         choice between two bad outputs tells little. 1 keeps all.
     """
 
@@ -292,7 +292,7 @@ def select(
             rates = metric.score(stats)[segments]
             best[segments[np.argsort(rates, kind="stable")[:count]]] = True
         segments = np.flatnonzero(best)
-    left["1-TER"] = len(segments)
+    left["TER"] = len(segments)
     return segments.astype(np.int64), left
 
 

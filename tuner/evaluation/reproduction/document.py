@@ -81,7 +81,9 @@ def _as_rate(table: PublishedTable) -> Shown:
     headers = [TER if header == "1-TER" else header for header in table.headers]
     rows = [
         [
-            f"{100.0 - number:.2f}" if header == "1-TER" and number is not None else cell
+            f"{100.0 - number:.{len(cell.partition('.')[2])}f}"
+            if header == "1-TER" and number is not None
+            else cell
             for header, cell in zip(table.headers, row, strict=True)
             for number in [numbers.parse_finite(cell)]
         ]

@@ -24,7 +24,7 @@ def selected(**options):
 def test_lengths_are_of_the_reference_and_both_ends_allowed():
     found = selected(min_length=2, max_length=4, differ=False, top_share=1)
     assert found[0].tolist() == [1, 2, 3, 4]
-    assert found[1] == {"segments": 6, "reference length": 4, "1-TER": 4}
+    assert found[1] == {"segments": 6, "reference length": 4, "TER": 4}
 
 
 def test_equal_outputs_tell_nothing():
@@ -44,7 +44,7 @@ def test_the_top_of_either_system_is_kept():
 def test_nothing_may_be_left():
     found = selected(min_length=20, max_length=30)
     assert found[0].tolist() == []
-    assert found[1]["1-TER"] == 0
+    assert found[1]["TER"] == 0
 
 
 def test_texts_are_cut_as_asked_before_they_are_counted(tmp_path):
