@@ -475,6 +475,8 @@ class Metric(ABC):
     """Whether the score is a share and so printed in percent."""
     is_error_rate: ClassVar[bool] = False
     """Whether it is an error rate, or 1 minus one if higher is better: outputs show the rate."""
+    signed_if_changed: ClassVar[frozenset[str]] = frozenset()
+    """Options that the signature names only where they differ from their defaults."""
     source: ClassVar[str] = ""
     """The paper, with the numbers of its equations if it has any."""
     _package: ClassVar[str] = ""
@@ -573,12 +575,14 @@ class Metric(ABC):
     def signature(self) -> str:
         """The name and all options on which a score depends, as `port:alpha=0.25,order=v,...`.
 
-        An option that is None is left out. A file is shown by its name without the folder.
+        An option that is None is left out, and so are the defaults of `signed_if_changed`. A file
+        is shown by its name without the folder.
         """
         options = ",".join(
-            f"{field.name}={_plain(getattr(self, field.name))}"
+            f"{field.name}={_plain(value)}"
             for field in dataclasses.fields(self)
-            if getattr(self, field.name) is not None
+            if (value := getattr(self, field.name)) is not None
+            and not (field.name in self.signed_if_changed and value == field.default)
         )
         return f"{self.name()}:{options}" if options else self.name()
 

@@ -14,7 +14,7 @@ def in_characters(batch: T, *, spaces: bool = False) -> T:
     """Return the batch with the characters of each text as its tokens, without white space.
 
     Tokens are code points; the vocabulary of the result is empty. `spaces`: with one space between
-    words.
+    words, and with the white space of other scripts that words contain.
     """
     if spaces:
         parts = batch.once(_behind_spaces)
@@ -53,17 +53,18 @@ def _split(word: str) -> tuple[str, ...]:
 
 def _spelling(corpus: Batch) -> Ragged:
     """Return the code points of each word of the vocabulary, without other scripts' spaces."""
-    words = ["".join(word.split()) for word in corpus.references.vocabulary.words]
-    offsets = offsets_of([len(word) for word in words])
-    points = np.frombuffer("".join(words).encode("utf-32-le"), dtype="<u4")
-    return Ragged(points.astype(np.int32), offsets)
+    return _points(["".join(word.split()) for word in corpus.references.vocabulary.words])
 
 
 def _behind_spaces(corpus: Batch) -> Ragged:
     """Return the code points of each word of the vocabulary behind a space."""
-    spelling = _spelling(corpus)
-    points = np.insert(spelling.values, spelling.offsets[:-1], ord(" "))
-    return Ragged(points, spelling.offsets + np.arange(len(spelling.offsets)))
+    return _points([f" {word}" for word in corpus.references.vocabulary.words])
+
+
+def _points(words: list[str]) -> Ragged:
+    offsets = offsets_of([len(word) for word in words])
+    points = np.frombuffer("".join(words).encode("utf-32-le"), dtype="<u4")
+    return Ragged(points.astype(np.int32), offsets)
 
 
 def _without_first(texts: Texts) -> Texts:

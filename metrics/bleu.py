@@ -46,13 +46,19 @@ class Bleu(Metric):
         `add-k`: (m + k) / (t + k) from the second order on, with k = `smooth_value` (sacrebleu).
     smooth_value
         The value for `floor` and `add-k`. Default: 0.1 and 1, as in sacrebleu.
+    effective_order
+        Whether orders that are longer than the text are left out of the mean, as sacrebleu's
+        option for the BLEU of single segments does. With `add1`, `add-k` and `moses+1` no order
+        is.
     """
 
     max_order: Annotated[int, Ge(1), Le(16)] = 4
     reflen: _shared.ReferenceLength = "closest"
     smooth: Smoothing = "none"
     smooth_value: Annotated[float, Ge(1e-9), Le(1e9)] | None = None
+    effective_order: bool = False
 
+    signed_if_changed: ClassVar[frozenset[str]] = frozenset({"effective_order"})
     source: ClassVar[str] = "Papineni et al., ACL 2002; PORT paper, equations 1, 3-5"
 
     def __post_init__(self) -> None:
@@ -79,7 +85,9 @@ class Bleu(Metric):
 
     def score(self, stats: FloatArray) -> FloatArray:
         """Return BLEU in 0..1 for stats (..., 2 N + 1)."""
-        return bleu_score(stats, self.smooth, self.smooth_value)
+        return bleu_score(
+            stats, self.smooth, self.smooth_value, effective_order=self.effective_order
+        )
 
     def parts(self, stats: FloatArray) -> dict[str, float]:
         """Return the precisions (unsmoothed), BP, counts and lengths of stats (2 N + 1,)."""
@@ -134,17 +142,21 @@ def root(product: FloatArray, degree: int) -> FloatArray:
 
 
 def bleu_score(
-    stats: FloatArray, smooth: Smoothing = "none", smooth_value: float | None = None
+    stats: FloatArray,
+    smooth: Smoothing = "none",
+    smooth_value: float | None = None,
+    *,
+    effective_order: bool = False,
 ) -> FloatArray:
     """Return BLEU (...) in 0..1 for statistics (..., 2 N + 1)."""
     max_order = stats.shape[-1] // 2
-    if smooth == "none":
+    if smooth == "none" and not effective_order:
         return geometric_precision(stats, max_order) * brevity_penalty(stats)
     match, total = stats[..., 0:-1:2], stats[..., 1:-1:2]
     valid = total[..., 0] > 0.0
     if smooth not in ("mteval", "moses+1"):
         valid = valid & (match > 0.0).any(axis=-1)
-    if smooth in ("exp", "floor"):
+    if smooth in ("exp", "floor") and not effective_order:
         valid = valid & (total > 0.0).all(axis=-1)
     if smooth == "moses+1":
         match, total = match + 1.0, total + 1.0
@@ -155,14 +167,16 @@ def bleu_score(
     elif smooth == "floor":
         value = SMOOTH_VALUES["floor"] if smooth_value is None else smooth_value
         match = np.where(match > 0.0, match, value)
-    else:
+    elif smooth != "none":
         unmatched = (match <= 0.0) & (total > 0.0)
         match = np.where(unmatched, 0.5 ** np.cumsum(unmatched, axis=-1), match)
-        if smooth == "mteval":
-            match = np.where(total > 0.0, match, 1.0)
-            total = np.where(total > 0.0, total, 1.0)
-    product = _shared.quotient(match, total).prod(axis=-1)
-    smoothed = root(np.where(valid, product, 0.0), max_order)
+    orders = (total > 0.0).sum(axis=-1)
+    if smooth == "mteval" or effective_order:
+        match, total = np.where(total > 0.0, match, 1.0), np.where(total > 0.0, total, 1.0)
+    product = np.where(valid, _shared.quotient(match, total).prod(axis=-1), 0.0)
+    smoothed = root(product, max_order)
+    for fewer in range(1, max_order) if effective_order else ():
+        smoothed = np.where(orders == fewer, root(product, fewer), smoothed)
     return smoothed * brevity_penalty(stats)
 
 

@@ -9,15 +9,19 @@ from pydantic.dataclasses import dataclass
 
 from portmert.metrics import _characters, _pairs, _shared
 from portmert.metrics._base import Batch, FloatArray, Metric
+from portmert.metrics._shared import SMALLEST
 
 T = TypeVar("T", bound=Batch)
+
+EPSILON = 1e-16
+"""The precision, recall or F-score of an order that has none, under `eps_smoothing`."""
 
 
 @dataclass(frozen=True)
 class Chrf(Metric):
     """Computes the F-score of the mean precision and the mean recall of character n-grams.
 
-    White space is not counted. An order is left out of the means if the hypothesis or the
+    An order is left out of the means if the hypothesis or the
     reference has no n-gram that long. Scores equal sacrebleu's chrF. With several references, the
     one with the highest score counts, the first on a tie.
 
@@ -29,12 +33,20 @@ class Chrf(Metric):
         Weight of recall relative to precision.
     word_order
         The longest word n-gram, counted in addition to character n-grams. chrF++ has 2.
+    whitespace
+        Whether the space between two words counts as a character. Several in a row are one.
+    eps_smoothing
+        Whether the F-scores of all orders are averaged instead. An order that the hypothesis or
+        the reference lacks then counts as 0, as in chrF++.py, NLTK and Moses.
     """
 
     max_order: Annotated[int, Ge(1), Le(16)] = 6
     beta: Annotated[float, Ge(0), Le(1000)] = 2.0
     word_order: Annotated[int, Ge(1), Le(16)] | None = None
+    whitespace: bool = False
+    eps_smoothing: bool = False
 
+    signed_if_changed: ClassVar[frozenset[str]] = frozenset({"whitespace", "eps_smoothing"})
     compares_words: ClassVar[bool] = False
     source: ClassVar[str] = "Popović, WMT 2015; sacrebleu metrics/chrf.py"
 
@@ -61,7 +73,9 @@ class Chrf(Metric):
 
     def _of_units(self, batch: T, count: Callable[[T, int], FloatArray]) -> FloatArray:
         """Return the counts of characters, and of words where they are asked for."""
-        characters = count(_characters.in_characters(batch), self.max_order)
+        characters = count(
+            _characters.in_characters(batch, spaces=self.whitespace), self.max_order
+        )
         if self.word_order is None:
             return characters
         words = count(_characters.without_punctuation(batch), self.word_order)
@@ -69,10 +83,27 @@ class Chrf(Metric):
 
     def score(self, stats: FloatArray) -> FloatArray:
         """Return chrF in 0..1 for stats (..., 3 N)."""
-        precision, recall = self._means(stats)
         weight = self.beta * self.beta
+        if self.eps_smoothing:
+            return self._mean_of_orders(stats, weight)
+        precision, recall = self._means(stats)
         product = (1.0 + weight) * precision * recall
         return _shared.quotient(product, weight * precision + recall)
+
+    def _mean_of_orders(self, stats: FloatArray, weight: float) -> FloatArray:
+        """Return the mean of the F-scores of all orders (...) for stats (..., 3 N)."""
+        own, reference, match = stats[..., 0::3], stats[..., 1::3], stats[..., 2::3]
+        total = np.zeros(stats.shape[:-1])
+        for n in range(own.shape[-1]):  # order by order: see _means
+            # As in sacrebleu, so that of references without a match the same one counts.
+            precision, recall = (
+                _shared.quotient(match[..., n], all_of, EPSILON)
+                for all_of in (own[..., n], reference[..., n])
+            )
+            below = weight * precision + recall
+            product = (1.0 + weight) * precision * recall
+            total = total + np.where(below > 0.0, product / np.maximum(below, SMALLEST), EPSILON)
+        return np.asarray(total / own.shape[-1])
 
     def parts(self, stats: FloatArray) -> dict[str, float]:
         """Return mean precision and recall and the counts of stats (3 N,)."""

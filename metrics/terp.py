@@ -13,7 +13,7 @@ import numpy as np
 from pydantic.dataclasses import dataclass
 
 from portmert.metrics import _shared
-from portmert.metrics._base import Batch, FloatArray, IntArray, Metric
+from portmert.metrics._base import Batch, FloatArray, IntArray, Metric, Texts, Vocabulary
 from portmert.metrics._lexicon import NO_LEXICON, Lexicon, matches, read_lexicon
 from portmert.metrics.kernels.compiled import Segments
 from portmert.metrics.kernels.lexicon import Occurrences, Phrases, Words
@@ -111,13 +111,59 @@ class Ter(_EditRate):
     by default; here the text step `lowercase` does that. With several references, the fewest edits
     to any of them are divided by the mean length of all. If all references are empty, TER is 1 if
     there are edits, otherwise 0.
+
+    The options are sacrebleu's and tercom's. With any of them, texts are also cut at the white
+    space of other scripts, as there. `case_sensitive=false` is the default of these programs.
+
+    Parameters
+    ----------
+    normalized
+        Whether XML escapes become their characters, and punctuation becomes tokens of its own.
+    no_punct
+        Whether these are removed: . , ? : ; ! " ( )
+    asian_support
+        Whether `normalized` also makes each Chinese character a token, and `no_punct` also
+        removes East Asian and full-width punctuation.
+    case_sensitive
+        Whether upper and lower case are different.
     """
 
+    normalized: bool = False
+    no_punct: bool = False
+    asian_support: bool = False
+    case_sensitive: bool = True
+
+    signed_if_changed: ClassVar[frozenset[str]] = frozenset(
+        {"normalized", "no_punct", "asian_support", "case_sensitive"}
+    )
     source: ClassVar[str] = "Snover et al., AMTA 2006; sacrebleu metrics/lib_ter.py"
+
+    def __post_init__(self) -> None:
+        """Check that `asian_support` changes something."""
+        if self.asian_support and not (self.normalized or self.no_punct):
+            raise ValueError("asian_support is for normalized=true or no_punct=true, found neither")
 
     def stats(self, batch: Batch) -> FloatArray:
         """Return (H, 2) float64 in the order of `stat_names`."""
-        return self._stats(batch, NO_LEXICON, PRESETS["ter"], TER_LIMITS)
+        return self._stats(self._tokenised(batch), NO_LEXICON, PRESETS["ter"], TER_LIMITS)
+
+    def _tokenised(self, batch: Batch) -> Batch:
+        """Return the batch with the texts that sacrebleu compares."""
+        if self.case_sensitive and not (self.normalized or self.no_punct):
+            return batch
+        from sacrebleu.tokenizers.tokenizer_ter import TercomTokenizer  # noqa: PLC0415  start-up
+
+        change = TercomTokenizer(
+            self.normalized, self.no_punct, self.asian_support, self.case_sensitive
+        )
+        vocabulary = Vocabulary()
+
+        def tokenised(texts: Texts) -> Texts:
+            lines = (change(" ".join(texts.words(row))) for row in range(len(texts)))
+            return Texts.from_lines(lines, vocabulary)
+
+        # The words are others: what was computed once for the whole test set does not fit them.
+        return dataclasses.replace(batch.changed(tokenised), whole=None)
 
 
 @dataclass(frozen=True)

@@ -92,8 +92,7 @@ def cer_stats(segment, *, spaces):
     """Of the characters of each text, where words may have white space of other scripts."""
 
     def letters(text):
-        words = ["".join(word.split()) for word in text.words]
-        return tuple((" " if spaces else "").join(words))
+        return tuple(" ".join(text.words) if spaces else "".join("".join(text.words).split()))
 
     return rate_stats(
         Segment(
