@@ -4,16 +4,23 @@ Formulas and rules in docs/metrics/m2.md.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, ClassVar
 
 import numpy as np
-from annotated_types import Ge
+from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
 from portmert.metrics._base import Batch, FloatArray, Metric, Texts, offsets_of
-from portmert.metrics._shared import best_reference, named, quotient, segments_of
+from portmert.metrics._shared import (
+    best_reference,
+    each_reference,
+    named,
+    quotient,
+    segments_of,
+)
 from portmert.metrics.kernels.m2 import matched_edits
 
 GOLD, BARS, OR = "\x02m2", "|||", "||"
@@ -27,9 +34,10 @@ class M2(Metric):
     The references are an M2 file: the source sentences with the edits of one or more annotators.
     The edits of a hypothesis are those of a cheapest way from the source to it that match the most
     gold edits (MaxMatch). Of several annotators the one counts under whom the sentence adds most
-    to the score of a text that scores 2/3: (1 + beta^2) correct - 2/3 (edits + beta^2 edits_gold);
-    of equal ones the first. The scorer has the score of the sentences so far in place of 2/3. With
-    one annotator both are the same. Without an edit on either side the score is 1.
+    to the score of a text that scores `level`: (1 + beta^2) correct - level (edits + beta^2
+    edits_gold); of equal ones the first. The scorer takes the one who makes the score of all
+    sentences so far highest; `score` shows its figures beside (`scorer`). With one annotator both
+    are the same. Without an edit on either side the score is 1.
 
     Parameters
     ----------
@@ -37,11 +45,15 @@ class M2(Metric):
         The M2 file, if no other references are given.
     beta
         The weight of recall: 0.5 counts precision twice as much, 1 is the harmonic mean.
+    level
+        The score of the texts for which annotators are chosen. Take what your system scores.
     """
 
     gold: Path | None = None
     beta: Annotated[float, Ge(0)] = 0.5
+    level: Annotated[float, Ge(0), Le(1)] = 2.0 / 3.0
 
+    signed_if_changed: ClassVar[frozenset[str]] = frozenset({"beta", "level"})
     source: ClassVar[str] = "Dahlmeier and Ng, NAACL 2012; m2scorer 3.2"
     reads_gold: ClassVar[bool] = True
 
@@ -53,7 +65,7 @@ class M2(Metric):
     @property
     def signature(self) -> str:
         """The name; the file is left out, for other references may be given."""
-        return "m2" if self.beta == 0.5 else f"m2:beta={self.beta}"
+        return super().signature if self.gold is None else replace(self, gold=None).signature
 
     @property
     def stat_names(self) -> tuple[str, ...]:
@@ -74,12 +86,34 @@ class M2(Metric):
         precision, recall = (correct / n if n else 1.0 for n in (proposed, gold))
         return {"precision": precision, "recall": recall, **named(self.stat_names, stats)}
 
+    def details(self, batch: Batch) -> dict[str, float]:
+        """Return the scorer's precision, recall and F, where a segment has several annotators.
+
+        It goes through the segments and takes the annotator under whom the sum so far has the
+        highest F; of equal ones the one with the most correct edits, then the fewest edits, then
+        the first.
+        """
+        if len(batch.references) == len(batch):
+            return {}
+        annotators = np.stack([_counts(single) for single in each_reference(batch)], axis=1)
+        total = np.zeros(3)
+        for rows in annotators:
+            sums = total + rows
+            order = np.lexsort((self._edits(sums), -sums[:, 0], -self.score(sums)))
+            total = sums[order[0]]
+        named_parts = self.parts(total)
+        return {
+            "scorer": float(self.score(total)),
+            "scorer_precision": named_parts["precision"],
+            "scorer_recall": named_parts["recall"],
+        }
+
     def _edits(self, stats: FloatArray) -> FloatArray:
         return np.asarray(stats[..., 1] + self.beta**2 * stats[..., 2])
 
     def _preferred(self, stats: FloatArray) -> FloatArray:
-        """Return values that are highest for the annotator to choose, for a score of 2/3."""
-        return (1.0 + self.beta**2) * stats[..., 0] - 2.0 / 3.0 * self._edits(stats)
+        """Return values that are highest for the annotator to choose."""
+        return (1.0 + self.beta**2) * stats[..., 0] - self.level * self._edits(stats)
 
 
 def _counts(single: Batch) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Error rates: WER, CER, CDER, PER.
+"""Error rates: WER, CER, CDER, PER, MER, WIL.
 
 Formulas in docs/metrics/edits.md.
 """
@@ -10,7 +10,7 @@ from pydantic.dataclasses import dataclass
 
 from portmert.metrics import _characters, _shared
 from portmert.metrics._base import Batch, FloatArray, Metric
-from portmert.metrics.kernels.edits import edit_distances, edit_kinds
+from portmert.metrics.kernels.edits import edit_distances, edit_kinds, equal_words
 
 
 @dataclass(frozen=True)
@@ -172,3 +172,86 @@ class Per(Metric):
         """Return the rate, the words in common and the lengths of stats (3,)."""
         counts = dict(zip(self.stat_names, stats.tolist(), strict=True))
         return {"rate": 1.0 - float(self.score(stats)), **counts}
+
+
+@dataclass(frozen=True)
+class _EqualWords(Metric):
+    """Scores the words that a cheapest edit path leaves unchanged.
+
+    Of equally cheap paths the one counts that jiwer finds (docs/metrics/edits.md).
+    """
+
+    stat_names: ClassVar[tuple[str, ...]] = ("correct", "edits", "hyp_len", "ref_len")
+    """Unchanged words, edits, lengths of the hypothesis and the reference."""
+
+    def stats(self, batch: Batch) -> FloatArray:
+        """Return (H, 4) counts in the order of `stat_names`, of the best-scoring reference."""
+
+        def stats(single: Batch) -> FloatArray:
+            lengths = _shared.hypothesis_lengths(single), _shared.one_length(single)
+            return np.column_stack([equal_words(_shared.segments_of(single)), *lengths])
+
+        return _shared.best_reference(batch, stats, lambda rows: self.oriented(self.score(rows)))
+
+    def parts(self, stats: FloatArray) -> dict[str, float]:
+        """Return the rate, if the score is one, and the counts of stats (4,)."""
+        rate = {} if self.higher_is_better else {"rate": float(self.score(stats))}
+        return rate | _shared.named(self.stat_names, stats)
+
+
+@dataclass(frozen=True)
+class Mer(_EqualWords):
+    """Computes the match error rate, the share of edits among edits and unchanged words.
+
+    Lower is better; 0 is perfect and 1 is the worst. With several references, the one with the
+    lowest rate counts, the first on a tie. Two empty texts have the rate 0. Scores equal jiwer's
+    `mer`.
+    """
+
+    higher_is_better: ClassVar[bool] = False
+    source: ClassVar[str] = "Morris, Maier and Green, Interspeech 2004; jiwer's mer"
+
+    def score(self, stats: FloatArray) -> FloatArray:
+        """Return the rate, 0 to 1, for stats (..., 4)."""
+        equal, edits = stats[..., 0], stats[..., 1]
+        return _shared.quotient(edits, equal + edits)
+
+
+@dataclass(frozen=True)
+class Wip(_EqualWords):
+    """Computes the word information preserved, unchanged words over each length, multiplied.
+
+    1 is perfect and 0 is the worst. With several references, the one with the highest score
+    counts, the first on a tie. Two empty texts have the score 1, an empty one and another 0.
+    Scores equal jiwer's `wip`.
+    """
+
+    source: ClassVar[str] = "Morris, Maier and Green, Interspeech 2004; jiwer's wip"
+
+    def score(self, stats: FloatArray) -> FloatArray:
+        """Return the share, 0 to 1, for stats (..., 4)."""
+        return _preserved(stats)
+
+
+@dataclass(frozen=True)
+class Wil(_EqualWords):
+    """Computes the word information lost, 1 minus `wip`.
+
+    Lower is better; 0 is perfect and 1 is the worst. Other rules are those of `wip`. Scores equal
+    jiwer's `wil`.
+    """
+
+    higher_is_better: ClassVar[bool] = False
+    source: ClassVar[str] = "Morris, Maier and Green, Interspeech 2004; jiwer's wil"
+
+    def score(self, stats: FloatArray) -> FloatArray:
+        """Return the rate, 0 to 1, for stats (..., 4)."""
+        return 1.0 - _preserved(stats)
+
+
+def _preserved(stats: FloatArray) -> FloatArray:
+    """Return (...): the product of unchanged words over both lengths, 1 where both are 0."""
+    equal, own, length = stats[..., 0], stats[..., 2], stats[..., 3]
+    return _shared.quotient(equal, own, own == length) * _shared.quotient(
+        equal, length, own == length
+    )

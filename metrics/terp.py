@@ -141,7 +141,7 @@ class Ter(_EditRate):
     def __post_init__(self) -> None:
         """Check that `asian_support` changes something."""
         if self.asian_support and not (self.normalized or self.no_punct):
-            raise ValueError("asian_support is for normalized=true or no_punct=true, found neither")
+            raise ValueError("asian_support changes nothing without normalized or no_punct")
 
     def stats(self, batch: Batch) -> FloatArray:
         """Return (H, 2) float64 in the order of `stat_names`."""

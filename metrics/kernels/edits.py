@@ -82,6 +82,54 @@ def edit_kinds(segments: Segments) -> FloatArray:
     return kinds
 
 
+@kernel
+def equal_words(segments: Segments) -> FloatArray:
+    """Return (H, 2) float64: the words that a cheapest path leaves unchanged, and its edits.
+
+    Words that both texts begin with, then those that both end with, are paired first. Of what is
+    between, the path is traced back from the end: a missing reference word is a step if it costs
+    1 there, else an extra hypothesis word if the cost falls by 1 from the place before the pair
+    to the place before the extra word, else a pair (rapidfuzz, which jiwer calls).
+    """
+    tokens, token_offsets, offsets, reference_tokens, reference_token_offsets, _ = segments
+    longest = longest_row(reference_token_offsets)
+    costs = np.empty(longest + 1, dtype=np.int64)  # of the beginnings of the reference
+    equal = np.empty(longest + 1, dtype=np.int64)
+    counts = np.empty((token_offsets.size - 1, 2))
+    for s in range(offsets.size - 1):
+        whole = reference_tokens[reference_token_offsets[s] : reference_token_offsets[s + 1]]
+        for h in range(offsets[s], offsets[s + 1]):
+            text = tokens[token_offsets[h] : token_offsets[h + 1]]
+            begin = 0
+            while begin < min(text.size, whole.size) and text[begin] == whole[begin]:
+                begin += 1
+            end = 0
+            while (
+                end < min(text.size, whole.size) - begin
+                and text[text.size - 1 - end] == whole[whole.size - 1 - end]
+            ):
+                end += 1
+            hypothesis = text[begin : text.size - end]
+            reference = whole[begin : whole.size - end]
+            for i in range(reference.size + 1):
+                costs[i], equal[i] = i, 0
+            for j in range(hypothesis.size):
+                corner, corner_equal = costs[0], equal[0]
+                costs[0] += 1
+                for i in range(1, reference.size + 1):
+                    differ = np.int64(hypothesis[j] != reference[i - 1])
+                    before, before_equal = costs[i], equal[i]  # without this hypothesis word
+                    costs[i] = min(corner + differ, min(before, costs[i - 1]) + 1)
+                    if costs[i] == costs[i - 1] + 1:
+                        equal[i] = equal[i - 1]
+                    elif before != corner - 1:
+                        equal[i] = corner_equal + 1 - differ
+                    corner, corner_equal = before, before_equal
+            counts[h, 0] = begin + equal[reference.size] + end
+            counts[h, 1] = costs[reference.size]
+    return counts
+
+
 @helper
 def _unique_phrases(
     hypothesis: TokenArray, reference: TokenArray, lengths: IntArray, places: IntArray

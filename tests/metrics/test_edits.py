@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from portmert.metrics.edits import Cder, Cer, Per, Wer
+from portmert.metrics.edits import Cder, Cer, Mer, Per, Wer, Wil, Wip
 from tests.oracles import edits as oracle
 from tests.oracles.metrics import Segment, Text
 from tests.support.strategies_metrics import batch_of, corpora, text
@@ -17,6 +17,9 @@ TWINS = [
     (Wer(), oracle.wer_stats),
     (Cder(), oracle.cder_stats),
     (Per(), oracle.per_stats),
+    (Mer(), lambda s: oracle.equal_word_stats(s, lambda *row: -oracle.match_error_rate(*row))),
+    (Wip(), lambda s: oracle.equal_word_stats(s, oracle.preserved)),
+    (Wil(), lambda s: oracle.equal_word_stats(s, oracle.preserved)),
 ]
 
 
@@ -183,3 +186,18 @@ def test_characters_and_spaces_are_those_of_jiwer(hypothesis, reference, rate):
 
 def test_without_spaces_where_words_end_does_not_matter():
     assert stats_of(Cer(spaces=False), "abc", "ab c") == [0, 3]
+
+
+def test_measures_of_unchanged_words():
+    rows = Mer().stats(batch_of([RECENTLY]))  # three words stay, one is extra and one is missing
+    assert rows.tolist() == [[3, 2, 4, 4]]
+    assert float(Mer().score(rows[0])) == pytest.approx(2 / 5)
+    assert float(Wip().score(rows[0])) == pytest.approx(9 / 16)
+    assert float(Wil().score(rows[0])) == pytest.approx(7 / 16)
+    assert Mer().parts(rows[0])["rate"] == pytest.approx(2 / 5)
+    assert "rate" not in Wip().parts(rows[0])
+    # Both empty, an extra word, a missing word: the values of jiwer.
+    empty = np.array([[0.0, 0, 0, 0], [0, 1, 1, 0], [0, 1, 0, 1]])
+    assert Mer().score(empty).tolist() == [0, 1, 1]
+    assert Wip().score(empty).tolist() == [1, 0, 0]
+    assert Wil().score(empty).tolist() == [0, 1, 1]

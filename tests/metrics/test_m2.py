@@ -171,6 +171,36 @@ def test_of_several_annotators_the_one_that_adds_most_counts():
         M2(beta=-1)
 
 
+def test_figures_of_the_scorer_take_the_annotator_that_makes_the_sum_highest(folder):
+    # The first sentence has a wrong edit for both annotators. In the second, one of two edits is
+    # the only gold edit of annotator 0, both are among the nine of annotator 1. At a score of 2/3
+    # the first adds more to the text; the sum of both sentences is higher under the second.
+    edit = "A {0} {1}|||T|||{2}|||REQUIRED|||-NONE-|||{3}"
+    lines = [
+        "S a b",
+        edit.format(0, 1, "x", 0),
+        edit.format(0, 1, "x", 1),
+        "",
+        "S c d e f g h i j k",
+    ]
+    lines.append(edit.format(0, 1, "C", 0))
+    lines += [edit.format(k, k + 1, word, 1) for k, word in enumerate("CDEFGHIJK")]
+    (folder / "two.m2").write_text("\n".join(lines) + "\n")
+    (folder / "out").write_text("y b\nC D e f g h i j k\n")
+    found, near = (
+        portmert.score(Path("out"), ["two.m2"], metric=metric, notice=lambda _: None)
+        for metric in ("m2", "m2:level=0.5")
+    )
+    # Sums of correct, edits, gold edits: 1, 3, 2 or 2, 3, 10.
+    assert found.score == pytest.approx(1.25 / (3 + 0.25 * 2))
+    assert found.parts["scorer"] == pytest.approx(2.5 / (3 + 0.25 * 10))
+    assert found.parts["scorer_precision"] == pytest.approx(2 / 3)
+    assert found.parts["scorer_recall"] == pytest.approx(2 / 10)
+    assert near.score == pytest.approx(found.parts["scorer"])
+    assert near.signature.startswith("m2:level=0.5|")
+    assert M2(gold=Path("x.m2"), beta=1.0).signature == "m2:beta=1.0"
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

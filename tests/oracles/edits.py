@@ -88,6 +88,51 @@ def edit_kinds(own, reference):
     return tuple(kinds)
 
 
+def equal_words(own, reference):
+    """(unchanged words, edits): shared ends, then jiwer's path, from costs of all beginnings."""
+    for side in (0, -1):
+        if own and reference and own[side] == reference[side]:
+            cut = slice(1, None) if side == 0 else slice(None, -1)
+            equal, edits = equal_words(own[cut], reference[cut])
+            return equal + 1, edits
+    if not own or not reference:
+        return 0, len(own) + len(reference)
+    cost = levenshtein(own, reference)
+    equal = 0
+    i, j = len(own), len(reference)
+    while i and j:
+        if levenshtein(own[:i], reference[:j]) == 1 + levenshtein(own[:i], reference[: j - 1]):
+            j -= 1
+        elif (
+            levenshtein(own[: i - 1], reference[:j])
+            == levenshtein(own[: i - 1], reference[: j - 1]) - 1
+        ):
+            i -= 1
+        else:
+            i, j = i - 1, j - 1
+            equal += own[i] == reference[j]
+    return equal, cost
+
+
+def equal_word_stats(segment, score):
+    own = segment.hypothesis.words
+    values = []
+    for reference in segment.references:
+        row = (*equal_words(own, reference.words), len(own), len(reference.words))
+        values.append((score(*row), row))
+    return best(values)
+
+
+def match_error_rate(equal, edits, _own, _length):
+    return Fraction(edits, equal + edits) if edits else Fraction(0)
+
+
+def preserved(equal, _edits, own, length):
+    if not own or not length:
+        return Fraction(int(own == length))
+    return Fraction(equal, own) * Fraction(equal, length)
+
+
 def cer_stats(segment, *, spaces):
     """Of the characters of each text, where words may have white space of other scripts."""
 

@@ -514,11 +514,9 @@ class Lists:
         references = content.references
         if references is None and own:
             references = corpus.read_references(own, vocabulary=nbest.texts.vocabulary)
-        references = (
-            corpus.no_references(nbest.texts.vocabulary, len(nbest), content.source)
-            if references is None
-            else ready.references(references)
-        )
+        if references is None:
+            references = corpus.no_references(nbest.texts.vocabulary, len(nbest), content.source)
+        references = ready.references(references)
         scored, annotate = ready.lazily(nbest.texts)
         return PreparedLists(nbest, replace(nbest, texts=scored), references, annotate)
 

@@ -152,9 +152,11 @@ text_options = _options.all_of(
         "--text",
         default="",
         metavar="STEP,...",
-        help="Change the texts before scoring by these steps, in this order: lowercase, debpe, "
+        help="Change the texts before scoring by these steps, in this order: lowercase, nfc, nfd, "
+        "nfkc, nfkd, unescape, plain-punct, no-punct, no-brackets, contractions, debpe, "
         "spm-decode, spm-encode, or sacrebleu's tokenisers 13a, intl, char, zh, ja-mecab, "
-        "ko-mecab, flores101, flores200. hyp:STEP or ref:STEP changes one side only.",
+        "ko-mecab, flores101, flores200, spBLEU-1K. hyp:STEP or ref:STEP changes one side only, "
+        "src:STEP the source that metrics read.",
     ),
     click.option(
         "--text-model",

@@ -162,7 +162,7 @@ source = click.option(
     "--source",
     type=FILE,
     help="Source text: FILE, FILE.jsonl#KEY or FILE.tsv#COLUMN. Word alignments and some metrics "
-    "and features need it.",
+    "and features need it; --text src:STEP changes what metrics read.",
 )
 
 ref_links = several(

@@ -72,8 +72,15 @@ class Preparation:
         return self._whole(texts, "hyp")
 
     def references(self, references: References) -> References:
-        """Return prepared references."""
-        return replace(references, texts=self._whole(references.texts, "ref"))
+        """Return prepared references, and the source that metrics read.
+
+        Links go on counting the tokens of the source as it was read.
+        """
+        return replace(
+            references,
+            texts=self._whole(references.texts, "ref"),
+            source=self.pipeline.source(references.source),
+        )
 
     def batch(
         self, texts: Texts, references: References, *, offsets: IntArray | None = None

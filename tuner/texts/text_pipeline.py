@@ -1,14 +1,21 @@
 """Text steps before scoring: they join subwords, and cut tokens as a metric wants them.
 
 Steps as `hyp:debpe,13a` are applied in the order given, to hypotheses and references. A step with
-`hyp:` or `ref:` before it is applied to one of them.
+`hyp:`, `ref:` or `src:` before it is applied to the hypotheses, the references or the source.
 
     lowercase     every token, Unicode
+    nfc nfd nfkc nfkd
+                  Unicode's normal forms
+    unescape      XML escapes become characters: `&quot;`, `&#124;`, Moses' `&bar;`
+    plain-punct   quotes, dashes and dots of print become those of ASCII
+    no-punct      without punctuation (Unicode's categories P)
+    no-brackets   without `[noise]` and `<unk>`
+    contractions  `don't` becomes `do not` (English)
     debpe         `token@@ s` becomes `tokens` (subword-nmt)
     spm-decode    sentencepiece pieces are joined: `_the _cat s` becomes `the cats` (_ is U+2581);
                   by the model if one is given, which also knows byte pieces
     spm-encode    the model cuts into pieces
-    flores101 flores200
+    flores101 flores200 spBLEU-1K
                   cut into pieces as for spBLEU, by the given model or by the one that sacrebleu
                   keeps; spm-decode beside them looks at the sign _ only
     13a intl char zh ja-mecab ko-mecab
@@ -25,13 +32,14 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
 from portmert.metrics._base import IntArray, Ragged, Texts, Vocabulary, spans
 from portmert.tuner.ground.errors import ConfigError, InputError, suggest
 from portmert.tuner.texts.corpus import with_words, without_duplicates
+from portmert.tuner.texts.text_steps import CHARACTER_STEPS
 
 TOKENISERS = {
     "13a": ("tokenizer_13a", "Tokenizer13a"),
@@ -43,12 +51,15 @@ TOKENISERS = {
 }
 """Tokenisers of sacrebleu that need nothing from the network."""
 
-FLORES = ("flores101", "flores200")
+FLORES = ("flores101", "flores200", "spBLEU-1K")
 """Tokenisers of sacrebleu with sentencepiece models, which it fetches from the network once."""
 
-STEPS = ("lowercase", "debpe", "spm-decode", "spm-encode", *FLORES, *TOKENISERS)
+MODEL_STEPS = ("spm-encode", "spm-decode", *FLORES)
+"""Steps that take a sentencepiece model."""
+STEPS = (*CHARACTER_STEPS, "debpe", *MODEL_STEPS, *TOKENISERS)
 SIDES = ("hyp", "ref")
-Side = Literal["hyp", "ref"]
+"""The sides of a step that names none."""
+Side = Literal["hyp", "ref", "src"]
 
 MARK = "\u2581"
 """sentencepiece's sign for the space before a word."""
@@ -97,18 +108,18 @@ class TextPipeline:
         steps = []
         for text in names:
             side, colon, name = text.strip().rpartition(":")
-            if colon and side not in SIDES:
-                raise ConfigError(f"text step '{text}': before the colon stands hyp or ref")
+            if colon and side not in get_args(Side):
+                raise ConfigError(f"text step '{text}': before the colon stands hyp, ref or src")
             if name not in STEPS:
                 raise ConfigError(f"unknown text step '{name}'{suggest(name, STEPS)}")
             steps.append(Step(name, (side,) if colon else SIDES))
-        spm = {step.name for step in steps if step.name.startswith(("spm-", "flores"))}
+        spm = {step.name for step in steps if step.name in MODEL_STEPS}
         if "spm-encode" in spm and model is None:
             raise ConfigError("text step spm-encode needs a sentencepiece model")
         if model is not None and not spm:
             raise ConfigError(
-                "a sentencepiece model is given, but no text step that takes one: spm-encode, "
-                f"spm-decode, {', '.join(FLORES)}"
+                "a sentencepiece model is given, but no text step that takes one: "
+                f"{', '.join(MODEL_STEPS)}"
             )
         cutting = sorted(spm - {"spm-decode"})
         if len(cutting) > 1:
@@ -130,14 +141,23 @@ class TextPipeline:
     @property
     def signature(self) -> str:
         """Part of a score's signature: `case:mixed` or `case:lc`, and `text:` with the steps."""
-        case = "lc" if any(step.name == "lowercase" for step in self.steps) else "mixed"
-        if [step.name for step in self.steps] in ([], ["lowercase"]):
+        lowercases = [step.name == "lowercase" and step.sides != ("src",) for step in self.steps]
+        case = "lc" if any(lowercases) else "mixed"
+        if [str(step) for step in self.steps] in ([], ["lowercase"]):
             return f"case:{case}"
         return f"case:{case}|text:{self}"
 
     def applied(self, texts: Texts, side: Side) -> Texts:
         """Return hypotheses or references prepared for scoring, in the same vocabulary."""
         return self._applied(texts, self._steps(side), side)
+
+    def source(self, lines: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        """Return the lines of the source, changed by its steps; without any, as they are."""
+        steps = self._steps("src")
+        if lines is None or not steps:
+            return lines
+        changed = self._applied(Texts.from_lines(lines, Vocabulary()), steps, "src")
+        return tuple(" ".join(changed.words(row)) for row in range(len(changed)))
 
     def cased(self, texts: Texts, side: Side) -> Texts:
         """Return the tokens of texts prepared for scoring, but before they are lowercased.
@@ -192,8 +212,12 @@ class TextPipeline:
 
     def _function(self, name: str) -> tuple[Callable[[Words], Words], Callable[[str], str]]:
         """Return the function of a step, and one for the part of an old word in new ones."""
-        if name == "lowercase":
-            return (lambda words: [word.lower() for word in words]), str
+        if name in CHARACTER_STEPS:
+            step = CHARACTER_STEPS[name]
+            # Only ASCII white space ends a token, as in `Texts.from_lines`.
+            return (
+                lambda words: [part.decode() for part in step(" ".join(words)).encode().split()]
+            ), str
         if name == "debpe":
             return _without_joints, lambda word: word.removesuffix(_JOINT)
         if name == "spm-decode":
@@ -374,11 +398,12 @@ def _check_pieces(texts: Texts, side: str) -> None:
     tokens = np.unique(texts.tokens.alone().values).tolist()
     words = texts.vocabulary.words
     if tokens and not any(MARK in words[token] for token in tokens):
-        name = {"hyp": "hypotheses", "ref": "references"}[side]
+        name = {"hyp": "hypotheses", "ref": "references", "src": "source"}[side]
+        other = {"hyp": "ref", "ref": "hyp"}.get(side)
         raise InputError(
             f"text step spm-decode: no token of the {name} has the sign {MARK} of sentencepiece; "
-            f"if they are no pieces, decode the other side only "
-            f"({'ref' if side == 'hyp' else 'hyp'}:spm-decode)"
+            "if they are no pieces, "
+            + (f"decode the other side only ({other}:spm-decode)" if other else "leave it out")
         )
 
 

@@ -53,6 +53,14 @@ def test_parsers_see_the_case_that_metrics_do_not(steps):
     assert names(found, found.trees.row(2)[:, 0]) == ["S", "A", "a", "D", "dog"]
 
 
+def test_metrics_read_the_source_after_its_steps_and_links_count_it_as_it_was_read():
+    ready = prepared_for(["bleu"], "src:debpe")
+    references = References(texts_of(["a"]), np.arange(2), np.array([3]), ("bl@@ ack cat",))
+    prepared = ready.references(references)
+    assert prepared.source == ("black cat",)
+    assert prepared.source_lengths.tolist() == [3]
+
+
 def test_a_lowercase_step_before_others_is_before_the_parser_too():
     ready = prepared_for(["posf"], "lowercase,debpe")
     texts = texts_of(LINES)

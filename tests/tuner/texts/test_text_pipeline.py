@@ -63,6 +63,16 @@ def applied(steps, *given_lines, model=None):
         ("13a", "Hello, you: 1,000.5 &quot;x&quot; end.", 'Hello , you : 1,000.5 " x " end .'),
         ("char", "ab c", "a b c"),
         ("zh", "我爱cats", "我 爱 cats"),
+        ("nfc", "cafe\u0301", "caf\u00e9"),
+        ("nfd", "caf\u00e9", "cafe\u0301"),
+        ("nfkc", "\uff21\u00a0\ufb01", "A fi"),
+        ("nfkd", "\u00bd", "1\u20442"),
+        ("unescape", "&quot;a&quot; &#124;&bar; &amp;lt; &copy;", '"a" || &lt; &copy;'),
+        ("plain-punct", "\u201ea\u201c \u2019s \u2013 \u2026", '"a" \'s - ...'),
+        ("no-punct", "Hello, (you) - a.b \u3002 $1", "Hello you ab $1"),
+        ("no-brackets", "yes [loud noise] <unk> a<b", "yes a<b"),
+        ("contractions", "we won't , you'll", "we will not , you will"),
+        ("lowercase", "A\u00a0B", "a\u00a0b"),
         ("debpe,lowercase,13a", "He@@ llo, You.", "hello , you ."),
     ],
 )
@@ -76,6 +86,19 @@ def test_steps_for_one_side():
     assert lines(pipeline.applied(given_texts, "hyp")) == ["Ab ,"]
     assert lines(pipeline.applied(given_texts, "ref")) == ["a @ @ b ,"]
     assert str(pipeline) == "hyp:debpe,ref:lowercase,13a"
+
+
+def test_steps_for_the_source():
+    pipeline = TextPipeline.parse("src:debpe,src:lowercase,13a")
+    assert pipeline.source(("A@@ b,", "")) == ("ab,", "")
+    assert lines(pipeline.applied(texts("A@@ b,"), "hyp")) == ["A @ @ b ,"]
+    assert pipeline.signature == "case:mixed|text:src:debpe,src:lowercase,13a"
+    assert TextPipeline.parse("src:lowercase").signature == "case:mixed|text:src:lowercase"
+    # Without a step of its own it stays as it was read, with all its spaces.
+    assert TextPipeline.parse("13a").source(("A  b, ",)) == ("A  b, ",)
+    assert TextPipeline.parse("src:debpe").source(None) is None
+    with pytest.raises(InputError, match=r"no token of the source has the sign .* leave it out"):
+        TextPipeline.parse("src:spm-decode").source(("a b",))
 
 
 def test_sentencepiece_model_cuts_and_joins(model):
@@ -109,7 +132,7 @@ def test_signature_names_the_steps(tmp_path):
     ("steps", "expected"),
     [
         ("debp", "unknown text step 'debp'; did you mean 'debpe'"),
-        ("src:debpe", "text step 'src:debpe': before the colon stands hyp or ref"),
+        ("tgt:debpe", "text step 'tgt:debpe': before the colon stands hyp, ref or src"),
         ("spm-encode", "spm-encode needs a sentencepiece model"),
         ("flores101,ref:flores200", "text steps flores101 and flores200: take one of them"),
     ],

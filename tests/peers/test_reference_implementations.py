@@ -1,0 +1,229 @@
+"""Equal figures on random and on real texts, option by option, and the page that lists options.
+
+docs/metrics/reference-implementations.md says for each option what it is here. jiwer and NLTK are
+compared where they are installed.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import random
+import re
+
+import numpy as np
+import pytest
+import sacrebleu
+
+import portmert
+from portmert.metrics._base import Vocabulary
+from portmert.tuner.components import registry
+from portmert.tuner.texts.corpus import References, make_batch
+from portmert.tuner.texts.prepare import Preparation
+from portmert.tuner.texts.text_pipeline import TextPipeline
+from tests.support.places import SHARED, needs
+
+TED = SHARED / "data" / "mqm-ted-zh-en"
+TOKENS = (
+    "the The a cat cats. cat's 1,000 3.5 it's can't we'll (hat) a-b 5-6 ! x.y &quot;x&quot; "
+    "A&amp;B say: [b] <unk> \u732b\u3067\u3059 \u3002 \u65e5\u672c \u30ab\u30ca \uff0c \u201cso\u201d "
+    "caf\u00e9 cafe\u0301 \uff21 it\u00a0is"
+)
+WORDS = TOKENS.split(" ")
+
+
+def random_texts(seed, *, number=1000, references=1):
+    """Hypotheses and their references, some of them empty."""
+    rng = random.Random(seed)
+
+    def line():
+        return " ".join(rng.choice(WORDS) for _ in range(rng.randint(0, 8)))
+
+    def near(text):
+        some = [w if rng.random() < 0.7 else rng.choice(WORDS) for w in text.split(" ")]
+        return line() if rng.random() < 0.3 else " ".join(some)
+
+    hypotheses = [line() for _ in range(number)]
+    return hypotheses, [[near(text) for text in hypotheses] for _ in range(references)]
+
+
+def real_texts():
+    """60 segments of a system's output, with their reference."""
+    output = min((TED / "outputs").iterdir())
+    hypotheses, reference = (
+        path.read_text(encoding="utf-8").splitlines()[:60] for path in (output, TED / "ref.en")
+    )
+    return hypotheses, [reference]
+
+
+TEXTS = [
+    pytest.param(lambda: random_texts(1), id="random"),
+    pytest.param(lambda: random_texts(2, number=200, references=3), id="references"),
+    pytest.param(real_texts, id="real", marks=needs(TED)),
+]
+SINGLE = [TEXTS[0], TEXTS[2]]
+
+
+def scores(metric, hypotheses, streams, steps=""):
+    """The score of every segment, then of the whole."""
+    metric, vocabulary = registry.metric(metric), Vocabulary()
+    ready = Preparation(TextPipeline.parse(steps))
+    rows = [line for lines in zip(*streams, strict=True) for line in lines]
+    references = References(
+        portmert.Texts.from_lines(rows, vocabulary),
+        np.arange(len(hypotheses) + 1) * len(streams),
+    )
+    texts = portmert.Texts.from_lines(hypotheses, vocabulary)
+    batch = make_batch(
+        ready.hypotheses(texts), np.arange(len(hypotheses) + 1), ready.references(references)
+    )
+    stats = metric.stats(batch)
+    return [*metric.score(stats).tolist(), float(metric.score(stats.sum(axis=0)))]
+
+
+def assert_sacrebleu(metric, theirs, texts, steps=""):
+    hypotheses, streams = texts
+    columns = zip(hypotheses, zip(*streams, strict=True), strict=True)
+    expected = [theirs.sentence_score(text, list(rows)).score / 100 for text, rows in columns]
+    expected.append(theirs.corpus_score(hypotheses, streams).score / 100)
+    assert scores(metric, hypotheses, streams, steps) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.fixture(autouse=True)
+def _silent(caplog):
+    """sacrebleu advises to switch effective_order on."""
+    caplog.set_level(logging.CRITICAL, logger="sacrebleu")
+
+
+# sacrebleu
+
+
+@pytest.mark.parametrize("texts", TEXTS)
+@pytest.mark.parametrize("smooth", ["none", "exp", "floor", "add-k"])
+@pytest.mark.parametrize(("effective", "order"), [(True, 4), (True, 2), (False, 4)])
+def test_bleu_of_sacrebleu(texts, smooth, effective, order):
+    theirs = sacrebleu.BLEU(
+        smooth_method=smooth, effective_order=effective, max_ngram_order=order, tokenize="13a"
+    )
+    options = f"smooth={smooth},effective_order={str(effective).lower()},max_order={order}"
+    assert_sacrebleu(f"bleu:{options}", theirs, texts(), "13a")
+
+
+@pytest.mark.parametrize("texts", TEXTS)
+def test_lowercase_and_smooth_value_of_sacrebleu(texts):
+    theirs = sacrebleu.BLEU(lowercase=True, smooth_method="floor", smooth_value=0.3)
+    assert_sacrebleu("bleu:smooth=floor,smooth_value=0.3", theirs, texts(), "lowercase,13a")
+    assert_sacrebleu("chrf", sacrebleu.CHRF(lowercase=True), texts(), "lowercase")
+
+
+@pytest.mark.parametrize("texts", TEXTS)
+@pytest.mark.parametrize("tokenize", ["intl", "char", "zh"])
+def test_tokenisers_of_sacrebleu(texts, tokenize):
+    assert_sacrebleu("bleu:smooth=exp", sacrebleu.BLEU(tokenize=tokenize), texts(), tokenize)
+
+
+@pytest.mark.parametrize("texts", TEXTS)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"eps_smoothing": True},
+        {"eps_smoothing": True, "word_order": 2},
+        {"whitespace": True},
+        {"whitespace": True, "eps_smoothing": True, "word_order": 1, "beta": 3},
+    ],
+)
+def test_chrf_of_sacrebleu(texts, options):
+    ours = ",".join(f"{name}={str(value).lower()}" for name, value in options.items())
+    assert_sacrebleu(f"chrf:{ours}", sacrebleu.CHRF(**options), texts())
+
+
+TER_OPTIONS = ("normalized", "no_punct", "asian_support", "case_sensitive")
+
+
+@pytest.mark.parametrize("texts", TEXTS)
+@pytest.mark.parametrize(
+    "values", [v for v in itertools.product((False, True), repeat=4) if v[0] or v[1] or not v[2]]
+)
+def test_ter_of_sacrebleu(texts, values):
+    options = dict(zip(TER_OPTIONS, values, strict=True))
+    if not any(values[:2]) and options["case_sensitive"]:
+        pytest.skip("this is plain ter, which takes tokens as they are")
+    ours = ",".join(f"{name}={str(value).lower()}" for name, value in options.items())
+    assert_sacrebleu(f"ter:{ours}", sacrebleu.TER(**options), texts())
+
+
+def test_ter_with_options_in_parts_of_a_batch_and_among_pairs():
+    hypotheses, streams = random_texts(4)
+    metric, vocabulary = registry.metric("ter:no_punct=true"), Vocabulary()
+    texts = [portmert.Texts.from_lines(rows, vocabulary) for rows in (hypotheses, streams[0])]
+    batch = portmert.Batch(texts[0], np.arange(1001), texts[1], np.arange(1001))
+    parts = [metric.stats(batch.segments(k, k + 250)) for k in range(0, 1000, 250)]
+    assert (np.concatenate(parts) == metric.stats(batch)).all()
+
+
+def test_asian_support_alone_is_refused():
+    with pytest.raises(portmert.PortmertError, match="changes nothing without normalized or no_p"):
+        registry.metric("ter:asian_support=true")
+
+
+# jiwer
+
+
+def jiwer_words(hypotheses, reference, metric):
+    import jiwer
+
+    counted = [jiwer.process_words(r, h) for h, r in zip(hypotheses, reference, strict=True)]
+    whole = jiwer.process_words(reference, hypotheses)
+    return [getattr(row, metric) for row in (*counted, whole)]
+
+
+@pytest.mark.parametrize("texts", SINGLE)
+@pytest.mark.parametrize("metric", ["mer", "wil", "wip"])
+def test_measures_of_jiwer(texts, metric):
+    pytest.importorskip("jiwer", reason="package: jiwer is not installed")
+    hypotheses, (reference,) = texts()
+    found = scores(metric, hypotheses, [reference])
+    assert found == pytest.approx(jiwer_words(hypotheses, reference, metric), abs=1e-12)
+
+
+@pytest.mark.parametrize("texts", SINGLE)
+def test_wer_and_cer_of_jiwer(texts):
+    jiwer = pytest.importorskip("jiwer", reason="package: jiwer is not installed")
+    hypotheses, (reference,) = texts()
+    whole = 1 - scores("wer", hypotheses, [reference])[-1]
+    assert whole == pytest.approx(jiwer.wer(reference, hypotheses), abs=1e-12)
+    whole = 1 - scores("cer", hypotheses, [reference])[-1]
+    assert whole == pytest.approx(jiwer.cer(reference, hypotheses), abs=1e-12)
+
+
+STEPS_OF_JIWER = {
+    "lowercase": "ToLowerCase",
+    "no-punct": "RemovePunctuation",
+    "no-brackets": "RemoveKaldiNonWords",
+    "contractions": "ExpandCommonEnglishContractions",
+}
+
+
+@pytest.mark.parametrize("texts", SINGLE)
+@pytest.mark.parametrize("step", STEPS_OF_JIWER)
+def test_text_steps_of_jiwer(texts, step):
+    jiwer = pytest.importorskip("jiwer", reason="package: jiwer is not installed")
+    lines, _ = texts()
+    expected = getattr(jiwer, STEPS_OF_JIWER[step])()(lines)
+    found = TextPipeline.parse(step).applied(portmert.Texts.from_lines(lines, Vocabulary()), "hyp")
+    words = [[w for w in re.split(r"[ \t\n\r\v\f]+", line) if w] for line in expected]
+    assert [found.words(row) for row in range(len(found))] == words
+
+
+@pytest.mark.parametrize("texts", SINGLE)
+def test_standardised_wer_of_jiwer(texts):
+    jiwer = pytest.importorskip("jiwer", reason="package: jiwer is not installed")
+    hypotheses, (reference,) = texts()
+    expected = jiwer.wer(
+        reference,
+        hypotheses,
+        reference_transform=jiwer.transformations.wer_standardize,
+        hypothesis_transform=jiwer.transformations.wer_standardize,
+    )
+    found = scores("wer", hypotheses, [reference], "lowercase,contractions,no-brackets")[-1]
+    assert 1 - found == pytest.approx(expected, abs=1e-12)
