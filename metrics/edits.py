@@ -209,6 +209,7 @@ class Mer(_EqualWords):
     """
 
     higher_is_better: ClassVar[bool] = False
+    is_error_rate: ClassVar[bool] = True
     source: ClassVar[str] = "Morris, Maier and Green, Interspeech 2004; jiwer's mer"
 
     def score(self, stats: FloatArray) -> FloatArray:
@@ -242,6 +243,7 @@ class Wil(_EqualWords):
     """
 
     higher_is_better: ClassVar[bool] = False
+    is_error_rate: ClassVar[bool] = True
     source: ClassVar[str] = "Morris, Maier and Green, Interspeech 2004; jiwer's wil"
 
     def score(self, stats: FloatArray) -> FloatArray:

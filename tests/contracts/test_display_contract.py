@@ -19,7 +19,7 @@ METRICS = [pytest.param(registry.metric(name), id=name) for name in registry.own
 FORMULAS = [
     pytest.param(registry.metric(text), id=text) for text in ("0.5*wer + 0.5*bleu", "1 - ter")
 ]
-ERROR_RATES = {"wer", "cer", "cder", "per", "ter", "terp"}
+ERROR_RATES = {"wer", "cer", "cder", "per", "ter", "terp", "mer", "wil"}
 LOW, HIGH = 0.25, 0.4375
 """Two scores; exact in binary."""
 
@@ -102,7 +102,7 @@ def test_score_shows_the_rate_and_keeps_the_sign_of_the_score(name):
     batch = batch_of_pairs((["a", "b", "x", "d"], ["a", "b", "c", "d"]))
     scores = score_texts([metric], batch, Preparation(TextPipeline()))
     rate = scores[0].parts["rate"]
-    assert rate == 0.25 or name == "cer"
+    assert rate == 0.25 or name in ("cer", "wil")
     shown = as_text(scores, by_segment=True)
     assert f"{name} ↓" in shown
     assert shown.count(f"{100 * rate:.2f}") >= 2  # of the corpus and of its one segment

@@ -26,8 +26,8 @@ from tests.support.places import SHARED, needs
 TED = SHARED / "data" / "mqm-ted-zh-en"
 TOKENS = (
     "the The a cat cats. cat's 1,000 3.5 it's can't we'll (hat) a-b 5-6 ! x.y &quot;x&quot; "
-    "A&amp;B say: [b] <unk> \u732b\u3067\u3059 \u3002 \u65e5\u672c \u30ab\u30ca \uff0c \u201cso\u201d "
-    "caf\u00e9 cafe\u0301 \uff21 it\u00a0is"
+    "A&amp;B say: [b] <unk> \u732b\u3067\u3059 \u3002 \u65e5\u672c \u30ab\u30ca \uff0c "
+    "\u201cso\u201d caf\u00e9 cafe\u0301 \uff21 it\u00a0is"
 )
 WORDS = TOKENS.split(" ")
 

@@ -38,7 +38,7 @@ from portmert.metrics._shared import SMALLEST_COUNT
 from portmert.tuner.components import external
 from portmert.tuner.ground.errors import ConfigError, faults_at
 from portmert.tuner.ground.numbers import FINITE, parse_finite
-from portmert.tuner.ground.options import QUOTES, files, path, quoted, unquoted
+from portmert.tuner.ground.options import QUOTES, cut, exists, files, path, quoted, split, unquoted
 from portmert.tuner.nbest.model import NBest
 
 _NAME = r"[A-Za-z][A-Za-z0-9_]*(?:-[A-Za-z][A-Za-z0-9_]*)*(?:(?<=(?i:chrf))\+\+)?"
@@ -106,11 +106,26 @@ def outside_metric(name: str, argument: str) -> Metric:
 
         return comet.metric(argument)
     if name == "m2":
-        return M2(path(argument) if argument else None)
+        return _m2(argument)
     with faults_at(f"metric {name}", (ValueError, ConfigError), ConfigError):
         if name == "scores":
             return external.Scores(files(argument, where="write scores:FILE,FILE"))
         return external.CommandMetric(argument, links=name == "command+links")
+
+
+def _m2(argument: str) -> M2:
+    """Return the metric of `FILE,beta=1,level=0.5`; each part may be left out."""
+    gold, values = None, {}
+    for part in split(argument, ",") if argument else ():
+        name, equals, value = cut(part, "=")
+        if equals and name in ("beta", "level") and not exists(part):
+            values[name] = value
+        elif gold is None:
+            gold = path(part)
+        else:
+            raise ConfigError(f"metric m2: '{part}', expected one FILE, beta=NUMBER, level=NUMBER")
+    with faults_at("metric m2", (ValueError, ConfigError), ConfigError):
+        return M2(gold, **values)  # type: ignore[arg-type]  # read as numbers by pydantic
 
 
 def _value(node: ast.expr, scores: Sequence[FloatArray]) -> FloatArray:
