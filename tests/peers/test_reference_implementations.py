@@ -6,6 +6,8 @@ compared where they are installed.
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import itertools
 import logging
 import random
@@ -20,9 +22,10 @@ from portmert.metrics._base import Vocabulary
 from portmert.tuner.components import registry
 from portmert.tuner.texts.corpus import References, make_batch
 from portmert.tuner.texts.prepare import Preparation
-from portmert.tuner.texts.text_pipeline import TextPipeline
-from tests.support.places import SHARED, needs
+from portmert.tuner.texts.text_pipeline import STEPS, TextPipeline
+from tests.support.places import ROOT, SHARED, needs
 
+PAGE = ROOT / "docs" / "metrics" / "reference-implementations.md"
 TED = SHARED / "data" / "mqm-ted-zh-en"
 TOKENS = (
     "the The a cat cats. cat's 1,000 3.5 it's can't we'll (hat) a-b 5-6 ! x.y &quot;x&quot; "
@@ -227,3 +230,94 @@ def test_standardised_wer_of_jiwer(texts):
     )
     found = scores("wer", hypotheses, [reference], "lowercase,contractions,no-brackets")[-1]
     assert 1 - found == pytest.approx(expected, abs=1e-12)
+
+
+# NLTK
+
+
+def test_figures_of_nltk():
+    translate = pytest.importorskip("nltk.translate", reason="package: nltk is not installed")
+    hypotheses, (reference,) = random_texts(6)
+    # A text that is shorter than an order has one n-gram of it in NLTK.
+    rows = [row for row in zip(hypotheses, reference, strict=True) if min(map(words_of, row)) > 3]
+    hypotheses, reference = map(list, zip(*rows, strict=True))
+    own, others = [h.split() for h in hypotheses], [[r.split()] for r in reference]
+    texts = [" ".join(words) for words in own], [[" ".join(words) for (words,) in others]]
+    smoothing = translate.bleu_score.SmoothingFunction()
+    for metric, method in (
+        ("bleu", "method0"), ("bleu:smooth=floor", "method1"), ("bleu:smooth=add1", "method2"),
+        ("bleu:smooth=exp", "method3"),
+    ):  # fmt: skip
+        function = getattr(smoothing, method)
+        expected = [
+            translate.bleu_score.sentence_bleu(r, h, smoothing_function=function)
+            for r, h in zip(others, own, strict=True)
+        ]
+        expected.append(translate.bleu_score.corpus_bleu(others, own, smoothing_function=function))
+        assert scores(metric, *texts) == pytest.approx(expected, abs=1e-12), method
+    chrf = translate.chrf_score.sentence_chrf
+    expected = [chrf(r, h) for r, h in zip(texts[1][0], texts[0], strict=True)]
+    assert scores("chrf:eps_smoothing=true,beta=3", *texts)[:-1] == pytest.approx(expected)
+    nist = translate.nist_score.corpus_nist(others, own)
+    assert scores("nist", *texts)[-1] == pytest.approx(nist, abs=1e-9)
+
+
+def words_of(text):
+    return len(text.split())
+
+
+# The page
+
+
+def section(name):
+    """The names in backquotes of a section of the page, with those of its parts."""
+    text = PAGE.read_text(encoding="utf-8")
+    (part,) = re.findall(rf"^(#+) {name}\n(.*?)(?=^\1 |\Z)", text, re.MULTILINE | re.DOTALL)
+    return set(re.findall(r"`([^`]+)`", part[1]))
+
+
+@pytest.mark.parametrize("metric", ["BLEU", "CHRF", "TER"])
+def test_the_page_names_every_option_of_sacrebleu(metric):
+    options = set(inspect.signature(getattr(sacrebleu, metric)).parameters)
+    assert options <= section({"CHRF": "chrF"}.get(metric, metric))
+
+
+def test_the_page_names_every_option_of_the_command_sacrebleu(monkeypatch):
+    class ParsedError(Exception):
+        pass
+
+    def stop(parser, *_):
+        raise ParsedError(parser)
+
+    command = importlib.import_module("sacrebleu.sacrebleu")
+    monkeypatch.setattr("argparse.ArgumentParser.parse_args", stop)
+    with pytest.raises(ParsedError) as caught:
+        command.parse_args()
+    (parser,) = caught.value.args
+    options = {
+        max([*action.option_strings] or [action.dest], key=len) for action in parser._actions
+    }
+    options = {"--citation" if option == "--cite" else option for option in options}
+    assert len(options) > 40
+    assert options <= section("sacrebleu")
+
+
+def test_the_page_names_every_tokeniser_of_sacrebleu():
+    tokenisers = set(importlib.import_module("sacrebleu.metrics.bleu")._TOKENIZERS)
+    assert tokenisers <= section("BLEU")
+    assert tokenisers - {"none", "spm"} <= set(STEPS)
+
+
+def test_the_page_names_every_measure_and_transform_of_jiwer():
+    jiwer = pytest.importorskip("jiwer", reason="package: jiwer is not installed")
+    parts = (jiwer.measures, jiwer.transforms, jiwer.transformations)
+    names = {name for part in parts for name in part.__all__}
+    assert {name.removesuffix("_contiguous") for name in names} <= section("jiwer")
+
+
+def test_options_of_ours_that_the_page_names_exist():
+    for name, option in re.findall(
+        r"`(bleu|chrf|ter|ribes|meteor|m2):(\w+)", PAGE.read_text("utf-8")
+    ):
+        metric = registry.metric(name)
+        assert hasattr(metric, option), (name, option)
