@@ -16,8 +16,15 @@ from tests.support.places import ROOT
 CHECKED = ("pydantic", "annotated_types")
 """What checks the options of components."""
 ALLOWED = {
-    # METEOR and TERp stem by Stemmer
-    "metrics": {"portmert.metrics", "numpy", "numba", "Stemmer", *CHECKED},
+    # METEOR and TERp stem by Stemmer, TER has sacrebleu's tokeniser
+    "metrics": {
+        "portmert.metrics",
+        "numpy",
+        "numba",
+        "Stemmer",
+        "sacrebleu.tokenizers.tokenizer_ter",
+        *CHECKED,
+    },
     "aligners": {
         "portmert",
         "portmert.aligners",

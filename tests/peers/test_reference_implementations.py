@@ -235,6 +235,7 @@ def test_standardised_wer_of_jiwer(texts):
 # NLTK
 
 
+@pytest.mark.filterwarnings("ignore:\\nThe hypothesis contains 0 counts")
 def test_figures_of_nltk():
     translate = pytest.importorskip("nltk.translate", reason="package: nltk is not installed")
     hypotheses, (reference,) = random_texts(6)
