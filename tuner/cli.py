@@ -14,6 +14,7 @@ import click
 import portmert
 from portmert.tuner import commands, families
 from portmert.tuner.commands._outputs import VOICE, show_warning, with_volume
+from portmert.tuner.ground import pipes
 from portmert.tuner.ground.errors import (
     PortmertError,
     as_message,
@@ -84,7 +85,7 @@ class CommandFolder(click.Group):
     def invoke(self, ctx: click.Context) -> object:
         """Run the command; a fault the user can mend ends as one line and exit status 1."""
         VOICE.reset()
-        with signals_as_interrupts(), shown_warnings(show_warning):
+        with signals_as_interrupts(), shown_warnings(show_warning), pipes.kept():
             try:
                 return super().invoke(ctx)
             except PortmertError as error:

@@ -21,7 +21,7 @@ from portmert.tuner.evaluation.metaeval import data
 from portmert.tuner.evaluation.metaeval.data import Judged
 from portmert.tuner.evaluation.page.html import Report
 from portmert.tuner.evaluation.reproduction.document import read_published
-from portmert.tuner.ground import arguments, processes, tables
+from portmert.tuner.ground import arguments, pipes, processes, tables
 from portmert.tuner.ground.errors import InputError
 from portmert.tuner.ground.warn import warn_of_machine
 from portmert.tuner.texts import corpus, prepare, text_pipeline
@@ -88,7 +88,7 @@ def train_metric(
 
     Other parameters are those of `metaeval`. Raises `PortmertError` if texts do not fit together.
     """
-    files = dict(resources or {})
+    files = {name: pipes.standing(path) for name, path in (resources or {}).items()}
     available = "".join(
         group
         for group in learned.GROUPS

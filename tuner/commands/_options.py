@@ -236,7 +236,9 @@ no_timing = click.option(
     help="Leave out measured times, so that equal calls write equal bytes.",
 )
 
-config = click.argument("config", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+config = click.argument(
+    "config", type=click.Path(exists=True, dir_okay=False, path_type=Path, allow_dash=True)
+)
 
 _PLACES = (
     "Where to run: local; a Dask cluster, dask:tcp://HOST:8786 or dask:FILE.json; a queueing "

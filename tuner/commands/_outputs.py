@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -223,6 +224,8 @@ def with_volume(command: click.Command) -> click.Command:
         if not command.invoke_without_command:
             return command
     if not any(parameter.name == "quiet" for parameter in command.params):
+        if command.callback is not None:
+            command.callback = _with_one_stdin(command.callback)
         command.params += [
             click.Option(
                 ["-q", "--quiet"],
@@ -242,6 +245,39 @@ def with_volume(command: click.Command) -> click.Command:
     return command
 
 
+def _with_one_stdin(callback: Callable[..., Any]) -> Callable[..., Any]:
+    """Refuse a command line on which two inputs are stdin: the second would be empty."""
+
+    @wraps(callback)
+    def checked(*words: Any, **given: Any) -> Any:
+        context = click.get_current_context()
+        reading = [
+            parameter.opts[-1] if isinstance(parameter, click.Option) else str(parameter.metavar)
+            for parameter in context.command.params
+            for text in _texts(context.params.get(parameter.name or ""))
+            if not str(parameter.name).endswith("out")
+            and parameter.name not in ("bounds", "signs")
+            for part in re.split("[=,@+:]", text)
+            if part.partition("#")[0] in STDINS
+        ]
+        if len(reading) > 1:
+            raise click.UsageError(
+                f"{' and '.join(reading)}: both are stdin, which can be read once; write one of "
+                f"them to a file"
+            )
+        return callback(*words, **given)
+
+    return checked
+
+
+def _texts(value: object) -> Iterator[str]:
+    if isinstance(value, str | Path):
+        yield str(value)
+    elif isinstance(value, tuple | list):
+        for item in value:
+            yield from _texts(item)
+
+
 def _set_volume(_: Context, parameter: Parameter, value: bool) -> None:
     if value and parameter.name is not None:
         setattr(VOICE, parameter.name, True)
@@ -250,6 +286,8 @@ def _set_volume(_: Context, parameter: Parameter, value: bool) -> None:
 Phases = Callable[[str, int, int], None]
 
 
+STDINS = ("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
+"""Names of stdin."""
 SLOW_SECONDS = 2.0
 """A search that ends sooner shows nothing."""
 TICK_SECONDS = 1.0

@@ -13,7 +13,7 @@ from portmert.tuner.families import component
 from portmert.tuner.ground.errors import ConfigError, counted
 from portmert.tuner.ground.files import write_text
 
-EXISTING = click.Path(exists=True, dir_okay=False, path_type=Path)
+EXISTING = click.Path(exists=True, dir_okay=False, path_type=Path, allow_dash=True)
 
 
 @click.command()

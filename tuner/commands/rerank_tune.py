@@ -9,6 +9,7 @@ import portmert
 from portmert.tuner.commands import _lists, _options, _outputs
 from portmert.tuner.commands._options import FOLDER, LIST, Whole, defaulted, several
 from portmert.tuner.commands._outputs import notice
+from portmert.tuner.ground import options
 
 
 @click.command()
@@ -77,7 +78,12 @@ def command(*, json_out: Path | None, **given: Any) -> None:
     lists = _lists.take_lists(given)
     test = _lists.take_test(given, lists)
     scores = given["test_scores"]
-    given["test_scores"] = registry.key_values(scores, where="--test-scores", form="NAME=FILE")
+    named = registry.key_values(
+        scores, where="--test-scores", form="write NAME=FILE", as_written=True
+    )
+    given["test_scores"] = {
+        name: options.files(value, where="--test-scores") for name, value in named.items()
+    }
     given["test_answers"] = given["test_answers"] or ()
     assert test is not None  # noqa: S101  --test-nbest is required
     with _outputs.tuning(lists.annotator) as shown:

@@ -29,7 +29,7 @@ from pydantic import BeforeValidator
 
 from portmert.metrics._base import FloatArray, Metric, Texts
 from portmert.tuner.components import registry
-from portmert.tuner.ground import options
+from portmert.tuner.ground import options, pipes
 from portmert.tuner.ground.errors import ConfigError, InputError, counted, faults_at
 from portmert.tuner.ground.files import Lines, TextFile, read_lines
 from portmert.tuner.ground.warn import warn
@@ -194,7 +194,9 @@ class Feature:
         if at and not metric:
             raise ConfigError(f"{where}: the metric before the @ is missing in '{value}'")
         paths = options.files(files, where=where, folder=folder)
-        return cls(spec, name, metric=metric, files=tuple((folder or Path()) / p for p in paths))
+        within = folder or Path()
+        files_of = tuple(one if str(one) == pipes.STDIN else within / one for one in paths)
+        return cls(spec, name, metric=metric, files=files_of)
 
     def content(self) -> dict[str, object]:
         """Return all that the values depend on besides the lists; files are paths."""

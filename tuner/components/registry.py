@@ -14,6 +14,7 @@ from portmert.tuner.annotation.annotators._base import Annotator
 from portmert.tuner.families import check_name
 from portmert.tuner.ground import errors, numbers
 from portmert.tuner.ground.options import QUOTES, exists, name_value, quoted, split, unquoted
+from portmert.tuner.ground.pipes import standing
 from portmert.tuner.nbest.readers._base import Reader
 from portmert.tuner.search.optimizers._base import Optimizer
 
@@ -44,6 +45,9 @@ def build(family: str, name: str, options: Mapping[str, Any], *, where: str = ""
         if key not in fields:
             near = errors.suggest(key, fields)
             raise errors.ConfigError(f"{prefix}{family} {name} has no option '{key}'{near}")
+    if family in ("metric", "annotator"):  # they open files themselves
+        hints = get_type_hints(cls)
+        options = {key: _standing(value, hints[key]) for key, value in options.items()}
     with errors.faults_at(f"{prefix}{family} {name}", ValueError, errors.ConfigError):
         built = cls(**options)
         if family == "metric":
@@ -55,6 +59,15 @@ def build(family: str, name: str, options: Mapping[str, Any], *, where: str = ""
                 f"{prefix}{family} {name}: {key} is {value}, expected at most {numbers.MOST}"
             )
     return built
+
+
+def _standing(value: Any, hint: Any) -> Any:
+    """Return the value of an option; of stdin and pipes the files that they are copied to."""
+    if Path not in (hint, *get_args(hint)):
+        return value
+    if isinstance(value, list | tuple):
+        return [_standing(item, Path) for item in value]
+    return standing(value) if isinstance(value, str | Path) else value
 
 
 aligner: Callable[..., Aligner] = partial(build, "aligner")

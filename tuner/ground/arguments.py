@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from portmert.tuner.ground.errors import PortmertError
+from portmert.tuner.ground.pipes import kept
 from portmert.tuner.ground.warn import collected_warnings
 
 P = ParamSpec("P")
@@ -34,7 +35,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         args, kwargs = tuple(map(_plain, args)), {key: _plain(one) for key, one in kwargs.items()}  # type: ignore[assignment]
         try:
-            with collected_warnings():
+            with kept(), collected_warnings():
                 return function(*args, **kwargs)
         except PortmertError:
             raise

@@ -19,6 +19,7 @@ from typing import IO, TYPE_CHECKING, Any, Self, TypeVar, cast
 import portmert
 from portmert.tuner.ground.compressed import COMPRESSED, DamagedError, expanding, suffix_of
 from portmert.tuner.ground.errors import InputError, PortmertError, faults_at, innermost, reason
+from portmert.tuner.ground.pipes import STDIN, standing
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -58,12 +59,17 @@ def with_absolute_paths(record: Record) -> Record:
     for item in dataclasses.fields(record):
         value = getattr(record, item.name)
         if isinstance(value, Path):
-            found[item.name] = value.absolute()
+            found[item.name] = absolute(value)
         elif isinstance(value, tuple) and any(isinstance(one, Path) for one in value):
             found[item.name] = tuple(
-                one.absolute() if isinstance(one, Path) else one for one in value
+                absolute(one) if isinstance(one, Path) else one for one in value
             )
     return dataclasses.replace(record, **found)
+
+
+def absolute(path: Path) -> Path:
+    """Return a path that means the same in another folder; stdin, `-`, as it is."""
+    return path if str(path) == STDIN else path.absolute()
 
 
 TextFile = Path | str | Lines
@@ -91,16 +97,10 @@ def called(path: TextFile) -> str:
     return "stdin" if str(path) == "-" else str(path)
 
 
-def is_input(path: Path) -> bool:
-    """Return whether a path is a file, a pipe or a device that can be read; `-` is stdin."""
-    return str(path) == "-" or (path.exists() and not path.is_dir())
-
-
 def read_bytes(path: Path | str) -> bytes:
     """Return the content of a file; `-` is stdin.
 
-    A file is decompressed by its suffix (.gz, .bz2, .xz, .zst). Stdin has no name: it is
-    decompressed by how it begins.
+    A file is decompressed by its suffix (.gz, .bz2, .xz, .zst), stdin and pipes by how they begin.
 
     Raises
     ------
@@ -108,17 +108,14 @@ def read_bytes(path: Path | str) -> bytes:
         The file cannot be read, its compressed stream is damaged or cut off, or its name does not
         say that it is compressed.
     """
-    stdin = str(path) == "-"
-    path = Path(called(path))
+    file = standing(path)
     try:
-        with faults_at(path, (OSError, DamagedError), InputError):
-            data = sys.stdin.buffer.read() if stdin else path.read_bytes()
-            if not stdin:
-                _check_name(path, data)
-            suffix = suffix_of(data) if stdin else path.suffix
-            return b"".join(expanding([data], suffix, len(data)))
+        with faults_at(called(path), (OSError, DamagedError), InputError):
+            data = file.read_bytes()
+            _check_name(file, data)
+            return b"".join(expanding([data], file.suffix, len(data)))
     except MemoryError:
-        raise InputError(f"{path}: does not fit into memory") from None
+        raise InputError(f"{called(path)}: does not fit into memory") from None
 
 
 def _check_name(path: Path | str, begin: bytes) -> None:
@@ -136,9 +133,10 @@ def reading(path: Path) -> Iterator[bytes]:
     InputError
         As `read_bytes`.
     """
-    with faults_at(path, (OSError, DamagedError), InputError), path.open("rb") as file:
+    whole = standing(path)
+    with faults_at(called(path), (OSError, DamagedError), InputError), whole.open("rb") as file:
         blocks = iter(lambda: file.read(_READ), b"")
-        yield from expanding(blocks, path.suffix, os.fstat(file.fileno()).st_size)
+        yield from expanding(blocks, whole.suffix, os.fstat(file.fileno()).st_size)
 
 
 def read_lines(path: TextFile) -> list[str]:
@@ -168,10 +166,9 @@ def each_line(path: TextFile) -> Iterator[str]:
 
 
 def _byte_lines(path: Path | str) -> Iterator[bytes]:
-    """Yield the lines of a file, maybe compressed, or of stdin, maybe with their ends."""
-    if str(path) == "-":
-        yield from io.BytesIO(read_bytes(path))
-    elif Path(path).suffix in COMPRESSED:
+    """Yield the lines of a file, a pipe or stdin, maybe compressed, maybe with their ends."""
+    place = standing(path)
+    if place.suffix in COMPRESSED:
         begun: list[bytes] = []  # of a line; in parts, as one may be endless
         for piece in reading(Path(path)):
             end, newline, behind = piece.partition(b"\n")
@@ -184,7 +181,7 @@ def _byte_lines(path: Path | str) -> Iterator[bytes]:
         if last := b"".join(begun):
             yield last
     else:
-        with faults_at(path, OSError, InputError), Path(path).open("rb") as file:
+        with faults_at(called(path), OSError, InputError), place.open("rb") as file:
             yield from file
 
 
@@ -204,7 +201,7 @@ def file_digest(path: Path) -> str:
     if path.is_dir():
         names = sorted(one.relative_to(path) for one in path.rglob("*") if one.is_file())
         return text_digest("\n".join(f"{name} {file_digest(path / name)}" for name in names))
-    with faults_at(path, OSError, InputError), path.open("rb") as file:
+    with faults_at(called(path), OSError, InputError), standing(path).open("rb") as file:
         return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
 
 
@@ -401,7 +398,7 @@ def copy_file(source: Path, path: Path) -> None:
     """
     fault = faults_at(f"{path}: cannot copy {source}", OSError, PortmertError)
     with fault, _aside(path) as out:
-        out.write(source.read_bytes())
+        out.write(standing(source).read_bytes())
         out.flush()
 
 

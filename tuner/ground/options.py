@@ -20,7 +20,7 @@ from portmert.tuner.ground.files import expanded
 
 QUOTES = r"""(?:"[^"]*"|'[^']*')"""
 """A quoted part, as a regular expression."""
-_UNCHANGED = re.compile(r"[\w./^%][\w./^%-]*")
+_UNCHANGED = re.compile(r"[\w./^%][\w./^%-]*|-")
 _QUOTED = re.compile(r"\"([^\"]*)\"|'([^']*)'")
 Folder = Path | str | None
 """Where relative paths begin; None: the working folder."""
@@ -110,11 +110,11 @@ def split(text: str, separator: str, *, named: bool = False, folder: Folder = No
         value = begin + len(cut(text[begin:], "=")[0]) + 1 if named else begin
         if _is_file(text[value:], separator, folder):
             return [*parts, text[begin:]]
-        ends = [begin + place for place in _outside(text[begin:], separator)]
-        if not ends:
+        places = [match.start() for match in re.finditer(re.escape(separator), text)]
+        files = [end for end in places if _is_file(text[value:end], separator, folder)]
+        end = max(files, default=None) or begin + len(cut(text[begin:], separator)[0])
+        if end == len(text):
             return [*parts, text[begin:]]
-        files = [end for end in ends if _is_file(text[value:end], separator, folder)]
-        end = max(files, default=ends[0])
         parts.append(text[begin:end])
         begin = end + 1
 
@@ -135,7 +135,7 @@ def files(text: str, *, where: str, folder: Folder = None) -> tuple[Path, ...]:
     with faults_at(where, ConfigError, ConfigError):
         parts = split(text, ",", folder=folder)
         paths = tuple(path(part, folder) for part in parts)
-    if not all(map(unquoted, parts)):
+    if not all(part.strip("\"'") for part in parts):
         raise ConfigError(
             f"{where}: a name is empty in '{shown(text)}', expected FILE or FILE,FILE"
         )
@@ -143,7 +143,7 @@ def files(text: str, *, where: str, folder: Folder = None) -> tuple[Path, ...]:
 
 
 def path(text: str, folder: Folder = None) -> Path:
-    """Return the file that a part names; `~` without quotes is the user's folder.
+    """Return the file, or `FILE#KEY`, of a part; `~` without quotes is the user's folder.
 
     Raises
     ------
@@ -152,9 +152,9 @@ def path(text: str, folder: Folder = None) -> Path:
     InputError
         `~` is of no user.
     """
-    if text.startswith("~") and not exists(text, folder):
-        return expanded(unquoted(text))
-    return Path(unquoted(text, folder))
+    file, key = file_key(text, folder)
+    name = file if key is None else f"{file}#{key}"
+    return expanded(name) if text.startswith("~") and not exists(text, folder) else Path(name)
 
 
 def written_files(paths: Iterable[Path]) -> str:
@@ -175,10 +175,12 @@ def metric_file(text: str, folder: Folder = None) -> tuple[str, str, str]:
     ConfigError
         A quote is not closed.
     """
-    first = split(text, ",", folder=folder)[0]
-    if _is_file(first, ",", folder) or first.startswith(("/", "./", "../", "~")):
+    if text.startswith(("/", "./", "../", "~")) or _is_file(text, ",", folder):
         return "", "", text
     metric, at, rest = cut(text, "@")
+    if at and not _is_file(rest, ",", folder):
+        first = split(text, ",", folder=folder)[0]
+        at = "" if _is_file(first, ",", folder) else at
     return (metric, at, rest) if at else ("", "", text)
 
 

@@ -20,6 +20,7 @@ from portmert.tuner.ground.columns import RecordColumn, column_of, unordered
 from portmert.tuner.ground.errors import InputError, counted, faults_at, shown
 from portmert.tuner.ground.files import each_line, read_lines
 from portmert.tuner.ground.numbers import FINITE, LARGEST, bounded, parse_finite, parse_number
+from portmert.tuner.ground.pipes import standing
 from portmert.tuner.nbest.model import NBest
 
 _KEYED = re.compile(r"(\S+)-([1-9][0-9]{0,8})(?:[ \t]+(.*))?")
@@ -350,7 +351,7 @@ def number_under(key: str, numbers: dict[str, float], file: Path | str, where: s
 def has_keys(path: Path | str) -> bool:
     """Return whether the first line of a text is a key and a number, as Kaldi writes them."""
     named = str(path)
-    if named.endswith(".npy") or named == "-":
+    if standing(named).suffix == ".npy":
         return False
     match = _KEYED.fullmatch(next(each_line(path), ""))
     return match is not None and match[3] is not None
@@ -411,10 +412,10 @@ def read_numbers(path: Path | str) -> FloatArray:
     InputError
         The file cannot be read, or something in it is no finite number; says where.
     """
-    if str(path).endswith(".npy"):
-        return _read_npy(Path(path))
     if column := column_of(path):
         return _column_numbers(column)
+    if standing(path).suffix == ".npy":
+        return _read_npy(Path(path))
     values = []
     lines = read_lines(path)
     if lines and _COMET.fullmatch(lines[0]):
@@ -461,7 +462,7 @@ def _read_npy(path: Path) -> FloatArray:
         # Mapped: a header that tells of more numbers than there are asks for no memory. What
         # numpy warns of is how old a file is, which is no fault of it.
         with faults_at(path, OSError, InputError), warnings.catch_warnings(action="ignore"):
-            found = np.load(path, mmap_mode="r", allow_pickle=False)
+            found = np.load(standing(path), mmap_mode="r", allow_pickle=False)
     except (ValueError, EOFError, OverflowError, TypeError, TokenError, SyntaxError):
         raise InputError(f"{path}: not what numpy.save writes{OF_ARRAYS}") from None
     if found.ndim != 1 or found.dtype.kind not in "fiu":

@@ -24,7 +24,7 @@ from portmert.tuner.annotation.annotators._base import Annotator
 from portmert.tuner.components import features, registry
 from portmert.tuner.decoders._base import Decoder
 from portmert.tuner.executors.opening import Workplace
-from portmert.tuner.ground import arguments, documents, errors, files, numbers, processes
+from portmert.tuner.ground import arguments, documents, errors, files, numbers, pipes, processes
 from portmert.tuner.ground.errors import AnnotatorError, ConfigError, counted, faults_at, suggest
 from portmert.tuner.ground.options import cut, file_key, unquoted
 from portmert.tuner.nbest.readers._base import TABLES
@@ -274,7 +274,7 @@ def load_config(
 
 def _read_toml(path: Path) -> dict[str, Any]:
     try:
-        return documents.parse_toml(path.read_bytes().decode("utf-8"))
+        return documents.parse_toml(pipes.standing(path).read_bytes().decode("utf-8"))
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror or error}") from None
     except UnicodeDecodeError as error:
@@ -421,7 +421,7 @@ def _resolved(content: Mapping[str, Any], cls: type[Any], folder: Path) -> dict[
     """Put the config's folder before relative paths: values annotated `Path` or `Feature`."""
     hints = typing.get_type_hints(cls)
     makers: dict[type[Any], Callable[[str], object]] = {
-        Path: lambda text: str(folder / files.expanded(text)),
+        Path: lambda text: text if text == pipes.STDIN else str(folder / files.expanded(text)),
         features.Feature: lambda text: features.Feature.parse(text, folder),
     }
     resolved = dict(content)

@@ -81,7 +81,7 @@ def test_key_begins_behind_the_last_sign():
 
 
 def test_unclosed_quote_names_the_part():
-    with pytest.raises(ConfigError, match=r"--x: 'a,\"b': the quote \" before 'b' is not closed"):
+    with pytest.raises(ConfigError, match=r"--x: '\"b': the quote \" before 'b' is not closed"):
         options.files('a,"b', where="--x")
 
 

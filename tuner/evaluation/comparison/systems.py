@@ -12,7 +12,8 @@ from portmert.tuner.components import registry
 from portmert.tuner.ground import options
 from portmert.tuner.ground.documents import parse_json
 from portmert.tuner.ground.errors import ConfigError, InputError, StateError, faults_at
-from portmert.tuner.ground.files import called, is_input
+from portmert.tuner.ground.files import called
+from portmert.tuner.ground.pipes import is_input
 from portmert.tuner.runs.folder import STATE, refuse_misplaced
 from portmert.tuner.runs.inputs import CALLED, Inputs, read_inputs
 from portmert.tuner.runs.scorer import read_json, refuse_changed
