@@ -526,8 +526,26 @@ def finite_number(file: ListFile, place: Place, text: str, what: str) -> float:
     if value is None:
         file.fail(place, f"'{shown(text)}' for {what} is not a number")
     if not math.isfinite(value):
-        file.fail(place, f"{what} is {text}; values must be {FINITE}")
+        file.fail(place, f"{what} is {text}; values must be {FINITE}; leave this hypothesis out")
     return value
+
+
+def hard_links(file: ListFile, place: Place, rows: Sequence[Sequence[str]]) -> str:
+    """Return a soft alignment as links `0-0 1-1`.
+
+    Each target word gets the source position of the highest probability, of equal ones the first,
+    as in Marian's `--alignment hard`.
+
+    Parameters
+    ----------
+    rows : sequence of sequence of str
+        For each target word the probability of each source position.
+    """
+    links = []
+    for target, row in enumerate(rows):
+        numbers = [finite_number(file, place, text, "a soft alignment") for text in row]
+        links.append(f"{numbers.index(max(numbers))}-{target}")
+    return " ".join(links)
 
 
 def _interned(

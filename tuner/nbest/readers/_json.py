@@ -20,11 +20,15 @@ _STRING = r'"(?:[^"\\]|\\.)*+"'
 _DIALECTS = {
     "openai": re.compile(r'"choices"\s*:\s*\[|"cumulative_logprob"\s*:'),
     "huggingface": re.compile(r'"sequences"\s*:\s*\['),
-    "nemo": re.compile(r'"beams"\s*:\s*\['),
+    "nemo": re.compile(r'"beams"\s*:\s*\[\s*\['),
     "espnet": re.compile(r'\A\s*\{\s*"utts"\s*:'),
     "mlm-scoring": re.compile(rf'\A\s*\{{\s*{_STRING}\s*:\s*\{{\s*"(?:hyp_\d+|ref)"\s*:'),
 }
 """Patterns by which the JSON of a format is known."""
+IDS = ("id", "sentence_id", "utt", "utt_id", "custom_id")
+"""Keys of segment ids, the usual ones."""
+CTC_SCORES = ("logit_score", "lm_score")
+"""The scores of a beam of pyctcdecode."""
 _KEYS = 8
 """The most keys of an object that a message lists."""
 
@@ -145,6 +149,8 @@ class JsonObject:
     def text(self, key: str) -> str:
         """Return the text that a key holds."""
         found = self.get(key)
+        if isinstance(found, list) and all(isinstance(token, str) for token in found):
+            return " ".join(found)
         if not isinstance(found, str):
             self.wrong(key, found, "a text")
         return found
@@ -196,6 +202,11 @@ class JsonObject:
         found = self.get(key) if key else default
         if found is None:
             found = default
+            known = self.file.names.known
+            if known is not None and default is not None and str(default) not in known:
+                self.wrong(
+                    key, None, "the id of the segment, as the references have ids; name it: id=KEY"
+                )
         if isinstance(found, str):
             return found
         if not isinstance(found, int) or isinstance(found, bool) or found < 0:
@@ -203,16 +214,19 @@ class JsonObject:
         return str(found)
 
 
-def objects(file: ListFile) -> Iterator[tuple[int, JsonObject]]:
+def objects(file: ListFile, *, list_key: str = "") -> Iterator[tuple[int, JsonObject]]:
     """Yield each object and its number from 1: one a line, or of a whole document.
 
-    A document is one object over several lines, or a list of objects.
+    A document is one object over several lines, or a list of objects. With `list_key`, a list in
+    place of an object is what an object has under this key.
     """
     lines = file.lines()
     first = lines[0].strip()
-    if first == "{" or first.startswith("["):
+    if first == "{" or (first.startswith("[") and not (list_key and _are_lists(lines))):
         content = _parsed(file, lines)
         several = content if isinstance(content, list) else [content]
+        if list_key and all(isinstance(item, str) for item in several):
+            several = [several]
         numbered: Iterator[tuple[Place, Any]] = (
             (f"entry {number}", item) for number, item in enumerate(several, 1)
         )
@@ -220,10 +234,43 @@ def objects(file: ListFile) -> Iterator[tuple[int, JsonObject]]:
         numbered = (
             (number, _parsed(file, [line], number)) for number, line in enumerate(lines, 1)
         )
-    for count, (place, item) in enumerate(numbered, 1):
+    for count, (place, content) in enumerate(numbered, 1):
+        item = {list_key: content} if list_key and isinstance(content, list) else content
         if not isinstance(item, dict):
             file.fail(place, f"'{shown(json.dumps(item, ensure_ascii=False))}' is no JSON object")
         yield count, JsonObject(file, place, item)
+
+
+def _are_lists(lines: Sequence[str]) -> bool:
+    """Whether each line is a list of its own: several lines, and the first is whole."""
+    try:
+        return len(lines) > 1 and isinstance(parse_json(lines[0]), list)
+    except ValueError:
+        return False
+
+
+def usual(item: JsonObject, keys: Sequence[str]) -> str:
+    """Return the first of these keys that is there, or the first of all."""
+    return next((key for key in keys if item.get(key) is not None), keys[0])
+
+
+def as_object(hypothesis: Any) -> dict[str, Any] | None:
+    """Return a hypothesis as an object of its text and scores; None if it is none.
+
+    It may be an object, a text, a list of tokens, a text and its score (NeMo), or what
+    pyctcdecode calls an OutputBeam: a text first and two scores last.
+    """
+    if isinstance(hypothesis, dict):
+        return hypothesis
+    parts = [hypothesis] if isinstance(hypothesis, str) else hypothesis
+    if not isinstance(parts, list):
+        return None
+    if all(isinstance(token, str) for token in parts):
+        return {"text": " ".join(parts)}
+    scores = {2: ("score",), 4: CTC_SCORES, 5: CTC_SCORES}.get(len(parts))
+    if scores is None or not isinstance(parts[0], str):
+        return None
+    return {"text": parts[0], **dict(zip(scores, parts[-len(scores) :], strict=True))}
 
 
 def document(file: ListFile) -> JsonObject:

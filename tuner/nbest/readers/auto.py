@@ -1,5 +1,6 @@
 """Find the format that the first lines of a list show."""
 
+import re
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -11,6 +12,41 @@ from portmert.tuner.ground.errors import ConfigError, InputError, shown
 from portmert.tuner.nbest.pool import ArrivedList
 from portmert.tuner.nbest.readers._base import ListFile, Reader
 from portmert.tuner.nbest.readers.moses import MosesReader
+
+_FLAT = "--nbest-format flat:n=N"
+_KINDS = {
+    "i": re.compile(r"[0-9]+"),
+    "n": re.compile(r"-?[0-9]+\.[0-9]+(?:e-?[0-9]+)?"),
+    "l": re.compile(r"[0-9]+-[0-9]+(?: [0-9]+-[0-9]+)*"),
+    "w": re.compile(r"WordScores=.*"),
+    "z": re.compile(r"[0-9]+ [0-9]+"),
+}
+"""Kinds of fields: id, number, links, word scores, sizes; any other is text, t."""
+_ADVICE = {
+    r"i\|.\|n\|.\|z": ("an attention file of OpenNMT or Nematus", "the n-best list or the log"),
+    r"n\|.\|.": ("OpenNMT-tf", f"{_FLAT},fields=score+text+links"),
+    r"n\|.": ("OpenNMT-tf or CTranslate2", f"{_FLAT},fields=score+text"),
+    r".\|l\tn": ("OpenNMT-py", f"{_FLAT},fields=text+links+score"),
+    r".(?:\|l)?\|w": ("Marian without --n-best", "an n-best list"),
+    r"[^i]\|l": ("OpenNMT-py", f"{_FLAT},fields=text+links"),
+    r"n\t.\t.": ("Sockeye", f"{_FLAT},fields=score+-+text"),
+    r"n\t.": ("Sockeye", f"{_FLAT},fields=score+text"),
+    r".\tn": ("OpenNMT-py or NeMo", f"{_FLAT},names=score"),
+}
+"""Kinds of the first line's fields, with `|` for `|||`: whose it may be, and what to give."""
+
+
+def _advice(head: Sequence[str]) -> str:
+    """Return whose list the first line looks like and what to give; nothing where unknown."""
+    kinds = ""
+    for part in re.split(r"(\t| \|\|\|(?= |$))", head[0], maxsplit=5):
+        field = part.strip(" ")
+        kind = next((kind for kind, form in _KINDS.items() if form.fullmatch(field)), "t")
+        kinds += {"\t": "\t", "|||": "|"}.get(field, kind)
+    for pattern, (writer, todo) in _ADVICE.items():
+        if re.fullmatch(pattern, kinds):
+            return f"it looks like {writer}; give {todo}"
+    return ""
 
 
 @dataclass(frozen=True)
@@ -54,12 +90,13 @@ class Auto(Reader):
                 f"{file.where}: the first lines fit the formats {formats}; name one by "
                 f"--nbest-format"
             )
-        if "|||" in file.head[0]:
+        advice = _advice(file.head)
+        if "|||" in file.head[0] and not advice:
             return MosesReader()  # whose messages say what is wrong
         raise InputError(
             f"{file.where}: the first lines (`{shown(file.head[0])}`) fit no format of n-best "
-            f"lists that is recognised; name it by --nbest-format (plain hypotheses are flat:n=N)"
-            f"{unusable}"
+            f"lists that is recognised; "
+            f"{advice or 'name it by --nbest-format (plain hypotheses are flat:n=N)'}{unusable}"
         )
 
     def read(self, file: ListFile, vocabulary: Vocabulary) -> ArrivedList:

@@ -1,5 +1,6 @@
 """Read hypotheses one a line, N for each source segment."""
 
+import re
 from collections.abc import Sequence
 from typing import Annotated, ClassVar
 
@@ -7,72 +8,126 @@ from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
 from portmert.tuner.ground import options
-from portmert.tuner.ground.errors import InputError, counted
-from portmert.tuner.nbest.readers._base import CollectingReader, Collector, ListFile, finite_number
+from portmert.tuner.ground.errors import ConfigError, InputError, counted
+from portmert.tuner.ground.numbers import parse_number
+from portmert.tuner.nbest.readers._base import (
+    CollectingReader,
+    Collector,
+    ListFile,
+    finite_number,
+    hard_links,
+)
+
+_BETWEEN = re.compile(r"\t|(?:^|(?<= ))\|\|\|(?= |$)")
+_WITH_ID = re.compile(r"[0-9]{1,9} \|\|\|(?: (?:(?!\|\|\|).)*)?")
+_ROLES = {"id", "text", "links", "-"}
 
 
 @dataclass(frozen=True)
 class Flat(CollectingReader):
     """Read a hypothesis a line, `n` lines a segment; scores may follow it, behind tabs.
 
+    `fields` reads other orders, between tabs or `|||`: `fields=score+text` those of OpenNMT-tf and
+    CTranslate2, `fields=text+links+score` that of OpenNMT-py. Lines `0 ||| hypothesis`, without
+    scores, are recognised.
+
     Parameters
     ----------
     n
-        Number of hypotheses of each segment.
+        Number of hypotheses of each segment. It may be missing if lines have an `id`.
     names
         Names of the scores, joined by `+`. Default: F0, F1, ...
+    fields
+        What a line has, in order, joined by `+`: `text`, `id`, `links` (`0-0 1-1`, or soft as
+        OpenNMT-tf writes them), `-` for what is not used, or the name of a score. Default: `text`
+        and scores.
     """
 
-    n: Annotated[int, Ge(1)]
+    n: Annotated[int, Ge(1)] | None = None
     names: str = ""
+    fields: str = ""
 
     title: ClassVar[str] = "flat"
-    joined: ClassVar[tuple[str, ...]] = ("names",)
+    joined: ClassVar[tuple[str, ...]] = ("names", "fields")
     example: ClassVar[tuple[str, ...]] = ("", "a b\t-1.5\n", "b\t-1\n", "\t-2\n", "c\t0\n")
 
     @classmethod
-    def recognises(cls, head: Sequence[str]) -> bool:  # noqa: ARG003  only a user knows n
-        """Never: plain text is anything."""
-        return False
+    def recognises(cls, head: Sequence[str]) -> bool:
+        """Whether the lines have an id and a hypothesis; other plain text is anything."""
+        return all(_WITH_ID.fullmatch(line) for line in head)
 
     def collect(self, file: ListFile) -> Collector:
         """Return the hypotheses of a whole file."""
         lines = file.lines()
-        if len(lines) % self.n:
-            raise InputError(
-                f"{file.where}: {counted(len(lines), 'line')}, no multiple of n={self.n}; every "
-                f"segment has n hypotheses"
-            )
-        segments = file.segments
-        if segments is not None and len(lines) != segments * self.n:
-            raise InputError(
-                f"{file.where}: {counted(len(lines), 'line')} with n={self.n}: "
-                f"{counted(len(lines) // self.n, 'segment')}, the references have {segments}"
-            )
-        columns = lines[0].count("\t")
-        names = self._names(columns, file)
-        collector = Collector(file, tuple((name, 1) for name in names))
+        fields = self._fields(file, lines)
+        if "id" not in fields:
+            self._check_size(file, len(lines))
+        scores = [field for field in fields if field not in _ROLES]
+        collector = Collector(file, tuple((name, 1) for name in scores))
         for number, line in enumerate(lines, 1):
-            text, *cells = line.split("\t")
-            if len(cells) != columns:
+            cells = [cell.strip(" ") for cell in _BETWEEN.split(line)] if self.fields else None
+            if cells is None:
+                cells = _BETWEEN.split(line) if "id" in fields else line.split("\t")
+            if len(cells) != len(fields):
                 file.fail(
                     number,
-                    f"{counted(len(cells), 'score')} behind tabs, line 1 has {columns}",
+                    f"{counted(len(cells), 'field')} between tabs or |||, expected "
+                    f"{len(fields)}: {', '.join(fields)}",
                 )
-            values = [
-                finite_number(file, number, cell, f"score {name}")
-                for cell, name in zip(cells, names, strict=False)
-            ]
-            collector.add(number, segment=(number - 1) // self.n, text=text, values=values)
+            row = dict(zip(fields, cells, strict=True))
+            values = [finite_number(file, number, row[name], f"score {name}") for name in scores]
+            segment = (number - 1) // (self.n or 1)
+            if "id" in row:
+                segment = collector.named_segment(number, row["id"].strip())
+            links = _links(collector, number, row["links"]) if "links" in row else None
+            collector.add(number, segment=segment, text=row["text"], values=values, links=links)
         return collector
 
-    def _names(self, columns: int, file: ListFile) -> list[str]:
-        if not self.names:
-            return [f"F{k}" for k in range(columns)]
-        names = options.names(self.names, "+")
-        if len(names) != columns or len(set(names)) != len(names):
+    def _fields(self, file: ListFile, lines: Sequence[str]) -> list[str]:
+        """Return what each field of a line is."""
+        if self.fields:
+            fields = options.names(self.fields, "+")
+            scores = [field for field in fields if field != "-"]
+            if "text" not in fields or len(set(scores)) < len(scores):
+                raise ConfigError(
+                    f"fields={self.fields}: expected `text` and what else a line has, each with a "
+                    f"name of its own, as score+text"
+                )
+            return fields
+        if self.n is None and self.recognises(file.head):
+            return ["id", "text"]
+        columns = lines[0].count("\t")
+        names = options.names(self.names, "+") if self.names else [f"F{k}" for k in range(columns)]
+        if len(names) != columns or len({*names, *_ROLES}) < columns + len(_ROLES):
             raise InputError(
                 f"{file.where}: names={self.names} must be {columns} different names: there are "
                 f"{counted(columns, 'column')} behind tabs"
             )
-        return names
+        return ["text", *names]
+
+    def _check_size(self, file: ListFile, lines: int) -> None:
+        """Raise the error of a list that has not `n` hypotheses for each segment."""
+        if self.n is None:
+            raise InputError(
+                f"{file.where}: how many hypotheses has a segment? give flat:n=N, or name the "
+                f"field of the id, as flat:fields=id+text"
+            )
+        if lines % self.n:
+            raise InputError(
+                f"{file.where}: {counted(lines, 'line')}, no multiple of n={self.n}; every "
+                f"segment has n hypotheses"
+            )
+        segments = file.segments
+        if segments is not None and lines != segments * self.n:
+            raise InputError(
+                f"{file.where}: {counted(lines, 'line')} with n={self.n}: "
+                f"{counted(lines // self.n, 'segment')}, the references have {segments}"
+            )
+
+
+def _links(collector: Collector, line: int, text: str) -> list[tuple[int, int]]:
+    """Return the links of a hypothesis; soft ones have a `;` between words of the hypothesis."""
+    rows = [row.split() for row in text.split(";")]
+    if all(parse_number(item) is not None for row in rows for item in row or [""]):
+        text = hard_links(collector.file, line, rows)
+    return collector.links(line, text)

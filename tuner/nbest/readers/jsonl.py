@@ -1,47 +1,59 @@
 """Read lists of JSON lines."""
 
 from collections.abc import Iterator, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from pydantic.dataclasses import dataclass
 
+from portmert.tuner.ground import options
 from portmert.tuner.ground.columns import failure_of
+from portmert.tuner.ground.errors import counted
 from portmert.tuner.nbest.readers import _json as js
 from portmert.tuner.nbest.readers._base import ListFile, index_in
 from portmert.tuner.nbest.readers._json import JsonReader
 
-FEATURES = "features"
-"""The key of the scores where no other is named; then it need not be there."""
+LISTS = ("hypotheses", "translations", "beams", "nbest")
+TEXTS = ("text", "hypothesis", "translation", "tokens")
+FEATURES = (("features",), ("scores",), js.CTC_SCORES, ("score",))
+"""The keys that are taken where no other is named: the first that are there."""
+_FROM_ONE = "sentence_id"
+"""Sockeye's ids, which count from 1."""
 
 
 @dataclass(frozen=True)
 class Jsonl(JsonReader):
     """Read a JSON object a line: a hypothesis, or a segment with the list of its hypotheses.
 
-    A dot leads to a key of an inner object: `meta.score`.
+    Hypotheses in a list are objects, texts, lists of tokens, or texts with scores; a line may be
+    such a list alone. Scores of texts are in a list of their own beside them, an entry a
+    hypothesis, as Sockeye and CTranslate2 write them. A dot leads to a key of an inner object:
+    `meta.score`.
 
     Parameters
     ----------
     id
         Key of the segment id: a number from 0, or a name. If each line is a segment, it may be
-        missing; the n-th line is then segment n - 1.
+        missing; the n-th line is then segment n - 1. Default: `id`, `sentence_id`, `utt`, `utt_id`
+        or `custom_id`. Numbers of a `sentence_id` that begin with 1 count from 1 (Sockeye).
     hypotheses
-        If each line is a segment: key of its list of hypotheses, which are objects.
+        If each line is a segment: key of its list of hypotheses. Default: `hypotheses`,
+        `translations`, `beams` or `nbest`.
     text
-        Key of the hypothesis.
+        Key of the hypothesis. Default: `text`, `hypothesis`, `translation` or `tokens`.
     features
         Key of the scores: a number, or an object of names and numbers (or lists of numbers).
-        Several keys are joined by `+`. The key may be missing; features can be added otherwise.
+        Several keys are joined by `+`. Default: `features`, `scores`, `logit_score+lm_score` or
+        `score`; all may be missing, as features can be added otherwise.
     score
         Key of the model's own score, which is not a feature; it may be missing.
     links
         Key of the word alignment, `"0-0 1-1"` or `[[0, 0], [1, 1]]`; it may be missing.
     """
 
-    id: str = "id"
-    hypotheses: str = "hypotheses"
-    text: str = "text"
-    features: str = FEATURES
+    id: str = ""
+    hypotheses: str = ""
+    text: str = ""
+    features: str = ""
     score: str = "model_score"
     links: str = "links"
 
@@ -56,33 +68,62 @@ class Jsonl(JsonReader):
 
     @classmethod
     def recognises(cls, head: Sequence[str]) -> bool:
-        """Whether every line is in braces, and none is of a format that has a reader."""
-        in_braces = all(line.startswith("{") and line.rstrip().endswith("}") for line in head)
-        return in_braces and js.dialect(head) is None
+        """Whether the lines are objects or lists of JSON, and none is of another format."""
+        objects = all(line.startswith("{") and line.rstrip().endswith("}") for line in head)
+        lists = head[0].startswith(('["', "[[", "[{")) or head[0].strip() == "["
+        return (objects or lists) and js.dialect(head) is None
 
     def found(self, file: ListFile) -> Iterator[js.Hypothesis | js.Failed]:
         """Yield the hypotheses of a whole file, and the requests that failed."""
-        for number, whole in js.objects(file):
-            is_list = whole.get(self.hypotheses) is not None
-            reason = None if is_list or self.text in whole.content else failure_of(whole.content)
-            segment = whole.segment(self.id, number - 1 if is_list or reason else None)
+        first_id = ""
+        for number, record in js.objects(file, list_key=self.hypotheses or LISTS[0]):
+            list_key = self.hypotheses or self._list_key(record)
+            whole = _with_lists(record, list_key, options.names(self.features, "+"))
+            is_list = whole.get(list_key) is not None
+            has_text = is_list or whole.get(self.text or js.usual(whole, TEXTS)) is not None
+            reason = None if has_text else failure_of(whole.content)
+            id_key = self.id or js.usual(whole, js.IDS)
+            segment = whole.segment(id_key, number - 1 if is_list or reason else None)
+            first_id = first_id or segment
+            if id_key == _FROM_ONE and first_id == "1" and segment.isdecimal():
+                segment = str(int(segment) - 1)
             if reason:
                 yield js.Failed(whole.place, segment, reason)
                 continue
-            items = [whole.content]
-            if is_list:
-                items = whole.entries(self.hypotheses, dict, "a list of objects")
-            for content in items:
-                item = js.JsonObject(file, whole.place, content)
-                has_none = self.features == FEATURES and item.get(FEATURES) is None
-                names, values = item.features("" if has_none else self.features)
-                text = item.text(self.text)
-                score = 0.0 if item.get(self.score) is None else item.number(self.score)
-                links = self._links(item)
-                yield js.Hypothesis(
-                    item.place, segment, text, names, values, score, links, content,
-                    index_in(content),
-                )  # fmt: skip
+            for item in self._items(whole, list_key) if is_list else [whole]:
+                yield self._hypothesis(item, segment)
+
+    def _hypothesis(self, item: js.JsonObject, segment: str) -> js.Hypothesis:
+        names, values = item.features(self.features or _usual_features(item))
+        text = item.text(self.text or js.usual(item, TEXTS))
+        score = 0.0 if item.get(self.score) is None else item.number(self.score)
+        return js.Hypothesis(
+            item.place, segment, text, names, values, score, self._links(item), item.content,
+            index_in(item.content),
+        )  # fmt: skip
+
+    def _list_key(self, whole: js.JsonObject) -> str:
+        """Return the key of the list of hypotheses; one that is not there if there is no list."""
+        if _FROM_ONE in whole.content and "translation" in whole.content:
+            return "translations"
+        return next((key for key in LISTS if isinstance(whole.get(key), list)), LISTS[0])
+
+    def _items(self, whole: js.JsonObject, key: str) -> list[js.JsonObject]:
+        """Return the hypotheses of a segment as objects, each with its entries of other lists."""
+        contents: list[dict[str, Any]] = []
+        hypotheses = whole.entries(key, object, _EXPECTED)
+        for hypothesis in hypotheses:
+            content = js.as_object(hypothesis)
+            if content is None:
+                whole.wrong(key, hypothesis, _EXPECTED, inside=True)
+            contents.append(content)
+        if not isinstance(hypotheses[0], dict):
+            features = self.features or _usual_features(whole)
+            for other in filter(None, (*options.names(features, "+"), self.score, self.links)):
+                column = _column(whole, other, len(hypotheses), beside=key)
+                for k, entry in enumerate(column):
+                    contents[k] = {**contents[k], other: entry}
+        return [js.JsonObject(whole.file, whole.place, content) for content in contents]
 
     def _links(self, item: js.JsonObject) -> str | None:
         found = item.get(self.links)
@@ -94,3 +135,51 @@ class Jsonl(JsonReader):
         if found is not None and not isinstance(found, str):
             item.wrong(self.links, found, '"0-0 1-1" or [[0, 0], [1, 1]]')
         return found
+
+
+_EXPECTED = "a list of hypotheses: objects, texts, or lists of tokens"
+
+
+def _usual_features(item: js.JsonObject) -> str:
+    """Return the usual keys of scores that are there, joined by `+`."""
+    for keys in FEATURES:
+        present = [key for key in keys if item.get(key) is not None]
+        if present:
+            return "+".join(present)
+    return ""
+
+
+def _with_lists(record: js.JsonObject, list_key: str, features: list[str]) -> js.JsonObject:
+    """Return a record whose single hypothesis is a list of one.
+
+    Sockeye writes `translation` and `score` where others have `translations` and `scores`.
+    """
+    content = record.content
+    if not list_key.endswith("s") or list_key in content or list_key[:-1] not in content:
+        return record
+    singles = {
+        key: [content[key[:-1]]]
+        for key in (list_key, "scores", *features)
+        if key.endswith("s") and key not in content and key[:-1] in content
+    }
+    return js.JsonObject(record.file, record.place, {**content, **singles})
+
+
+def _column(whole: js.JsonObject, key: str, size: int, *, beside: str) -> list[Any]:
+    """Return the entry of each hypothesis in a list of scores, or in an object of such lists."""
+    held = whole.get(key)
+    if held is None:
+        return []
+    if isinstance(held, dict):
+        inner = js.JsonObject(whole.file, whole.place, held)
+        columns = {name: _column(inner, name, size, beside=beside) for name in held}
+        return [{name: column[k] for name, column in columns.items()} for k in range(size)]
+    if not isinstance(held, list):
+        whole.wrong(key, held, "a list, an entry a hypothesis")
+    if len(held) != size:
+        whole.file.fail(
+            whole.place,
+            f"'{key}' has {counted(len(held), 'entry')}, '{beside}' has {size}; expected one for "
+            f"each hypothesis",
+        )
+    return held

@@ -8,7 +8,7 @@ from pydantic.dataclasses import dataclass
 from portmert.tuner.ground.errors import counted
 from portmert.tuner.ground.numbers import parse_number
 from portmert.tuner.nbest.readers._bars import BarsReader, are_named_values, split_fields
-from portmert.tuner.nbest.readers._base import ListFile
+from portmert.tuner.nbest.readers._base import ListFile, hard_links
 
 _GLUED = re.compile(rb"(?<=\S)\|\|\||\|\|\|(?=\S)")
 """Moses' own reader (mert/Data.cpp) asks for no blanks; old versions wrote none behind the id."""
@@ -35,13 +35,10 @@ class MosesReader(BarsReader):
 
     @classmethod
     def fits(cls, rows: list[list[str]]) -> bool:
-        """Whether names stand apart from their values."""
+        """Whether names stand apart from their values, and none is Joshua's."""
         return all(
-            "=" in row[2]
-            and row[2].split()[0].endswith("=")
-            and not row[2].startswith(("F0=", "WordScores="))
-            for row in rows
-        )
+            _are_apart(row[2]) and not row[2].startswith(("F0=", "WordScores=")) for row in rows
+        ) and not any(_JOSHUA.match(token) for row in rows for token in row[2].split())
 
     def as_moses(self, file: ListFile) -> tuple[bytes, str]:
         """Return the list with blanks around `|||` in lines that are no list without them."""
@@ -51,6 +48,11 @@ class MosesReader(BarsReader):
 
         glued = _GLUED.search(file.data)
         return re.sub(rb"[^\n]+", spaced, file.data) if glued else file.data, ""
+
+
+def _are_apart(features: str) -> bool:
+    """Whether features begin with a name that stands apart from its values."""
+    return "=" in features and features.split(maxsplit=1)[0].endswith("=")
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,10 @@ class Cdec(BarsReader):
 
 @dataclass(frozen=True)
 class Joshua(BarsReader):
-    """Read `0 ||| hypothesis ||| tm_pt_0=-3.1 lm_0=-19.1 ||| -4.5`; a missing feature is 0."""
+    """Read `0 ||| hypothesis ||| tm_pt_0=-3.1 lm_0=-19.1 ||| -4.5`; a missing feature is 0.
+
+    Values may stand apart from their names, as in Moses' lists.
+    """
 
     title: ClassVar[str] = "Joshua"
     example: ClassVar[tuple[str, ...]] = (
@@ -87,8 +92,8 @@ class Joshua(BarsReader):
 
     @classmethod
     def fits(cls, rows: list[list[str]]) -> bool:
-        """Whether names and values are one token, and some names are Joshua's."""
-        named = all(are_named_values(row[2]) for row in rows)
+        """Whether some names are Joshua's."""
+        named = all(are_named_values(row[2]) or _are_apart(row[2]) for row in rows)
         return named and any(_JOSHUA.match(token) for row in rows for token in row[2].split())
 
 
@@ -139,12 +144,13 @@ class Nematus(BarsReader):
     """Read `0 ||| hypothesis ||| -4.5`; rescoring adds more scores behind the first.
 
     The features are F0, F1 and so on; the score of the list is the first. If scores are costs
-    (less is better), their weights become negative.
+    (less is better), their weights become negative. Scores without names are also read from lists
+    of older decoders, `0 ||| hypothesis ||| -3.1 -19.1 ||| -4.5`, whose last field is the score.
     """
 
     title: ClassVar[str] = "Nematus"
     column: ClassVar[str] = "score"
-    numbers_of_fields: ClassVar[range] = range(3, 4)
+    numbers_of_fields: ClassVar[range] = range(3, 5)
     example: ClassVar[tuple[str, ...]] = (
         "",
         "0 ||| a b ||| -3\n",
@@ -154,25 +160,30 @@ class Nematus(BarsReader):
 
     @classmethod
     def fits(cls, rows: list[list[str]]) -> bool:
-        """Whether the third field has numbers alone, at least one."""
-        return all(row[2] and None not in map(parse_number, row[2].split()) for row in rows)
+        """Whether the fields behind the hypothesis have numbers alone, at least one."""
+        return all(
+            field and None not in map(parse_number, field.split())
+            for row in rows
+            for field in row[2:]
+        )
 
     def as_moses(self, file: ListFile) -> tuple[bytes, str]:
-        """Return the list with named features, and the first score last."""
-        lines, width = [], 0
+        """Return the list with named features, and the score last: the first if none is."""
+        lines: list[bytes] = []
+        form: tuple[int, int] | None = None
         for number, line in enumerate(file.byte_lines, 1):
             fields = split_fields(line)
-            scores = fields[-1].split()
-            width = width or len(scores)
-            if len(fields) != 3 or not scores or len(scores) != width:
+            scores = fields[2].split() if len(fields) > 2 else []
+            form = form or (min(max(len(fields), 3), 4), max(len(scores), 1))
+            if (len(fields), len(scores)) != form:
                 file.fail(
                     number,
-                    f"{counted(len(fields), 'field')} separated by |||, the last with "
-                    f"{counted(len(scores), 'score')}; expected 3: id, hypothesis, "
-                    f"{counted(max(width, 1), 'score')}",
+                    f"{counted(len(fields), 'field')} separated by |||, the third with "
+                    f"{counted(len(scores), 'score')}; expected {form[0]}: id, hypothesis, "
+                    f"{counted(form[1], 'score')}{', score of the list' * (form[0] - 3)}",
                 )
             named = b" ".join(b"F%d= %s" % item for item in enumerate(scores))
-            lines.append(b" ||| ".join([fields[0], fields[1], named, scores[0]]))
+            lines.append(b" ||| ".join([fields[0], fields[1], named, (*fields, scores[0])[3]]))
         return b"\n".join(lines) + b"\n", ""
 
 
@@ -180,9 +191,11 @@ class Nematus(BarsReader):
 class Marian(BarsReader):
     """Read `0 ||| hypothesis [||| 0-0 1-1] [||| WordScores= ...] ||| F0= -3.1 ||| -0.4`.
 
-    F0, F1, ... are the scores of the models; the score of marian-scorer (`Score=`) may follow.
-    A single score may follow its `=` without a space. Word scores are not used. Marian also
-    aligns the end of the sentence; links to the position after the last token are left out.
+    F0, F1, ... are the scores of the models; those of marian-scorer (`Score=`, or the name of
+    `--n-best-feature`) may stand in any field. A single score may follow its `=` without a space.
+    Word scores are not used. A soft alignment becomes a hard one: each word is linked to the
+    source word of the highest probability. Marian also aligns the end of the sentence; links to
+    the position after the last token are left out.
     """
 
     title: ClassVar[str] = "Marian"
@@ -199,51 +212,67 @@ class Marian(BarsReader):
     def fits(cls, rows: list[list[str]]) -> bool:
         """Whether the features before the last field begin with F0, one value each."""
         features = re.compile(r"F0= *\S+(?: +[^\s=]+= *\S+)*")
-        return all(len(row) in (4, 5, 6) and features.fullmatch(row[-2]) for row in rows)
+        return all(features.fullmatch(row[-2]) for row in rows)
 
     def as_moses(self, file: ListFile) -> tuple[bytes, str]:
         """Return the list with the word alignment last, without word scores."""
-        lines = []
-        form: tuple[bool, bool] | None = None
+        lines: list[bytes] = []
+        first: tuple[bool, bool] | None = None
+        remarks: dict[str, None] = {}
         for number, line in enumerate(file.byte_lines, 1):
             fields = split_fields(line)
-            if not 4 <= len(fields) <= 6:
+            if len(fields) < 4:
                 file.fail(
                     number,
-                    f"{counted(len(fields), 'field')} separated by |||, expected 4 to 6: id, "
+                    f"{counted(len(fields), 'field')} separated by |||, expected at least 4: id, "
                     f"hypothesis, then maybe alignment and word scores, features, score",
                 )
-            between = fields[2:-2]
-            scored = bool(between) and between[-1].startswith(b"WordScores=")
-            linked = len(between) > scored
-            if len(between) > scored + linked:
+            features, alignments = _marian_fields(fields[2:-1])
+            form = any(b"WordScores=" in field for field in fields[2:-1]), bool(alignments)
+            first = form if first is None else first
+            if form != first:
                 file.fail(
                     number,
-                    f"6 fields, the fourth must be word scores, `WordScores= ...`, found "
-                    f"'{between[-1].decode(errors='replace')[:60]}'",
+                    f"{_form(*form)}, line {file.first_line} has {_form(*first)}",
                 )
-            if form is None:
-                form = scored, linked
-            elif form != (scored, linked):
-                file.fail(
-                    number,
-                    f"{_form(scored=scored, linked=linked)}, line {file.first_line} has "
-                    f"{_form(scored=form[0], linked=form[1])}",
-                )
-            row = [fields[0], fields[1], fields[-2], fields[-1]]
-            if linked:
-                row.append(_inner_links(file, number, fields[1], between[0]))
+            row = [fields[0], fields[1], features, fields[-1]]
+            if alignments:
+                row.append(_inner_links(file, number, fields[1], alignments[0]))
+            if form[0]:
+                remarks["word scores not used"] = None
+            if len(alignments) > 1:
+                remarks["the first of two word alignments used"] = None
+            if alignments and b"," in alignments[0]:
+                remarks["soft alignment made hard"] = None
             lines.append(b" ||| ".join(row))
-        remark = "word scores not used" if form and form[0] else ""
-        return b"\n".join(lines) + b"\n", remark
+        return b"\n".join(lines) + b"\n", ", ".join(remarks)
+
+
+_WORD_SCORES = re.compile(rb"WordScores=[ \t]*(?:[^\s=]+(?:[ \t]+|$))*")
+_NAMED = re.compile(rb"(?:^|(?<=[ \t]))[^\s=]+=")
+
+
+def _marian_fields(fields: list[bytes]) -> tuple[bytes, list[bytes]]:
+    """Return the features without word scores, and the word alignments.
+
+    marian-scorer adds its score to the third field, whatever that is: word scores, an alignment.
+    """
+    named, alignments = [], []
+    for field in fields:
+        label = _NAMED.search(field)
+        alignment = field[: label.start()].strip() if label else field
+        if alignment or not field:
+            alignments.append(alignment)
+        if label:
+            named.append(_WORD_SCORES.sub(b"", field[label.start() :]).strip())
+    return b" ".join(filter(None, named)), alignments
 
 
 def _inner_links(file: ListFile, line: int, hypothesis: bytes, alignment: bytes) -> bytes:
     """Return the links but those to the end of the sentence."""
     if b"," in alignment:
-        file.fail(
-            line, "the word alignment is soft (probabilities); let Marian print --alignment hard"
-        )
+        rows = [row.split(",") for row in alignment.decode(errors="replace").split()]
+        alignment = hard_links(file, line, rows).encode()
     length = len(hypothesis.split())
     kept = []
     for item in alignment.split():
@@ -259,7 +288,7 @@ def _inner_links(file: ListFile, line: int, hypothesis: bytes, alignment: bytes)
     return b" ".join(kept)
 
 
-def _form(*, scored: bool, linked: bool) -> str:
+def _form(scored: bool, linked: bool) -> str:
     parts = [
         "a word alignment" if linked else "no word alignment",
         "word scores" if scored else "no word scores",

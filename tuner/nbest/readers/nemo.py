@@ -9,24 +9,24 @@ from portmert.tuner.nbest.readers import _json as js
 from portmert.tuner.nbest.readers._base import ListFile
 from portmert.tuner.nbest.readers._json import JsonReader
 
-_ID = "id"
-
 
 @dataclass(frozen=True)
 class Nemo(JsonReader):
     """Read a manifest, an utterance a line: `{..., "beams": [["a b", -1.5], ["b", -2.5]]}`.
 
-    The feature is `score`. For NeMo's tables of beams, with a hypothesis and its score on a line,
-    use `flat:n=N,names=score`.
+    The feature is `score`. Beams of pyctcdecode that were saved as lists have the features
+    `logit_score` and `lm_score`; those that were saved as objects are read by `jsonl`. For NeMo's
+    tables of beams, with a hypothesis and its score on a line, use `flat:n=N,names=score`.
 
     Parameters
     ----------
     id
-        Key of the utterance's id, for example `audio_filepath`. Default: `id`; without it the n-th
-        line is segment n - 1.
+        Key of the utterance's id, for example `audio_filepath`. Default: `id`,
+        `sentence_id`, `utt`, `utt_id` or `custom_id`; without these the n-th line is segment
+        n - 1.
     """
 
-    id: str = _ID
+    id: str = ""
 
     title: ClassVar[str] = "NeMo"
     example: ClassVar[tuple[str, ...]] = (
@@ -39,9 +39,17 @@ class Nemo(JsonReader):
     def found(self, file: ListFile) -> Iterator[js.Hypothesis]:
         """Yield the hypotheses of a whole file."""
         for number, item in js.objects(file):
-            segment = item.segment(self.id, number - 1 if self.id == _ID else None)
+            segment = item.segment(
+                self.id or js.usual(item, js.IDS), None if self.id else number - 1
+            )
             for beam in item.entries("beams", list, "a list of hypotheses with scores"):
-                if len(beam) != 2 or not isinstance(beam[0], str):
-                    item.wrong("beams", beam, 'a text and a score, ["a b", -1.5]')
-                score = item.number("score", beam[1])
-                yield js.Hypothesis(item.place, segment, beam[0], (("score", 1),), [score], score)
+                content = js.as_object(beam)
+                if content is None or len(content) == 1:
+                    item.wrong("beams", beam, 'a text and a score, ["a b", -1.5]', inside=True)
+                hypothesis = js.JsonObject(file, item.place, content)
+                keys = [key for key in content if key != "text"]
+                values = [hypothesis.number(key) for key in keys]
+                names = tuple((key, 1) for key in keys)
+                yield js.Hypothesis(
+                    item.place, segment, content["text"], names, values, values[-1]
+                )
