@@ -101,7 +101,8 @@ def test_score_shows_the_rate_and_keeps_the_sign_of_the_score(name):
     metric = registry.metric(name)
     batch = batch_of_pairs((["a", "b", "x", "d"], ["a", "b", "c", "d"]))
     scores = score_texts([metric], batch, Preparation(TextPipeline()))
-    rate = scores[0].parts["rate"]
+    rate = scores[0].rate
+    assert rate == scores[0].parts["rate"]
     assert rate == 0.25 or name in ("cer", "wil")
     shown = as_text(scores, by_segment=True)
     assert f"{name} ↓" in shown

@@ -76,9 +76,9 @@ class Iteration:
 
     def as_line(self, metric: Metric) -> str:
         """Return the iteration as one line, with scores as the metric shows them."""
+        dev = f"{metric.display.labelled('dev')} {metric.shown(self.dev_score):>6}"
         line = (
-            f"iteration {self.number}: {self.hypotheses:7d} hypotheses, "
-            f"{self.new:6d} new, dev {metric.shown(self.dev_score):>6}"
+            f"iteration {self.number}: {self.hypotheses:7d} hypotheses, {self.new:6d} new, {dev}"
         )
         if self.held_out_score is not None:
             line += f", held out {metric.shown(self.held_out_score):>6}"
@@ -166,7 +166,7 @@ def _comes_to_rest(last: Iteration, tune: config.Tune, metric: Metric) -> str | 
         return None
     if last.gain > tune.min_gain * last.gain_error:
         return None
-    gain, error = metric.shown(last.gain), metric.shown(last.gain_error)
+    gain, error = map(metric.display.shown_spread, (last.gain, last.gain_error))
     return f"the next weights gain {gain} ± {error} on all lists"
 
 

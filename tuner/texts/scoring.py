@@ -42,6 +42,11 @@ class Score:
     parts: dict[str, float] = field(repr=False)
     segment_scores: FloatArray = field(repr=False)
 
+    @property
+    def rate(self) -> float | None:
+        """The error rate; None if the metric is none."""
+        return self.metric.display.rate(self.score)
+
     def doubts(self) -> list[str]:
         """Return a line if scores of segments are not finite."""
         missing = np.flatnonzero(~np.isfinite(self.segment_scores))
