@@ -395,8 +395,8 @@ def _tests(document: Document) -> Table:
             )
     both = "p: t-test of luck of the test set and of tuning, as the interval; "
     note = (
-        f"{both if several else ''}p rand.: approximate randomization, stratified over segments "
-        f"and replicas; p boot.: paired bootstrap; all two-sided, "
+        f"{both if several else ''}p rand.: approximate randomization, stratified over segments"
+        f"{' and replicas' if several else ''}; p boot.: paired bootstrap; all two-sided, "
         f"{counted(document['samples'], 'sample')} each, seed {document['seed']}. Holm: "
         f"{correction(document)}."
     )
@@ -447,9 +447,10 @@ def _ngrams(document: Document) -> Table:
         for one in document["ngrams"]
     ]
     orders = [f"{order['order']}-gram" for order in document["ngrams"][0]["orders"]]
+    means = ", means over replicas" if _several_replicas(document) else ""
     note = (
-        "Matched / total n-grams, means over replicas. BP: BLEU's brevity penalty; SBP, SRP: "
-        "PORT's strict brevity and redundancy penalties."
+        f"Matched / total n-grams{means}. BP: BLEU's brevity penalty; SBP, SRP: PORT's strict "
+        f"brevity and redundancy penalties."
     )
     columns = ("system", *orders, "BP", "SBP", "SRP")
     return Table("N-grams and length penalties", columns, rows, label="ngrams", note=note)
