@@ -138,6 +138,11 @@ class Ter(_EditRate):
     )
     source: ClassVar[str] = "Snover et al., AMTA 2006; sacrebleu metrics/lib_ter.py"
 
+    @property
+    def compares_words(self) -> bool:  # type: ignore[override]
+        """Whether tokens should be words: not if the metric makes words of them itself."""
+        return not (self.normalized or self.no_punct)
+
     def __post_init__(self) -> None:
         """Check that `asian_support` changes something."""
         if self.asian_support and not (self.normalized or self.no_punct):

@@ -164,6 +164,11 @@ def test_ter_with_options_in_parts_of_a_batch_and_among_pairs():
     assert (np.concatenate(parts) == metric.stats(batch)).all()
 
 
+def test_ter_that_takes_punctuation_off_needs_no_tokenised_text():
+    found = [registry.metric(f"ter{o}").compares_words for o in ("", ":no_punct=true")]
+    assert found == [True, False]
+
+
 def test_asian_support_alone_is_refused():
     with pytest.raises(portmert.PortmertError, match="changes nothing without normalized or no_p"):
         registry.metric("ter:asian_support=true")

@@ -96,7 +96,7 @@ def describe(family: str, text: str) -> dict[str, Any]:
 
 
 def _from_outside(name: str) -> dict[str, Any]:
-    """Describe a metric that is written `name:ARGUMENT` and has no options."""
+    """Describe a metric that is written `name:ARGUMENT`; the argument is all it takes."""
     from portmert.tuner.components.comet import Comet  # noqa: PLC0415  start-up time
 
     classes: dict[str, type[Any]] = {"scores": external.Scores, "comet": Comet, "m2": M2}
@@ -105,6 +105,7 @@ def _from_outside(name: str) -> dict[str, Any]:
     summary, _, more = _read_docstring(inspect.getdoc(cls) or "")[0].partition("\n\n")
     form = f"Write it as {name}:{external.NAMES[name]}"
     form += ", or as m2 if --ref names the M2 file." if made else "."
+    form += " beta=NUMBER and level=NUMBER may follow, as in m2:level=0.4." if made else ""
     needs = {"comet": ["source"], "command+links": ["links"]}.get(name, [])
     return {
         "name": name,

@@ -55,7 +55,7 @@ NAMES = {
     "command": "PROGRAM ARGUMENTS",
     "command+links": "PROGRAM ARGUMENTS",
     "comet": "MODEL",
-    "m2": "FILE,beta=NUMBER,level=NUMBER",
+    "m2": "FILE",
 }
 """Names of metrics from outside, and what stands behind their colon."""
 WRITTEN: str = (

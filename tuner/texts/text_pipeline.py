@@ -69,7 +69,7 @@ Words = list[str]
 Pairs = list[tuple[int, int]]
 
 
-class Step(NamedTuple):
+class TextStep(NamedTuple):
     """A step, and the sides to which it is applied."""
 
     name: str
@@ -85,12 +85,12 @@ class TextPipeline:
 
     Parameters
     ----------
-    steps : tuple of Step
+    steps : tuple of TextStep
     model : Path or None
         The sentencepiece model of the spm and flores steps.
     """
 
-    steps: tuple[Step, ...] = ()
+    steps: tuple[TextStep, ...] = ()
     model: Path | None = None
     _known: dict[tuple[Vocabulary, tuple[str, ...], bool, bytes], Any] = field(
         default_factory=dict
@@ -112,7 +112,7 @@ class TextPipeline:
                 raise ConfigError(f"text step '{text}': before the colon stands hyp, ref or src")
             if name not in STEPS:
                 raise ConfigError(f"unknown text step '{name}'{suggest(name, STEPS)}")
-            steps.append(Step(name, (side,) if colon else SIDES))
+            steps.append(TextStep(name, (side,) if colon else SIDES))
         spm = {step.name for step in steps if step.name in MODEL_STEPS}
         if "spm-encode" in spm and model is None:
             raise ConfigError("text step spm-encode needs a sentencepiece model")
