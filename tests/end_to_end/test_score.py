@@ -295,7 +295,7 @@ def test_metrics_describes_a_metric_that_takes_an_argument(name, expected):
     described = run("metrics", name).stdout
     assert described == run("components", "metric", name).stdout
     assert expected in described
-    assert described.endswith("\n\nIt has no options.\n")
+    assert described.endswith("\n\nIt has no other options.\n")
 
 
 def test_metrics_suggests_a_name():

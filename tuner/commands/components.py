@@ -147,7 +147,8 @@ def _details(family: str, one: Described) -> str:
         lines += ["example:", *(f"  {line}" for line in one["example"].splitlines())]
     lines.append("")
     if not one["options"]:
-        return "\n".join(lines[:-1] if one.get("argument") else [*lines, "It has no options."])
+        other = "other " if one.get("argument") else ""
+        return "\n".join([*lines, f"It has no {other}options."])
     lines.append(f"Options, as in {one['name']}:{_example(one)}")
     for option in one["options"]:
         default = (
