@@ -13,6 +13,7 @@ from portmert.metrics._base import SYNTAX, Batch, FloatArray, IntArray, Metric, 
 from portmert.metrics._m2 import has_gold
 from portmert.tuner.executors.team import each, raise_if_cancelled
 from portmert.tuner.ground.errors import InputError, ProgramError, ScoreError, counted
+from portmert.tuner.texts import plausible
 from portmert.tuner.texts.corpus import first_outside
 from portmert.tuner.texts.text_pipeline import unknown_tokens, untokenised
 
@@ -206,10 +207,18 @@ def check_texts(metric: Metric, batch: Batch, outputs: Sequence[str] = ()) -> No
 
 
 def notices(metric: Metric, batch: Batch) -> list[str]:
-    """Return notes on the input for the user, one line each."""
+    """Return what looks wrong about the input, one line each."""
     seen = Seen(metric)
     seen.add(batch)
-    return seen.lines(batch)
+    return [*_doubts(metric, batch), *seen.lines(batch)]
+
+
+def _doubts(metric: Metric, batch: Batch) -> list[str]:
+    if not metric.reads_references or metric.reads_gold:
+        return []
+    return plausible.doubts(
+        batch, compares_words=metric.compares_words, reads_order="links" in metric.needs
+    )
 
 
 @dataclass(eq=False)

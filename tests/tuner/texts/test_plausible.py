@@ -1,0 +1,162 @@
+"""What looks wrong about texts, tried on real ones: clean, and spoilt in each way."""
+
+import csv
+import re
+import unicodedata
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from portmert.metrics._base import Batch, Texts, Vocabulary
+from portmert.metrics.bleu import Bleu
+from portmert.tuner.texts import plausible
+from portmert.tuner.texts.statistics import notices
+from tests.support.places import ROOT
+
+DATA = ROOT.parent / "shared" / "data"
+SLICES, SEGMENTS = 300, 100
+MOST_FALSE = 3
+
+needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="needs ../shared/data")
+
+
+def lines(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8").splitlines()
+
+
+def real_pairs() -> dict[str, tuple[list[str], list[str], list[str] | None]]:
+    """Return name -> hypotheses, references and source, all as they are."""
+    fisher, ted, docs = DATA / "fisher-es-en", DATA / "mqm-ted-zh-en", DATA / "pydocs-zh-en"
+    moses = DATA / "moses-ja-en"
+    with (DATA / "hter-et-en" / "segments.tsv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+    columns = {name: [row[name] for row in rows] for name in ("source", "mt", "post_edit")}
+    pairs = {
+        "moses": (lines(moses / "test.untuned.out"), lines(moses / "test.en"), None),
+        "moses tuned": (lines(moses / "mert-bleu" / "test.out"), lines(moses / "test.en"), None),
+        "recogniser": (lines(fisher / "dev.asr.es"), lines(fisher / "dev.es"), None),
+        "fisher": (lines(fisher / "dev.en1"), lines(fisher / "dev.en0"), lines(fisher / "dev.es")),
+        "hter": (columns["mt"], columns["post_edit"], columns["source"]),
+        "ted refB": (lines(ted / "refB.en"), lines(ted / "ref.en"), None),
+        "pydocs": (lines(docs / "dev.en"), lines(docs / "dev.en"), lines(docs / "dev.zh")),
+    }
+    for output in sorted((ted / "outputs").iterdir()):
+        pairs[f"ted {output.stem}"] = (lines(output), lines(ted / "ref.en"), None)
+    return pairs
+
+
+def batch(hypotheses, references, source=None) -> Batch:
+    vocabulary = Vocabulary()
+    texts = [Texts.from_lines(rows, vocabulary) for rows in (hypotheses, references)]
+    offsets = np.arange(len(hypotheses) + 1)
+    return Batch(
+        texts[0], offsets, texts[1], offsets, source=None if source is None else tuple(source)
+    )
+
+
+def doubts(hypotheses, references, source=None, *, words=True):
+    return plausible.doubts(
+        batch(hypotheses, references, source), compares_words=words, reads_order=True
+    )
+
+
+@needs_data
+def test_clean_slices_raise_at_most_three_false_alarms():
+    rng = np.random.default_rng(1)
+    pairs = real_pairs()
+    names = list(pairs)
+    false = []
+    for number in range(SLICES):
+        name = names[number % len(names)]
+        hyp, ref, source = pairs[name]
+        begin = int(rng.integers(len(hyp) - SEGMENTS + 1))
+        part = slice(begin, begin + SEGMENTS)
+        said = doubts(hyp[part], ref[part], source and source[part])
+        said += [line for line in notices(Bleu(), batch(hyp[part], ref[part])) if line not in said]
+        said = [line for line in said if "the text is not tokenised" not in line]
+        false += [f"{name} {begin}: {line}" for line in said]
+    print(f"false alarms: {len(false)} of {SLICES}", *false, sep="\n")
+    assert len(false) <= MOST_FALSE, "\n".join(false)
+
+
+def _commas(line):
+    return re.sub(r"(\d)\.(\d)", r"\1,\2", line)
+
+
+def _tokenised(line):
+    return re.sub(r"([.,!?;:])(?=\s|$)", r" \1", line)
+
+
+def _pieces(line, mark):
+    return " ".join(mark(word) if len(word) > 5 else word for word in line.split())
+
+
+SPOILT = {
+    "JSON": lambda line: f'{{"id": "x", "text": "{line}"}}',
+    "in lower case": str.lower,
+    "in capitals": str.upper,
+    "are tokenised": _tokenised,
+    "are in subwords": lambda line: _pieces(line, lambda word: f"{word[:4]}@@ {word[4:]}"),
+    "in subwords": lambda line: " ".join(f"▁{word}" for word in line.split()),
+    "subwords": lambda line: _pieces(line, lambda word: f"{word[:4]} ##{word[4:]}"),
+    "full-width": lambda line: line.replace(",", "\uff0c").replace(".", "\uff0e"),
+    "typographic": lambda line: line.replace("'", "\u2019"),
+    "XML escapes": lambda line: line.replace("'", "&apos;").replace('"', "&quot;"),
+}
+
+
+@needs_data
+@pytest.mark.parametrize("kind", SPOILT)
+@pytest.mark.parametrize("side", ["hypotheses", "references"])
+def test_each_way_of_spoiling_a_clean_slice_is_found(kind, side):
+    hyp, ref, _ = real_pairs()["ted NiuTrans"]
+    for begin in (0, 150, 300, 429):
+        sides = {"hypotheses": hyp[begin : begin + 100], "references": ref[begin : begin + 100]}
+        sides[side] = [SPOILT[kind](line) for line in sides[side]]
+        said = "\n".join(doubts(*sides.values()))
+        if kind == "JSON" and side == "hypotheses":
+            continue  # systems may write what they like; a reference is a text
+        assert kind in said, begin
+
+
+@needs_data
+@pytest.mark.parametrize("form", ["NFD", "NFKD"])
+def test_unicode_forms_that_differ_are_found(form):
+    hyp, ref, _ = real_pairs()["recogniser"]
+    for begin in (0, 500, 1400):
+        spoilt = [unicodedata.normalize(form, line) for line in hyp[begin : begin + 100]]
+        said = "\n".join(doubts(spoilt, ref[begin : begin + 100]))
+        assert "decomposed (NFD) in the hypotheses" in said
+
+
+@needs_data
+def test_numbers_written_otherwise_are_found():
+    hyp, ref, _ = real_pairs()["hter"]
+    numbers = [n for n, line in enumerate(ref) if re.search(r"\d\.\d", line)][:100]
+    some = [*numbers, *range(100 - len(numbers))]
+    hyp, ref = [hyp[n] for n in some], [ref[n] for n in some]
+    assert "decimal commas" in "\n".join(doubts(hyp, [_commas(line) for line in ref]))
+    points = [re.sub(r"(\d),(\d)", r"\1.\2", line) for line in real_pairs()["hter"][0]]
+    assert "thousands commas" in "\n".join(doubts(points, real_pairs()["hter"][1]))
+    arabic = str.maketrans("0123456789", "٠١٢٣٤٥٦٧٨٩")
+    assert "other digits" in "\n".join(doubts([line.translate(arabic) for line in hyp], ref))
+
+
+@needs_data
+def test_a_source_without_blanks_or_as_json_is_found():
+    ted = DATA / "mqm-ted-zh-en"
+    hyp, ref, _ = real_pairs()["ted NiuTrans"]
+    source = lines(ted / "source.zh")
+    for begin in (0, 200, 429):
+        part = slice(begin, begin + 100)
+        said = "\n".join(doubts(hyp[part], ref[part], source[part]))
+        assert "no blanks between words" in said
+        assert "Segment the source" in said
+        characters = [" ".join(line.replace(" ", "")) for line in source[part]]
+        assert "the source" not in "\n".join(doubts(hyp[part], ref[part], characters))
+    spoilt = [f'{{"src": "{line}"}}' for line in source]
+    assert "source looks like JSON" in "\n".join(doubts(hyp, ref, spoilt))
+    docs = real_pairs()["pydocs"]
+    joined = ["".join(line.split()) for line in docs[2]]
+    assert "the source has" in "\n".join(doubts(docs[0], docs[1], joined))
