@@ -61,8 +61,10 @@ class Agreement:
         return 1 - (self.links_sure + self.links_possible) / (self.links + self.sure)
 
 
-def parse_gold(line: str, *, origin: str) -> Gold:
+def parse_gold(line: str, *, origin: str, base: int = 0) -> Gold:
     """Read one line: `0-0` is a sure link, `0?0` and `0p0` are possible ones.
+
+    Positions count from `base`, 0 or 1; the links returned count from 0.
 
     Raises
     ------
@@ -77,7 +79,9 @@ def parse_gold(line: str, *, origin: str) -> Gold:
                 f"{origin}: found '{entry}', expected 0-0 (a sure link), 0?0 or 0p0 (a possible "
                 f"one), source before target, counted from 0"
             )
-        link = (int(found[1]), int(found[3]))
+        link = (int(found[1]) - base, int(found[3]) - base)
+        if min(link) < 0:
+            raise InputError(f"{origin}: found '{entry}', but gold links are to count from 1")
         possible.add(link)
         if found[2] == "-":
             sure.add(link)

@@ -2,11 +2,11 @@
 
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Literal
 
 from portmert.aligners._agreement import Agreement, agreement, parse_gold
 from portmert.aligners._base import Aligner, Links, parse_links
@@ -24,9 +24,11 @@ from portmert.tuner.ground.arguments import checked
 from portmert.tuner.ground.errors import InputError, counted, faults_at
 from portmert.tuner.ground.files import TextFile, check_writable, read_lines, writing
 from portmert.tuner.ground.processes import available_processors
-from portmert.tuner.ground.warn import warn_of_machine
+from portmert.tuner.ground.warn import warn, warn_of_machine
 from portmert.tuner.texts import corpus
 
+LEAST_PAIRS = 3
+"""Pairs of links without a 0 that raise a doubt."""
 LINES_AT_ONCE = 2048
 """Lines that are in memory and written together."""
 LINES_FOR_EACH = 4 * annotating.SHARD
@@ -286,11 +288,31 @@ def align(
 
 
 @checked
-def check_links(links: TextLike, gold: TextLike) -> Agreement:
-    """Return how well links agree with links made by hand: `0-0` is sure, `0?0` possible."""
+def check_links(links: TextLike, gold: TextLike, *, gold_base: Literal[0, 1] = 0) -> Agreement:
+    """Return how well links agree with links made by hand: `0-0` is sure, `0?0` possible.
+
+    Parameters
+    ----------
+    links, gold
+        Each the name of a file or a list of lines, one for each pair.
+    gold_base
+        The number of the first word in `gold`: 0, or 1 as in many files made by hand. The links
+        always count from 0.
+
+    Raises
+    ------
+    InputError
+        A line is none of links, or one side has more lines.
+    """
     files = text_file(links, "the links"), text_file(gold, "the gold links")
     rows = [parse_links(line, origin=f"{files[0]}:{n}") for n, line in _numbered(files[0])]
-    marks = [parse_gold(line, origin=f"{files[1]}:{n}") for n, line in _numbered(files[1])]
+    marks = [
+        parse_gold(line, origin=f"{files[1]}:{n}", base=gold_base)
+        for n, line in _numbered(files[1])
+    ]
+    if gold_base == 0:
+        _check_base(files[1], [one.possible for one in marks], "--gold-base 1 says so")
+    _check_base(files[0], rows, "links count from 0; subtract 1")
     if len(rows) != len(marks):
         raise InputError(f"{files[0]}: {counted(len(rows), 'line')}, {files[1]} has {len(marks)}")
     if not rows:
@@ -298,6 +320,13 @@ def check_links(links: TextLike, gold: TextLike) -> Agreement:
             f"{files[0]} and {files[1]}: no line; expected one of links for each pair"
         )
     return agreement(rows, marks)
+
+
+def _check_base(file: TextFile, rows: Sequence[Collection[tuple[int, int]]], advice: str) -> None:
+    """Warn of links that seem to count from 1: no word is the first one."""
+    full = [row for row in rows if row]
+    if len(full) >= LEAST_PAIRS and not any(0 in link for row in full for link in row):
+        warn(f"{file}: no link has a 0: do its positions count from 1? {advice}")
 
 
 def _numbered(file: TextFile) -> list[tuple[int, str]]:

@@ -25,13 +25,16 @@ from portmert.tuner.api.texts import (
     preparing,
 )
 from portmert.tuner.components import comet, registry
+from portmert.tuner.components.feature_checks import doubtful_features
+from portmert.tuner.components.features import Feature
 from portmert.tuner.components.formula import Formula
 from portmert.tuner.executors.opening import opened
 from portmert.tuner.executors.team import Team
 from portmert.tuner.ground import arguments, processes
 from portmert.tuner.ground.documents import to_json
-from portmert.tuner.ground.errors import ConfigError, faults_at, suggest
+from portmert.tuner.ground.errors import ConfigError, counted, faults_at, suggest
 from portmert.tuner.ground.warn import warn, warn_of_machine
+from portmert.tuner.nbest.check import length_order
 from portmert.tuner.nbest.model import NBest, best_hypotheses, model_scores
 from portmert.tuner.search import DEFAULT_OPTIMIZER
 from portmert.tuner.search.constraints import Constraints
@@ -46,6 +49,8 @@ from portmert.tuner.weights.feature_weights import FeatureWeights, read_penalise
 
 ConstraintsLike = Constraints | Mapping[str, Sequence[str]]
 
+FEW_SEGMENTS = 100
+"""Segments below which a set to tune on is small."""
 SEGMENTS_SHOWN = 50
 """At most so many segments tell which metric of a formula dominates."""
 
@@ -253,6 +258,9 @@ def list_problem(
             read_at = time.perf_counter()
             stats = read.statistics(metric, threads=setup.threads)
             _describe(metric, stats, read.nbest.offsets, notice)
+            _check_lists(
+                lists, read, metric, setup, is_penalised=bool(given or start.length_penalty)
+            )
             problem = ListProblem(
                 read,
                 ready,
@@ -265,6 +273,32 @@ def list_problem(
                 seconds={"reading": read_at - begin, "statistics": time.perf_counter() - read_at},
             )
             yield problem, setup, team
+
+
+def _check_lists(
+    lists: Lists, read: PreparedLists, metric: Metric, setup: Setup, *, is_penalised: bool
+) -> None:
+    """Warn of lists to tune on that are few, in another order, or have doubtful features."""
+    _check_size(len(read.nbest))
+    if setup.starts and not is_penalised:
+        line = length_order(read.nbest, model_scores(read.nbest, setup.starts[0]))
+        if line:
+            warn(line)
+    added = [Feature.parse(one).name for one in lists.features]
+    if added:
+        batch = corpus.make_batch(
+            read.scored.texts, read.nbest.offsets, read.references, lines=read.nbest.lines
+        )
+        for line in doubtful_features(added, read.nbest, batch, metric):
+            warn(line)
+
+
+def _check_size(segments: int) -> None:
+    if segments < FEW_SEGMENTS:
+        warn(
+            f"{counted(segments, 'segment')} to tune on, fewer than {FEW_SEGMENTS}: weights found "
+            f"on so few owe much to chance; `portmert crossval` shows how much"
+        )
 
 
 def _counted_problem(
@@ -289,6 +323,7 @@ def _counted_problem(
         raise ConfigError(f"a length penalty needs n-best lists with texts, not {name}")
     found = counts.counted(metric, threads=setup.threads, notice=notice)
     nbest = found.nbest
+    _check_size(len(nbest))
     _describe(found.metric, found.stats, nbest.offsets, notice)
     return ListProblem(
         PreparedLists(nbest, nbest, corpus.no_references(nbest.texts.vocabulary, len(nbest))),

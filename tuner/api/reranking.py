@@ -16,6 +16,8 @@ from portmert.tuner.api.optimizing import WeightsLike, as_weights
 from portmert.tuner.api.texts import Notice, Progress, log_notice, preparing
 from portmert.tuner.components import registry
 from portmert.tuner.ground import arguments, errors
+from portmert.tuner.ground.warn import warn
+from portmert.tuner.nbest.check import length_order
 from portmert.tuner.nbest.model import NBest, best_hypotheses, finite, model_scores
 from portmert.tuner.search.oracle import oracle
 from portmert.tuner.texts.mbr import Average, by_model, expected_scores
@@ -263,7 +265,10 @@ def _model_scores(lists: PreparedLists, given: WeightsLike, *, zero: bool) -> Fl
     assert weights is not None  # noqa: S101  None is the caller's case
     if not zero:
         _refuse_missing(lists.nbest, weights, origin)
-    return model_scores(lists.penalised(alpha), weights, origin=origin)
+    scores = model_scores(lists.penalised(alpha), weights, origin=origin)
+    if not alpha and (line := length_order(lists.nbest, scores)):
+        warn(line)
+    return scores
 
 
 def _refuse_missing(nbest: NBest, weights: FeatureWeights, origin: str) -> None:

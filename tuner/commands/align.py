@@ -53,8 +53,21 @@ EXISTING = click.Path(exists=True, dir_okay=False, path_type=Path, allow_dash=Tr
     type=EXISTING,
     help="Links made by hand; 0-0 is a sure link, 0?0 or 0p0 a possible one.",
 )
+@click.option(
+    "--gold-base",
+    type=click.IntRange(0, 1),
+    default=0,
+    show_default=True,
+    help="Number of the first word in GOLD; many files made by hand count from 1.",
+)
 def command(
-    *, aligner: str, settings: tuple[str, ...], check: Path | None, gold: Path | None, **named: Any
+    *,
+    aligner: str,
+    settings: tuple[str, ...],
+    check: Path | None,
+    gold: Path | None,
+    gold_base: int,
+    **named: Any,
 ) -> None:
     """Align the words of SOURCE and TARGET, or measure links against links made by hand.
 
@@ -70,10 +83,10 @@ def command(
     With --check, precision, recall and alignment error rate (AER) are printed.
     """  # noqa: D301  \b is click's sign for lines to leave alone
     if check is not None or gold is not None:
-        refuse_all_but(("check", "gold"), "does not go with --check and --gold")
+        refuse_all_but(("check", "gold", "gold_base"), "does not go with --check and --gold")
         if check is None or gold is None:
             raise click.UsageError("--check LINKS and --gold GOLD go together")
-        _check(check, gold)
+        _check(check, gold, gold_base)
         return
     needed = {f"--{name}": named.pop(name) for name in ("source", "target", "out")}
     if missing := [option for option, value in needed.items() if value is None]:
@@ -94,8 +107,8 @@ def _given(named: dict[str, Path | None], settings: tuple[str, ...]) -> dict[str
     return options | given
 
 
-def _check(check: Path, gold: Path) -> None:
-    found = portmert.check_links(check, gold)
+def _check(check: Path, gold: Path, gold_base: int) -> None:
+    found = portmert.check_links(check, gold, gold_base=1 if gold_base else 0)
     click.echo(f"precision {found.precision:.4f}")
     click.echo(f"recall    {found.recall:.4f}")
     click.echo(f"AER       {found.error_rate:.4f}")

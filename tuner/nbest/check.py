@@ -12,6 +12,10 @@ from portmert.tuner.ground.errors import InputError, counted
 from portmert.tuner.nbest.model import NBest, model_scores
 from portmert.tuner.weights.feature_weights import FeatureWeights
 
+LEAST_STEPS = 20
+"""Neighbours of different scores below which nothing is said of the order of lists."""
+SORTED = 0.98
+"""The share of neighbours in order from which lists are sorted."""
 TOLERATED = 0.01
 """The share of the spread of model scores that rounding may explain."""
 
@@ -106,6 +110,36 @@ def model_score_mismatch(nbest: NBest, weights: FeatureWeights, *, origin: str =
         f"{times}, by up to {difference[wrong].max():.6g} (first: segment {segment}, hypothesis "
         f"{first - int(nbest.offsets[segment]) + 1}: the list says {found[first]:.6g}, the "
         f"weights give {expected[first]:.6g}); the decoder did not use these weights"
+    )
+
+
+def length_order(nbest: NBest, scores: FloatArray) -> str:
+    """Return a line if the lists are in the order of the scores divided by length; else "".
+
+    Neighbours in the lists, of different scores, are compared.
+
+    Parameters
+    ----------
+    scores : (H,) float64
+        The scores of the hypotheses under the weights given.
+    """
+    lengths = np.maximum(np.asarray(nbest.texts.tokens.lengths, dtype=np.float64), 1)
+    rows = np.arange(len(scores))
+    if len(nbest.ranks) == len(rows):
+        segments = np.repeat(np.arange(len(nbest)), np.diff(nbest.offsets))
+        rows = np.lexsort((nbest.ranks, segments))
+    pairs = np.setdiff1d(np.arange(1, len(rows)), nbest.offsets)
+    shares = []
+    for values in (scores[rows], (scores / lengths)[rows]):
+        steps = values[pairs - 1] - values[pairs]
+        steps = steps[np.abs(steps) > 1e-6 * np.abs(values[pairs])]  # printed digits end there
+        shares.append(float(np.mean(steps > 0)) if len(steps) >= LEAST_STEPS else 0.5)
+    if shares[1] < SORTED or shares[0] > SORTED - 0.05:
+        return ""
+    return (
+        f"the lists are in the order of the scores divided by the length ({100 * shares[1]:.0f} % "
+        f"of neighbours), not of the scores under these weights ({100 * shares[0]:.0f} %): does "
+        f"the decoder normalise by length? Try --length-penalty 0:2"
     )
 
 

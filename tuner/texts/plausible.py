@@ -126,17 +126,8 @@ def doubts(batch: Batch, *, compares_words: bool, reads_order: bool) -> list[str
         lines.append(_json_lines(source))
         if reads_order:
             lines.append(unsegmented_source(source, ref.total))
-    checks = [
-        subwords,
-        casing,
-        number_format,
-        digits,
-        unicode_forms,
-        wide_letters,
-        quotes,
-        escapes,
-    ]
-    lines += [check(hyp, ref) for check in checks + [tokenisation] * compares_words]
+    checks = CHECKS if compares_words else CHECKS[:-1]
+    lines += [check(hyp, ref) for check in checks]
     return [line for line in lines if line is not None]
 
 
@@ -227,7 +218,7 @@ def _begins_upper(side: Side) -> float:
 
 
 def casing(hyp: Side, ref: Side) -> str | None:
-    """Return a line if one side is in lower case, in capitals, or without capitals at the start."""
+    """Return a line if one side is in lower case, in capitals or true-cased."""
     advice = "--lowercase compares both in lower case; or write both alike"
     shares = [
         side.count(lambda word: len(word) > 1 and word.isupper())
@@ -319,13 +310,14 @@ def wide_letters(hyp: Side, ref: Side) -> str | None:
     if sides is None:
         return None
     return (
-        f"the {sides[0].name} have full-width characters (`{sides[0].example(_WIDE.search)}`), the "
-        f"{sides[1].name} have none: normalise both to NFKC"
+        f"the {sides[0].name} have full-width characters "
+        f"(`{sides[0].example(_WIDE.search)}`), the {sides[1].name} have none: normalise both to "
+        f"NFKC"
     )
 
 
 def quotes(hyp: Side, ref: Side) -> str | None:
-    """Return a line if quotes or apostrophes are typographic on one side, straight on the other."""
+    """Return a line if quotes are typographic on one side, straight on the other."""
     for marks, (curly, straight) in _QUOTES.items():
         sides = _apart(hyp, ref, (curly.search, straight.search))
         # A system may write quotes its own way, and apostrophes as all do: no fault of the text.
@@ -377,3 +369,10 @@ def _letters(side: Side) -> int:
         len(_UNSPACED.findall(word)) * count
         for word, count in zip(side.words, side.counts.tolist(), strict=True)
     )
+
+
+CHECKS = (
+    subwords, casing, number_format, digits, unicode_forms, wide_letters, quotes, escapes,
+    tokenisation,
+)  # fmt: skip
+"""All checks of two sides; the last one is for metrics of words."""

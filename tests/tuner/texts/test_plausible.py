@@ -76,7 +76,6 @@ def test_clean_slices_raise_at_most_three_false_alarms():
         said += [line for line in notices(Bleu(), batch(hyp[part], ref[part])) if line not in said]
         said = [line for line in said if "the text is not tokenised" not in line]
         false += [f"{name} {begin}: {line}" for line in said]
-    print(f"false alarms: {len(false)} of {SLICES}", *false, sep="\n")
     assert len(false) <= MOST_FALSE, "\n".join(false)
 
 
@@ -137,8 +136,6 @@ def test_numbers_written_otherwise_are_found():
     some = [*numbers, *range(100 - len(numbers))]
     hyp, ref = [hyp[n] for n in some], [ref[n] for n in some]
     assert "decimal commas" in "\n".join(doubts(hyp, [_commas(line) for line in ref]))
-    points = [re.sub(r"(\d),(\d)", r"\1.\2", line) for line in real_pairs()["hter"][0]]
-    assert "thousands commas" in "\n".join(doubts(points, real_pairs()["hter"][1]))
     arabic = str.maketrans("0123456789", "٠١٢٣٤٥٦٧٨٩")
     assert "other digits" in "\n".join(doubts([line.translate(arabic) for line in hyp], ref))
 
@@ -160,3 +157,9 @@ def test_a_source_without_blanks_or_as_json_is_found():
     docs = real_pairs()["pydocs"]
     joined = ["".join(line.split()) for line in docs[2]]
     assert "the source has" in "\n".join(doubts(docs[0], docs[1], joined))
+
+
+def test_thousands_written_otherwise_are_found():
+    hyp = [f"it costs {n}.250 crowns" for n in range(1, 9)]
+    said = doubts(hyp, [line.replace(".", ",") for line in hyp])
+    assert "numbers of the references have thousands commas (`1,250`)" in said[0]
