@@ -139,3 +139,17 @@ def test_wrong_usage_of_align(tmp_path, options, message):
         status=2,
     )
     assert message in done.stderr
+
+
+def test_gold_links_that_count_from_one_are_told_and_read(tmp_path):
+    (tmp_path / "links").write_text("0-0 1-1\n0-1 1-0\n0-0\n")
+    (tmp_path / "gold").write_text("1-1 2-2\n1-2 2-1\n1-1\n")
+    given = ("align", "--check", tmp_path / "links", "--gold", tmp_path / "gold")
+    told = run(*given)
+    assert "gold: no link has a 0: do its positions count from 1? --gold-base 1" in told.stderr
+    right = run(*given, "--gold-base", 1)
+    assert "AER       0.0000" in right.stdout
+    assert "warning" not in right.stderr
+    fault = run("align", "--check", tmp_path / "links", "--gold", tmp_path / "links",
+                "--gold-base", 1, status=1)  # fmt: skip
+    assert "found '0-0', but gold links are to count from 1" in fault.stderr

@@ -32,9 +32,9 @@ from portmert.tuner.executors.opening import opened
 from portmert.tuner.executors.team import Team
 from portmert.tuner.ground import arguments, processes
 from portmert.tuner.ground.documents import to_json
-from portmert.tuner.ground.errors import ConfigError, counted, faults_at, suggest
+from portmert.tuner.ground.errors import ConfigError, faults_at, suggest
 from portmert.tuner.ground.warn import warn, warn_of_machine
-from portmert.tuner.nbest.check import length_order
+from portmert.tuner.nbest.check import few_segments, length_order
 from portmert.tuner.nbest.model import NBest, best_hypotheses, model_scores
 from portmert.tuner.search import DEFAULT_OPTIMIZER
 from portmert.tuner.search.constraints import Constraints
@@ -49,8 +49,6 @@ from portmert.tuner.weights.feature_weights import FeatureWeights, read_penalise
 
 ConstraintsLike = Constraints | Mapping[str, Sequence[str]]
 
-FEW_SEGMENTS = 100
-"""Segments below which a set to tune on is small."""
 SEGMENTS_SHOWN = 50
 """At most so many segments tell which metric of a formula dominates."""
 
@@ -294,11 +292,8 @@ def _check_lists(
 
 
 def _check_size(segments: int) -> None:
-    if segments < FEW_SEGMENTS:
-        warn(
-            f"{counted(segments, 'segment')} to tune on, fewer than {FEW_SEGMENTS}: weights found "
-            f"on so few owe much to chance; `portmert crossval` shows how much"
-        )
+    if line := few_segments(segments):
+        warn(line)
 
 
 def _counted_problem(

@@ -12,6 +12,8 @@ from portmert.tuner.ground.errors import InputError, counted
 from portmert.tuner.nbest.model import NBest, model_scores
 from portmert.tuner.weights.feature_weights import FeatureWeights
 
+FEW_SEGMENTS = 100
+"""Segments below which a set to tune on is small."""
 LEAST_STEPS = 20
 """Neighbours of different scores below which nothing is said of the order of lists."""
 SORTED = 0.98
@@ -110,6 +112,16 @@ def model_score_mismatch(nbest: NBest, weights: FeatureWeights, *, origin: str =
         f"{times}, by up to {difference[wrong].max():.6g} (first: segment {segment}, hypothesis "
         f"{first - int(nbest.offsets[segment]) + 1}: the list says {found[first]:.6g}, the "
         f"weights give {expected[first]:.6g}); the decoder did not use these weights"
+    )
+
+
+def few_segments(count: int) -> str:
+    """Return a line if a set to tune on is small; else ""."""
+    if count >= FEW_SEGMENTS:
+        return ""
+    return (
+        f"{counted(count, 'segment')} to tune on, fewer than {FEW_SEGMENTS}: weights found on so "
+        f"few owe much to chance; `portmert crossval` shows how much"
     )
 
 

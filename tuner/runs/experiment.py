@@ -22,7 +22,7 @@ from portmert.tuner.ground import streams
 from portmert.tuner.ground.errors import counted
 from portmert.tuner.ground.files import copy_file, write_text
 from portmert.tuner.ground.warn import collected_warnings, warn, with_warnings
-from portmert.tuner.nbest.check import model_score_mismatch
+from portmert.tuner.nbest.check import few_segments, model_score_mismatch
 from portmert.tuner.nbest.model import NBest, best_hypotheses, model_scores
 from portmert.tuner.runs import inputs, scorer
 from portmert.tuner.runs.config import Experiment
@@ -279,6 +279,8 @@ class _Run:
                 self.note(f"iteration {number}: {off}")
             with collected_warnings():
                 scored, held_out = self.evaluator.dev(nbest, check=number == 1)
+                if number == 1 and (line := few_segments(len(nbest))):
+                    warn(line)
                 warned = with_warnings({})
             for line in warned.get("warnings", ()):
                 self.folder.log(f"warning: {line}")

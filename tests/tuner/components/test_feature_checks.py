@@ -1,0 +1,102 @@
+"""Features that a user adds and that look wrong."""
+
+import numpy as np
+import pytest
+
+import portmert
+from portmert.tuner.ground.warn import collected_warnings
+from portmert.tuner.nbest.check import length_order
+from tests.support.places import ROOT
+
+QUALITY = ROOT / "configs" / "quality"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Return lists with references, and the score of each hypothesis by each metric."""
+    rng = np.random.default_rng(1)
+    words = [f"w{n}" for n in range(60)]
+    folder = tmp_path_factory.mktemp("features")
+    references = [list(rng.choice(words, 12)) for _ in range(120)]
+    rows, targets = [], []
+    for segment, reference in enumerate(references):
+        for _ in range(5):
+            keep = rng.random(12) > rng.random()
+            pairs = zip(reference, keep, strict=True)
+            hyp = [word if stays else str(rng.choice(words)) for word, stays in pairs]
+            hyp = hyp[: int(rng.integers(8, 13))]
+            rows.append(f"{segment} ||| {' '.join(hyp)} ||| LM= {rng.normal():.4f} ||| 0\n")
+            targets.append((" ".join(hyp), " ".join(reference)))
+    (folder / "list").write_text("".join(rows))
+    (folder / "ref").write_text("".join(f"{' '.join(one)}\n" for one in references))
+    (folder / "noise").write_text("".join(f"{one:.6f}\n" for one in rng.normal(size=len(rows))))
+    for metric in ("chrf", "bleu:smooth=exp", "ter", "wer"):
+        scores = portmert.score(
+            [hyp for hyp, _ in targets], [[ref for _, ref in targets]], metric=metric
+        ).segment_scores
+        (folder / metric.partition(":")[0]).write_text("".join(f"{x:.4f}\n" for x in scores))
+    return folder
+
+
+def warnings(folder, *features):
+    lists = portmert.Lists.read(
+        folder / "list", refs=folder / "ref", features=features, notice=lambda _: None
+    )
+    with collected_warnings() as found:
+        portmert.optimize(lists, "qmean", optimizer="mert:restarts=1", notice=lambda _: None)
+    return list(found)
+
+
+@pytest.mark.parametrize("metric", ["chrf", "bleu", "ter", "wer"])
+def test_a_function_of_the_references_is_found(made, metric):
+    (line,) = warnings(made, f"qe={made / metric}")
+    # No words are shifted here, so TER is the word error rate.
+    names = ("ter", "wer") if metric in {"ter", "wer"} else (metric,)
+    told = "of the hypotheses against these references"
+    assert any(f"feature qe is {name} {told}" in line for name in names)
+
+
+def test_a_copy_is_found_and_noise_is_not(made):
+    assert warnings(made, f"qe={made / 'noise'}") == []
+    (line,) = warnings(made, f"a={made / 'noise'}", f"b={made / 'noise'}")
+    assert line.startswith("feature b is a copy of a, but for its scale")
+
+
+def test_few_segments_are_told():
+    lists = portmert.Lists.read(
+        QUALITY / "dev.nbest.gz", refs=QUALITY / "dev.ref", text="debpe", notice=lambda _: None
+    )
+    with collected_warnings() as found:
+        portmert.optimize(lists, "wer", optimizer="mert:restarts=1", notice=lambda _: None)
+    few = [line for line in found if "to tune on, fewer than 100" in line]
+    assert len(few) == (len(lists.nbest) < 100)
+
+
+def test_lists_in_the_order_of_scores_by_length_are_told(tmp_path):
+    rng = np.random.default_rng(2)
+    orders = {"sum": lambda score, _: -score, "mean": lambda score, length: -score / length}
+    for name, key in orders.items():
+        rows = []
+        for segment in range(30):
+            lengths = rng.integers(4, 20, 8).tolist()
+            scores = [-length * rng.uniform(0.5, 1.5) for length in lengths]
+            pairs = sorted(zip(scores, lengths, strict=True), key=lambda one: key(*one))
+            rows += [
+                f"{segment} ||| {'a ' * (n - 1)}{x} ||| F= {score:.4f} ||| {score:.4f}\n"
+                for x, (score, n) in enumerate(pairs)
+            ]
+        (tmp_path / name).write_text("".join(rows))
+        with collected_warnings() as found:
+            portmert.rerank(tmp_path / name, {"F": 1.0}, notice=lambda _: None)
+        told = [line for line in found if "Try --length-penalty 0:2" in line]
+        assert bool(told) == (name == "mean"), found
+
+
+def test_an_order_of_few_neighbours_is_no_order():
+    lists = portmert.Lists.from_records(
+        [
+            {"id": 0, "text": "a b", "features": {"LM": -1.0}},
+            {"id": 0, "text": "a", "features": {"LM": -0.9}},
+        ]
+    )
+    assert length_order(lists.nbest, np.array([-1.0, -0.9])) == ""
