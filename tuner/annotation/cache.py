@@ -459,7 +459,7 @@ def primary_code(error: BaseException) -> int:
 
 def _prepare(database: sqlite3.Connection) -> None:
     # A reader need not wait for a writer. After a power cut the last records may be missing.
-    database.execute("PRAGMA journal_mode = WAL")
+    _switch_to_wal(database)
     database.execute("PRAGMA synchronous = NORMAL")
     with transaction(database):  # of several processes one makes the tables
         application = _setting(database, "application_id")
@@ -478,6 +478,26 @@ def _prepare(database: sqlite3.Connection) -> None:
     made = {row[0] for row in database.execute("SELECT sql FROM sqlite_master")}
     if not made.issuperset(_statements()):
         raise UnusableError(f"written by another version (other tables in format {version})")
+
+
+def _switch_to_wal(database: sqlite3.Connection) -> None:
+    """Set the journal mode. SQLite does not wait here for a process that uses the file, so we do.
+
+    Raises
+    ------
+    sqlite3.OperationalError
+        The file is in use for longer than `WAIT_SECONDS`, or cannot be read or written.
+    """
+    end = time.monotonic() + WAIT_SECONDS
+    while True:
+        try:
+            database.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if primary_code(error) not in IN_USE or time.monotonic() >= end:
+                raise
+            time.sleep(0.01)
+        else:
+            return
 
 
 def _statements() -> list[str]:

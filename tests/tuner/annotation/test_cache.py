@@ -123,6 +123,26 @@ def test_several_processes_share_a_new_file(tmp_path, opened, said):
     assert said == []
 
 
+def test_a_new_file_that_another_process_begins_is_waited_for(tmp_path, opened, said, monkeypatch):
+    """SQLite does not wait by itself where the journal is switched, and says "locked" at once."""
+    other = sqlite3.connect(tmp_path / FILE, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    waits = []
+
+    def sleep(seconds):
+        waits.append(seconds)
+        if len(waits) == 3:
+            other.execute("ROLLBACK")
+
+    monkeypatch.setattr(annotation_cache.time, "sleep", sleep)
+    cache = opened()
+    assert len(waits) == 3
+    cache.put(rows(KEYS[:1]))
+    assert get(opened(), KEYS[:1]) == KEYS[:1]
+    assert said == []
+    other.close()
+
+
 def test_layers_are_kept_apart_and_together(opened):
     cache = opened()
     one, two = KEYS[:2]
