@@ -123,6 +123,7 @@ def drawing(graph: Graph) -> str:
     for room, (x, y) in centre.items():
         box = f'x="{x - BOX[0] / 2:g}" y="{y - BOX[1] / 2:g}" width="{BOX[0]}" height="{BOX[1]}"'
         label = room.removeprefix("tuner/") if room != FLOOR else FLOOR
+        label = label.replace("_", "&#95;")  # to Markdown, which reads it first, __x__ is bold
         parts.append(f'<rect {box} rx="4"/><text x="{x:g}" y="{y + 4:g}">{label}</text>')
     return "".join([*parts, "</svg>"])
 

@@ -20,7 +20,7 @@ from tests.support.places import ROOT
 pytestmark = NEEDS_DASK
 
 DATA = ROOT / "configs" / "recorded"
-MOSES = ROOT / "tests" / "programs" / "recorded_moses"
+MOSES = ROOT / "configs" / "recorded" / "recorded_moses"
 CONFIG = """
 [tune]
 output = "run"

@@ -70,7 +70,7 @@ def test_how_a_fault_is_told_is_judged(ended, said):
 
 def test_a_child_can_be_killed_with_its_group_at_once(tmp_path):
     for number in range(20):
-        child = Child(tmp_path, (), prepare=lambda: time.sleep(9), name=number)
+        child = Child(tmp_path, (), prepare=lambda: time.sleep(600), name=number)
         child.signal(signal.SIGKILL, group=True)
         assert child.finish().status == -signal.SIGKILL
 

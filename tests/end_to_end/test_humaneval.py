@@ -127,7 +127,7 @@ def test_the_form_in_a_browser(chromium, tmp_path):
     press(chromium, Keys.ARROW_LEFT, Keys.ARROW_DOWN, "3")  # the second one scrolls
     assert text(chromium, "#count") == "3 of 4 answered"
     # Closed and opened again: all is there.
-    for _ in range(50):  # another process of the browser may see what was kept a moment later
+    for _ in range(6000):  # another process of the browser may see what was kept a moment later
         chromium.get("about:blank")
         chromium.get(page)
         if text(chromium, "#count") != "0 of 4 answered":
@@ -143,7 +143,7 @@ def test_the_form_in_a_browser(chromium, tmp_path):
     assert text(chromium, "#message").startswith("All items are answered.")
     chromium.find_element("id", "export").click()
     out = tmp_path / f"Adélaïde.{one.id}.json"
-    for _ in range(100):
+    for _ in range(6000):
         if out.exists():
             break
         time.sleep(0.05)
@@ -166,7 +166,7 @@ def test_answers_can_be_taken_to_another_browser(chromium, tmp_path):
     (tmp_path / "other.json").write_text(json.dumps(saved | {"judge": "bob"}))
     for name, expected in (("other", "has no answers to this sheet"), ("saved", "Loaded the ans")):
         chromium.find_element("id", "load").send_keys(str(tmp_path / f"{name}.json"))
-        for _ in range(100):
+        for _ in range(6000):
             if expected in text(chromium, "#message"):
                 break
             time.sleep(0.05)

@@ -148,4 +148,4 @@ with tempfile.TemporaryDirectory() as folder:
 
 def test_in_python_it_ends_soon_after_an_interrupt():
     """A block of 64,000 pairs takes TER 10 s and more; threads looked up after each block."""
-    ends_soon(LONG, working="comparing", within=8)  # 2 s; the rest is for a busy machine
+    ends_soon(LONG, working="comparing", within=8)  # seconds of processors

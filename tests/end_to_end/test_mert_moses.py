@@ -21,7 +21,7 @@ from tests.support.places import ROOT
 from tests.support.run_folders import LITTLE
 
 RECORDED = ROOT / "configs" / "recorded"
-PROGRAM = ROOT / "tests" / "programs" / "recorded_moses"
+PROGRAM = ROOT / "configs" / "recorded" / "recorded_moses"
 PORT = f"source:{RECORDED / 'dev.src'},reflinks:{RECORDED / 'dev.links'}"
 FOUR = [RECORDED / "dev.src", RECORDED / "dev.tgt", PROGRAM, RECORDED / "moses.ini"]
 QUICK = ["--mertmertargs=--type powell --set searches_per_feature=20 --set restarts=1",

@@ -1,4 +1,4 @@
-"""Tuning with a decoder that is a program: the recorded Moses of tests/programs."""
+"""Tuning with a decoder that is a program: the recorded Moses of configs/."""
 
 import json
 import re
@@ -8,7 +8,7 @@ from tests.support.cli import run
 from tests.support.places import ROOT
 
 CONFIG = ROOT / "configs" / "moses.toml"
-PROGRAM = ROOT / "tests" / "programs" / "recorded_moses"
+PROGRAM = ROOT / "configs" / "recorded" / "recorded_moses"
 
 
 def tune(folder, *options, status=0):

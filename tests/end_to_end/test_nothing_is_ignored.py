@@ -118,7 +118,7 @@ def test_no_option_of_mert_moses_is_ignored(option):
     """A switch that has no effect is named in `IGNORED` or refused, see test_mert_moses.py."""
     given = {
         "input": R / "dev.src", "refs": R / "dev.tgt", "config": R / "moses.ini",
-        "decoder": ROOT / "tests" / "programs" / "recorded_moses", "working-dir": "work",
+        "decoder": ROOT / "configs" / "recorded" / "recorded_moses", "working-dir": "work",
         "nbest": 5, "maximum-iterations": 1, option: NOTHING if OPTIONS[option] == "s" else -7,
     }  # fmt: skip
     words = ["mert-moses", "--no-filter-phrase-table", *(f"--{k}={v}" for k, v in given.items())]

@@ -5,7 +5,7 @@ compare.
 
 It runs the lines `$ portmert ...` of ```console blocks that name a file below configs/ (`$R`
 stands for a folder that a line `$ R=...` names), and a few that need no file. The commands of a
-page run in their order, in a copy of configs/ and of tests/programs/.
+page run in their order, in a copy of configs/, as `portmert examples` makes it.
 """
 
 from __future__ import annotations
@@ -84,8 +84,7 @@ def in_a_copy(pages: list[Path]) -> dict[Path, str]:
     """Return each page with the present output; all commands run in one new folder."""
     columns = os.environ.get("COLUMNS")
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
-        for name in ("configs", "tests/programs"):
-            shutil.copytree(ROOT / name, name)
+        shutil.copytree(ROOT / "configs", "configs", ignore=shutil.ignore_patterns("_*"))
         os.environ["COLUMNS"] = "100"
         try:
             return {page: refreshed(page.read_text(encoding="utf-8")) for page in pages}

@@ -16,6 +16,7 @@ import portmert
 from portmert.tuner import commands
 from portmert.tuner.cli import main
 from tests.support.cli import run
+from tests.support.interrupts import HANGS
 from tests.support.places import ROOT
 
 COMMANDS = sorted(
@@ -97,7 +98,7 @@ def test_an_interrupt_is_one_line_and_its_status(monkeypatch, searching):
 def test_who_is_told_to_end_takes_its_decoder_along(tmp_path, number, at):
     decoder, started = tmp_path / "decoder", tmp_path / "started"
     # It is there once it has said its number; `exec` keeps the number.
-    real = ROOT / "tests" / "programs" / "recorded_moses"
+    real = ROOT / "configs" / "recorded" / "recorded_moses"
     shows = (
         "" if at == "its weights" else f'case "$*" in *-show-weights*) exec {real} "$@";; esac\n'
     )
@@ -116,7 +117,7 @@ def test_who_is_told_to_end_takes_its_decoder_along(tmp_path, number, at):
         signal.signal(number, before)
     wait_for(lambda: started.exists() or run.poll() is not None)
     run.send_signal(number)
-    said = run.communicate(timeout=60)[1]
+    said = run.communicate(timeout=HANGS)[1]
     assert (run.returncode, said.splitlines()[-1]) == (
         128 + number,
         f"portmert: ended by {number.name}",
@@ -127,7 +128,7 @@ def test_who_is_told_to_end_takes_its_decoder_along(tmp_path, number, at):
 
 
 def wait_for(condition):
-    end = time.monotonic() + 60
+    end = time.monotonic() + HANGS
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.02)

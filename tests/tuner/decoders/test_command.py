@@ -140,7 +140,7 @@ def test_a_program_that_stays_is_started_once(expected, tmp_path):
 )
 def test_a_faulty_program_is_one_line(fault, message, tmp_path, monkeypatch):
     monkeypatch.setenv("TOY_FAULT", fault)
-    seconds = 1 if fault == "hangs" else 100
+    seconds = 1 if fault == "hangs" else 600
     with pytest.raises(ProgramError) as raised:
         decode(build(timeout_seconds=seconds), tmp_path)
     assert message in str(raised.value)
@@ -170,7 +170,7 @@ def test_scores_that_are_not_weights_times_features_may_be_ignored(tmp_path, mon
 def test_a_faulty_program_that_stays_is_one_line(fault, message, tmp_path, monkeypatch):
     monkeypatch.setenv("TOY_FAULT", fault)
     decoder = build(
-        TOY, "--lines", protocol="lines", timeout_seconds=5 if fault == "fewer" else 100
+        TOY, "--lines", protocol="lines", timeout_seconds=5 if fault == "fewer" else 600
     )
     try:
         with pytest.raises(ProgramError) as raised:

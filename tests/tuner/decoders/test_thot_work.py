@@ -41,8 +41,8 @@ def worker(tmp_path, monkeypatch):
     )
 
 
-def run(words, tmp_path, threads=2, progress=lambda _done, _total: None, task="re:"):
-    work = ThotWork(task, "", (1.0,), 1, "text", timeout_seconds=8)
+def run(words, tmp_path, threads=2, progress=lambda _done, _total: None, task="re:", patience=600):
+    work = ThotWork(task, "", (1.0,), 1, "text", timeout_seconds=patience)
     decode_lines(
         work,
         [word.encode() for word in words],
@@ -78,12 +78,15 @@ def test_progress_counts_every_answer(tmp_path):
     [
         ("kill", r"text:3: the decoder process was killed by SIGKILL: no message; its log is .*"),
         ("fail", r"text:3: .* ended with status 1: ValueError: cannot say fail; its log is .*"),
-        ("sleep", r"text:3: the decoder process is stuck: it gave no answer for 8 s .*_seconds.*"),
+        (
+            "sleep",
+            r"text:3: the decoder process is stuck: it gave no answer for 15 s .*_seconds.*",
+        ),
     ],
 )
 def test_a_process_that_ends_or_hangs_is_named_by_its_line(tmp_path, word, said):
     with pytest.raises(ProgramError, match=f"^{said}"):
-        run(["a", "b", word, "c"], tmp_path)
+        run(["a", "b", word, "c"], tmp_path, patience=15)
     assert not _crews._crews
 
 

@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -118,10 +117,9 @@ def test_a_file_of_a_scheduler_that_is_absent(tmp_path):
 @pytest.mark.parametrize(
     "content", ["", "{}", "[]", "junk", '{"address": 3}', '{"address": "x"}', "\udcff"]
 )
-def test_a_file_that_no_scheduler_wrote_is_one_line_at_once(tmp_path, content):
+def test_a_file_that_no_scheduler_wrote_is_one_line(tmp_path, content):
     file = tmp_path / "scheduler.json"
     file.write_bytes(content.encode("utf-8", "surrogateescape"))
-    begin = time.monotonic()
     with (
         pytest.raises(PortmertError) as fault,
         opened(f"dask:{file}", threads=1, notice=id),
@@ -129,7 +127,6 @@ def test_a_file_that_no_scheduler_wrote_is_one_line_at_once(tmp_path, content):
         pass
     assert str(fault.value).startswith(f"{file}: ")
     assert "\n" not in str(fault.value)
-    assert time.monotonic() - begin < 5
 
 
 @NEEDS_DASK
@@ -145,7 +142,7 @@ def test_an_open_scheduler_is_warned_of(host, warns):
 
 
 @NEEDS_DASK
-def test_tls_without_a_certificate_is_one_line_at_once():
+def test_tls_without_a_certificate_is_one_line():
     with (
         pytest.raises(ConfigError, match="TLS needs a certificate; name it in Dask's config"),
         opened("dask:tls://127.0.0.1:1", threads=1, notice=id),

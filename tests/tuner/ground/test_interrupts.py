@@ -27,12 +27,11 @@ def usual():
 def test_a_signal_in_a_callback_is_not_lost(number):
     dying = Object()
     reference = weakref.ref(dying, lambda _: signal.raise_signal(number))
-    begin = time.monotonic()
     with pytest.raises(Interrupted) as found, signals_as_interrupts():  # noqa: PT012
         del dying  # Python drops what is raised here
-        time.sleep(20)
+        time.sleep(600)
+        pytest.fail("the signal was lost")
     assert found.value.number == number
-    assert time.monotonic() - begin < 10
     assert reference() is None
     assert signal.getsignal(number) == signal.SIG_DFL
 

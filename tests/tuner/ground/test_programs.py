@@ -124,7 +124,7 @@ def test_a_program_that_hangs_or_floods_is_ended(room, code, bounds, problem):
         room,
         out="result" if bounds else None,
         bounds={"job.log": Bound(20000), **bounds},
-        timeout_seconds=0.5 if code == SLEEP else 60,
+        timeout_seconds=0.5 if code == SLEEP else 600,
     )
     with pytest.raises(ProgramError, match=rf"{re.escape(problem)}.* its log is ") as caught:
         run(command)
@@ -133,12 +133,12 @@ def test_a_program_that_hangs_or_floods_is_ended(room, code, bounds, problem):
 
 def test_what_a_program_writes_keeps_it_alive(room):
     code = "import time\nwith open('out', 'w', 1) as out:\n"
-    code += " for _ in range(8): print(1, file=out); time.sleep(0.25)\ntime.sleep(1000)"
+    code += " for _ in range(8): print(1, file=out); time.sleep(1)\ntime.sleep(1000)"
     begin = time.monotonic()
-    with pytest.raises(ProgramError, match=r"wrote nothing for 1.5 s"):
-        run(python(code, room, bounds={"out": Bound()}, timeout_seconds=1.5))
+    with pytest.raises(ProgramError, match=r"wrote nothing for 6 s"):
+        run(python(code, room, bounds={"out": Bound()}, timeout_seconds=6))
     assert len((room / "out").read_text().split()) == 8
-    assert time.monotonic() - begin > 3.25
+    assert time.monotonic() - begin > 8
 
 
 def test_no_time_limit_is_none(room):
@@ -191,7 +191,7 @@ raise SystemExit(5)
 """
     jobs = [python(code, room, f"{name}.log") for name, code in (("slow", SAY), ("f", fails))]
     with pytest.raises(ProgramError, match="ended with status 5"):
-        run(*(replace(job, timeout_seconds=30) for job in jobs), at_once=2)
+        run(*(replace(job, timeout_seconds=600) for job in jobs), at_once=2)
     assert is_dead(int(logged(room / "slow.log")))
 
 
@@ -228,7 +228,7 @@ def test_a_signal_ends_all_of_several_programs_and_what_they_started(room, told)
         run(*jobs, at_once=2)
     thread.join()
     assert told == [signal.SIGTERM]
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 600
     while not all(is_dead(int(logged(log))) for log in logs):  # init takes note of orphans
         assert time.monotonic() < deadline
         time.sleep(0.05)
@@ -296,7 +296,7 @@ def test_a_signal_while_a_program_is_asked_for_its_status_leaves_no_lock(told, a
         process = programs.start(["sleep", "1000"])
     process._waitpid_lock = Signalling(process._waitpid_lock)
     with pytest.raises(KeyboardInterrupt):
-        process.poll() if ask == "poll" else process.wait(60)
+        process.poll() if ask == "poll" else process.wait(600)
     assert told == [signal.SIGTERM]
     assert not process._waitpid_lock.locked()
     programs.end(process)

@@ -87,7 +87,7 @@ def test_threads_search_samples_at_once_and_find_the_same(tmp_path, monkeypatch)
 
     alone = searched()
     setup = replace(setup, threads=2)
-    together = threading.Barrier(2, timeout=60)  # passed by two samples at once, or by none
+    together = threading.Barrier(2, timeout=600)  # passed by two samples at once, or by none
 
     def drawn(*arguments, **named):
         together.wait()

@@ -177,4 +177,4 @@ except KeyboardInterrupt:
 
 
 def test_statistics_in_python_end_soon_after_an_interrupt():
-    ends_soon(SLOW, working="computing", within=6)  # 2 s; the rest is for a busy machine
+    assert ends_soon(SLOW, working="computing", within=6) < 9  # of 80 and more pieces

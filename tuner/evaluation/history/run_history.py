@@ -126,6 +126,7 @@ def read_history(
         {
             "name": name,
             "metric": metric_name,
+            "optimizer": fingerprint.get("optimizer.name", ""),
             "signature": signature or "",
             **asdict(Display() if tuned_on is None else tuned_on.display),
             "state": _state(folder, at_work=at_work),

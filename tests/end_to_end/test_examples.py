@@ -1,0 +1,87 @@
+"""The examples that are shipped: how a new user gets them, and what their features are."""
+
+import gzip
+import os
+import re
+import shlex
+from contextlib import chdir
+
+import numpy as np
+import pytest
+from sacrebleu.metrics import BLEU, CHRF, TER
+
+from tests.support.cli import run
+from tests.support.places import ROOT
+from tests.support.readme import BLOCK, PAGES, entries
+
+INSTALL = re.search(
+    r"## Install\n+```sh\n(.*?)```", (ROOT / "docs/index.md").read_text("utf-8"), re.DOTALL
+)[1]
+
+
+@pytest.mark.parametrize("place", ["an empty folder", "a clone"])
+def test_the_lines_of_the_home_page_install_the_examples(tmp_path, place):
+    if place == "a clone":
+        for name in ("configs", "docs", "tests"):
+            (tmp_path / name).mkdir()
+    with chdir(tmp_path):
+        for line in INSTALL.splitlines():
+            program, *arguments = shlex.split(line, comments=True)
+            if program == "portmert":
+                run(*arguments)
+            elif program == "cd":
+                os.chdir(*arguments)
+            else:
+                assert program == "pip"
+        # The examples with Moses need its stand-in.
+        assert os.access("configs/recorded/recorded_moses", os.X_OK)
+        first = BLOCK.search((ROOT / "docs/index.md").read_text("utf-8"))[1]
+        assert "configs/quality" in first
+        run("score", "--metric", "chrf", "--hyp", "configs/quality/dev.ref", "--ref",
+            "configs/quality/dev.ref")  # fmt: skip
+
+
+def examples():
+    """Yield (page, list, reference, file of a feature) of each example that has them."""
+    for page in PAGES:
+        text, variables = page.read_text(encoding="utf-8"), {}
+        for block in BLOCK.findall(text):
+            for written, _ in entries(block):
+                command = written.removeprefix("$ ").replace("\\\n", " ").strip()
+                if assigned := re.fullmatch(r"([A-Z]+)=(\S+)", command):
+                    variables[assigned[1]] = assigned[2]
+                for name, value in variables.items():
+                    command = command.replace(f"${name}", value)
+                yield from taken(page, command, r"--nbest (\S+)", r"--ref (\S+)")
+        for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
+            code = block
+            for name, value in re.findall(r'^([A-Z]+) = "(\S+)"$', block, re.MULTILINE):
+                code = code.replace(f'{name} + "', f'"{value}').replace(f"{{{name}}}", value)
+            yield from taken(page, code, r'read\(\s*"([^"]+)"', r'refs="([^"]+)"')
+
+
+def taken(page, text, nbest, ref):
+    lists, refs = re.search(nbest, text), re.search(ref, text)
+    for file in re.findall(r"(?:--feature |with_feature\(f?\")[\w-]+=([\w./-]+)", text):
+        if lists and refs and (ROOT / file).is_file() and "configs/" in file:
+            yield str(page.relative_to(ROOT)), lists[1], refs[1], file
+
+
+EXAMPLES = sorted(set(examples()))
+
+
+def test_pages_have_examples_with_features():
+    assert {"README.md", "docs/index.md", "docs/how-to/rerank.md"} <= {one[0] for one in EXAMPLES}
+
+
+@pytest.mark.parametrize(("nbest", "ref", "file"), sorted({one[1:] for one in EXAMPLES}))
+def test_no_feature_of_an_example_is_made_of_its_references(nbest, ref, file):
+    references = (ROOT / ref).read_text(encoding="utf-8").splitlines()
+    with gzip.open(ROOT / nbest, "rt", encoding="utf-8") as lines:
+        rows = [line.replace("@@ ", "").split(" ||| ")[:2] for line in lines]
+    feature = np.loadtxt(ROOT / file)
+    for metric in (BLEU(effective_order=True), CHRF(), TER()):
+        scores = [
+            metric.sentence_score(line, [references[int(segment)]]).score for segment, line in rows
+        ]
+        assert abs(np.corrcoef(scores, feature)[0, 1]) < 0.999, type(metric).__name__
