@@ -7,15 +7,20 @@ import os
 import re
 import shutil
 from pathlib import Path
+from typing import get_args, get_type_hints
 
 import click
 import pytest
 from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+import portmert
 from portmert.tuner.cli import main
+from portmert.tuner.components import registry
 from portmert.tuner.ground.options import quoted
 from tests.end_to_end.test_nothing_is_ignored import CALLS, TEST, R, commands
-from tests.support.cli import fault
+from tests.support.cli import fault, run
 
 ODD = 'lr=0.1, ws@2+x:y#/it\'s #1 "ü" (b)*.txt'
 GARBAGE = b"a\n\xff\n"
@@ -164,6 +169,80 @@ def test_any_path_goes_into_any_option(name, option, form):
     assert said(name, option, form.format(ODD)) == expected
     if not isinstance(option.type, click.Path):
         assert said(name, option, form.format(quoted(ODD))) == expected
+
+
+def named_options():
+    """Yield family, component and option of all that have a file."""
+    for family in ("metric", "aligner", "reader", "annotator", "optimizer"):
+        for name in registry.own_names(family):
+            for option, hint in get_type_hints(registry.component(family, name)).items():
+                if Path in (hint, *get_args(hint)):
+                    yield family, name, option
+
+
+def test_options_with_files_are_discovered():
+    assert {("metric", "meteor"), ("annotator", "udpipe")} <= {
+        (f, n) for f, n, _ in named_options()
+    }
+
+
+@pytest.mark.parametrize(("family", "name", "option"), list(named_options()))
+@given(path=st.text(min_size=1))
+@settings(max_examples=10)
+def test_any_path_goes_into_any_component(family, name, option, path):
+    text = f"{name}:{option}={quoted(path)}"
+    assert registry.written(family, text) == (name, {option: path})
+    assert registry.written(family, f"{text},x=1") == (name, {option: path, "x": "1"})
+
+
+@given(first=st.text(min_size=1), second=st.text(min_size=1))
+def test_any_path_goes_into_named_files(first, second):
+    text = f"kaldi:ac={quoted(first)}+{quoted(second)},lm={quoted(second)}"
+    assert registry.reader(text).named() == [("ac", first), ("ac", second), ("lm", second)]
+
+
+@pytest.fixture
+def two_systems():
+    for name in ("lr=0.1", "ws@2"):
+        Path(name).mkdir()
+        shutil.copy(R / "dev.tgt", f"{name}/h,1.txt")
+    return ["--ref", R / "dev.tgt", "--metric", "chrf", "--samples", 10]
+
+
+def test_compare_reads_folders_of_hydra_and_jenkins(two_systems):
+    result = run("compare", "a=lr=0.1/h,1.txt", "b=ws@2/h,1.txt", *two_systems)
+    assert "a and b have the same output" in result.stdout.replace("b and a", "a and b")
+    paths = {"a": "lr=0.1/h,1.txt", "b": [Path("ws@2/h,1.txt")]}
+    found = portmert.compare(
+        paths, R / "dev.tgt", metric="chrf", resampling=portmert.Resampling(10)
+    )
+    assert [one["name"] for one in found.document["systems"]] == ["a", "b"]
+
+
+def test_compare_reads_pipes_and_stdin_as_files(two_systems):
+    call = ["compare", "--no-timing", *map(str, two_systems)]
+    expected = run(*call, "a=lr=0.1/h,1.txt", f"b={R / 'dev.src'}").stdout
+    reading, writing = os.pipe()
+    os.write(writing, (R / "dev.src").read_bytes())
+    os.close(writing)
+    words = [*call, "a=-", f"b=/dev/fd/{reading}"]
+    result = CliRunner().invoke(main, words, input=(R / "dev.tgt").read_bytes())
+    os.close(reading)
+    assert result.stdout == expected
+
+
+def test_unknown_metric_may_be_a_file_that_is_not_there():
+    said = fault("rerank", "--nbest", R / "1.nbest.gz", "--weights", R / "start.json",
+                 "--feature", "q=ws@2/s.txt")  # fmt: skip
+    assert "unknown metric 'ws'" in said
+    assert "nor is there a file 'ws@2/s.txt'" in said
+
+
+def test_own_metric_comes_from_a_package():
+    said = fault(
+        "score", "--metric", "own.py:Prefix", "--hyp", R / "dev.tgt", "--ref", R / "dev.tgt"
+    )
+    assert "your own metric comes from an installed package (docs/how-to/own-metric.md)" in said
 
 
 def test_stdin_is_read_once():

@@ -55,7 +55,7 @@ def make_targets(folder: Path) -> list[Target]:
     """Write the good files of every target to a folder of its name, and return all targets."""
     makers = (
         _lists, _beside_lists, _joined_lists, _speech_folders, _scores, _gold_edits, _texts,
-        _features, _statistics, judges.targets, moses.targets,
+        _paths, _features, _statistics, judges.targets, moses.targets,
         commands.targets, _configs, _runs, _caches, _pools, _records, _plugins,
     )  # fmt: skip
     targets = [target for maker in makers for target in maker(folder)]
@@ -276,6 +276,18 @@ def _same_weights(damaged):
     Path("again.json").write_text(weights.to_json(), encoding="utf-8")
     assert read_weights("again.json") == weights
     Path("again.json").unlink()
+
+
+def _paths(folder):
+    """Files whose names hold the signs at which options are split."""
+    place = new_place(folder, "paths")
+    (place / "lr=0.1, it's").mkdir()
+    write_lines(place / "lr=0.1, it's" / "ws@2+x:y#1.txt", REFERENCE)
+    write_lines(place / "ref", REFERENCE)
+    yield Target(
+        "paths", ("compare", "a={}", "b=ref", "--ref", "ref", "--metric", "bleu", "--samples", "9",
+                  "--json", "out.json"), ("lr*/ws*",), out=("out.json",),
+    )  # fmt: skip
 
 
 def _texts(folder):

@@ -9,10 +9,10 @@
 A name may have hyphens between letters, as `bleu-sbp`. So put spaces around the minus between two
 metrics. The value of an option ends at a space, a comma, a bracket, `*` or `/`. A plus or minus
 directly behind it belongs to it, as in `bleu:smooth=moses+1 + port`, and so does the `*` behind
-`=` in `sr-or:type=*`. A path may have slashes if it begins with `/`, `./` or `../`. Files of
-scores and commands may stand in quotes; without quotes they end at a space, a bracket, `*` or a
-plus: `0.5*scores:dev.comet + 0.5*bleu`. Nobody knows whether a higher outside score is better, so
-a formula may rise or fall with it: `bleu - 0.1*scores:dev.metricx`.
+`=` in `sr-or:type=*`. Quotes protect everything. A path may have slashes if it begins with `/`,
+`./` or `../`. Files of scores and commands may stand in quotes; without quotes they end at a
+space, a bracket, `*` or a plus: `0.5*scores:dev.comet + 0.5*bleu`. Nobody knows whether a higher
+outside score is better, so a formula may rise or fall with it: `bleu - 0.1*scores:dev.metricx`.
 
 A division by 0 divides by 1e-9, so that 2 / (1/bleu + 1/chrf) is 0 where bleu is 0; 0 / 0 is 0.
 Metrics are replaced by placeholders, and Python's `ast` parses the rest.
