@@ -47,7 +47,7 @@ from portmert.tuner.texts import corpus, statistics
 from portmert.tuner.texts.prepare import Preparation, depth
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_penalised_weights
 
-ConstraintsLike = Constraints | Mapping[str, Sequence[str]]
+ConstraintsLike = Constraints | Mapping[str, Any]
 
 SEGMENTS_SHOWN = 50
 """At most so many segments tell which metric of a formula dominates."""
@@ -73,8 +73,9 @@ class SearchOptions(CommonOptions, total=False):
     optimizer
         The optimizer, as `"mert:searches_per_feature=1600"` or as an object.
     constraints
-        Weights that are fixed, tied, within bounds or of one sign, as `Constraints` or written as
-        `{"fixed": ["LM"], "bounds": ["TM=0:1"], "signs": ["WP=-"], "tied": ["LM,TM"]}`.
+        Weights that are fixed, tied, within bounds or of one sign, as `Constraints` or as the
+        table [constraints] of `tune`: `{"fixed": ["LM"], "bounds": {"TM": [0, 1]},
+        "signs": {"WP": "-"}, "tied": [["LM", "TM"]]}`.
     length_penalty
         Divide model scores by the length to this power. In a range as `"0:2"` the best is
         searched.
@@ -140,8 +141,8 @@ def setup_of(search: SearchOptions) -> tuple[Start, Setup]:
     """Return the start weights, and how to search."""
     check_options(search, SearchOptions)
     start, limits = as_weights(search.get("weights")), search.get("constraints")
-    if not isinstance(limits, Constraints):  # as on the command line
-        limits = Constraints.from_options(**(limits or {}))
+    if not isinstance(limits, Constraints):
+        limits = Constraints.from_table(limits or {}, "constraints")
     setup = Setup(
         optimizer=registry.optimizer(search.get("optimizer", DEFAULT_OPTIMIZER)),
         starts=() if start.weights is None else (start.weights,),

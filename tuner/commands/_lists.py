@@ -312,5 +312,8 @@ def take_search(given: dict[str, Any]) -> None:
 
 def take_constraints(given: dict[str, Any]) -> None:
     """Put the constraints into the options given as one."""
+    from portmert.tuner.search.constraints import Constraints  # noqa: PLC0415  start-up time
+
     names = ("fixed", "tied", "bounds", "signs")
-    given["constraints"] = {name: given.pop(name) for name in names}
+    options = {name: given.pop(name) for name in names}
+    given["constraints"] = Constraints.from_options(**options)

@@ -110,7 +110,7 @@ def test_only_hypotheses_that_the_search_asks_for_are_scored(model, tmp_path, mo
         f"comet:{model}",
         also=["chrf", "bleu:smooth=add1"],
         optimizer="mert",
-        constraints={"signs": ["F=+", "G=+"]},
+        constraints={"signs": {"F": "+", "G": "+"}},
         notice=notes.append,
         progress=lambda phase, *come: phase == "annotating" and done.append(come),
     )

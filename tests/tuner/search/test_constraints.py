@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+import portmert
 from portmert.tuner.ground.errors import ConfigError
 from portmert.tuner.search import variables
 from portmert.tuner.search.constraints import Bounds, Constraints, columns_of
@@ -89,6 +90,22 @@ def test_only_bounds_at_zero_survive_scaling():
 
 OFFSETS = np.array([0, 3, 6])
 RANDOM = np.random.default_rng(3).normal(size=(4, 6))
+
+
+@pytest.mark.parametrize(
+    ("constraints", "said"),
+    [
+        ({"signs": ["am=+"]}, "constraints signs: ['am=+'] is not a table"),
+        ({"signs": {"am": "0"}}, "constraints signs: am = '0', expected"),
+        ({"sign": {"am": "+"}}, "constraints has no key 'sign'; did you mean 'signs'?"),
+    ],
+)
+def test_in_python_a_message_names_the_argument(constraints, said):
+    lists = portmert.Lists.from_arrays([[[1.0], [2.0]]], scores=[[0.1, 0.9]], feature_names=["am"])
+    with pytest.raises(ConfigError) as fault:
+        portmert.optimize(lists, constraints=constraints)
+    assert said in str(fault.value)
+    assert "--" not in str(fault.value)
 
 
 def choose(features, constraints=None, start=None):
