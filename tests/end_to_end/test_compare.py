@@ -198,7 +198,7 @@ def test_one_segment_is_compared_with_a_note(corpus):
         write_lines(corpus / name, [line])
     found, _ = document("a=a", "b=b", "--ref=r")
     assert any(note.startswith("one segment only") for note in found["notes"])
-    assert {s["s_sel"] for s in found["scores"]} == {0}
+    assert {s[key] for s in found["scores"] for key in ("s_sel", "p", "low")} == {None}
 
 
 def test_lowercase_is_in_the_signature_and_changes_scores(corpus):

@@ -378,11 +378,11 @@ def test_constant_human_scores_are_said_and_nothing_fails(tmp_path, score):
     (tmp_path / "human.tsv").write_text(text + "\n")
     metrics = ["--metric", "ter", "--metric", "bleu"]
     result = run("metaeval", *ALL, *metrics, "--all", "--html", "m.html", "--json", "m.json")
-    assert "all human scores are the same: every correlation is 0" in result.stderr
+    assert "all human scores are the same: no correlation has a value" in result.stderr
     assert "people tie all systems in every segment" in result.stderr
     correlations = json.loads((tmp_path / "m.json").read_text())["metrics"][0]["correlations"]
     assert correlations["system.pairwise"]["value"] is None
-    assert correlations["segment.pearson"]["value"] == 0
+    assert correlations["segment.pearson"]["value"] is None
 
 
 def test_ties_everywhere_are_no_fault(tmp_path):
@@ -394,6 +394,7 @@ def test_ties_everywhere_are_no_fault(tmp_path):
     assert "ter: all segments of all systems have one score" in result.stderr
     row = json.loads((tmp_path / "m.json").read_text())["differences"][0]["correlations"]
     assert {one["p_corrected"] for one in row.values()} == {1.0}
+    assert "system.pearson" not in row
 
 
 def test_human_likeness_needs_two_references(tmp_path):

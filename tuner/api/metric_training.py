@@ -261,7 +261,7 @@ def _trained(
     return {
         "segments": len(examples.human),
         "systems": examples.human.shape[1],
-        "agreement": round(reached, training.DIGITS),
+        "agreement": training.rounded(reached),
         "two_fold": training.as_json([one for one in conditions if one.groups == groups]),
         "text": ready.pipeline.signature,
         "annotator": "" if ready.annotator is None else ready.annotator.fingerprint,

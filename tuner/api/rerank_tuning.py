@@ -27,9 +27,16 @@ from portmert.tuner.evaluation.comparison.scores import (
     score_systems,
 )
 from portmert.tuner.evaluation.comparison.systems import TestSet
-from portmert.tuner.evaluation.documents import changed, directed, shown, span, spread
+from portmert.tuner.evaluation.documents import (
+    changed,
+    directed,
+    interval,
+    p_or_dash,
+    shown,
+    spread,
+)
 from portmert.tuner.evaluation.significance import Resampling
-from portmert.tuner.ground import arguments, numbers, tables
+from portmert.tuner.ground import arguments, tables
 from portmert.tuner.ground.documents import plain, to_json
 from portmert.tuner.ground.errors import ConfigError, counted
 from portmert.tuner.ground.files import write_text
@@ -101,11 +108,10 @@ def _table(found: Mapping[str, Any]) -> tables.Table:
         value = f"{shown(score['score'], metric)}{error}"
         row = [score["system"], directed(metric), value, "", "", ""]
         if score["difference"] is not None:
-            ends = span(score["difference_low"], score["difference_high"], metric)
             row[3:] = [
                 changed(score["difference"], metric),
-                "..".join(changed(end or 0.0, metric) for end in ends),
-                "" if score["p_holm"] is None else numbers.shown_p(score["p_holm"]),
+                interval(score["difference_low"], score["difference_high"], metric),
+                p_or_dash(score["p_holm"]),
             ]
         rows.append(row)
     return tables.Table(

@@ -106,10 +106,10 @@ def show_weights(found: Optimized, out: Path, json_out: Path | None) -> None:
         "" if found.length_penalty is None else f" with length penalty {found.length_penalty:.4g}"
     )
     unseen = ""
-    if found.unseen_score is not None and found.unseen_error is not None:
-        unseen = (
-            f", unseen {shown(found.unseen_score)} +- {display.shown_spread(found.unseen_error)}"
-        )
+    if found.unseen_score is not None:
+        error = found.unseen_error
+        unseen = f", unseen {shown(found.unseen_score)}"
+        unseen += "" if error is None else f" +- {display.shown_spread(error)}"
     searches = f"{search.line_searches} line searches, " if search.line_searches else ""
     say(
         f"{display.labelled(found.signature)}: first {shown(found.first_score)} -> tuned "

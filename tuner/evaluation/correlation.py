@@ -23,13 +23,13 @@ _NOTHING = 1e-28
 
 
 def pearson(x: FloatArray, y: FloatArray, *, weights: FloatArray | None = None) -> FloatArray:
-    """Return (...): Pearson's r of the last axes; 0 where either side is constant.
+    """Return (...): Pearson's r of the last axes; NaN where either side is constant.
 
     Parameters
     ----------
     x, y : (..., N) float64
     weights : (..., N) float64, optional
-        Not negative; all sums and means are weighted. A row of zeros gives 0.
+        Not negative; all sums and means are weighted. A row of zeros gives NaN.
     """
     w = np.ones(1) if weights is None else weights
     total = np.broadcast_to(w, np.broadcast_shapes(x.shape, w.shape)).sum(axis=-1, keepdims=True)
@@ -46,10 +46,18 @@ def pearson(x: FloatArray, y: FloatArray, *, weights: FloatArray | None = None) 
 
 
 def from_sums(xy: FloatArray, xx: FloatArray, yy: FloatArray) -> FloatArray:
-    """Return xy / sqrt(xx * yy) within -1..1, and 0 where either is not above 0."""
+    """Return xy / sqrt(xx * yy) within -1..1, and NaN where either is not above 0."""
     known = (xx > 0.0) & (yy > 0.0)
     root = np.sqrt(np.where(known, xx, 1.0)) * np.sqrt(np.where(known, yy, 1.0))
-    return np.clip(np.where(known, xy / root, 0.0), -1.0, 1.0)
+    return np.clip(np.where(known, xy / root, np.nan), -1.0, 1.0)
+
+
+def of_samples(values: FloatArray) -> FloatArray:
+    """Return (B,) correlations of samples, those of the data first; all NaN where they have none.
+
+    If the data have one, a sample in which a side is constant counts as 0.
+    """
+    return np.full_like(values, np.nan) if np.isnan(values[0]) else np.nan_to_num(values, nan=0.0)
 
 
 def ranks(values: FloatArray) -> FloatArray:
@@ -154,7 +162,8 @@ def williams(first: float, second: float, between: float, *, count: int) -> floa
     between
         Pearson's r between the metrics.
     count
-        Number of scores. Below 4 the result is NaN: the test has count - 3 degrees of freedom.
+        Number of scores. Below 4 the result is NaN: the test has count - 3 degrees of freedom. So
+        it is if the metrics determine each other.
 
     References
     ----------
@@ -170,8 +179,8 @@ def williams(first: float, second: float, between: float, *, count: int) -> floa
     unexplained = 1 - first**2 - second**2 - between**2 + 2 * first * second * between
     variance = 2 * max(unexplained, 0.0) * (count - 1) / (count - 3)
     variance += (first + second) ** 2 / 4 * (1 - between) ** 3
-    if variance <= 0.0:  # the metrics determine each other
-        return 0.0
+    if variance <= 0.0:
+        return float("nan")
     statistic = (first - second) * np.sqrt((count - 1) * (1 + between) / variance)
     p: Any = 2 * student.sf(abs(statistic), count - 3)
     return float(p)

@@ -9,9 +9,8 @@ from typing import Any
 
 from portmert.metrics._display import Display
 from portmert.tuner.ground.numbers import shown_p
+from portmert.tuner.ground.tables import NOTHING
 
-NOTHING = "\N{EN DASH}"
-"""Stands in for a number that is not known."""
 LIKELY = 0.05
 """A p-value below it counts as more than chance."""
 
@@ -57,6 +56,18 @@ def span(
 ) -> tuple[float | None, float | None]:
     """Return the ends of an interval so that the value shown for the first is the lower."""
     return (high, low) if Display.of(metric).is_turned else (low, high)
+
+
+def interval(low: float | None, high: float | None, metric: Mapping[str, Any]) -> str:
+    """Return the interval of a difference as printed."""
+    if low is None or high is None:
+        return NOTHING
+    return "..".join(changed(end, metric) for end in span(low, high, metric))
+
+
+def p_or_dash(value: float | None) -> str:
+    """Return a p-value with four decimals."""
+    return NOTHING if value is None else shown_p(value)
 
 
 def signed_count(value: float) -> str:

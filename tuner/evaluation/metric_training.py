@@ -22,9 +22,10 @@ from numpy.typing import NDArray
 from portmert.metrics._base import FloatArray, IntArray
 from portmert.metrics.learned import GROUPS, feature_names
 from portmert.tuner.evaluation.correlation import from_sums, mean_removed, pearson
-from portmert.tuner.evaluation.metaeval.intervals import interval
+from portmert.tuner.evaluation.significance import interval
 from portmert.tuner.ground import streams, tables
 from portmert.tuner.ground.errors import InputError
+from portmert.tuner.ground.tables import NOTHING
 
 BoolArray = NDArray[np.bool_]
 
@@ -107,14 +108,20 @@ class Condition:
 
 
 def agreement(scores: FloatArray, examples: Examples) -> float:
-    """Return the length-weighted mean-removed Pearson's r of scores (S, M) and human scores."""
+    """Return the length-weighted mean-removed Pearson's r of scores (S, M) and human scores.
+
+    NaN if scores or human scores do not vary.
+    """
     weights = np.repeat(examples.lengths, scores.shape[1])
     x, y = (examples.removed(one).ravel() for one in (scores, examples.human))
     return float(pearson(x, y, weights=weights))
 
 
 def agreements(scores: FloatArray, examples: Examples, draws: FloatArray) -> FloatArray:
-    """Return (B,) agreements of samples; draws (B, S) are the counts of each segment in them."""
+    """Return (B,) agreements of samples; draws (B, S) are the counts of each segment in them.
+
+    NaN in a sample that does not vary, and in all if there is one segment.
+    """
     x, y = (examples.removed(one) for one in (scores, examples.human))
     w = np.broadcast_to(examples.lengths[:, np.newaxis], x.shape)
     terms = np.stack(
@@ -122,9 +129,10 @@ def agreements(scores: FloatArray, examples: Examples, draws: FloatArray) -> Flo
     )
     n, sx, sy, xx, yy, xy = (draws @ terms.T).T
     n = np.maximum(n, 1e-300)
-    return from_sums(
+    found = from_sums(
         xy - sx * sy / n, _positive(xx - sx * sx / n, xx), _positive(yy - sy * sy / n, yy)
     )
+    return found if len(x) > 1 else np.full_like(found, np.nan)
 
 
 def _positive(variance: FloatArray, squares: FloatArray) -> FloatArray:
@@ -309,9 +317,9 @@ def table(
     rows = [
         [
             one.groups,
-            *(f"{value:.4f}" for value in (*one.tested, one.mean)),
+            *(map(_shown, (*one.tested, one.mean))),
             shown_interval(one.samples),
-            *(f"{value:.4f}" for value in one.trained),
+            *map(_shown, one.trained),
             *([] if published is None else [published.get(one.groups, "-")]),
         ]
         for one in conditions
@@ -334,16 +342,25 @@ def table(
 
 
 def shown_interval(samples: FloatArray) -> str:
-    """Return the interval that holds 95 % of the samples."""
-    low, high = interval(samples, 0.95) or (np.nan, np.nan)
-    return f"({low:.4f} to {high:.4f})"
+    """Return the interval that holds 95 % of the samples; a dash if they do not differ."""
+    bounds = interval(samples, 0.95)
+    return NOTHING if bounds is None else f"({bounds[0]:.4f} to {bounds[1]:.4f})"
+
+
+def _shown(r: float) -> str:
+    return NOTHING if np.isnan(r) else f"{r:.4f}"
+
+
+def rounded(r: float) -> float | None:
+    """Return a correlation as JSON holds it; None without one."""
+    return None if np.isnan(r) else round(r, DIGITS)
 
 
 def reference_table(conditions: Sequence[Condition]) -> tables.Table:
     """Return the table of gains by each more reference; the first condition has one."""
     rows = []
     for number, one in enumerate(conditions, 1):
-        row = [str(number), f"{one.mean:.4f}", shown_interval(one.samples), "", ""]
+        row = [str(number), _shown(one.mean), shown_interval(one.samples), "", ""]
         if number > 1:
             before = conditions[number - 2]
             row[3] = f"{one.mean - before.mean:+.4f}"
@@ -366,9 +383,9 @@ def as_json(conditions: Sequence[Condition]) -> list[dict[str, Any]]:
         found.append(
             {
                 "groups": one.groups,
-                "tested": [round(value, DIGITS) for value in one.tested],
-                "trained": [round(value, DIGITS) for value in one.trained],
-                "mean": round(one.mean, DIGITS),
+                "tested": list(map(rounded, one.tested)),
+                "trained": list(map(rounded, one.trained)),
+                "mean": rounded(one.mean),
                 "low": None if low is None else round(low, DIGITS),
                 "high": None if high is None else round(high, DIGITS),
             }

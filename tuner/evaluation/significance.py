@@ -295,18 +295,20 @@ class Spread:
     score
         Mean of `replica_scores`, the corpus scores of the replicas.
     low, high
-        Bootstrap interval of `score`.
+        Bootstrap interval of `score`; None without a sample to draw, see `is_resampled`, or if
+        the score is the same on all of them.
     s_sel
-        Standard deviation over bootstrap samples of the test set, a mean over replicas.
+        Standard deviation over bootstrap samples of the test set, a mean over replicas; None as
+        `low`.
     s_opt
         Standard deviation over replicas (n - 1); None with one replica.
     """
 
     score: float
     replica_scores: tuple[float, ...]
-    low: float
-    high: float
-    s_sel: float
+    low: float | None
+    high: float | None
+    s_sel: float | None
     s_opt: float | None
 
 
@@ -314,12 +316,15 @@ class Spread:
 class PairTest:
     """A test of one system against the first, under one metric. All p-values are two-sided.
 
+    All but the difference is None without a sample to draw, see `is_resampled`.
+
     Parameters
     ----------
     difference
         Score of the system minus that of the first.
     difference_low, difference_high
-        Its interval: from the bootstrap if neither system has replicas, else from the t-test.
+        Its interval: from the bootstrap if neither system has replicas, else from the t-test. None
+        if the difference is the same on all samples.
     p
         The verdict: `p_randomization` if neither system has replicas, else that of a t-test of
         luck of the test set and of tuning.
@@ -328,15 +333,25 @@ class PairTest:
         segments and replicas.
     p_bootstrap
         Paired bootstrap: twice the share of sampled test sets in which the system is not better
-        than the first, or not worse, whichever is smaller.
+        than the first, or not worse, whichever is smaller. None if there is a difference, the same
+        on all samples.
     """
 
     difference: float
-    difference_low: float
-    difference_high: float
-    p: float
-    p_randomization: float
-    p_bootstrap: float
+    difference_low: float | None = None
+    difference_high: float | None = None
+    p: float | None = None
+    p_randomization: float | None = None
+    p_bootstrap: float | None = None
+
+
+def is_resampled(segments: int, samples: int) -> bool:
+    """Return whether a test set can be resampled: it has two segments, and two samples are drawn.
+
+    Samples of one segment are all that segment. Their deviation would be 0, as if the score were
+    certain.
+    """
+    return segments > 1 and samples > 1
 
 
 def systems_tested(
@@ -378,6 +393,8 @@ def systems_tested(
         [finite_scores(metric, table.sum(axis=1)[:, part]).tolist() for table in tables]
         for metric, part in zip(metrics, columns, strict=True)
     ]
+    if not is_resampled(tables[0].shape[1], resampling.samples):
+        return _untested(observed)
     tables, places = _without_copies(tables, columns)
     sampled, randomized = samples_of(
         SamplePlan(metrics, places, tables, resampling.samples, resampling.seed), team or Team(1)
@@ -387,7 +404,7 @@ def systems_tested(
         means = [np.array(scores).mean(axis=0) for scores in sampled[m]]
         spreads.append(
             [
-                _spread(observed[m][i], sampled[m][i], means[i], resampling.level)
+                _spread(observed[m][i], sampled[m][i], interval(means[i], resampling.level))
                 for i in range(len(tables))
             ]
         )
@@ -396,23 +413,19 @@ def systems_tested(
             p = next(group[i] for group in randomized if i in group)[m]
             change = means[i] - means[0]
             difference = float(np.mean(observed[m][i]) - np.mean(observed[m][0]))
-            low, high = _interval(change, resampling.level)
+            bounds = interval(change, resampling.level)
             p_of_both = p
             both = [(np.array(observed[m][n]), sampled[m][n]) for n in (0, i)]
             tested = _t_test(difference, both, tables[0].shape[1], resampling.level)
             if tested is not None:
                 p_of_both, width = tested
-                low, high = difference - width, difference + width
+                bounds = difference - width, difference + width
             fewest = min(np.count_nonzero(side * change <= TIE) for side in (1, -1))
+            p_bootstrap = min(1.0, 2 * (1 + int(fewest)) / (resampling.samples + 1))
+            certain = np.ptp(change) <= TIE < abs(difference)
+            low, high = bounds or (None, None)
             found.append(
-                PairTest(
-                    difference=difference,
-                    difference_low=low,
-                    difference_high=high,
-                    p=p_of_both,
-                    p_randomization=p,
-                    p_bootstrap=min(1.0, 2 * (1 + int(fewest)) / (resampling.samples + 1)),
-                )
+                PairTest(difference, low, high, p_of_both, p, None if certain else p_bootstrap)
             )
         differences.append(found)
     return spreads, differences
@@ -469,6 +482,20 @@ def _t_test(
     return p, float(stdtrit(degrees, (1.0 + confidence) / 2.0)) * variance**0.5
 
 
+def _untested(
+    observed: Sequence[Sequence[Sequence[float]]],
+) -> tuple[list[list[Spread]], list[list[PairTest]]]:
+    """Return the scores of `systems_tested` where nothing can be resampled."""
+    spreads = [
+        [_spread(scores, np.empty((len(scores), 0)), None) for scores in of_metric]
+        for of_metric in observed
+    ]
+    return spreads, [
+        [PairTest(one.score - of_metric[0].score) for one in of_metric[1:]]
+        for of_metric in spreads
+    ]
+
+
 def holm(values: Sequence[float]) -> list[float]:
     """Return p-values corrected for their number by Holm's step-down method, in the same order.
 
@@ -511,20 +538,27 @@ def _without_copies(
 
 
 def _spread(
-    observed: Sequence[float], sampled: FloatArray, means: FloatArray, confidence: float
+    observed: Sequence[float], sampled: FloatArray, bounds: tuple[float, float] | None
 ) -> Spread:
-    low, high = _interval(means, confidence)
+    low, high = bounds or (None, None)
     return Spread(
         score=float(np.mean(observed)),
         replica_scores=tuple(observed),
         low=low,
         high=high,
-        s_sel=float(sampled.std(axis=1, ddof=1).mean()) if sampled.shape[1] > 1 else 0.0,
+        s_sel=None if bounds is None else float(sampled.std(axis=1, ddof=1).mean()),
         s_opt=float(np.std(observed, ddof=1)) if len(observed) > 1 else None,
     )
 
 
-def _interval(values: FloatArray, confidence: float) -> tuple[float, float]:
+def interval(values: FloatArray, confidence: float) -> tuple[float, float] | None:
+    """Return the quantiles of samples (B,) that enclose a share of them; NaN is ignored.
+
+    None if there is one sample only, or if all are equal: they say nothing of the deviation.
+    """
+    known = values[~np.isnan(values)]
+    if len(known) < 2 or np.ptp(known) <= TIE:
+        return None
     tail = (1.0 - confidence) / 2.0
-    low, high = np.quantile(values, [tail, 1.0 - tail])
+    low, high = np.quantile(known, [tail, 1.0 - tail])
     return float(low), float(high)

@@ -17,6 +17,8 @@ _SPECIAL = {
     "↓": r"$\downarrow$",
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
 }
+NOTHING = "\N{EN DASH}"
+"""Stands in for a number that is not known, or has no value."""
 WIDTH = 99
 """Characters of a line of prose."""
 WIDEST = 60

@@ -136,7 +136,7 @@ class Replicas:
 
     def _shown(self, row: Mapping[str, Any], key: str, *, is_spread: bool) -> str:
         if row.get(key) is None:
-            return ""
+            return tables.NOTHING if is_spread else ""
         if is_spread:
             return self.metric.display.shown_spread(row[key])
         error = row.get("unseen_error") if key == "unseen_score" else None
@@ -214,7 +214,7 @@ def write_result(
     return document
 
 
-def _mean(scores: Sequence[float | None]) -> dict[str, float] | None:
+def _mean(scores: Sequence[float | None]) -> dict[str, float | None] | None:
     """Return mean and standard deviation; None where a score is missing."""
     known = np.array([score for score in scores if score is not None])
     if known.size < len(scores):
@@ -388,10 +388,12 @@ class _Tunings:
             warnings=tuple(dict.fromkeys(line for one in results for line in one.warnings)),
         )
         display, scores = experiment.metric.display, document["dev_score"]
-        mean, deviation = display.shown(scores["mean"]), display.shown_spread(scores["sd"])
+        mean, spread = display.shown(scores["mean"]), ""
+        if scores["sd"] is not None:
+            spread = f" (standard deviation {display.shown_spread(scores['sd'])})"
         self.note(
-            f"{counted(len(results), 'replica')}: {display.labelled('dev')} {mean} (standard "
-            f"deviation {deviation}), averaged weights {display.shown(average[0].score)}"
+            f"{counted(len(results), 'replica')}: {display.labelled('dev')} {mean}{spread}, "
+            f"averaged weights {display.shown(average[0].score)}"
         )
         return Replicas(weights, document, experiment.metric, path, tuple(results))
 

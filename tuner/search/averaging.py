@@ -111,12 +111,12 @@ def averaged(
     return FeatureWeights.from_vector(tuple(names.items()), rows.mean(axis=0) * np.mean(sizes))
 
 
-def deviation(values: FloatArray) -> float:
-    """Return the standard deviation of a sample, n - 1; 0 of one value."""
-    return float(values.std(ddof=1)) if len(values) > 1 else 0.0
+def deviation(values: FloatArray) -> float | None:
+    """Return the standard deviation of a sample, n - 1; None of one value."""
+    return float(values.std(ddof=1)) if len(values) > 1 else None
 
 
-def weight_spreads(weights: Sequence[FeatureWeights]) -> dict[str, dict[str, list[float]]]:
+def weight_spreads(weights: Sequence[FeatureWeights]) -> dict[str, dict[str, list[float | None]]]:
     """Return mean and standard deviation of each weight, scaled to |w| adding to 1."""
     names, rows = stacked(weights)
     return {

@@ -106,8 +106,8 @@ class Optimization:
 
     @property
     def unseen_error(self) -> float | None:
-        """Standard error of `unseen_score`."""
-        return None if self.unseen is None else self.unseen.error
+        """Standard error of `unseen_score`; None if it does not vary over samples of segments."""
+        return None if self.unseen is None else self.unseen.error or None
 
 
 def optimize_lists(

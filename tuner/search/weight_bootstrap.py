@@ -24,11 +24,12 @@ class Confidence:
     ----------
     samples : int
     weights : dict
-        Name -> the `PERCENTILES` of the weight of each of the feature's values.
+        Name -> the `PERCENTILES` of the weight of each of the feature's values; None if it is the
+        same in all samples.
     """
 
     samples: int
-    weights: dict[str, list[list[float]]]
+    weights: dict[str, list[list[float] | None]]
 
     def as_json(self) -> dict[str, object]:
         """Return it as the JSON object of reports."""
@@ -37,7 +38,14 @@ class Confidence:
     def as_text(self) -> str:
         """Return the percentiles of each weight as a table."""
         rows = [
-            [f"{name}_{i}" if len(values) > 1 else name, *(f"{number:.4f}" for number in value)]
+            [
+                f"{name}_{i}" if len(values) > 1 else name,
+                *(
+                    [tables.NOTHING] * len(PERCENTILES)
+                    if value is None
+                    else [f"{number:.4f}" for number in value]
+                ),
+            ]
             for name, values in self.weights.items()
             for i, value in enumerate(values)
         ]
@@ -144,6 +152,9 @@ def found_on(
 def confidence(weights: Sequence[FeatureWeights]) -> Confidence:
     """Return the percentiles of each weight over samples, at least one."""
     names, rows = averaging.stacked(weights)
-    percentiles = np.percentile(rows, PERCENTILES, axis=0).T
+    percentiles = [
+        None if np.ptp(column) == 0.0 else np.percentile(column, PERCENTILES).tolist()
+        for column in rows.T
+    ]
     own = columns_by_name(names.items()).items()
-    return Confidence(len(weights), {name: percentiles[part].tolist() for name, part in own})
+    return Confidence(len(weights), {name: percentiles[part] for name, part in own})

@@ -119,9 +119,9 @@ def test_both_kinds_of_chance_agree_with_all_samples(metric, some, more):
 
 
 def test_both_kinds_of_chance_by_hand():
-    # One segment of scores 0.2, 0.4 and 0.5, 0.9: variances 0.02 and 0.08, of means 0.01 and
-    # 0.04; t = 0.4 / sqrt(0.05), free = 0.05 ** 2 / (0.01 ** 2 + 0.04 ** 2).
-    _, found = pair([[[2, 10]], [[4, 10]]], [[[5, 10]], [[9, 10]]])
+    # Two equal segments of scores 0.2, 0.4 and 0.5, 0.9: variances 0.02 and 0.08, of means 0.01
+    # and 0.04; t = 0.4 / sqrt(0.05), free = 0.05 ** 2 / (0.01 ** 2 + 0.04 ** 2).
+    _, found = pair([[[2, 10]] * 2, [[4, 10]] * 2], [[[5, 10]] * 2, [[9, 10]] * 2])
     assert found.p == pytest.approx(2 * student.sf(0.4 / math.sqrt(0.05), 0.0025 / 0.0017))
 
 
@@ -175,10 +175,10 @@ def test_false_positives_where_tuning_varies(replicas, tuning, system, own):
 
 
 def test_unequal_replicas_share_out_all_outputs():
-    # One segment, one output against two. Each of the three outputs is as likely to be the first
-    # system's: 1 against a mean of (0 + 0) / 2 is as large a difference as any; 0 against 1 / 2
-    # is 0.5. So p = 1 / 3.
-    _, found = pair([[[1, 1]]], [[[0, 1]], [[0, 1]]])
+    # One output against two, in the first of two segments; in the second all are 0. Each of the
+    # three outputs is as likely to be the first system's: 1 against a mean of (0 + 0) / 2 is as
+    # large a difference as any; 0 against 1 / 2 is half as large. So p = 1 / 3.
+    _, found = pair([[[1, 1], [0, 1]]], [[[0, 1], [0, 1]], [[0, 1], [0, 1]]])
     assert found.p_randomization == pytest.approx(1 / 3, abs=error(1 / 3))
 
 
@@ -189,9 +189,7 @@ def test_s_opt_by_hand():
     assert spreads[0].replica_scores == (0.2, 0.4, 0.9)
     assert spreads[0].score == pytest.approx(0.5)
     assert spreads[0].s_opt == pytest.approx(math.sqrt(0.13))
-    assert spreads[0].s_sel == pytest.approx(
-        0, abs=1e-12
-    )  # one segment: every sample is the test set
+    assert spreads[0].s_sel is None  # one segment: every sample is the test set
 
 
 def test_s_sel_by_hand():
@@ -203,11 +201,26 @@ def test_s_sel_by_hand():
 
 
 def test_one_replica_has_no_s_opt_and_one_sample_no_s_sel():
-    spreads, _ = pair([[1, 2]], [[1, 2]], samples=1)
-    assert (spreads[0].s_opt, spreads[0].s_sel) == (None, 0.0)
+    spreads, test = pair([[1, 2], [0, 2]], [[1, 2], [1, 2]], samples=1)
+    assert (spreads[0].s_opt, spreads[0].s_sel, spreads[0].low, test.p) == (None,) * 4
 
 
-@given(st.integers(1, 6), st.integers(1, 3), st.integers(0, 2**16))
+@pytest.mark.parametrize("metric", [V, TER], ids=["v", "ter"])
+def test_one_segment_is_not_resampled_with_replicas_either(metric):
+    for first, second in (([[1, 2]], [[0, 2]]), ([[[1, 2]], [[0, 2]]], [[[2, 2]], [[1, 2]]])):
+        spreads, test = pair(first, second, metric)
+        assert vars(test) == {**dict.fromkeys(vars(test)), "difference": test.difference}
+        assert [(one.low, one.high, one.s_sel) for one in spreads] == [(None,) * 3] * 2
+
+
+def test_equal_segments_have_no_interval_and_no_p_of_the_bootstrap():
+    spreads, test = pair([[1, 10]] * 6, [[5, 10]] * 6)
+    assert (test.difference_low, test.difference_high, test.p_bootstrap) == (None,) * 3
+    assert (spreads[0].low, spreads[0].s_sel) == (None, None)
+    assert test.p == pytest.approx(2 / 2**6, abs=0.01)  # swaps differ
+
+
+@given(st.integers(2, 6), st.integers(1, 3), st.integers(0, 2**16))
 def test_identical_systems_have_p_1(segments, replicas, seed):
     stats = draw_stats(np.random.default_rng(seed), replicas, segments)
     for metric in (V, TER):
@@ -229,7 +242,7 @@ def test_results_do_not_depend_on_what_else_is_tested(segments, some, more, seed
 
 
 def test_the_bootstrap_finds_better_and_worse_systems_alike():
-    low, high = [[1, 10]] * 6, [[5, 10]] * 6
+    low, high = [[1, 10]] * 6, [[5, 10], *[[6, 10]] * 5]
     for metric in (V, TER):
         for sides in ((low, high), (high, low)):
             assert pair(*sides, metric)[1].p_bootstrap == 2 / (SAMPLES + 1)

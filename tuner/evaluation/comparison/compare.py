@@ -305,7 +305,7 @@ def _notes(
             "outputs of a segment at random"
         )
     if len(material) == 1:
-        lines.append("one segment only: the test set's choice (s_sel) cannot be estimated")
+        lines.append("one segment only: it cannot be resampled, so nothing is tested")
     first = material.outputs[0]
     for number, system in enumerate(systems[1:], 1):
         own = [material.outputs[i] for i in material.members(number)]

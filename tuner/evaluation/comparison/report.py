@@ -13,25 +13,26 @@ from portmert.tuner.evaluation.documents import (
     chart,
     charted,
     directed,
+    interval,
     listed,
     option,
+    p_or_dash,
     p_value,
     shown,
     signed,
-    span,
     spread,
 )
 from portmert.tuner.ground import tables as printed
 from portmert.tuner.ground.errors import counted
 from portmert.tuner.ground.numbers import shown_p
-from portmert.tuner.ground.tables import Table, fold, inert
+from portmert.tuner.ground.tables import NOTHING, Table, fold, inert
 
 Document = Mapping[str, Any]
 
 ORDERING = ("v", "rho", "tau", "port", "port-rho", "port-tau", "qmean")
 """Tables 8, 9 and 10 of the PORT paper."""
-NOTHING = ""
-"""Stands in a table for a value that is not known."""
+BLANK = ""
+"""Stands in a table where nothing belongs."""
 MOST_NGRAMS = 5
 """N-grams of each system and direction in these tables; JSON and HTML have more."""
 MOST_ACROSS = 4
@@ -115,7 +116,7 @@ def summaries(document: Document) -> list[str]:
     for name in list(called)[1:]:
         found[name] = {"better": [], "worse": [], "neither": []}
     for row in document.get("scores", ()):
-        if row["system"] in found and row["difference"] is not None:
+        if row["system"] in found and row["p_holm"] is not None:
             verdict = _verdict(row, _by_label(document)[row["metric"]], document)
             found[row["system"]][verdict].append(row["metric"])
     groups: dict[Any, list[str]] = {}
@@ -298,7 +299,7 @@ def _head_columns(document: Document) -> list[str]:
 
 
 def _head(system: Mapping[str, Any], document: Document) -> list[str]:
-    tuned_on = (system["tuned_on"] or NOTHING).partition(":")[0]
+    tuned_on = (system["tuned_on"] or BLANK).partition(":")[0]
     tuning = [tuned_on, str(system["replicas"])] if _is_tuned(document) else []
     return [system["name"], *tuning]
 
@@ -332,8 +333,8 @@ def _systems(document: Document) -> Table:
     rows = []
     for one in document["systems"]:
         tokens, wanted = one["hypothesis_tokens"], one["reference_tokens"]
-        length = f"{tokens / wanted if wanted else 0:.3f}"
-        rows.append([*_head(one, document), f"{tokens:.0f}", length])
+        ratio = f"{tokens / wanted:.3f}" if wanted else NOTHING
+        rows.append([*_head(one, document), f"{tokens:.0f}", ratio])
     columns = [*_head_columns(document), "tokens", "tokens / reference"]
     return Table("Systems", columns, rows, label="systems", left=1 + _is_tuned(document))
 
@@ -350,9 +351,7 @@ def _scores(document: Document) -> Table:
         for metric in document["metrics"]:
             found = scores[metric["label"], system["name"]]
             row.append(shown(found["score"], metric))
-            row += (
-                NOTHING if found[key] is None else spread(found[key], metric) for key in spreads
-            )
+            row += (spread(found[key], metric) for key in spreads)
         rows.append(row)
     note = "s_sel: standard deviation over the choice of the test set"
     if len(spreads) > 1:
@@ -383,14 +382,13 @@ def _tests(document: Document) -> Table:
     for row in document["scores"]:
         if row["difference"] is not None:
             metric = metrics[row["metric"]]
-            ends = span(row["difference_low"] or 0.0, row["difference_high"] or 0.0, metric)
             rows.append(
                 (
                     directed(metric),
                     row["system"],
                     changed(row["difference"], metric),
-                    "..".join(changed(end, metric) for end in ends),
-                    *(NOTHING if row[key] is None else shown_p(row[key]) for key in keys),
+                    interval(row["difference_low"], row["difference_high"], metric),
+                    *(p_or_dash(row[key]) for key in keys),
                 )
             )
     both = "p: t-test of luck of the test set and of tuning, as the interval; "
@@ -567,11 +565,11 @@ def _segments(document: Document) -> Table:
         references = segment["references"]
         for place, reference in enumerate(references):
             name = "reference" if len(references) == 1 else f"reference {place + 1}"
-            head = (NOTHING, NOTHING) if place else (directed(metric), str(number + 1))
-            rows.append((*head, name, reference["text"], NOTHING))
+            head = (BLANK, BLANK) if place else (directed(metric), str(number + 1))
+            rows.append((*head, name, reference["text"], BLANK))
         for place in (0, names.index(system)):
             text, score = segment["outputs"][place]["text"], segment["scores"][label][place]
-            rows.append((NOTHING, NOTHING, names[place], text, shown(score, metric)))
+            rows.append((BLANK, BLANK, names[place], text, shown(score, metric)))
     columns = ("metric", "line", "", "text", "score")
     title = "Segments with the largest differences"
     return Table(title, columns, rows, label="segments", left=4, prose=(3,))

@@ -12,7 +12,6 @@ from portmert.metrics._display import Display
 from portmert.tuner.evaluation.crossval.cells import FIRST, CrossPlan, MeasuredChoice
 from portmert.tuner.evaluation.documents import (
     LIKELY,
-    NOTHING,
     Chart,
     chart,
     charted,
@@ -27,7 +26,7 @@ from portmert.tuner.evaluation.documents import (
 from portmert.tuner.evaluation.significance import holm
 from portmert.tuner.ground.documents import plain
 from portmert.tuner.ground.errors import counted
-from portmert.tuner.ground.tables import Table
+from portmert.tuner.ground.tables import NOTHING, Table
 
 LEGEND = (
     "seen: score on the segments learnt from, unseen: on the others; means over splits and "
@@ -52,6 +51,8 @@ MATRIX = (
 def corrected_p(gains: FloatArray, ratio: float) -> float | None:
     """Return the two-sided p of (n,) gains, one a split, by a corrected resampled t-test.
 
+    None with one split, or if all gains are the same; 1 if all are 0.
+
     Splits share segments, so their gains are correlated. The correlation of two is taken to be
     the share of segments that are judged. The variance of the mean is then (1/n + ratio) times
     that of one gain, in place of 1/n times.
@@ -72,7 +73,7 @@ def corrected_p(gains: FloatArray, ratio: float) -> float | None:
         return None
     mean, variance = float(gains.mean()), float(gains.var(ddof=1))
     if variance == 0:
-        return 1.0 if mean == 0 else 0.0
+        return 1.0 if mean == 0 else None
     return 2 * float(stdtr(count - 1, -abs(mean) / ((1 / count + ratio) * variance) ** 0.5))
 
 
@@ -184,8 +185,10 @@ def _verdict(
 
 
 def _error(values: FloatArray) -> float | None:
-    """Return the standard error of the mean of (n,) values; None with one value."""
-    return float(values.std(ddof=1)) / len(values) ** 0.5 if len(values) > 1 else None
+    """Return the standard error of the mean of (n,) values; None if none differs."""
+    if len(set(values.tolist())) < 2:
+        return None
+    return float(values.std(ddof=1) / len(values) ** 0.5)
 
 
 def _mean(values: FloatArray) -> float | None:
@@ -330,7 +333,9 @@ def charts(document: Mapping[str, Any]) -> Iterator[Chart]:
         rows = [choice["judged"][label] for choice in found["choices"]]
         ends = {
             key: [
-                None if row["gain"] is None else row["gain"] + sign * (row["error"] or 0)
+                None
+                if row["gain"] is None or (sign and row["error"] is None)
+                else row["gain"] + sign * (row["error"] or 0)
                 for row in rows[1:]
             ]
             for key, sign in (("values", 0), ("low", -1), ("high", 1))

@@ -6,17 +6,18 @@ from typing import Any
 import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray
+from portmert.tuner.evaluation.documents import p_or_dash
 from portmert.tuner.evaluation.humaneval.answers import Answers
 from portmert.tuner.evaluation.humaneval.evaluation import Evaluation
-from portmert.tuner.ground import errors, numbers
-from portmert.tuner.ground.tables import Table
+from portmert.tuner.ground import errors
+from portmert.tuner.ground.tables import NOTHING, Table
 
 CATEGORIES = 3
 """The first system is better, the second is, neither is."""
 
 
-def fleiss_kappa(counts: IntArray) -> float:
-    """Return Fleiss' kappa; 1 where all agree on one category.
+def fleiss_kappa(counts: IntArray) -> float | None:
+    """Return Fleiss' kappa; None if all judgments are of one category, for then it is 0 / 0.
 
     Parameters
     ----------
@@ -32,8 +33,7 @@ def fleiss_kappa(counts: IntArray) -> float:
     agreement = np.mean((np.sum(counts**2, axis=1) - judges) / (judges * (judges - 1)))
     shares = counts.sum(axis=0) / counts.sum()
     chance = np.sum(shares**2)
-    # If all judges always chose one category, the quotient is 0 / 0.
-    return 1.0 if np.count_nonzero(shares) == 1 else float((agreement - chance) / (1 - chance))
+    return None if np.count_nonzero(shares) == 1 else float((agreement - chance) / (1 - chance))
 
 
 def outliers(kappa: float, without: FloatArray, *, count: int, literal: bool) -> list[int]:
@@ -47,12 +47,12 @@ def outliers(kappa: float, without: FloatArray, *, count: int, literal: bool) ->
     return sorted(np.argsort(-np.round(gain, 12), kind="stable")[:count].tolist())
 
 
-def sign_test(wins: int, losses: int) -> tuple[float, float]:
-    """Return the exact one-sided p ("more wins") and the two-sided one; 1 without either."""
+def sign_test(wins: int, losses: int) -> tuple[float | None, float | None]:
+    """Return the exact one-sided p ("more wins") and the two-sided one; None without either."""
     from scipy.stats import binomtest  # noqa: PLC0415  start-up time
 
     if wins + losses == 0:
-        return 1.0, 1.0
+        return None, None
     one, two = (
         float(binomtest(wins, wins + losses, alternative=side).pvalue)
         for side in ("greater", "two-sided")
@@ -121,7 +121,8 @@ def _agreement(
     """Return how far judges agree on the items that all of them saw.
 
     `conditions` are the names of the evaluations with these judges, `items` is the number of
-    common items, `kappa` Fleiss' kappa (None with one judge or no common item). `without` has for
+    common items, `kappa` Fleiss' kappa (None with one judge or no common item, or if all judgments
+    are of one category). `without` has for
     each judge the kappa of the others (None with two judges), `dropped` the judges left out of all
     counts, and `kappa_kept` is the kappa of the remaining judges.
     """
@@ -138,23 +139,24 @@ def _agreement(
     ).reshape(-1, len(judges))
     chosen = (votes[:, :, None] == np.arange(CATEGORIES)).astype(np.int64)  # (N, judges, C)
     counts = chosen.sum(axis=1)
-    kappa = fleiss_kappa(counts) if len(counts) and len(judges) > 1 else None
-    known = kappa is not None and len(judges) > 2
+    comparable = len(counts) > 0 and len(judges) > 1
+    kappa = fleiss_kappa(counts) if comparable else None
     without = [
-        fleiss_kappa(counts - chosen[:, number]) if known else None
+        fleiss_kappa(counts - chosen[:, number]) if comparable and len(judges) > 2 else None
         for number in range(len(judges))
     ]
     conditions = tuple(evaluation.condition for evaluation in group)
     left_out: list[int] = []
     if drop:
-        if drop > len(judges) - 2 or kappa is None:
+        if drop > len(judges) - 2 or not comparable:
             raise errors.InputError(
                 f"{', '.join(conditions)}: {errors.counted(len(judges), 'judge')} and "
                 f"{errors.counted(len(counts), 'common item')}; leaving out {drop} needs "
                 f"{drop + 2} judges or more, and common items"
             )
-        table = np.array([value for value in without if value is not None])
-        left_out = outliers(kappa, table, count=drop, literal=literal)
+        # Judges who all choose one category agree, though their kappa is 0 / 0.
+        own, *others = (1.0 if value is None else value for value in (kappa, *without))
+        left_out = outliers(own, np.array(others), count=drop, literal=literal)
     kept = [number for number in range(len(judges)) if number not in left_out]
     return {
         "conditions": conditions,
@@ -163,7 +165,7 @@ def _agreement(
         "kappa": kappa,
         "without": dict(zip(judges, without, strict=True)),
         "dropped": tuple(judges[number] for number in left_out),
-        "kappa_kept": None if kappa is None else fleiss_kappa(chosen[:, kept].sum(axis=1)),
+        "kappa_kept": fleiss_kappa(chosen[:, kept].sum(axis=1)) if comparable else None,
     }
 
 
@@ -219,8 +221,7 @@ def tables(results: Mapping[str, Any]) -> list[Table]:
                 *([] if same else [" / ".join(one["systems"] or ())]),
                 *(f"{count} ({100 * count / sum(counts):.1f} %)" for count in counts),
                 str(sum(counts)),
-                numbers.shown_p(one["p_one_sided"]),
-                numbers.shown_p(one["p_two_sided"]),
+                *(p_or_dash(one[key]) for key in ("p_one_sided", "p_two_sided")),
             ]
         )
     preferences = Table(
@@ -249,4 +250,4 @@ def tables(results: Mapping[str, Any]) -> list[Table]:
 
 
 def _kappa(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3f}"
+    return NOTHING if value is None else f"{value:.3f}"

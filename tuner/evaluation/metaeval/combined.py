@@ -102,7 +102,8 @@ def combine(
         if len(parts) > 1:
             sets = tuple(part.name for part in parts)
             permuted = [part.permuted for part in parts if part.permuted is not None]
-            mean = _means(parts), Permuted.mean(permuted) if permuted else None
+            every = len(permuted) == len(parts)
+            mean = _means(parts), Permuted.mean(permuted) if every else None
             pooled = _pooled(parts, settings, number)
             columns += [
                 Column(
@@ -167,7 +168,7 @@ def _pooled(
             found |= evaluation.named("segment", pair_correlations(np.sum(pairs, axis=0)))
         samples.append(found)
     permuted = None
-    if parts[0].permuted is not None:
+    if len(samples) > 1 and settings.samples > 1:
         permuted = permute_all(
             [part.blocks for part in parts], [part.rows for part in parts], settings.samples,
             partial(streams.pooled_permutations, settings.seed, number),

@@ -332,9 +332,9 @@ def notices(data: Judged, scores: Sequence[MetricScores], *, left_out: int = 0) 
     if len(data.human) == 1:
         lines.append("one segment: nothing can be resampled, so there are no intervals")
     if not any(data.points.human_moments[1:]):
-        lines.append("all human scores are the same: every correlation is 0")
+        lines.append("all human scores are the same: no correlation has a value")
     lines += [
-        f"{one.label}: all segments of all systems have one score: its correlations are 0"
+        f"{one.label}: all segments of all systems have one score: its correlations have no value"
         for one in scores
         if np.ptp(one.segment_scores) == 0
     ]

@@ -403,7 +403,7 @@ def _pearson_differences(
         sides = []
         for x, xx, xy in _both_sides(fixed[place], moved[place], first, second):
             squares = xx - x * x / total, yy - y * y / total
-            sides.append(correlation(xy - x * y / total, *squares, total))
+            sides.append(np.nan_to_num(correlation(xy - x * y / total, *squares, total)))
         found[name] = sides[0] - sides[1]
     if not any(one.several for one in tests):
         return found
@@ -420,7 +420,7 @@ def _pearson_differences(
             - 2 * products[:, first, second]
         ) / 4
         sides = [
-            correlation(xy, xx - means, yy, max(total, 1e-300))
+            np.nan_to_num(correlation(xy, xx - means, yy, max(total, 1e-300)))
             for _, xx, xy in _both_sides(fixed[place], moved[place], first, second)
         ]
         found[name] = sides[0] - sides[1]

@@ -27,7 +27,7 @@ from portmert.tuner.evaluation.metaeval.differences import (
     metric_pairs,
     permute_all,
 )
-from portmert.tuner.evaluation.significance import Resampling
+from portmert.tuner.evaluation.significance import Resampling, is_resampled
 from portmert.tuner.ground import streams
 
 PEARSONS = ("pearson", "pearson_weighted", "pearson_mean_removed", "pearson_mean_removed_weighted")
@@ -79,7 +79,7 @@ class MetricAgreement:
     correlations
         Measure -> correlation, for those of `MEASURES` that the data are enough for.
     documents
-        (D,) Spearman's rho of the systems' scores on each document.
+        (D,) Spearman's rho of the systems' scores on each document; None where it has none.
     epsilon
         Largest difference that counts as a tie in the accuracy with ties; None with one system.
     samples : dict
@@ -95,7 +95,7 @@ class MetricAgreement:
     display: Display
     system_scores: tuple[float, ...]
     correlations: dict[str, Estimate]
-    documents: tuple[float, ...]
+    documents: tuple[float | None, ...]
     epsilon: float | None
     samples: dict[str, FloatArray] = field(repr=False)
     pearsons: dict[str, intervals.PearsonSums] = field(repr=False)
@@ -141,7 +141,7 @@ class MetaEvaluation:
     rows : dict
         Measure -> (n, N) values of rows, and their weights (N,).
     permuted
-        None with one metric.
+        None with one metric, or if nothing can be resampled.
     name
         Name of the test set, if there are several.
     """
@@ -157,8 +157,8 @@ class MetaEvaluation:
 
     @property
     def document_values(self) -> FloatArray:
-        """(D, n): Spearman's rho of the systems' scores on each document, under each metric."""
-        return np.array([one.documents for one in self.agreements]).T
+        """(D, n): Spearman's rho of systems' scores on each document and metric; NaN if none."""
+        return np.array([one.documents for one in self.agreements], dtype=np.float64).T
 
 
 def evaluate(
@@ -208,9 +208,10 @@ def evaluate(
     )
     rows = _rows(data, scores, [one.epsilon for one in agreements])
     permuted = None
-    if len(scores) > 1:
+    if len(scores) > 1 and is_resampled(len(data.human), settings.samples):
         stream = partial(streams.agreement_permutations, seed)
-        permuted = permute_all([levels], [rows], settings.samples, stream)
+        several = {level: one for level, one in levels.items() if len(one.points) > 1}
+        permuted = permute_all([several], [rows], settings.samples, stream)
     differences = differences_of([one.samples for one in agreements], permuted)
     _add_williams(data, scores, agreements, differences)
     return MetaEvaluation(data, settings, agreements, differences, levels, rows, permuted, name)
@@ -252,7 +253,7 @@ def _agreement(
         scores.metric.display,
         tuple(scores.system_scores.tolist()),
         estimates(found, settings.level, data.units(settings.resampled)),
-        tuple(documents.tolist()),
+        tuple(None if np.isnan(one) else float(one) for one in documents),
         epsilon,
         found,
         pearsons,
@@ -521,12 +522,15 @@ class SoftAccuracy:
     def samples(self, stats: FloatArray, score: Callable[[FloatArray], FloatArray]) -> FloatArray:
         """Return (B,) means over the pairs of systems of each sample; NaN without a pair.
 
+        All are NaN for one segment: no p-value can be had.
+
         `stats` and `score` are those of `better_than`.
         """
         agreement = 1.0 - np.abs(self.human - better_than(stats, score, self.swaps))
         total = self.of_pair.sum(axis=1)
         mean = (self.of_pair @ agreement) / np.maximum(total, 1.0)
-        return np.where(total > 0, mean, np.nan)
+        is_defined = (total > 0) & is_resampled(self.swaps.shape[1], len(self.swaps))
+        return np.where(is_defined, mean, np.nan)
 
 
 def warm_up() -> None:

@@ -19,12 +19,14 @@ from portmert.tuner.evaluation.correlation import (
     Pairs,
     from_sums,
     kendall,
+    of_samples,
     pearson,
     ranks,
     rounded,
 )
 from portmert.tuner.evaluation.metaeval._kernels import SUMS, RowTerms, row_sums
 from portmert.tuner.evaluation.metaeval.data import Draws, Judged, MetricScores, Points
+from portmert.tuner.evaluation.significance import interval
 
 _CHUNK = 1 << 22
 """Entries of the largest array of a chunk of samples."""
@@ -88,12 +90,14 @@ class PearsonSums:
             n, x, y, xx, yy, xy, in_xy, in_xx, in_yy = self.sums[:, first : first + _HALF].T
             # If all references are empty, all sums are 0, and so is the correlation.
             n = np.maximum(n, 1e-300)
-            found[f"pearson{name}"] = correlation(
-                xy - x * y / n, xx - x * x / n, yy - y * y / n, n
+            found[f"pearson{name}"] = of_samples(
+                correlation(xy - x * y / n, xx - x * x / n, yy - y * y / n, n)
             )
             # The mean of a row is not weighted by length: a row has one length.
             if systems > 1:
-                found[f"pearson_mean_removed{name}"] = correlation(in_xy, in_xx, in_yy, n)
+                found[f"pearson_mean_removed{name}"] = of_samples(
+                    correlation(in_xy, in_xx, in_yy, n)
+                )
         if systems > 1:
             found["pearson_by_item"] = _share(*self.sums[:, 2 * _HALF :].T)
         return found
@@ -155,7 +159,7 @@ def pearson_sums(points: Points, scores: FloatArray, draws: Draws) -> PearsonSum
 def correlation(
     xy: FloatArray, xx: FloatArray, yy: FloatArray | float, total: FloatArray | float
 ) -> FloatArray:
-    """Return correlations from sums over all judgments; 0 where a side is constant."""
+    """Return correlations from sums over all judgments; NaN where a side is constant."""
     least = _ROUNDING * total
     return from_sums(xy, np.where(xx > least, xx, 0.0), np.where(yy > least, yy, 0.0))
 
@@ -176,9 +180,12 @@ def system_samples(data: Judged, scores: MetricScores, draws: Draws) -> dict[str
     first, second = np.triu_indices(systems, 1)
     order = np.sign(y[:, first] - y[:, second])
     right = order * np.sign(x[:, first] - x[:, second]) > 0
-    return {
-        "spearman": pearson(ranks(x), ranks(y)),
-        "pearson": pearson(x, y),
+    found = {"spearman": pearson(ranks(x), ranks(y)), "pearson": pearson(x, y)}
+    found = {name: of_samples(values) for name, values in found.items()}
+    if systems < 3:  # samples of two points are on a line, or are one point
+        for values in found.values():
+            values[1:] = np.nan
+    return found | {
         "pairwise": _share(right.sum(axis=1).astype(np.float64), np.abs(order).sum(axis=1)),
     }
 
@@ -251,15 +258,6 @@ def standardised(scores: FloatArray, counts: FloatArray) -> FloatArray:
     return np.asarray(centred / spread) if np.ptp(judged) > 0 and spread > 0 else 0.0 * scores
 
 
-def interval(samples: FloatArray, level: float) -> tuple[float, float] | None:
-    """Return the two quantiles that enclose a share `level` of the samples. NaN is ignored."""
-    known = samples[~np.isnan(samples)]
-    if not len(known):
-        return None
-    low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
-    return float(low), float(high)
-
-
 def fisher_interval(samples: FloatArray, level: float, units: int) -> tuple[float, float] | None:
     """Return the interval of a Pearson correlation by Student's t on the scale of Fisher's z.
 
@@ -296,4 +294,4 @@ def row_correlations(points: Points, scores: FloatArray) -> FloatArray:
     yy = points.counts * y * y + points.within
     constant = np.abs(np.where(points.counts > 0, x, 0.0)).max(axis=1) <= _ROUNDING
     xx = np.where(constant, 0.0, (points.counts * x * x).sum(axis=1))
-    return from_sums((points.counts * x * y).sum(axis=1), xx, yy.sum(axis=1))
+    return np.nan_to_num(from_sums((points.counts * x * y).sum(axis=1), xx, yy.sum(axis=1)))

@@ -51,7 +51,11 @@ def page_data(
         "portmert": portmert.__version__,
         "samples": settings.samples,
         "seed": settings.seed,
-        "headlines": [_headline(labels, order[0], beaten.get(order[0], []), measure)],
+        "headlines": [
+            _headline(labels, order[0], beaten.get(order[0], []), measure)
+            if report.agreement(rows[order[0]]) is not None
+            else "No agreement can be computed: scores are constant, or there is one segment only."
+        ],
         "agreement": {
             "name": name,
             "confidence": settings.level,

@@ -13,7 +13,7 @@ from portmert.tuner.evaluation.metaeval import evaluation
 from portmert.tuner.evaluation.metaeval.combined import Combined
 from portmert.tuner.ground.errors import counted
 from portmert.tuner.ground.numbers import shown_p
-from portmert.tuner.ground.tables import Table, fold
+from portmert.tuner.ground.tables import NOTHING, Table, fold
 
 _DECIMALS = 10
 """Decimals of numbers in JSON. Further ones depend on the processor."""
@@ -133,11 +133,11 @@ def share_table(
         [
             [
                 label,
-                shown(float(values[:, number].mean())),
+                shown(_mean(values[:, number])),
                 *(
                     f"{100 * table[number][others[number]].mean():.0f} %"
                     if len(better) > 1
-                    else "-"
+                    else NOTHING
                     for table in (better, at_least)
                 ),
                 *(
@@ -148,6 +148,12 @@ def share_table(
             for number, label in enumerate(labels)
         ],
     )
+
+
+def _mean(values: FloatArray) -> float | None:
+    """Return the mean of the values that there are."""
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if known.size else None
 
 
 def difference_table(labels: Sequence[str], differences: evaluation.Differences) -> Table:
@@ -168,7 +174,7 @@ def difference_table(labels: Sequence[str], differences: evaluation.Differences)
                 shown(one.value),
                 shown_p(one.p_perm_both),
                 shown_p(one.p_corrected),
-                "-" if one.p_williams is None else shown_p(one.p_williams),
+                NOTHING if one.p_williams is None else shown_p(one.p_williams),
             ]
             for (i, j), row in differences.items()
             for name, one in row.items()
@@ -307,7 +313,7 @@ def _across(found: Combined, labels: Sequence[str], name: str, level: str) -> Ta
         f"{name.partition('.')[0].capitalize()}s, {named(name)}, with {level} intervals",
         ["metric", *(title for title, _ in kept)],
         [
-            [label, *("-" if cell is None else with_interval(cell) for cell in row)]
+            [label, *(NOTHING if cell is None else with_interval(cell) for cell in row)]
             for label, *row in zip(labels, *(cells for _, cells in kept), strict=True)
         ],
     )
@@ -334,7 +340,7 @@ def scenario_table(found: Combined, labels: Sequence[str], name: str) -> Table |
 
 def _rounded(value: Any) -> Any:
     if isinstance(value, float):
-        return round(value, _DECIMALS) + 0.0
+        return None if np.isnan(value) else round(value, _DECIMALS) + 0.0
     if isinstance(value, dict):
         return {key: _rounded(item) for key, item in value.items()}
     return [_rounded(item) for item in value] if isinstance(value, list | tuple) else value
@@ -343,7 +349,7 @@ def _rounded(value: Any) -> Any:
 def shown(value: float | None) -> str:
     """Return a correlation as it is printed."""
     # Adding 0 makes -0 a 0.
-    return "-" if value is None else f"{round(value, 3) + 0.0:.3f}"
+    return NOTHING if value is None else f"{round(value, 3) + 0.0:.3f}"
 
 
 def with_interval(one: evaluation.Estimate) -> str:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from pydantic import TypeAdapter, ValidationError
 
 from portmert.tuner.evaluation.comparison.report import Document
-from portmert.tuner.evaluation.documents import changed, directed, shown, spread
+from portmert.tuner.evaluation.documents import changed, directed, p_or_dash, shown, spread
 from portmert.tuner.ground import documents, errors, numbers
 from portmert.tuner.ground.tables import aligned
 
@@ -253,7 +253,7 @@ def _scores(comparison: Document) -> Shown:
         row += (MISSING if error is None else spread(error, metric) for error in spreads)
         row.append("" if change is None else changed(change, metric))
         ps = (one[key] for key in ("p", "p_holm", "p_randomization", "p_bootstrap"))
-        rows.append([*row, *("" if p is None else numbers.shown_p(p) for p in ps)])
+        rows.append([*row, *("" if change is None else p_or_dash(p) for p in ps)])
     return Shown(headers, rows)
 
 
