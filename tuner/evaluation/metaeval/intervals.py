@@ -99,7 +99,10 @@ class PearsonSums:
                     correlation(in_xy, in_xx, in_yy, n)
                 )
         if systems > 1:
-            found["pearson_by_item"] = _share(*self.sums[:, 2 * _HALF :].T)
+            by_item = _share(*self.sums[:, 2 * _HALF :].T)
+            if np.isnan(found["pearson_mean_removed"][0]):  # no row has a correlation
+                by_item = np.full_like(by_item, np.nan)
+            found["pearson_by_item"] = by_item
         return found
 
 
@@ -280,6 +283,8 @@ def fisher_interval(samples: FloatArray, level: float, units: int) -> tuple[floa
         return interval(samples[1:], level)
     scaled = np.arctanh(samples[is_known])
     error = np.std(scaled[1:]) * (units / (units - 1)) ** 0.5
+    if error <= _ROUNDING:
+        return None
     width = stdtrit(units - 1, (1 + level) / 2) * error
     low, high = np.tanh(scaled[0] + np.array([-width, width]))
     return float(low), float(high)
