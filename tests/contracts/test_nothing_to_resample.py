@@ -8,7 +8,9 @@ import pytest
 from portmert.tuner.ground.tables import NOTHING
 from tests.support.cli import run
 
-UNCERTAIN = re.compile(r"(p|p_.*|low|high|difference_(low|high)|s_sel|error|unseen_error|.*kappa.*)")
+UNCERTAIN = re.compile(
+    r"(p|p_.*|low|high|difference_(low|high)|s_sel|error|unseen_error|.*kappa.*)"
+)
 """Keys of what only samples, splits or several judges can tell."""
 GOOD, BAD = ["a b c d e", "f g h i j", "k l m n o"], ["a b x d e", "f g h", "x x x x x"]
 CASES = {

@@ -71,7 +71,7 @@ def test_plain_files_without_links_leave_word_order_out():
     # bad: 3 edits (a shift, a shift, an insertion), a shift... by hand: 3 + 2 + 0 + 1 of 12.
     assert ter["good"] == pytest.approx(1 / 12)
     assert ter["bad"] > ter["good"]
-    assert "ter: no difference shown between good and bad" in result.stdout
+    assert "ter ↓: no difference shown between good and bad" in result.stdout
 
 
 @pytest.mark.usefixtures("corpus")
