@@ -256,6 +256,13 @@ def workers(module: str, options: dict[str, Any], name: str, *, chunk: int = CHU
 
 
 @atexit.register
+def close_all() -> None:
+    """End all processes."""
+    for (_, owner), kept in _KEPT.items():
+        if owner == os.getpid():
+            kept.close()
+
+
 def main() -> None:
     """Answer lines until the input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
