@@ -54,8 +54,8 @@ LISTS = {
 def make_targets(folder: Path) -> list[Target]:
     """Write the good files of every target to a folder of its name, and return all targets."""
     makers = (
-        _lists, _beside_lists, _joined_lists, _speech_folders, _scores, _gold_edits, _texts,
-        _paths, _features, _statistics, judges.targets, moses.targets,
+        _lists, _beside_lists, _joined_lists, _columns, _speech_folders, _scores, _gold_edits,
+        _texts, _paths, _features, _statistics, judges.targets, moses.targets,
         commands.targets, _configs, _runs, _caches, _pools, _records, _plugins,
     )  # fmt: skip
     targets = [target for maker in makers for target in maker(folder)]
@@ -155,6 +155,27 @@ def _joined_lists(folder):
     call = ("rerank", "--nbest", "{}", "--weights", "other.json", "--out", "out.jsonl", "--json",
             "out.json")  # fmt: skip
     yield Target("systems", call, ("answers.jsonl",), out=("out.jsonl", "out.json"), packs=True)
+
+
+def _columns(folder):
+    """Columns of files with ids, out of order: references, sources, features and scores."""
+    place = new_place(folder, "columns")
+    rows = [(f"s-{n}", text) for n, text in enumerate(REFERENCE[:SEGMENTS])]
+    hypotheses = [{"text": text, "features": {"F": k}} for k, text in enumerate(("a b", "b"))]
+    records = {
+        "list.jsonl": [{"id": name, "hypotheses": hypotheses} for name, _ in rows],
+        "ref.jsonl": [{"custom_id": name, "ref": text} for name, text in reversed(rows)],
+        "qe.jsonl": [{"id": name, "index": k, "v": k} for k in (1, 0) for name, _ in rows],
+    }
+    for name, several in records.items():
+        write_lines(place / name, map(json.dumps, several))
+    write_lines(place / "src.tsv", ["id\tsrc", *("\t".join(row) for row in reversed(rows))])
+    beside = ("--source", "src.tsv#src", "--feature", "v=qe.jsonl#v", "--feature", "ratio")
+    given = ("optimize", "--nbest", "list.jsonl", "--ref", "ref.jsonl#ref", *beside)
+    call = (*given, "--metric", "bleu", "--threads", "1", "--out", "w.json")
+    for name in ("ref.jsonl", "qe.jsonl", "src.tsv"):
+        for more in ((), ("--drop-missing",)):
+            yield Target("columns", (*call, *more), (name,), out=("w.json",))
 
 
 def _speech_folders(folder):
