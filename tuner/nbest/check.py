@@ -121,7 +121,7 @@ def few_segments(count: int) -> str:
         return ""
     return (
         f"{counted(count, 'segment')} to tune on, fewer than {FEW_SEGMENTS}: weights found on so "
-        f"few owe much to chance; `portmert crossval` shows how much"
+        f"few owe much to chance; take more"
     )
 
 

@@ -204,7 +204,7 @@ def subwords(hyp: Side, ref: Side) -> str | None:
         return None
     return (
         f"the {sides[0].name} are in subwords (`{sides[0].example(_PIECE.search)}`), the "
-        f"{sides[1].name} are not: --text debpe (or spm, wordpiece) joins them"
+        f"{sides[1].name} are not: join them (`@@`: --text debpe, `▁`: --text spm-decode)"
     )
 
 
@@ -300,7 +300,7 @@ def unicode_forms(hyp: Side, ref: Side) -> str | None:
         return None
     return (
         f"letters with marks are decomposed (NFD) in the {sides[0].name}, composed (NFC) in the "
-        f"{sides[1].name} (`{sides[1].example(_composed)}`): normalise both to NFC"
+        f"{sides[1].name} (`{sides[1].example(_composed)}`): --text nfc composes both"
     )
 
 
@@ -311,8 +311,8 @@ def wide_letters(hyp: Side, ref: Side) -> str | None:
         return None
     return (
         f"the {sides[0].name} have full-width characters "
-        f"(`{sides[0].example(_WIDE.search)}`), the {sides[1].name} have none: normalise both to "
-        f"NFKC"
+        f"(`{sides[0].example(_WIDE.search)}`), the {sides[1].name} have none: --text nfkc makes "
+        f"both narrow"
     )
 
 
@@ -325,7 +325,7 @@ def quotes(hyp: Side, ref: Side) -> str | None:
             return (
                 f"{marks} are typographic in the {sides[0].name} "
                 f"(`{sides[0].example(curly.search)}`), straight in the {sides[1].name} "
-                f"(`{sides[1].example(straight.search)}`): normalise the punctuation of both"
+                f"(`{sides[1].example(straight.search)}`): --text plain-punct makes both straight"
             )
     return None
 
@@ -337,7 +337,7 @@ def escapes(hyp: Side, ref: Side) -> str | None:
         if counts[a] >= LEAST and counts[b] <= 0.1 * counts[a]:
             return (
                 f"the {sides[0].name} have XML escapes (`{sides[0].example(_ESCAPE.search)}`), "
-                f"the {sides[1].name} have none: undo them (Moses: deescape-special-chars.perl)"
+                f"the {sides[1].name} have none: --text unescape undoes them"
             )
     return None
 

@@ -12,6 +12,7 @@ from portmert.metrics._base import Batch, Texts, Vocabulary
 from portmert.metrics.bleu import Bleu
 from portmert.tuner.texts import plausible
 from portmert.tuner.texts.statistics import notices
+from portmert.tuner.texts.text_pipeline import STEPS
 from tests.support.places import ROOT
 
 DATA = ROOT.parent / "shared" / "data"
@@ -163,3 +164,10 @@ def test_thousands_written_otherwise_are_found():
     hyp = [f"it costs {n}.250 crowns" for n in range(1, 9)]
     said = doubts(hyp, [line.replace(".", ",") for line in hyp])
     assert "numbers of the references have thousands commas (`1,250`)" in said[0]
+
+
+def test_text_steps_that_warnings_and_their_page_name_exist():
+    page = (ROOT / "docs/how-to/warnings.md").read_text(encoding="utf-8")
+    advice = Path(plausible.__file__).read_text(encoding="utf-8") + page
+    named = set(re.findall(r"--text ([\w:-]+)", advice))
+    assert {"debpe", "nfc", "unescape"} <= named <= set(STEPS)
