@@ -33,6 +33,7 @@ from portmert.tuner.ground.files import alone, copy_file, make_folder, writing
 from portmert.tuner.ground.programs import Command
 from portmert.tuner.ground.programs import run as run_program
 from portmert.tuner.ground.warn import warn
+from portmert.tuner.nbest.check import few_segments
 from portmert.tuner.nbest.moses_dat import DatLists, merge_dat, write_features, write_scores
 from portmert.tuner.runs.result import FEWEST, is_behind, is_cut
 from portmert.tuner.weights.feature_weights import FeatureNames, FeatureWeights
@@ -150,7 +151,9 @@ class _Run:
         shown = self.decoder.shown()
         self.names: FeatureNames = shown.names
         # Faults of references and of named features are found before the first decoding.
-        request.scorer.plain_references(request.references, Vocabulary())
+        references = request.scorer.plain_references(request.references, Vocabulary())
+        if line := few_segments(len(references)):
+            warn(line)
         self.ranges = self._ranges()
         for name, size in self.names:
             if (count := len(request.ranges.get(name, ()))) > size:
