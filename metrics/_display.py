@@ -67,7 +67,7 @@ class Display:
 
     def change(self, difference: Value) -> Value:
         """Return the difference of the values shown for a difference of scores."""
-        return 0.0 - difference if self.is_turned else difference  # type: ignore[operator,return-value]
+        return 0.0 + (-difference if self.is_turned else difference)  # type: ignore[operator,return-value]
 
     def rate(self, score: float) -> float | None:
         """Return the error rate of a score; None if the metric is none."""

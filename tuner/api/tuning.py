@@ -20,6 +20,7 @@ from portmert.tuner.executors.opening import opened
 from portmert.tuner.ground.arguments import checked
 from portmert.tuner.ground.errors import ConfigError, InputError, counted, suggest
 from portmert.tuner.ground.files import make_folder, read_lines, write_text
+from portmert.tuner.ground.tables import NOTHING
 from portmert.tuner.runs import config as configs
 from portmert.tuner.runs.config import Experiment, Tune
 from portmert.tuner.runs.inputs import CALLED
@@ -178,7 +179,7 @@ def _of_replicas(result: Replicas, display: Display) -> list[str]:
 
     average, test = found["average"], found["average"]["test"]
     mean, deviation = found["dev_score"].values()
-    spread = display.shown_spread(deviation)
+    spread = NOTHING if deviation is None else display.shown_spread(deviation)
     return [
         *(
             f"{line(f'replica {number}:', one, one['test_score'])} (seed {one['seed']})"

@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 from portmert.metrics._base import FloatArray, IntArray
 from portmert.metrics.learned import GROUPS, feature_names
 from portmert.tuner.evaluation.correlation import from_sums, mean_removed, pearson
-from portmert.tuner.evaluation.significance import interval
 from portmert.tuner.ground import streams, tables
 from portmert.tuner.ground.errors import InputError
+from portmert.tuner.ground.samples import interval
 from portmert.tuner.ground.tables import NOTHING
 
 BoolArray = NDArray[np.bool_]

@@ -25,13 +25,11 @@ from portmert.metrics._base import FloatArray, IntArray, Metric
 from portmert.tuner.executors.team import Team
 from portmert.tuner.ground import streams
 from portmert.tuner.ground.errors import InputError, faults_at
+from portmert.tuner.ground.samples import TIE, deviation, interval
 from portmert.tuner.texts.statistics import finite_scores
 
 Progress = Callable[[int, int], None]
 SingleArray = NDArray[np.float32]
-
-TIE = 1e-12
-"""Scores that differ by less are equal: sums are exact, but a mean of scores is rounded."""
 
 _BOOTSTRAP_ENTRIES, _RANDOMIZATION_ENTRIES = 500_000, 2_000_000
 """Entries of the matrix of one chunk of samples: 4 and 8 MB. The second fixes random swaps."""
@@ -547,18 +545,5 @@ def _spread(
         low=low,
         high=high,
         s_sel=None if bounds is None else float(sampled.std(axis=1, ddof=1).mean()),
-        s_opt=float(np.std(observed, ddof=1)) if len(observed) > 1 else None,
+        s_opt=deviation(observed),
     )
-
-
-def interval(values: FloatArray, confidence: float) -> tuple[float, float] | None:
-    """Return the quantiles of samples (B,) that enclose a share of them; NaN is ignored.
-
-    None if there is one sample only, or if all are equal: they say nothing of the deviation.
-    """
-    known = values[~np.isnan(values)]
-    if len(known) < 2 or np.ptp(known) <= TIE:
-        return None
-    tail = (1.0 - confidence) / 2.0
-    low, high = np.quantile(known, [tail, 1.0 - tail])
-    return float(low), float(high)

@@ -455,6 +455,8 @@ class _Run:
         unknown = dict.fromkeys(("excess", "excess_without", "gain", "gain_error"))
         if last.unseen_score is None or found.unseen is None or found.unseen_score is None:
             return {"next_score": listed, **unknown}
+        if not len(found.unseen.without):  # one fold: no segment was held out
+            return {"next_score": listed, **unknown}
         share = self._share(last.number, found.weights)
         excess = (1 - share) * (last.dev_score - last.unseen_score)
         excess += share * (found.final_score - found.unseen_score)
@@ -470,7 +472,7 @@ class _Run:
         if share < 1 / last.number:  # a step that was cut short says little of the way ahead
             return {**unknown, **known}
         gain, error = gain_of(metric, tables[:2], found.unseen.seed)
-        return {**known, "gain": gain, "gain_error": error}
+        return {**known, "gain": gain, "gain_error": error or None}
 
     def _report_annotation(
         self, number: int, phase: str, found: Optimization | None = None

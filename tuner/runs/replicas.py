@@ -27,6 +27,7 @@ from portmert.tuner.decoders._base import Progress
 from portmert.tuner.executors.team import Team
 from portmert.tuner.ground import files, streams, tables
 from portmert.tuner.ground.errors import counted
+from portmert.tuner.ground.samples import deviation
 from portmert.tuner.runs import experiment as single
 from portmert.tuner.runs.config import Experiment
 from portmert.tuner.runs.folder import CONFIG_NAME, RunFolder, Shared, today
@@ -41,7 +42,7 @@ from portmert.tuner.runs.scorer import (
     read_json,
     read_scored,
 )
-from portmert.tuner.search.averaging import averaged, deviation, weight_spreads
+from portmert.tuner.search.averaging import averaged, weight_spreads
 from portmert.tuner.weights.feature_weights import FeatureWeights
 
 Notice = Callable[[str], None]
@@ -216,10 +217,10 @@ def write_result(
 
 def _mean(scores: Sequence[float | None]) -> dict[str, float | None] | None:
     """Return mean and standard deviation; None where a score is missing."""
-    known = np.array([score for score in scores if score is not None])
-    if known.size < len(scores):
+    known = [score for score in scores if score is not None]
+    if len(known) < len(scores):
         return None
-    return {"mean": float(known.mean()), "sd": deviation(known)}
+    return {"mean": float(np.mean(known)), "sd": deviation(known)}
 
 
 # Replicas of the outer loop.

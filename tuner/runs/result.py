@@ -42,7 +42,8 @@ class Iteration:
     gain, gain_error
         How much higher the next iteration's weights score than these, by the best hypotheses in
         all lists so far, and its standard error over bootstrap samples; as an objective. None if
-        the step was cut short, see `step_share` in `portmert.tuner.search.averaging`.
+        the step was cut short, see `step_share` in `portmert.tuner.search.averaging`; the error
+        also if the gain is equal in all samples.
     is_decoded
         False for weights that were found at the end of the run and not decoded: `dev_score` is
         then that of the best hypotheses in all lists.
@@ -162,12 +163,13 @@ def stop_reason(
 def _comes_to_rest(last: Iteration, tune: config.Tune, metric: Metric) -> str | None:
     if last.change is not None and last.change < tune.min_weight_change:
         return f"the weights stand still (change {last.change:.2g})"
-    if last.number < FEWEST or last.gain is None or last.gain_error is None or not tune.min_gain:
+    if last.number < FEWEST or last.gain is None or not tune.min_gain:
         return None
-    if last.gain > tune.min_gain * last.gain_error:
+    if last.gain > tune.min_gain * (last.gain_error or 0.0):
         return None
-    gain, error = map(metric.display.shown_spread, (last.gain, last.gain_error))
-    return f"the next weights gain {gain} ± {error} on all lists"
+    shown = metric.display.shown_spread
+    error = "" if last.gain_error is None else f" ± {shown(last.gain_error)}"
+    return f"the next weights gain {shown(last.gain)}{error} on all lists"
 
 
 def enough(last: Iteration, tune: config.Tune) -> str | None:

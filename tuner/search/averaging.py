@@ -10,6 +10,7 @@ import numpy as np
 
 from portmert.metrics._base import FloatArray
 from portmert.tuner.ground.errors import InputError
+from portmert.tuner.ground.samples import deviation
 from portmert.tuner.nbest.model import NBest, model_scores
 from portmert.tuner.search.problem import within_segment_spread
 from portmert.tuner.weights.feature_weights import FeatureWeights, columns_by_name
@@ -109,11 +110,6 @@ def averaged(
     sizes = [absolute_size(one) for one in weights] if sizes is None else sizes
     names, rows = stacked(weights, sizes)
     return FeatureWeights.from_vector(tuple(names.items()), rows.mean(axis=0) * np.mean(sizes))
-
-
-def deviation(values: FloatArray) -> float | None:
-    """Return the standard deviation of a sample, n - 1; None of one value."""
-    return float(values.std(ddof=1)) if len(values) > 1 else None
 
 
 def weight_spreads(weights: Sequence[FeatureWeights]) -> dict[str, dict[str, list[float | None]]]:

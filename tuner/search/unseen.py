@@ -9,6 +9,7 @@ import numpy as np
 from portmert.metrics._base import FloatArray, IntArray, Metric
 from portmert.metrics._elementary import exp
 from portmert.tuner.ground import streams
+from portmert.tuner.ground.samples import deviation, is_constant
 from portmert.tuner.search.problem import StatTable, finite, objective
 
 RESAMPLES = 200
@@ -71,7 +72,7 @@ def gain_of(metric: Metric, tables: Sequence[FloatArray], seed: int) -> tuple[fl
     counts = samples(len(tables[0]), seed)
     worths = [finite(objective(metric, np.einsum("ns,sk->nk", counts, one))) for one in tables]
     gain, *others = (worths[1] - worths[0]).tolist()
-    return gain, float(np.std(others, ddof=1))
+    return gain, deviation(others) or 0.0
 
 
 def judged(stats: StatTable, metric: Metric, rows: IntArray, folds: IntArray, seed: int) -> Unseen:
@@ -91,10 +92,14 @@ def judged(stats: StatTable, metric: Metric, rows: IntArray, folds: IntArray, se
     drawn = np.einsum("ns,sk->nk", samples(count, seed), stats.take(rows[0]))
     values = objective(metric, np.vstack([drawn, *sums]))
     worths = finite(values)
-    own = float(np.var(worths[1 : len(drawn)], ddof=1)) * count / max(count - 1, 1)
-    learnt = float(np.var(worths[len(drawn) :], ddof=1)) * len(sums) if len(sums) > 1 else 0.0
+    own = _variance(worths[1 : len(drawn)]) * count / max(count - 1, 1)
+    learnt = _variance(worths[len(drawn) :]) * len(sums)
     error = (own + min(own, learnt)) ** 0.5
     return Unseen(float(values[0]), error, rows[0], rows[1:], folds, seed)
+
+
+def _variance(worths: FloatArray) -> float:
+    return 0.0 if is_constant(worths) else float(np.var(worths, ddof=1))
 
 
 def typical(candidates: Sequence[Unseen], stats: StatTable, metric: Metric) -> Unseen:

@@ -8,6 +8,7 @@ import numpy as np
 from portmert.metrics._base import IntArray, Metric
 from portmert.tuner.executors.team import Team
 from portmert.tuner.ground import errors, mapped, streams, tables
+from portmert.tuner.ground.samples import is_constant
 from portmert.tuner.nbest.model import NBest, without_texts
 from portmert.tuner.search import averaging, optimization, problem
 from portmert.tuner.weights.feature_weights import FeatureWeights, columns_by_name
@@ -153,7 +154,7 @@ def confidence(weights: Sequence[FeatureWeights]) -> Confidence:
     """Return the percentiles of each weight over samples, at least one."""
     names, rows = averaging.stacked(weights)
     percentiles = [
-        None if np.ptp(column) == 0.0 else np.percentile(column, PERCENTILES).tolist()
+        None if is_constant(column) else np.percentile(column, PERCENTILES).tolist()
         for column in rows.T
     ]
     own = columns_by_name(names.items()).items()

@@ -43,10 +43,10 @@ def test_spreads_of_weights_by_hand():
              FeatureWeights({"A": (1.0,), "B": (0.0, 1.0)})]  # fmt: skip
     sd = 0.25 / 2**0.5  # of two values that are 0.25 apart
     assert weight_spreads(given) == {
-        "A": {"mean": [0.5], "sd": [0.0]},
+        "A": {"mean": [0.5], "sd": [None]},
         "B": {"mean": [0.125, 0.125], "sd": pytest.approx([sd, 3 * sd])},
     }
-    assert weight_spreads(given[:1])["B"] == {"mean": [0.25, -0.25], "sd": [0.0, 0.0]}
+    assert weight_spreads(given[:1])["B"] == {"mean": [0.25, -0.25], "sd": [None, None]}
 
 
 def test_averaged_by_hand():

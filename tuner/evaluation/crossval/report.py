@@ -26,6 +26,7 @@ from portmert.tuner.evaluation.documents import (
 from portmert.tuner.evaluation.significance import holm
 from portmert.tuner.ground.documents import plain
 from portmert.tuner.ground.errors import counted
+from portmert.tuner.ground.samples import TIE, deviation, is_constant
 from portmert.tuner.ground.tables import NOTHING, Table
 
 LEGEND = (
@@ -68,12 +69,10 @@ def corrected_p(gains: FloatArray, ratio: float) -> float | None:
     """
     from scipy.special import stdtr  # noqa: PLC0415  start-up time
 
-    count = len(gains)
-    if count < 2:
-        return None
-    mean, variance = float(gains.mean()), float(gains.var(ddof=1))
-    if variance == 0:
-        return 1.0 if mean == 0 else None
+    count, mean = len(gains), float(gains.mean())
+    if is_constant(gains):
+        return 1.0 if count > 1 and abs(mean) <= TIE else None
+    variance = float(gains.var(ddof=1))
     return 2 * float(stdtr(count - 1, -abs(mean) / ((1 / count + ratio) * variance) ** 0.5))
 
 
@@ -159,7 +158,8 @@ def _verdict(
     p
         Two-sided p of no gain; see `corrected_p`.
     seed_spread
-        Standard deviation of the unseen score over seeds, a mean over splits; None with one seed.
+        Standard deviation of the unseen score over seeds, a mean over splits; None with one seed,
+        or if no seed changes a score.
     estimate, estimate_error
         The search's estimate for unseen text minus the unseen score, and the standard error over
         splits. None if the search makes no estimate or was tuned on another metric.
@@ -178,7 +178,7 @@ def _verdict(
         "gain": None if is_first else float(gains.mean()),
         "error": None if is_first else _error(gains),
         "p": None if is_first else corrected_p(gains, ratio),
-        "seed_spread": float(unseen.std(axis=1, ddof=1).mean()) if unseen.shape[1] > 1 else None,
+        "seed_spread": _seed_spread(unseen),
         "estimate": float(off.mean()) if is_estimated else None,
         "estimate_error": _error(off) if is_estimated else None,
     }
@@ -186,9 +186,14 @@ def _verdict(
 
 def _error(values: FloatArray) -> float | None:
     """Return the standard error of the mean of (n,) values; None if none differs."""
-    if len(set(values.tolist())) < 2:
-        return None
-    return float(values.std(ddof=1) / len(values) ** 0.5)
+    spread = deviation(values)
+    return None if spread is None else spread / len(values) ** 0.5
+
+
+def _seed_spread(scores: FloatArray) -> float | None:
+    """Return the mean over splits of the deviation over seeds, for (splits, seeds) scores."""
+    spreads = [deviation(of_split) for of_split in scores]
+    return float(np.mean([spread or 0.0 for spread in spreads])) if any(spreads) else None
 
 
 def _mean(values: FloatArray) -> float | None:

@@ -10,7 +10,7 @@ from typing import Any
 import portmert
 from portmert.metrics._display import Display
 from portmert.tuner.evaluation.documents import Chart, chart, charted, option, shown
-from portmert.tuner.ground.tables import Table, fold, inert
+from portmert.tuner.ground.tables import NOTHING, Table, fold, inert
 
 Run = Mapping[str, Any]
 
@@ -95,7 +95,7 @@ def as_text(run: Run) -> str:
     blocks.append(fold(COLUMNS))
     if run["weights"]:
         rows = [
-            [one["feature"], *("" if one[key] is None else f"{one[key]:.4f}"
+            [one["feature"], *(NOTHING if one[key] is None else f"{one[key]:.4f}"
                                for key in ("start", "mean", "sd"))]
             for one in run["weights"]
         ]  # fmt: skip

@@ -45,6 +45,7 @@ from portmert.tuner.evaluation.history import dev_set
 from portmert.tuner.evaluation.history.dev_set import DevSet
 from portmert.tuner.ground import documents, files
 from portmert.tuner.ground.errors import StateError, counted
+from portmert.tuner.ground.samples import deviation
 from portmert.tuner.nbest.model import NBest, model_scores
 from portmert.tuner.nbest.read import merge, read_nbest
 from portmert.tuner.runs.folder import STATE, is_at_work, refuse_misplaced
@@ -371,7 +372,7 @@ def _spreads(
                 "start": done[0]["passes"][0]["weights"][column],
                 "values": values,
                 "mean": statistics.fmean(values),
-                "sd": statistics.stdev(values) if len(values) > 1 else None,
+                "sd": deviation(values),
             }
         )
     return found

@@ -26,7 +26,7 @@ from portmert.tuner.evaluation.correlation import (
 )
 from portmert.tuner.evaluation.metaeval._kernels import SUMS, RowTerms, row_sums
 from portmert.tuner.evaluation.metaeval.data import Draws, Judged, MetricScores, Points
-from portmert.tuner.evaluation.significance import interval
+from portmert.tuner.ground.samples import interval
 
 _CHUNK = 1 << 22
 """Entries of the largest array of a chunk of samples."""

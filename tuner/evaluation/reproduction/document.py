@@ -250,7 +250,7 @@ def _scores(comparison: Document) -> Shown:
         metric, change = metrics[one["metric"]], one["difference"]
         row = [directed(metric), one["system"], _shown(one["score"], metric)]
         spreads = (one[key] for key in ("s_sel", "s_opt"))
-        row += (MISSING if error is None else spread(error, metric) for error in spreads)
+        row += (spread(error, metric) for error in spreads)
         row.append("" if change is None else changed(change, metric))
         ps = (one[key] for key in ("p", "p_holm", "p_randomization", "p_bootstrap"))
         rows.append([*row, *("" if change is None else p_or_dash(p) for p in ps)])

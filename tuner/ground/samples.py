@@ -1,0 +1,37 @@
+"""Say how far values vary: deviations and intervals, and none where nothing varies."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+
+TIE = 1e-12
+"""Scores that differ by less (large ones by this share) are equal: a mean of scores is rounded."""
+
+
+def is_constant(values: FloatArray | Sequence[float]) -> bool:
+    """Return whether at most one value is there, or whether they differ by rounding only."""
+    return len(values) < 2 or bool(np.ptp(values) <= TIE * max(1.0, np.abs(values).max()))
+
+
+def deviation(values: FloatArray | Sequence[float]) -> float | None:
+    """Return the standard deviation of a sample, n - 1; None if it `is_constant`.
+
+    Equal values say nothing of how far others would vary.
+    """
+    return None if is_constant(values) else float(np.std(values, ddof=1))
+
+
+def interval(values: FloatArray, confidence: float) -> tuple[float, float] | None:
+    """Return the quantiles of samples (B,) that enclose a share of them; NaN is ignored.
+
+    None if there is one sample only, or if all are equal: they say nothing of the deviation.
+    """
+    known = values[~np.isnan(values)]
+    if is_constant(known):
+        return None
+    tail = (1.0 - confidence) / 2.0
+    low, high = np.quantile(known, [tail, 1.0 - tail])
+    return float(low), float(high)
