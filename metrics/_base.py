@@ -562,6 +562,10 @@ class Metric(ABC):
             of hypotheses in each.
         """
 
+    def lacks_score(self, nbest: Any) -> NDArray[np.bool_] | None:  # noqa: ARG002  most lack none
+        """Return (H,) whether a score computed outside is missing; None where none can be."""
+        return None
+
     @property
     def display(self) -> Display:
         """How values are shown: all outputs print them by its methods."""

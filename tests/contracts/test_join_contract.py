@@ -149,9 +149,13 @@ def test_texts_that_lack_or_repeat_a_segment_are_refused(write, kind):
     path = write(named, head, records[:-1])
     with pytest.raises(InputError, match="s-12"):
         portmert.Lists.read("list.jsonl", refs=[path])
-    write(named, head, [*records, records[1]])
+    write(named, head, [*records, record(IDS[1]).replace("words", "other")])
     with pytest.raises(InputError, match=r"s-10|5 segments"):
         portmert.Lists.read("list.jsonl", refs=[path])
+    if kind != "lines with ids":  # each hypothesis may carry the reference of its segment
+        write(named, head, [*records, records[1]])
+        lists = portmert.Lists.read("list.jsonl", refs=[path])
+        assert lists.references.ids == IDS
 
 
 @pytest.mark.parametrize("kind", LINES)

@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import threading
+from itertools import chain
 
 import pytest
 
@@ -181,3 +182,82 @@ def test_the_page_shows_the_program_and_what_it_prints(tmp_path, monkeypatch, ca
         for name in ("segment-run", "run")
     )
     assert by_lines == by_function
+
+
+def in_columns(folder):
+    """Write source and references as columns with ids, the references in another order."""
+    rows = [{"id": f"s-{n}", "text": line} for n, line in enumerate(TEXT)]
+    for name, some in (("src", rows), ("ref", rows[::-1])):
+        (folder / f"{name}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in some))
+    table = [f"{row['id']}\t{row['text']}\n" for row in rows[::-1]]
+    (folder / "ref.tsv").write_text("id\ttext\n" + "".join(table))
+    return rows
+
+
+@pytest.mark.parametrize("ref", ["ref.jsonl#text", "ref.tsv#text", "dev.ref"])
+def test_source_and_references_may_be_columns_joined_by_ids(finished, tmp_path, ref):
+    in_columns(tmp_path)
+    run("tune", config(tmp_path), "--set", "data.source=src.jsonl#text",
+        "--set", f'data.references=["{ref}"]')  # fmt: skip
+    for name in ("result.json", "weights.json"):
+        expected = (finished[0] / name).read_text()
+        assert (tmp_path / "run" / name).read_text() == expected
+    assert (tmp_path / "run" / "texts" / "source-0").read_text() == "".join(
+        f"{line}\n" for line in TEXT
+    )
+    assert "not known" not in run("report", tmp_path / "run").stdout
+    run("tune", config(tmp_path), "--set", "data.source=src.jsonl#text",
+        "--set", f'data.references=["{ref}"]')  # fmt: skip
+    if ref == "dev.ref":
+        return
+    changed = (tmp_path / ref.partition("#")[0]).read_text().replace("alpha", "omega")
+    (tmp_path / ref.partition("#")[0]).write_text(changed)
+    said = fault("tune", config(tmp_path), "--set", "data.source=src.jsonl#text",
+        "--set", f'data.references=["{ref}"]')  # fmt: skip
+    assert "the content of data.references changed" in said
+
+
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_segments_that_lack_a_text_are_left_out_and_counted(tmp_path, replicas):
+    rows = in_columns(tmp_path)
+    (tmp_path / "some.jsonl").write_text(
+        "".join(f"{json.dumps(row)}\n" for n, row in enumerate(rows) if n not in (1, 2))
+    )
+    path = config(tmp_path)
+    (tmp_path / "less").mkdir()
+    config(tmp_path / "less")
+    for name in ("dev.src", "dev.ref"):
+        lines = [f"{line}\n" for n, line in enumerate(TEXT) if n not in (1, 2)]
+        (tmp_path / "less" / name).write_text("".join(lines))
+    more = ("--set", f"tune.replicas={replicas}")
+    texts = ("--set", "data.source=src.jsonl#text", "--set", 'data.references=["some.jsonl#text"]')
+    said = fault("tune", path, *more, *texts)
+    assert "'s-1'" in said
+    assert said.rstrip().endswith("[data] drop_missing = true leaves such segments out")
+    shown = run("tune", path, *more, *texts, "--set", "data.drop_missing=true")
+    assert "segments left out: 2\n" in shown.stdout
+    assert "2 segments left out; the first is 's-1': nothing in a text" in shown.stderr
+    run("tune", tmp_path / "less" / "my.toml", *more)
+    document, expected = (
+        json.loads((folder / "run" / "result.json").read_text())
+        for folder in (tmp_path, tmp_path / "less")
+    )
+    assert document.pop("left_out") == 2
+    for one in (document, expected):
+        one.pop("warnings", None)
+    assert document == expected
+
+
+def test_a_test_set_in_columns_is_compared(tmp_path):
+    in_columns(tmp_path)
+    texts = [
+        f"data.{prefix}{key}"
+        for prefix in ("", "test_")
+        for key in ('source="src.jsonl#text"', 'references=["ref.jsonl#text"]')
+    ]
+    run("tune", config(tmp_path), *chain(*(("--set", text) for text in texts)))
+    call = ("compare", tmp_path / "run", f"b={tmp_path / 'dev.ref'}", "--metric", "wer")
+    found = run(*call, "--samples", 20, "--no-timing").stdout
+    assert (
+        run(*call, "--ref", tmp_path / "dev.ref", "--samples", 20, "--no-timing").stdout == found
+    )

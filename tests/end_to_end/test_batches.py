@@ -1,7 +1,9 @@
 """Batches of a service: shuffled, with estimates and references beside them, and failures."""
 
 import json
+import os
 import random
+import threading
 
 import pytest
 from click.testing import CliRunner
@@ -171,3 +173,120 @@ def test_rerank_and_rerank_tune_drop_what_is_missing():
     )  # fmt: skip
     assert result.exit_code == 1
     assert "is not in best.jsonl" in result.stderr
+
+
+def lacking(path, numbers, key):
+    """Write the records again: some of them lack their answer."""
+    rows = read(path)
+    for number in numbers:
+        rows[number][key] = None
+    write(f"lacking.{path}", rows)
+    return [row for number, row in enumerate(rows) if number not in numbers]
+
+
+def test_compare_and_score_drop_and_count_what_is_missing(folder):
+    write("some.jsonl", lacking("ref.shuffled.jsonl", (3, 9), "ref"))
+    write("worse.jsonl", [{**row, "ref": row["ref"][::-1]} for row in read("ref.shuffled.jsonl")])
+    call = ("compare", "a=worse.jsonl#ref", "--metric", "chrf", "--samples", 50, "--no-timing")
+    lacks = (*call, "b=ref.txt", "--ref", "lacking.ref.shuffled.jsonl#ref", "--json", "l.json")
+    result = portmert(*lacks)
+    assert result.exit_code == 1
+    assert result.stderr.rstrip().endswith("--drop-missing leaves such segments out")
+    lacks = (*call, "b=ref.jsonl#ref", "--ref", "lacking.ref.shuffled.jsonl#ref")
+    assert portmert(*lacks, "--json", "l.json", "--drop-missing").exit_code == 0
+    assert portmert(*lacks, "--drop-missing").stdout.endswith("segments left out: 2\n")
+    less = (*call, "b=some.jsonl#ref", "--ref", "some.jsonl#ref", "--drop-missing")
+    assert portmert(*less, "--json", "s.json").exit_code == 0
+    found, expected = (json.loads((folder / name).read_text()) for name in ("l.json", "s.json"))
+    assert found["left_out"] == expected["left_out"] == 2
+    assert found["scores"] == expected["scores"]
+    call = ("score", "--metric", "chrf", "--hyp", "ref.txt", "--ref", "ref.jsonl#ref")
+    source = ("--source", "lacking.ref.shuffled.jsonl#ref", "--drop-missing")
+    assert portmert(*call, *source).stdout.endswith("segments left out: 2\n")
+    assert json.loads(portmert(*call, *source, "--json").stdout)["left_out"] == 2
+
+
+@pytest.mark.usefixtures("folder")
+def test_lines_stand_beside_a_column_that_lacks_answers():
+    lacking("ref.jsonl", (3,), "ref")
+    call = ("--metric", "wer", "--hyp", "ref.txt", "--ref", "lacking.ref.jsonl#ref")
+    result = portmert("score", *call, "--drop-missing", "--json")
+    document = json.loads(result.stdout)
+    assert document["left_out"] == 1
+    assert json.dumps(document).count('"score": 1.0') >= 1
+
+
+def test_metaeval_drops_and_counts_what_is_missing(folder):
+    names = ("a", "b", "c")
+    for kept in (range(SEGMENTS), [n for n in range(SEGMENTS) if n not in (2, 11)]):
+        part = folder / f"outputs-{len(kept)}"
+        part.mkdir()
+        rows = read("ref.jsonl")
+        for system, name in enumerate(names):
+            lines = [" ".join([*rows[n]["ref"].split()[system:], "x"]) for n in kept]
+            (part / name).write_text("".join(f"{line}\n" for line in lines))
+        table = [
+            f"{name}\t{place}\t{(n * 7 + system) % 11}\n"
+            for place, n in enumerate(kept)
+            for system, name in enumerate(names)
+        ]
+        head = "system\tsegment\tscore\n"
+        (folder / f"human-{len(kept)}").write_text(head + "".join(table))
+        write(f"refs-{len(kept)}.jsonl", [rows[n] for n in kept])
+    rows[2]["ref"], rows[11]["ref"] = None, None
+    write("lacking.jsonl", rows)
+    call = ("metaeval", "--metric", "chrf", "--samples", 20)
+    whole = ("--human", "human-30", "--outputs", "outputs-30", "--ref", "lacking.jsonl#ref")
+    result = portmert(*call, *whole)
+    assert "--drop-missing leaves such segments out" in result.stderr
+    found = portmert(*call, *whole, "--drop-missing", "--json")
+    assert found.exit_code == 0, found.output
+    less = ("--human", "human-28", "--outputs", "outputs-28", "--ref", "refs-28.jsonl#ref")
+    expected = json.loads(portmert(*call, *less, "--json").stdout)
+    document = json.loads(found.stdout)
+    assert document.pop("left_out") == 2
+    assert "2 segments left out; the first is 'seg-0002'" in document["warnings"][0]
+    assert document["metrics"] == expected["metrics"]
+
+
+@pytest.mark.usefixtures("folder")
+def test_segments_without_a_score_from_outside_may_be_dropped():
+    rows = read("qe.shuffled.jsonl")
+    rows[5]["kiwi"] = None
+    name = rows[5]["custom_id"]
+    write("bad.jsonl", rows)
+    search = ("--optimizer", "mert:searches_per_feature=10,restarts=1", "--threads", 1)
+    call = ("optimize", "--nbest", "batch.jsonl", "--feature", "k=qe.jsonl#kiwi", *search)
+    metric = ("--metric", "scores:bad.jsonl#kiwi", "--json")
+    result = portmert(*call, *metric, "--out", "w")
+    assert result.exit_code == 1
+    assert f"'kiwi' is null for id '{name}'; --drop-missing leaves" in result.stderr
+    result = portmert(*call, *metric, "--drop-missing", "--out", "w")
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["left_out"] == 1
+    write("less.jsonl", [row for row in read("batch.jsonl") if row["custom_id"] != name])
+    call = ("optimize", "--nbest", "less.jsonl", "--feature", "k=qe.jsonl#kiwi", *search)
+    assert portmert(*call, *metric, "--drop-missing", "--out", "l").exit_code == 0
+    with open("w") as one, open("l") as other:  # noqa: PTH123
+        assert one.read() == other.read()
+
+
+@pytest.mark.parametrize("how", ["stdin", "pipe"])
+@pytest.mark.parametrize(("name", "column"), [("ref.txt", ""), ("ref.jsonl", "#ref")])
+def test_compare_takes_references_that_can_be_read_only_once(folder, how, name, column):
+    text = (folder / "ref.txt").read_text()
+    (folder / "other.txt").write_text(text.replace("a", "b"))
+    call = ["compare", "x=other.txt", "y=ref.txt", "--metric", "chrf", "--samples", "20"]
+    call += ["--no-timing", "--json", "--ref"]
+    expected = CliRunner().invoke(main, [*call, name + column])
+    content = (folder / name).read_text()
+    if how == "stdin":
+        result = CliRunner().invoke(main, [*call, f"-{column}"], input=content)
+    else:
+        os.mkfifo(folder / "pipe")
+        writer = threading.Thread(target=(folder / "pipe").write_text, args=[content])
+        writer.start()
+        result = CliRunner().invoke(main, [*call, f"pipe{column}"])
+        writer.join()
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["scores"] == json.loads(expected.stdout)["scores"]

@@ -116,6 +116,7 @@ def crossval(
     if min(splits, seeds, 1 if size is None else size) < 1:
         raise ValueError("splits, seeds and size are above 0")
     metrics = registry.labelled(_several(metric))
+    given = given.scored_by(metrics.values())
     labels = list(metrics) or [Mean.name()] * (given.counts is not None)
     choices = _choices(labels, _several(optimizer), without, _several(prior))
     folder = None if out_dir is None else Path(out_dir)

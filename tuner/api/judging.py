@@ -5,6 +5,8 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from portmert.metrics._base import Batch, Metric, Vocabulary
 from portmert.tuner.annotation.annotators._base import Annotator
 from portmert.tuner.api.texts import Notice, PathLike, Progress, log_notice, pipeline_of, preparing
@@ -23,6 +25,7 @@ from portmert.tuner.evaluation.metaeval.page import page_data
 from portmert.tuner.evaluation.page.html import Report, render
 from portmert.tuner.evaluation.significance import Resampling
 from portmert.tuner.ground import arguments, processes, tables
+from portmert.tuner.ground.files import TextFile
 from portmert.tuner.ground.warn import warn
 from portmert.tuner.texts import corpus, text_pipeline
 from portmert.tuner.texts.prepare import Preparation, coverage, read_output
@@ -182,17 +185,52 @@ def read_judged(one: JudgedSet, ready: Preparation) -> tuple[HumanScores, Batch]
         human = human.of_systems(one.systems)
     if one.penalties:
         human = human.negated()
+    found = find_outputs(one.outputs, human.systems, others=bool(one.systems))
+    aligned = {} if one.links is None else find_outputs(one.links, human.systems, others=True)
+    files: dict[Path, TextFile] = {
+        path: path
+        for path in (
+            *one.refs, *one.ref_links, *([one.source] if one.source else ()), *found.values(),
+            *aligned.values(),
+        )
+    }  # fmt: skip
+    if one.drop_missing:
+        human = _without_missing(human, files, one)
+    source = None if one.source is None else files[one.source]
     read = corpus.read_references(
-        one.refs, vocabulary=Vocabulary(), source=one.source, links=one.ref_links
+        [files[path] for path in one.refs],
+        vocabulary=Vocabulary(),
+        source=source,
+        links=[files[path] for path in one.ref_links],
     )
     if read.ids is not None:  # human scores name segments by their numbers
         corpus.check_order(read.ids, one.refs[0], one.human)
     human = human.of_length(len(read), origin=one.refs[0])
-    found = find_outputs(one.outputs, human.systems, others=bool(one.systems))
-    links = {} if one.links is None else find_outputs(one.links, human.systems, others=True)
     outputs = [
-        read_output(path, read, beside=one.refs[0], links=links.get(system))
+        read_output(
+            files[path],
+            read,
+            beside=one.refs[0],
+            links=files[aligned[system]] if system in aligned else None,
+        )
         for system, path in found.items()
     ]
     texts = corpus.interleaved(corpus.concatenate(outputs), len(outputs))
     return human, ready.batch(texts, ready.references(read))
+
+
+def _without_missing(
+    human: HumanScores, files: dict[Path, TextFile], one: JudgedSet
+) -> HumanScores:
+    """Put the texts of the segments that all have in place of the files; take their scores."""
+    texts = [corpus.opened(path, drop=True) for path in files]
+    in_order, ids, left_out = corpus.joined(texts, drop=True)
+    if ids is None or not left_out:
+        return human
+    every = next(text.every for text in texts if isinstance(text, corpus.LinesById))
+    corpus.check_order(every, one.refs[0], one.human)
+    corpus.warn_left_out(left_out, "a text")
+    files |= zip(files, in_order, strict=True)
+    numbers = {name: number for number, name in enumerate(every)}
+    segments = np.array([numbers[name] for name in ids], dtype=np.int64)
+    return human.of_length(len(every), origin=one.refs[0]).of_segments(segments)

@@ -470,9 +470,25 @@ class Lists:
         lists = [read(given[some], prefixed(name)) for name, some in named]
         return join.joined(lists, [name for name, _ in named], self.notice)
 
+    def scored_by(self, metrics: Iterable[Metric]) -> Lists:
+        """Return the lists without segments that lack a score computed outside.
+
+        That is if `drop_missing` says so; else all segments.
+        """
+        if not self.drop_missing:
+            return self
+        rows = [metric.lacks_score(self.nbest) for metric in metrics if metric.of_lists]
+        lacking = [np.flatnonzero(one) for one in rows if one is not None]
+        if not sum(map(len, lacking)):
+            return self
+        places = np.searchsorted(self.nbest.offsets, np.concatenate(lacking), side="right") - 1
+        changed = replace(self, origin=self.origin or self)
+        changed.__dict__["_content"] = _without(self._content, set(places.tolist()), "the scores")
+        return changed
+
     def _with_features(self, content: _Content, features: Sequence[str]) -> _Content:
         """Return the content with features; segments that lack one may be left out."""
-        source, references = content.source, content.references
+        source = content.source
         lacking: set[int] = set()
         nbest = with_features(
             content.nbest,
@@ -484,17 +500,7 @@ class Lists:
         )
         if not lacking:
             return content._replace(nbest=nbest)
-        names = segments.ids_of(nbest)
-        segments.warn_left_out([names[number] for number in sorted(lacking)], "a feature")
-        left = np.array([number for number in range(len(nbest)) if number not in lacking])
-        if not len(left):
-            raise InputError("every segment lacks a value of a feature; nothing is left")
-        return _Content(
-            segments_taken(nbest, left),
-            None if references is None else references.take(left.tolist()),
-            None if source is None else tuple(source[number] for number in left),
-            content.by_id,
-        )
+        return _without(content._replace(nbest=nbest), lacking, "a feature")
 
     def prepared(self, metrics: Sequence[Metric], ready: prepare.Preparation) -> PreparedLists:
         """Return the lists with texts as the metrics see them.
@@ -519,6 +525,22 @@ class Lists:
         references = ready.references(references)
         scored, annotate = ready.lazily(nbest.texts)
         return PreparedLists(nbest, replace(nbest, texts=scored), references, annotate)
+
+
+def _without(content: _Content, lacking: set[int], lack: str) -> _Content:
+    """Return the content without segments that lack an answer; warn of them."""
+    nbest, references, source, by_id = content
+    names = segments.ids_of(nbest)
+    corpus.warn_left_out([names[number] for number in sorted(lacking)], lack)
+    left = [number for number in range(len(nbest)) if number not in lacking]
+    if not left:
+        raise InputError(f"every segment lacks a value of {lack}; nothing is left")
+    return _Content(
+        segments_taken(replace(nbest, ids=names), np.array(left)),
+        None if references is None else references.take(left),
+        None if source is None else tuple(source[number] for number in left),
+        by_id,
+    )
 
 
 ListsLike = Lists | NBest | PathLike | Sequence[PathLike]

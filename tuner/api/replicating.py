@@ -27,7 +27,7 @@ from portmert.tuner.executors.team import Team
 from portmert.tuner.ground import arguments, streams
 from portmert.tuner.ground.errors import ConfigError, InputError
 from portmert.tuner.ground.files import text_digest, write_text
-from portmert.tuner.ground.warn import warn, warnings_so_far
+from portmert.tuner.ground.warn import left_out_so_far, warn, warnings_so_far
 from portmert.tuner.nbest.model import NBest, taken, without_texts, write_nbest
 from portmert.tuner.runs.config import ListsData, content_of
 from portmert.tuner.runs.folder import RunFolder, open_run
@@ -98,12 +98,13 @@ def replicate(
     PortmertError
         Lists, references and metric do not fit, or the folder is of another call.
     """
-    given = as_lists(lists, notice)
+    metric = registry.metric(metric)
+    given = as_lists(lists, notice).scored_by([metric])
     tests = None if test is None else as_lists(test, notice).like(given)
     data = _data(given, tests)
     named = None if given.annotator is None else registry.annotator(given.annotator)
     with list_problem(
-        given, registry.metric(metric), search, notice=notice,
+        given, metric, search, notice=notice,
         progress=phase(progress, "annotating"),
     ) as (problem, setup, team):  # fmt: skip
         if problem.penalty.low != problem.penalty.high:
@@ -358,6 +359,7 @@ class ReplicaRun:
             ),
             scores=SCORES,
             warnings=warnings_so_far(),
+            left_out=left_out_so_far(),
             before=self._before(),
         )
         more = baselines if callable(baselines) else None

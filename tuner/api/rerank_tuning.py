@@ -189,7 +189,8 @@ def rerank_tune(
         As in `replicate`; or no metric can compare the outputs.
     """
     folder, chosen = Path(out_dir), registry.metric(metric)
-    given, outcomes = as_lists(lists, notice), Outcomes(test_scores or {}, test_answers)
+    given = as_lists(lists, notice).scored_by([chosen])
+    outcomes = Outcomes(test_scores or {}, test_answers)
     tests = as_lists(test, notice).like(given)
     judges = [*([] if chosen.of_lists else [metric]), *also]
     if {"=", ","} & set(str(folder)):

@@ -203,7 +203,7 @@ def rerank(
         raise ValueError("mbr and oracle_metric choose by different things; give one of them")
     how = mbr if mbr is None or isinstance(mbr, Mbr) else Mbr(mbr)
     judge = None if how is None else registry.metric(how.metric)
-    given = as_lists(lists, notice)
+    given = as_lists(lists, notice).scored_by(metrics)
     with preparing(
         given.annotator, given.annotation_cache, notice=notice, progress=progress
     ) as prepare:

@@ -5,7 +5,6 @@ from typing import NamedTuple, Self, TypedDict, Unpack, overload
 
 from portmert.metrics._base import Metric, Texts, Vocabulary
 from portmert.tuner.annotation.annotators._base import Annotator
-from portmert.tuner.api.segments import warn_left_out
 from portmert.tuner.api.texts import (
     Notice,
     PathLike,
@@ -184,7 +183,7 @@ class _Sides(NamedTuple):
         if not any(corpus.is_gold(one) for one in self.refs):
             several, _, left_out = corpus.joined(several, drop=drop)
         if left_out:
-            warn_left_out(left_out, "a text")
+            corpus.warn_left_out(left_out, "a text")
         texts = iter(several)
         refs = [next(texts) for _ in self.refs]
         links = [next(texts) for _ in self.ref_links]

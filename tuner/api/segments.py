@@ -11,7 +11,6 @@ from portmert.metrics._base import Vocabulary
 from portmert.tuner.api.texts import PathLike, TextLike, text_file, text_files
 from portmert.tuner.ground.errors import InputError, counted
 from portmert.tuner.ground.files import Lines, TextFile, called, read_lines
-from portmert.tuner.ground.warn import warn
 from portmert.tuner.nbest.model import NBest, segments_taken
 from portmert.tuner.nbest.readers._base import SegmentNames, positions
 from portmert.tuner.texts import corpus
@@ -23,12 +22,6 @@ LISTS = "the n-best lists"
 def ids_of(nbest: NBest) -> tuple[str, ...]:
     """Return the names of the segments; numbers from 0 where they have no names."""
     return nbest.ids or tuple(str(n) for n in range(len(nbest)))
-
-
-def warn_left_out(ids: Sequence[str], lack: str, reasons: dict[str, str] | None = None) -> None:
-    """Say how many segments are left out, and the first of them."""
-    reason = (reasons or {}).get(ids[0], f"nothing in {lack}")
-    warn(f"{counted(len(ids), 'segment')} left out; the first is '{ids[0]}': {reason}")
 
 
 @dataclass(frozen=True)
@@ -104,8 +97,8 @@ class Sides:
         """
         if references is None:
             if names.failed:
-                warn_left_out(list(names.failed), LISTS, names.failed)
-            return nbest, None
+                corpus.warn_left_out(list(names.failed), LISTS, names.failed)
+            return _named(nbest, names), None
         if references.ids is None and self._begin_with_ids(nbest):
             texts = [*self.refs, *self.links, *([] if self.source is None else [self.source])]
             by_id, _, _ = corpus.joined(texts, _lists(nbest), drop=names.drop)
@@ -135,7 +128,7 @@ def _matched(
     nbest: NBest, references: References, names: SegmentNames, text: TextFile
 ) -> tuple[NBest, References]:
     """See `Sides.matched`; `text` is the first of the texts."""
-    here = nbest.ids or tuple(map(str, range(len(nbest)) if names.left is None else names.left))
+    here = _names_here(nbest, names)
     if references.ids is None or (nbest.ids is None and set(here).isdisjoint(references.ids)):
         nbest, joined, absent, lacking = _by_places(nbest, references, names, text)
     else:
@@ -144,8 +137,19 @@ def _matched(
     left_out |= dict.fromkeys((*references.left_out, *lacking), f"nothing in {called(text)}")
     left_out |= names.failed
     if left_out:
-        warn_left_out(list(left_out), LISTS, left_out)
+        corpus.warn_left_out(list(left_out), LISTS, left_out)
     return nbest, joined
+
+
+def _names_here(nbest: NBest, names: SegmentNames) -> tuple[str, ...]:
+    """Return the names of the segments; their numbers in the files where they have none."""
+    return nbest.ids or tuple(map(str, range(len(nbest)) if names.left is None else names.left))
+
+
+def _named(nbest: NBest, names: SegmentNames) -> NBest:
+    """Return lists that keep their names if others were left out."""
+    here = _names_here(nbest, names)
+    return nbest if here == tuple(map(str, range(len(nbest)))) else replace(nbest, ids=here)
 
 
 Matched = tuple[NBest, References, Sequence[str], Sequence[str]]
@@ -171,6 +175,8 @@ def _by_ids(
     taken = references.take([places[here[number]] for number in both])
     absent = [name for name in there if name not in set(here)]
     lacking = [name for name in here if name not in places]
+    if len(both) < len(here):  # they keep their names, by which features are joined
+        nbest = replace(nbest, ids=tuple(here))
     return segments_taken(nbest, np.array(both)), taken, absent, lacking
 
 
@@ -193,7 +199,7 @@ def _by_places(
         )
     if len(order) == len(references):
         return nbest, references, (), ()
-    filled = set(order)
+    nbest, filled = _named(nbest, names), set(order)
     absent = [str(number) for number in range(len(references)) if number not in filled]
     return nbest, references.take(order), () if nbest.ids else absent, ()
 

@@ -18,7 +18,7 @@ from portmert.tuner.commands._options import OUT_FILE, all_of
 from portmert.tuner.ground.documents import to_json
 from portmert.tuner.ground.errors import counted
 from portmert.tuner.ground.files import check_writable, write_text
-from portmert.tuner.ground.warn import with_warnings
+from portmert.tuner.ground.warn import left_out_so_far, with_warnings
 
 if TYPE_CHECKING:
     from click import Context, Parameter
@@ -81,7 +81,13 @@ def show(
     if latex_out is not None:
         write_text(latex_out, report.as_latex())
     if "-" not in (str(json_out), str(latex_out)):
-        click.echo(report.text)
+        click.echo(str(report))
+
+
+def say_left_out(say: Callable[[str], None] = click.echo) -> None:
+    """Say how many segments were left out, if any were."""
+    if count := left_out_so_far():
+        say(f"segments left out: {count}")
 
 
 def say_written(*paths: Path | None) -> None:
@@ -126,6 +132,7 @@ def show_weights(found: Optimized, out: Path, json_out: Path | None) -> None:
         )
     for other in found.also:
         say(f"also {other}")
+    say_left_out(say)
     say(f"weights: {out}")
     if found.bootstrap is not None:
         say(found.bootstrap.as_text())

@@ -36,6 +36,7 @@ from portmert.tuner.commands._outputs import notice
     help="Align references with this aligner, and outputs whose decoder wrote no alignment.",
 )
 @_options.settings("An option of the aligner, as train_source=FILE; repeat for several.")
+@_lists.drop_option
 @_lists.lowercase_option
 @_lists.text_options
 @_options.run_annotator
@@ -76,7 +77,10 @@ def command(
         raise click.UsageError("--set needs --aligner")
     given["text"] = _lists.steps(given["text"], lowercase=given.pop("lowercase")) or None
     refs, source, links = (given.pop(name) for name in ("refs", "source", "links"))
-    test = portmert.TestSet(refs, source, links, given.pop("aligner"), key_values(settings))
+    drop = given.pop("drop_missing")
+    test = portmert.TestSet(
+        refs, source, links, given.pop("aligner"), key_values(settings), drop_missing=drop
+    )
     _outputs.check_outputs(html_out, json_out, latex_out)
     _outputs.announce_compiling()
     with _outputs.annotating() as progress:

@@ -13,7 +13,7 @@ from portmert.tuner.commands._options import FILE, FOLDER, Whole, defaulted
 from portmert.tuner.commands._outputs import notice
 
 _NEEDED = {"human": "human", "outputs": "outputs", "refs": "ref"}
-_OF_A_SET = ("penalties", "judgments", "systems", "source", "links", "ref_links")
+_OF_A_SET = ("penalties", "judgments", "systems", "source", "links", "ref_links", "drop_missing")
 
 
 @click.command()
@@ -48,6 +48,7 @@ _OF_A_SET = ("penalties", "judgments", "systems", "source", "links", "ref_links"
     help="Folder of word alignments of source and outputs, SYSTEM.links, with lines as 0-0 1-2.",
 )
 @_options.ref_links
+@_lists.drop_option
 @click.option(
     "--likeness",
     is_flag=True,

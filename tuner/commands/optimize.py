@@ -98,6 +98,7 @@ def command(
             )
         if not _outputs.print_json(json_out, several_found.as_json()):
             click.echo(str(several_found))
+            _outputs.say_left_out()
             click.echo(f"weights: {out_dir / 'weights.json'}")
         return
     if out is None:

@@ -90,6 +90,7 @@ def command(*, json_out: Path | None, **given: Any) -> None:
         found = portmert.rerank_tune(lists, test=test, notice=notice, progress=shown, **given)
     if not _outputs.print_json(json_out, found.as_json()):
         click.echo(str(found))
+        _outputs.say_left_out()
     out = given["out_dir"]
     pages = (out / "comparison.html",) if found.compared is not None else ()
     _outputs.say_written(out / "weights.json", out / "output.txt", *pages, json_out)

@@ -53,3 +53,4 @@ def command(
         scores = portmert.score(hyp, refs, notice=notice, progress=progress, **given)
     if not _outputs.print_json(json_out, as_json(scores, by_segment=by_segment), indent=2):
         click.echo(as_text(scores, by_segment=by_segment))
+        _outputs.say_left_out()

@@ -43,5 +43,6 @@ def command(*, config: Path, fresh: bool, decodings: int | None, **given: Any) -
         )
     for line in tuned.summary:
         click.echo(line)
+    _outputs.say_left_out()
     click.echo(f"weights: {tuned.result.weights_path}")
     click.echo(f"decoder: {tuned.result.config_path}")

@@ -29,6 +29,7 @@ from typing import IO, Annotated, ClassVar
 
 import numpy as np
 from annotated_types import Gt
+from numpy.typing import NDArray
 from pydantic.dataclasses import dataclass
 
 from portmert.aligners._base import format_links
@@ -148,6 +149,11 @@ class Scores(MeanOfScores):
                     f"{counted(size, 'hypothesis')}; give one number a line for each hypothesis "
                     f"of the list, in its order"
                 )
+
+    def lacks_score(self, nbest: NBest) -> NDArray[np.bool_] | None:
+        """Return (H,) whether a hypothesis has no score; None for files without ids."""
+        keyed = keyed_numbers_of(nbest, self.files, drop=True)
+        return None if keyed is None else np.isnan(keyed)
 
     def stats(self, batch: Batch) -> FloatArray:
         """Return (H, 2)."""

@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic.dataclasses import dataclass
 
 from portmert.metrics._base import Batch, FloatArray, IntArray, Metric
@@ -222,6 +223,12 @@ class Formula(Metric):
         """Let each of its metrics check."""
         for metric in self.metrics:
             metric.check_lists(lists, nbest)
+
+    def lacks_score(self, nbest: NBest) -> NDArray[np.bool_] | None:
+        """Return (H,) whether any of its metrics lacks a score."""
+        several = [metric.lacks_score(nbest) for metric in self.metrics]
+        lacking = [rows for rows in several if rows is not None]
+        return np.logical_or.reduce(lacking) if lacking else None
 
     @property
     def signature(self) -> str:

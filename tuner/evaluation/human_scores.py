@@ -130,6 +130,20 @@ class HumanScores:
             each=self.each and self.each.of_systems(columns),
         )
 
+    def of_segments(self, numbers: IntArray) -> HumanScores:
+        """Return the scores of some segments, rising."""
+        documents, groups = (
+            one if one is None else one[numbers] for one in (self.documents, self.groups)
+        )
+        each = self.each
+        if each is not None:
+            rows = np.isin(each.segments, numbers)
+            places = np.searchsorted(numbers, each.segments[rows]).astype(np.int64)
+            each = Judgments(places, each.systems[rows], each.judges[rows], each.scores[rows])
+        return replace(
+            self, scores=self.scores[numbers], documents=documents, groups=groups, each=each
+        )
+
     def of_length(self, segments: int, *, origin: Path | str) -> HumanScores:
         """Return the scores extended to all segments of a test set.
 
@@ -359,6 +373,8 @@ class JudgedSet:
         use each as a data point.
     systems
         Use only these systems. Default: all.
+    drop_missing
+        Whether to leave out segments that are not in all texts; a warning counts them.
     """
 
     __test__ = False  # pytest takes it for a test
@@ -375,6 +391,7 @@ class JudgedSet:
     penalties: bool = False
     judgments: Several = "refuse"
     systems: tuple[Name, ...] = ()
+    drop_missing: bool = False
 
 
 def read_judged_sets(path: Path) -> tuple[JudgedSet, ...]:

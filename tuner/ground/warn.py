@@ -12,10 +12,26 @@ from contextvars import ContextVar
 from typing import Any
 
 LOG = logging.getLogger("portmert")
-_COLLECTED: ContextVar[tuple[dict[str, bool], ...]] = ContextVar("collected", default=())
 
 
-def warn(line: str, *, of_result: bool = True) -> None:
+class Warnings(dict[str, bool]):
+    """Warnings in their order: line -> whether it is of the result.
+
+    Attributes
+    ----------
+    left_out
+        Warning -> the number of segments that are left out, as it says.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.left_out: dict[str, int] = {}
+
+
+_COLLECTED: ContextVar[tuple[Warnings, ...]] = ContextVar("collected", default=())
+
+
+def warn(line: str, *, of_result: bool = True, left_out: int = 0) -> None:
     """Say that something looks wrong; once while warnings are collected.
 
     Parameters
@@ -25,11 +41,15 @@ def warn(line: str, *, of_result: bool = True) -> None:
     of_result
         False for what concerns this machine, such as a cache that cannot be written: results of
         the same data stay the same.
+    left_out
+        The number of segments that are left out, if the warning is about them.
     """
     collectors = _COLLECTED.get()
     is_new = not collectors or line not in collectors[0]
     for collector in collectors if of_result else collectors[:1]:
         collector.setdefault(line, of_result)
+        if left_out:
+            collector.left_out[line] = left_out
     if is_new:
         LOG.warning(line)
 
@@ -40,12 +60,12 @@ def warn_of_machine(line: str) -> None:
 
 
 @contextmanager
-def collected_warnings() -> Iterator[dict[str, bool]]:
-    """Collect the warnings given inside, in their order: line -> whether it is of the result.
+def collected_warnings() -> Iterator[Warnings]:
+    """Collect the warnings given inside.
 
     Collectors may stand inside each other: the outer ones get the lines too.
     """
-    lines: dict[str, bool] = {}
+    lines = Warnings()
     token = _COLLECTED.set((*_COLLECTED.get(), lines))
     try:
         yield lines
@@ -59,10 +79,17 @@ def warnings_so_far() -> tuple[str, ...]:
     return tuple(line for line, of_result in lines.items() if of_result)
 
 
+def left_out_so_far() -> int:
+    """Return the number of segments that the operation at work has left out."""
+    return sum(_COLLECTED.get()[-1].left_out.values()) if _COLLECTED.get() else 0
+
+
 def with_warnings(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a result as plain data, with the key `warnings` if there are any."""
+    """Return a result as plain data, with the keys `warnings` and `left_out` if there are any."""
     lines = list(dict.fromkeys((*document.get("warnings", ()), *warnings_so_far())))
-    return {**document, "warnings": lines} if lines else document
+    count = document.get("left_out") or left_out_so_far()
+    found = {**document, **({"left_out": count} if count else {})}
+    return {**found, "warnings": lines} if lines else found
 
 
 class _Shown(logging.Handler):

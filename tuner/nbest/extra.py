@@ -9,6 +9,7 @@ import math
 import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 from tokenize import TokenError
 from typing import Any, NamedTuple
@@ -219,7 +220,7 @@ def _all_keyed(
             if read is _number_in and has_keys(file):
                 keyed.append(Keyed(str(file), read_keyed(file)))
         elif column.ids is not None and (nbest.ids or not names.isdisjoint(column.ids)):
-            keyed.append(_of_column(column, read, drop=drop))
+            keyed.append(_of_column(column, read, needed=frozenset() if drop else names))
     if len(keyed) == len(files) and keyed and len(files) in (1, len(nbest.list_sizes)):
         return keyed
     for file, column in zip(files, columns, strict=True):
@@ -238,12 +239,15 @@ def _all_keyed(
 
 
 def _of_column(
-    column: RecordColumn, read: Callable[[RecordColumn, int], Any], *, drop: bool
+    column: RecordColumn,
+    read: Callable[[RecordColumn, int], Any],
+    *,
+    needed: AbstractSet[str],
 ) -> Keyed:
     """Return the values of a column by segment and number of the hypothesis.
 
     Values without a number are those of the first, second ... hypothesis of their segment; then
-    all values of a segment stand together.
+    all values of a segment stand together. Those of the segments `needed` must be there.
     """
     assert column.ids is not None  # noqa: S101  the caller has seen to it
     values: dict[str, Any] = {}
@@ -270,7 +274,7 @@ def _of_column(
             )
         rows[key] = row
         values[key] = read(column, row)
-        if values[key] is None and not drop:
+        if values[key] is None and name in needed:
             raise column.lacking(row)
     return Keyed(column.where, values, column)
 

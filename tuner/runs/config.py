@@ -28,6 +28,7 @@ from portmert.tuner.ground import arguments, documents, errors, files, numbers, 
 from portmert.tuner.ground.errors import AnnotatorError, ConfigError, counted, faults_at, suggest
 from portmert.tuner.ground.options import cut, file_key, unquoted
 from portmert.tuner.nbest.readers._base import TABLES
+from portmert.tuner.runs.joined import JoinedTexts, SetOfTexts, joined_set
 from portmert.tuner.search import DEFAULT_OPTIMIZER
 from portmert.tuner.search.constraints import Constraints
 from portmert.tuner.search.optimizers._base import Optimizer
@@ -36,9 +37,12 @@ from portmert.tuner.texts import statistics, text_pipeline
 Table = TypeVar("Table")
 
 RESULT_FREE = frozenset(
-    {"threads", "processes", "jobs", "annotation_cache", "timeout_seconds", "pool"}
+    {"threads", "processes", "jobs", "annotation_cache", "timeout_seconds", "pool", "drop_missing"}
 )
-"""Keys, in any table, that change the time of a run but not its result."""
+"""Keys, in any table, that change the time of a run but not its result.
+
+`drop_missing` changes the texts, whose content counts.
+"""
 
 WHERE_IT_RUNS = frozenset(
     {("tune", "output"), *(("decoder", key) for key in ("command", "function", "texts", "batch"))}
@@ -121,6 +125,9 @@ class Tune:
 class Data:
     """The [data] table: tokenised text, one segment a line.
 
+    A text may be a column, `FILE.jsonl#KEY` or `FILE.tsv#COLUMN`. Texts with ids are joined by
+    them, in the order of the source; the run writes them into its folder `texts`.
+
     Parameters
     ----------
     source, references
@@ -141,6 +148,9 @@ class Data:
         `debpe`, `13a` and others, see `portmert.tuner.texts.text_pipeline`.
     text_model
         The sentencepiece model for the spm and flores steps.
+    drop_missing
+        Whether to leave out segments that are not in all texts of their set; a warning counts
+        them.
     """
 
     source: Path
@@ -155,6 +165,7 @@ class Data:
     lowercase: bool = False
     text: tuple[str, ...] = ()
     text_model: Path | None = None
+    drop_missing: bool = False
 
     @property
     def pipeline(self) -> text_pipeline.TextPipeline:
@@ -196,6 +207,7 @@ class Experiment:
     annotator: Annotator | None = None
     constraints: Constraints = field(default_factory=Constraints)
     executor: Workplace = field(default_factory=Workplace)
+    joined: JoinedTexts = field(default_factory=JoinedTexts)
 
     @property
     def threads(self) -> int:
@@ -226,7 +238,7 @@ class Experiment:
                 prints[f"{table}.name"] = content.name()
             for item in dataclasses.fields(content):
                 if item.name not in RESULT_FREE and (table, item.name) not in WHERE_IT_RUNS:
-                    value = getattr(content, item.name)
+                    value = self.joined.content(getattr(content, item.name))
                     prints[f"{table}.{item.name}"] = json.dumps(content_of(value), sort_keys=True)
         return prints
 
@@ -357,11 +369,11 @@ def experiment_of(
         raise ConfigError(f"{path}: [tune] min_gain: optimizer {name} holds no segments out")
     _check_files(experiment)
     _check_needs(experiment)
-    return experiment
+    return _with_joined_texts(experiment)
 
 
 def _check_tables(path: Path, tables: Mapping[str, Any]) -> None:
-    known = {f.name for f in dataclasses.fields(Experiment)} - {"path"}
+    known = {f.name for f in dataclasses.fields(Experiment)} - {"path", "joined"}
     for name, content in tables.items():
         if name not in known:
             test = "; a test set is test_source and test_references in [data]"
@@ -498,6 +510,34 @@ def _check_sets(experiment: Experiment) -> None:
                 f"{path}: [data] {prefix}reference_links: {counted(len(links), 'file')} for "
                 f"{counted(len(references), 'reference')}; give one for each, or none"
             )
+
+
+def _with_joined_texts(experiment: Experiment) -> Experiment:
+    """Return the experiment with texts of its folder in place of columns of files."""
+    data, folder = experiment.data, files.absolute(experiment.tune.output) / "texts"
+    named: dict[str, Any] = {}
+    texts: dict[Path, str] = {}
+    left_out: list[tuple[str, ...]] = []
+    for prefix in ("", "test_", "held_out_"):
+        keys = [f"{prefix}{key}" for key in ("source", "references", "reference_links")]
+        given = SetOfTexts(*(getattr(data, key) for key in keys))
+        if given.source is None:
+            continue
+        try:
+            joined = joined_set(given, folder, prefix, drop=data.drop_missing)
+        except errors.InputError as error:
+            advice = str(error).replace("--drop-missing", "[data] drop_missing = true")
+            raise errors.InputError(advice) from None
+        if joined is None:
+            continue
+        source, *others = joined.texts
+        count = len(given.references)
+        named |= zip(keys, (source, tuple(others[:count]), tuple(others[count:])), strict=True)
+        texts |= joined.texts
+        left_out += joined.left_out
+    return replace(
+        experiment, data=replace(data, **named), joined=JoinedTexts(texts, tuple(left_out))
+    )
 
 
 def _check_needs(experiment: Experiment) -> None:

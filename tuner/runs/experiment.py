@@ -113,6 +113,7 @@ def open_folder(
         fresh=fresh,
         wait=wait,
     ) as folder:
+        experiment.joined.write()
 
         def note(line: str) -> None:
             folder.log(line)
@@ -278,6 +279,8 @@ class _Run:
             if off:
                 self.note(f"iteration {number}: {off}")
             with collected_warnings():
+                if number == 1:
+                    self.experiment.joined.warn()
                 scored, held_out = self.evaluator.dev(nbest, check=number == 1)
                 if number == 1 and (line := few_segments(len(nbest))):
                     warn(line)
@@ -556,7 +559,10 @@ class _Run:
         test = self.evaluator.test(weights, path / "test")
         self.folder.clear_scratch()
         sure = self._confidence(weights, len(iterations))
-        warned = scorer.read_json(self.folder.iteration(1) / "scores.json").get("warnings", [])
+        scores = scorer.read_json(self.folder.iteration(1) / "scores.json")
+        warned = scores.get("warnings", [])
+        left_out = {"left_out": scores["left_out"]} if "left_out" in scores else {}
+        self.experiment.joined.warn()
         for line in warned:
             warn(line)  # they may be those of an earlier call
         scorer.finish(
@@ -573,6 +579,7 @@ class _Run:
                 "test": test,
                 "bootstrap": None if sure is None else sure.as_json(),
                 **({"warnings": warned} if warned else {}),
+                **left_out,
             },
             alone=True,
         )

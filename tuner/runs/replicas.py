@@ -179,6 +179,7 @@ def write_result(
     *,
     scores: Sequence[str],
     warnings: Sequence[str] = (),
+    left_out: int = 0,
     before: Mapping[str, Mapping[str, float | None]] | None = None,
 ) -> dict[str, Any]:
     """Write result.json of a run with replicas, and return its content.
@@ -194,6 +195,8 @@ def write_result(
         The keys of `rows` whose mean and standard deviation (of a sample, n - 1) are written.
     warnings
         What looks wrong with the data.
+    left_out
+        The number of segments that lack an answer and were left out.
     before
         Scores of the first hypotheses (`first`) and under the start weights (`start`), if known.
     """
@@ -210,6 +213,7 @@ def write_result(
         "replicas": list(rows),
         "weights": weight_spreads(weights),
         **({"warnings": list(warnings)} if warnings else {}),
+        **({"left_out": left_out} if left_out else {}),
     }
     finish(folder / "result.json", document, alone=True)
     return document
@@ -387,6 +391,7 @@ class _Tunings:
             average,
             scores=("dev_score",),
             warnings=tuple(dict.fromkeys(line for one in results for line in one.warnings)),
+            left_out=sum(map(len, experiment.joined.left_out)),
         )
         display, scores = experiment.metric.display, document["dev_score"]
         mean, spread = display.shown(scores["mean"]), ""

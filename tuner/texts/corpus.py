@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
@@ -39,6 +39,7 @@ from portmert.tuner.ground.files import (
     read_lines,
     text_digest,
 )
+from portmert.tuner.ground.warn import warn
 
 IntegerArray = NDArray[np.signedinteger[Any]]
 
@@ -471,21 +472,22 @@ def interleaved(texts: Texts, count: int) -> Texts:
 
 
 class LinesById(Lines):
-    """The lines of a text behind their ids, the ids, and ids of segments without a line."""
+    """The lines of a text behind their ids, the ids, and all ids: some may have no line."""
 
     ids: tuple[str, ...]
-    lacking: tuple[str, ...]
+    every: tuple[str, ...]
 
     def __new__(
         cls,
         name: str,
         lines: Iterable[str],
         ids: Iterable[str] = (),
-        lacking: Iterable[str] = (),
+        every: Iterable[str] = (),
     ) -> Self:
         """Keep lines and ids, one id for each line."""
         found = super().__new__(cls, name, lines)
-        found.ids, found.lacking = tuple(ids), tuple(lacking)
+        found.ids = tuple(ids)
+        found.every = tuple(every) or found.ids
         return found
 
 
@@ -500,7 +502,7 @@ def opened(text: TextFile, *, drop: bool = False) -> TextFile:
     Raises
     ------
     InputError
-        The column has no text for a segment, or an id stands twice; says where.
+        The column has no text for a segment, or an id has two texts; says where.
     """
     column = None if isinstance(text, Lines) else column_of(text)
     if column is None:
@@ -510,16 +512,18 @@ def opened(text: TextFile, *, drop: bool = False) -> TextFile:
         if len(rows) < len(column.values):
             raise column.lacking(next(iter(column.reasons)), "give the records ids")
         return Lines(column.where, map(column.text, rows))
+    lines: dict[str, str] = {}
     places: dict[str, str] = {}
     for row in rows:
-        name = column.ids[row]
-        if name in places:
+        name, text = column.ids[row], column.text(row)
+        # Each hypothesis of a segment may carry the segment's reference.
+        if lines.setdefault(name, text) != text:
             raise InputError(
-                f"{column.places[row]}: id '{name}' stands twice, first in {places[name]}"
+                f"{column.places[row]}: id '{name}' stands twice with different texts, first in "
+                f"{places[name]}"
             )
-        places[name] = column.places[row]
-    lacking = [column.ids[row] for row in column.reasons]
-    return LinesById(column.where, map(column.text, rows), places, lacking)
+        places.setdefault(name, column.places[row])
+    return LinesById(column.where, lines.values(), lines, dict.fromkeys(column.ids))
 
 
 def content_digest(path: Path) -> str:
@@ -590,10 +594,17 @@ def joined(
         ids = tuple(name for name in ids if all(name in names for names in sets))
         if not ids:
             raise InputError(f"{first}: no segment is in all texts; are they of one text?")
-    every = [name for text in (first, *keyed) for name in (*text.ids, *text.lacking)]
+    every = [name for text in (first, *keyed) for name in text.every]
     known = frozenset(ids)
     left_out = tuple(dict.fromkeys(name for name in every if name not in known))
     return [_taken(text, first, ids, drop=drop) for text in keyed], ids, left_out
+
+
+def warn_left_out(ids: Sequence[str], lack: str, reasons: Mapping[str, str] | None = None) -> None:
+    """Say how many segments are left out, and the first of them."""
+    reason = (reasons or {}).get(ids[0], f"nothing in {lack}")
+    line = f"{counted(len(ids), 'segment')} left out; the first is '{ids[0]}': {reason}"
+    warn(line, left_out=len(ids))
 
 
 def begin_with_ids(lines: Sequence[str], ids: Sequence[str]) -> bool:
@@ -631,9 +642,11 @@ def _with_ids(text: TextFile, first: LinesById) -> LinesById:
     lines = Lines(called(text), read_lines(text))
     if begin_with_ids(lines, first.ids):
         return read_by_id(lines)
-    check_order(first.ids, first, text)
-    check_lines(text, len(lines), first, len(first.ids))
-    return LinesById(called(text), lines, first.ids)
+    # Lines may stand for segments too that lack an answer in the other text.
+    ids = first.ids if len(lines) == len(first.ids) else first.every
+    check_order(ids, first, text)
+    check_lines(text, len(lines), first, len(ids))
+    return LinesById(called(text), lines, ids)
 
 
 def _is_numbered(text: LinesById) -> bool:

@@ -30,6 +30,7 @@ from portmert.tuner.evaluation.comparison.systems import (
     TestSet,
     find_systems,
     find_test_files,
+    without_missing,
 )
 from portmert.tuner.evaluation.history import dev_set, run_history
 from portmert.tuner.evaluation.significance import Resampling
@@ -90,11 +91,19 @@ def compare_request(request: CompareRequest, notice: Notice) -> dict[str, Any]:
     PortmertError
         Something asked for is missing, or is not what it should be.
     """
-    given = registry.labelled(request.metrics or METRICS)
     if not request.systems:
         raise ValueError("name the systems to compare")
-    systems = find_systems(request.systems)
-    test = find_test_files(systems, request.test)
+    with tempfile.TemporaryDirectory() as work:
+        return _of_request(request, notice, Path(work))
+
+
+def _of_request(request: CompareRequest, notice: Notice, work: Path) -> dict[str, Any]:
+    """See `compare_request`; `work` is a folder for files that are needed meanwhile."""
+    given = registry.labelled(request.metrics or METRICS)
+    systems, given_test = find_systems(request.systems), request.test
+    if given_test.drop_missing:
+        systems, given_test = without_missing(systems, given_test, work)
+    test = find_test_files(systems, given_test)
     inputs = [one.inputs for one in systems if one.inputs is not None]
     annotators = (one.components.get("annotator") for one in inputs)
     recorded = next(filter(None, annotators), None)  # that of the first run with one
@@ -106,12 +115,10 @@ def compare_request(request: CompareRequest, notice: Notice) -> dict[str, Any]:
     ]
     if test.source is None and (given_sets or aligner is not None):
         raise InputError("word alignments need the source text; give --source")
-    with tempfile.TemporaryDirectory() as folder:
-        annotations = Path(folder) / "annotations"
-        sets, linker = find_links(
-            systems, test, given_sets, aligner, folder=annotations, notice=notice
-        )
-        materials = read_material(systems, test, sets, linker, ready)
+    sets, linker = find_links(
+        systems, test, given_sets, aligner, folder=work / "annotations", notice=notice
+    )
+    materials = read_material(systems, test, sets, linker, ready)
     if materials[0].links is None:
         if not request.metrics:
             metrics = {label: one for label, one in metrics.items() if "links" not in one.needs}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ from portmert.tuner.components import registry
 from portmert.tuner.ground import options
 from portmert.tuner.ground.documents import parse_json
 from portmert.tuner.ground.errors import ConfigError, InputError, StateError, faults_at
-from portmert.tuner.ground.files import called
+from portmert.tuner.ground.files import called, read_lines, write_text
 from portmert.tuner.ground.pipes import is_input
 from portmert.tuner.runs.folder import STATE, refuse_misplaced
 from portmert.tuner.runs.inputs import CALLED, Inputs, read_inputs
@@ -91,6 +91,8 @@ class TestSet:
         An aligner for the references, and for outputs whose decoder wrote no alignment.
     known
         Statistics of all outputs that are in hand, under more metrics; see `rerank_tune`.
+    drop_missing
+        Whether to leave out segments that are not in all texts; a warning counts them.
     """
 
     __test__ = False  # pytest would take it for a test
@@ -101,6 +103,7 @@ class TestSet:
     aligner: str | Aligner | None = None
     options: Mapping[str, object] = field(default_factory=dict)
     known: Sequence[Counted] = ()
+    drop_missing: bool = False
 
     @property
     def named_aligner(self) -> tuple[str, Aligner] | None:
@@ -198,6 +201,46 @@ def find_test_files(systems: Sequence[NamedSystem], given: TestSet) -> TestFiles
     for system in systems:
         _check_same(system, found)
     return found
+
+
+def without_missing(
+    systems: Sequence[NamedSystem], test: TestSet, folder: Path
+) -> tuple[list[NamedSystem], TestSet]:
+    """Return systems and test set in files of the segments that all texts have.
+
+    Parameters
+    ----------
+    folder
+        Where the files are written, under their names.
+
+    Raises
+    ------
+    ConfigError
+        A system is a run, or word alignments are given: these have no ids.
+    InputError
+        No segment is in all texts.
+    """
+    run = next((one for one in systems if one.folder is not None), None)
+    if run is not None or test.links or not test.references:
+        fault = "give references" if run is None else f"{run.folder} is a run"
+        fault = "word alignments have no ids" if test.links else fault
+        raise ConfigError(f"--drop-missing joins files, as name=FILE.jsonl#KEY: {fault}")
+    outputs = [output.text for one in systems for output in one.outputs]
+    texts = [*test.references, *outputs, *([] if test.source is None else [test.source])]
+    in_order, _, left_out = corpus.joined(texts, drop=True)
+    if left_out:
+        corpus.warn_left_out(left_out, "a text")
+    paths = []
+    for number, (name, text) in enumerate(zip(texts, in_order, strict=True)):
+        paths.append(folder / str(number) / Path(name).name)
+        paths[-1].parent.mkdir()
+        write_text(paths[-1], "".join(f"{line}\n" for line in read_lines(text)))
+    count = len(test.references)
+    files = iter(paths[count:])
+    named = [
+        replace(one, outputs=tuple(Output(next(files)) for _ in one.outputs)) for one in systems
+    ]
+    return named, replace(test, references=paths[:count], source=next(files, None))
 
 
 def _find(system: SystemFiles) -> NamedSystem:

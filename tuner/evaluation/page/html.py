@@ -24,7 +24,7 @@ from portmert.tuner.evaluation.crossval import report as crossval
 from portmert.tuner.evaluation.history import report as history
 from portmert.tuner.evaluation.metaeval import page as metaeval
 from portmert.tuner.ground.tables import Table, as_latex
-from portmert.tuner.ground.warn import warnings_so_far
+from portmert.tuner.ground.warn import left_out_so_far, warnings_so_far
 
 SCRIPTS = ("theme.js", "tables.js", "charts.js", "drawing.js", "segments.js", "start.js")
 
@@ -55,21 +55,24 @@ class Report:
         All results as plain data.
     warnings
         What looks wrong with the data, one line each.
+    left_out
+        The number of segments that lack an answer and were left out.
     """
 
     text: str
     tables: Sequence[Table] = field(repr=False)
     document: Mapping[str, Any] = field(repr=False)
     warnings: Sequence[str] = field(default_factory=warnings_so_far, repr=False, kw_only=True)
+    left_out: int = field(default_factory=left_out_so_far, repr=False, kw_only=True)
 
     def __str__(self) -> str:
-        return self.text
+        return f"{self.text}\n\nsegments left out: {self.left_out}" if self.left_out else self.text
 
     def as_json(self) -> Mapping[str, Any]:
         """Return all results as plain data."""
-        return (
-            {**self.document, "warnings": list(self.warnings)} if self.warnings else self.document
-        )
+        warned = {"warnings": list(self.warnings)} if self.warnings else {}
+        counted = {"left_out": self.left_out} if self.left_out else {}
+        return {**self.document, **warned, **counted} if warned or counted else self.document
 
     def as_latex(self) -> str:
         """Return the tables for LaTeX (booktabs), with the warnings as comments."""
