@@ -2,14 +2,16 @@
 
 import json
 import random
-from itertools import chain
+from itertools import chain, product
 
+import click
 import numpy as np
 import pytest
 
 import portmert
 from portmert.metrics._base import Vocabulary
-from portmert.tuner.ground.columns import DROP
+from portmert.tuner.cli import main
+from portmert.tuner.ground.columns import DROP, ID_KEYS, INDEX_KEYS
 from portmert.tuner.ground.errors import InputError
 from portmert.tuner.texts.corpus import joined, read_lines, read_references, read_source
 
@@ -43,6 +45,16 @@ VALUES = {
         lambda s, k: f"{value_of(s, k)}\t{s}\t{k}\n",
     ),
     "keys of Kaldi": ("v.txt", "", lambda s, k: f"{s}-{k} {value_of(s, k)}\n"),
+    # Every key that the program knows.
+    **{
+        f"json by {key} and {rank}": (
+            "v.jsonl#v",
+            "",
+            lambda s, k, key=key, rank=rank: json_line(**{key: s, rank: k, "v": value_of(s, k)}),
+        )
+        for key, rank in product(ID_KEYS, INDEX_KEYS)
+        if ID_KEYS.index(key) % len(INDEX_KEYS) == INDEX_KEYS.index(rank)
+    },
 }
 # The same for texts of segments.
 LINES = {
@@ -50,7 +62,19 @@ LINES = {
     "json inside": ("t.jsonl#a.t", "", lambda s: json_line(id=s, a={"t": TEXTS[s]})),
     "table": ("t.tsv#t", "id\tt\n", lambda s: f"{s}\t{TEXTS[s]}\n"),
     "lines with ids": ("t.txt", "", lambda s: f"{s} {TEXTS[s]}\n"),
+    **{
+        f"{kind} by {key}": form
+        for key in ID_KEYS
+        for kind, form in (
+            ("json", ("t.jsonl#t", "", lambda s, key=key: json_line(**{key: s, "t": TEXTS[s]}))),
+            ("table", ("t.tsv#t", f"{key}\tt\n", lambda s: f"{s}\t{TEXTS[s]}\n")),
+        )
+    },
 }
+JOINS_NOTHING = {
+    "humaneval make": "judges see whole texts",
+}
+"""Commands without --drop-missing, and why."""
 
 
 @pytest.fixture
@@ -221,3 +245,19 @@ def test_an_existing_file_with_a_hash_in_its_name_is_a_text(write):
     with open("t#x", "w") as file:  # noqa: PTH123
         file.write("\n".join(names) + "\n")
     assert read_lines(joined(["t#x"])[0][0]) == names
+
+
+def commands(group, name=""):
+    for each in group.list_commands(click.Context(group)):
+        command = group.get_command(click.Context(group), each)
+        if isinstance(command, click.Group):
+            yield from commands(command, f"{name}{each} ")
+        else:
+            yield name + each, command
+
+
+def test_every_command_that_joins_texts_can_drop_what_is_missing():
+    for name, command in commands(main):
+        options = {option for one in command.params for option in one.opts}
+        if options & {"--ref", "--nbest"} and name not in JOINS_NOTHING:
+            assert "--drop-missing" in options, name

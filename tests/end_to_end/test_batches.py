@@ -70,13 +70,10 @@ def test_estimates_and_references_of_a_batch_may_be_shuffled(folder):
     assert optimized("1.json", "batch.jsonl", "ref.txt", "qe.jsonl").exit_code == 0
     shuffled = optimized("2.json", "batch.jsonl", "ref.shuffled.jsonl#ref", "qe.shuffled.jsonl")
     assert shuffled.exit_code == 0, shuffled.output
-    expected = json.loads((folder / "1.json").read_text())
     assert (folder / "2.json").read_bytes() == (folder / "1.json").read_bytes()
     whole = ("batch.shuffled.jsonl", "ref.jsonl#ref", "qe.shuffled.jsonl")
     assert optimized("3.json", *whole).exit_code == 0
-    found = json.loads((folder / "3.json").read_text())
-    assert found["score"] == pytest.approx(expected["score"])
-    assert found["weights"].keys() == expected["weights"].keys()
+    assert (folder / "3.json").read_bytes() == (folder / "1.json").read_bytes()
 
 
 @pytest.mark.usefixtures("folder")

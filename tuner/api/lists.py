@@ -20,6 +20,7 @@ from portmert.tuner.api.texts import Notice, PathLike, TextLike, text_files
 from portmert.tuner.components import registry
 from portmert.tuner.components.features import Feature, with_features
 from portmert.tuner.ground.arguments import checked
+from portmert.tuner.ground.columns import in_natural_order, unordered
 from portmert.tuner.ground.errors import ConfigError, InputError
 from portmert.tuner.ground.warn import warn
 from portmert.tuner.nbest import check, join
@@ -405,11 +406,15 @@ class Lists:
     @cached_property
     def originals(self) -> tuple[Original, ...] | None:
         """(H,) the hypotheses as JSON files or records have them; None for other lists."""
+        lines, found = self.nbest.lines, self._in_files
+        return None if lines is None or found is None else tuple(found[row] for row in lines)
+
+    @cached_property
+    def _in_files(self) -> list[Original] | None:
+        """(L,) all hypotheses of JSON files or records, equal ones too; None for other lists."""
         if self.origin is not None:
-            return self.origin.originals
-        lines, found = self.nbest.lines, list[Original]()
-        if lines is None:
-            return None
+            return self.origin._in_files  # noqa: SLF001  of the same class
+        found: list[Original] = []
         for given in self._given:
             file = given if isinstance(given, ListFile) else read_list(given)
             file = replace(file, names=SegmentNames(drop=self.drop_missing))
@@ -418,7 +423,7 @@ class Lists:
                 return None
             answers = (one for one in reader.found(file) if isinstance(one, Hypothesis))
             found.extend(Original(one.text, one.record) for one in answers)
-        return tuple(found[row] for row in lines)
+        return found
 
     @cached_property
     def _given(self) -> tuple[PathLike | ListFile, ...]:
@@ -482,8 +487,18 @@ class Lists:
         if not sum(map(len, lacking)):
             return self
         places = np.searchsorted(self.nbest.offsets, np.concatenate(lacking), side="right") - 1
+        return self._with(_without(self._content, set(places.tolist()), "the scores"))
+
+    def in_order(self) -> Lists:
+        """Return the lists in the order of their ids, in which searches do not depend on files."""
+        ids = self.nbest.ids
+        if ids is None or unordered(ids) is None:
+            return self
+        return self._with(_taken(self._content, in_natural_order(ids)))
+
+    def _with(self, content: _Content) -> Lists:
         changed = replace(self, origin=self.origin or self)
-        changed.__dict__["_content"] = _without(self._content, set(places.tolist()), "the scores")
+        changed.__dict__["_content"] = content
         return changed
 
     def _with_features(self, content: _Content, features: Sequence[str]) -> _Content:
@@ -529,16 +544,22 @@ class Lists:
 
 def _without(content: _Content, lacking: set[int], lack: str) -> _Content:
     """Return the content without segments that lack an answer; warn of them."""
-    nbest, references, source, by_id = content
+    nbest = content.nbest
     names = segments.ids_of(nbest)
     corpus.warn_left_out([names[number] for number in sorted(lacking)], lack)
     left = [number for number in range(len(nbest)) if number not in lacking]
     if not left:
         raise InputError(f"every segment lacks a value of {lack}; nothing is left")
+    return _taken(content._replace(nbest=replace(nbest, ids=names)), left)
+
+
+def _taken(content: _Content, order: list[int]) -> _Content:
+    """Return the content of some segments, in the given order."""
+    nbest, references, source, by_id = content
     return _Content(
-        segments_taken(replace(nbest, ids=names), np.array(left)),
-        None if references is None else references.take(left),
-        None if source is None else tuple(source[number] for number in left),
+        segments_taken(nbest, np.array(order)),
+        None if references is None else references.take(order),
+        None if source is None else tuple(source[number] for number in order),
         by_id,
     )
 

@@ -239,7 +239,7 @@ def list_problem(
             raise ValueError(
                 "give a metric; or scores, as in Lists.from_arrays(features, scores=...)"
             )
-        lists = lists.scored_by([metric, *also])
+        lists = lists.scored_by([metric, *also]).in_order()
         if given is None and start.length_penalty:
             notice(f"length penalty {start.length_penalty:g}, as in {start.origin}")
         with preparing(

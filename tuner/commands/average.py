@@ -21,6 +21,7 @@ from portmert.tuner.commands._outputs import notice
     "sum.",
 )
 @_lists.format_option
+@_lists.drop_option
 @_lists.missing_features_option(
     "What happens if some W lacks a feature of another: an error, or its weight there is 0, as "
     "for sparse features."
@@ -41,8 +42,11 @@ def command(
         raise click.UsageError("name at least two files of weights")
     if given["format"] != "auto" and not lists:
         raise click.UsageError(f"--nbest-format {given['format']}: it is of --nbest; give lists")
+    if given["drop_missing"] and not lists:
+        raise click.UsageError("--drop-missing: it is of --nbest; give lists")
     _outputs.check_outputs(out)
-    options = {"format": given.pop("format"), "notice": notice}
+    options = {key: given.pop(key) for key in ("format", "drop_missing")}
+    options["notice"] = notice
     read = portmert.Lists.unread(lists, **options) if lists else None
     portmert.average(weights, read, notice=notice, **given).write(out)
     _outputs.say_written(out)

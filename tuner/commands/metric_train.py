@@ -20,6 +20,7 @@ from portmert.tuner.ground.warn import warn
     "and group. The data is split in halves of whole documents, balanced over groups."
 )
 @_options.systems
+@_lists.drop_option
 @_lists.text_options
 @_options.annotator
 @click.option(
@@ -84,7 +85,7 @@ def command(
         _checked(given.pop("groups"), given["annotator"], resources),
         *(given.pop(name) for name in ("parses", "gamma", "costs", "language")),
     )
-    of_set = ("human", "outputs", "refs", "penalties", "systems")
+    of_set = ("human", "outputs", "refs", "penalties", "systems", "drop_missing")
     judged = portmert.JudgedSet(**{name: given.pop(name) for name in of_set})
     _outputs.check_outputs(out, json_out, latex_out)
     _outputs.announce_compiling()

@@ -161,6 +161,11 @@ def unordered(ids: Sequence[str]) -> tuple[str, str] | None:
     return None
 
 
+def in_natural_order(ids: Sequence[str]) -> list[int]:
+    """Return the numbers of the ids in ascending natural order, as `unordered` compares them."""
+    return sorted(range(len(ids)), key=lambda number: _natural(ids[number]))
+
+
 def _natural(name: str) -> tuple[Any, ...]:
     parts = re.split(r"([0-9]+)", name)
     return tuple(int(part) if k % 2 else part for k, part in enumerate(parts)), name

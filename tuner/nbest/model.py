@@ -222,12 +222,15 @@ def taken(nbest: NBest, rows: IntArray, offsets: IntArray) -> NBest:
 
 
 def segments_taken(nbest: NBest, segments: IntArray) -> NBest:
-    """Return the lists of some segments, in ascending order."""
+    """Return the lists of some segments, in the given order."""
     rows, offsets = rows_taken(nbest.offsets, segments)
     dropped = nbest.dropped
     if dropped is not None:
-        dropped = dropped[np.isin(dropped[:, 1], segments)]
-        dropped[:, 1] = np.searchsorted(segments, dropped[:, 1])
+        places = np.full(len(nbest), -1, dtype=np.int64)
+        places[segments] = np.arange(len(segments))
+        dropped = dropped.copy()
+        dropped[:, 1] = places[dropped[:, 1]]
+        dropped = dropped[dropped[:, 1] >= 0]
     return replace(
         taken(nbest, rows, offsets),
         lines=None if nbest.lines is None else nbest.lines[rows],

@@ -15,6 +15,7 @@ from portmert.tuner.annotation.annotators._base import Annotation, AnnotationReq
 from portmert.tuner.annotation.annotators._conllu import ConlluTree, Tagset
 from portmert.tuner.annotation.annotators._lookup import FileAnnotator, Missing
 from portmert.tuner.ground.errors import InputError, counted, faults_at
+from portmert.tuner.ground.warn import warn
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,8 @@ class Conllu(FileAnnotator):
     """Looks sentences up by their tokens in CoNLL-U files, in any order.
 
     Several trees with the same `# sent_id = ` are an n-best list; each has a line
-    `# parse_logprob = ` (natural logarithm). If a sentence occurs twice, the first one counts.
+    `# parse_logprob = ` (natural logarithm). If a sentence occurs twice, the first one counts; a
+    warning says so if the annotations differ.
 
     Parameters
     ----------
@@ -106,6 +108,7 @@ class _Trees(NamedTuple):
 def _read(states: tuple[tuple[str, int, int], ...], tagset: Tagset) -> dict[str, _Trees]:
     """Read files, once for each state of them."""
     known: dict[str, _Trees] = {}
+    others: list[tuple[_Trees, _Trees]] = []  # of equal sentences, with other annotations
     split: dict[str, _Trees] = {}
     for path, _, _ in states:
         closed: dict[str, int] = {}
@@ -121,10 +124,19 @@ def _read(states: tuple[tuple[str, int, int], ...], tagset: Tagset) -> dict[str,
                     f"already; the trees of one sentence follow each other"
                 )
             closed[name] = trees[0].line
-            known.setdefault(_lookup.key(trees[0].tokens), _sentence(path, trees, tagset))
+            found = _sentence(path, trees, tagset)
+            first = known.setdefault(_lookup.key(trees[0].tokens), found)
+            if first[1:] != found[1:]:
+                others.append((first, found))
             if trees[0].several:
                 where, form = f"{path}:{trees[0].line}", trees[0].several[0][2]
                 split.setdefault(_lookup.key(trees[0].text), _Trees(where, (), "", (), form))
+    if others:
+        first, other = others[0]
+        warn(
+            f"{counted(len(others), 'sentence')} with the words of an earlier one, but other "
+            f"annotations, as {other.where} and {first.where}: the first counts"
+        )
     return split | known
 
 

@@ -1,6 +1,8 @@
 """CoNLL-U: reading with every fault at its line, writing, and the annotator that looks up."""
 
 import gzip
+import json
+import random
 import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,7 +15,9 @@ from portmert.tuner.annotation.annotators import _conllu
 from portmert.tuner.annotation.annotators._base import AnnotationRequest, heads_fault
 from portmert.tuner.components import registry
 from portmert.tuner.ground.errors import AnnotatorError, ConfigError, InputError
+from portmert.tuner.ground.warn import collected_warnings
 from tests.oracles import annotators as oracle
+from tests.support.cli import run
 from tests.support.strategies_metrics import heads
 
 ALL = frozenset({"tags", "heads", "tree", "parses"})
@@ -112,7 +116,34 @@ def test_the_parser_s_spelling_of_a_sentence_is_found_too(files):
 
 def test_of_equal_sentences_the_first_counts(files):
     other = ROW.format(1, "go", 0, "other")
-    assert look_up(files(FILE, other), [("go",)])[0].heads == ((0, "root"),)
+    with collected_warnings() as warnings:
+        assert look_up(files(FILE, other), [("go",)])[0].heads == ((0, "root"),)
+    (line,) = warnings
+    assert "1 sentence with the words of an earlier one, but other annotations, as" in line
+    with collected_warnings() as warnings:
+        look_up(files(FILE, FILE), [("go",)])
+    assert not warnings
+
+
+def test_the_order_of_sentences_in_a_file_changes_no_score(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words, draw = "abcdefgh", random.Random(5)
+    texts = [draw.choices(words, k=draw.randint(2, 6)) for _ in range(40)]
+    texts += [draw.sample(text, len(text)) for text in texts]
+    trees = {}
+    for number, text in enumerate(texts):
+        rows = [ROW.format(n, w, n - 1, f"d{draw.randint(0, 3)}") for n, w in enumerate(text, 1)]
+        trees.setdefault(" ".join(text), f"# sent_id = s-{number}\n{''.join(rows)}\n")
+    for name, lines in (("ref", texts[:40]), ("hyp", texts[40:])):
+        Path(name).write_text("".join(f"{' '.join(line)}\n" for line in lines))
+    shown = []
+    for blocks in (list(trees.values()), draw.sample(list(trees.values()), len(trees))):
+        Path("trees.conllu").write_text("".join(blocks))
+        call = ("score", "--metric", "edpm", "--hyp", "hyp", "--ref", "ref", "--segments")
+        found = run(*call, "--annotator", "conllu:files=trees.conllu", "--json")
+        shown.append(re.sub(r"(:conllu 2) \w+", r"\1", found.stdout))  # the file's hash
+    assert json.loads(shown[0])
+    assert shown[0] == shown[1]
 
 
 def trees(*scores, sent_id="7"):
