@@ -185,52 +185,53 @@ def read_judged(one: JudgedSet, ready: Preparation) -> tuple[HumanScores, Batch]
         human = human.of_systems(one.systems)
     if one.penalties:
         human = human.negated()
-    found = find_outputs(one.outputs, human.systems, others=bool(one.systems))
-    aligned = {} if one.links is None else find_outputs(one.links, human.systems, others=True)
-    files: dict[Path, TextFile] = {
-        path: path
-        for path in (
-            *one.refs, *one.ref_links, *([one.source] if one.source else ()), *found.values(),
-            *aligned.values(),
-        )
-    }  # fmt: skip
-    if one.drop_missing:
-        human = _without_missing(human, files, one)
-    source = None if one.source is None else files[one.source]
+    files: dict[Path, TextFile] = {}  # what stands for a file, if segments are left out
+    if one.drop_missing and not any(map(corpus.is_gold, one.refs)):
+        human, files = _without_missing(human, one)
     read = corpus.read_references(
-        [files[path] for path in one.refs],
+        [files.get(path, path) for path in one.refs],
         vocabulary=Vocabulary(),
-        source=source,
-        links=[files[path] for path in one.ref_links],
+        source=one.source and files.get(one.source, one.source),
+        links=[files.get(path, path) for path in one.ref_links],
     )
     if read.ids is not None:  # human scores name segments by their numbers
         corpus.check_order(read.ids, one.refs[0], one.human)
     human = human.of_length(len(read), origin=one.refs[0])
+    found, aligned = _outputs(one, human)
     outputs = [
         read_output(
-            files[path],
+            files.get(path, path),
             read,
             beside=one.refs[0],
-            links=files[aligned[system]] if system in aligned else None,
+            links=links and files.get(links, links),
         )
-        for system, path in found.items()
+        for path, links in zip(found, aligned, strict=True)
     ]
     texts = corpus.interleaved(corpus.concatenate(outputs), len(outputs))
     return human, ready.batch(texts, ready.references(read))
 
 
+def _outputs(one: JudgedSet, human: HumanScores) -> tuple[list[Path], list[Path | None]]:
+    """Return the output of each system, and its word alignment if there are any."""
+    outputs = find_outputs(one.outputs, human.systems, others=bool(one.systems))
+    links = {} if one.links is None else find_outputs(one.links, human.systems, others=True)
+    return list(outputs.values()), [links.get(system) for system in outputs]
+
+
 def _without_missing(
-    human: HumanScores, files: dict[Path, TextFile], one: JudgedSet
-) -> HumanScores:
-    """Put the texts of the segments that all have in place of the files; take their scores."""
+    human: HumanScores, one: JudgedSet
+) -> tuple[HumanScores, dict[Path, TextFile]]:
+    """Return the scores of the segments that all texts have, and their texts for each file."""
+    outputs, links = _outputs(one, human)
+    files = [*one.refs, *one.ref_links, *outputs, *filter(None, [one.source, *links])]
     texts = [corpus.opened(path, drop=True) for path in files]
     in_order, ids, left_out = corpus.joined(texts, drop=True)
     if ids is None or not left_out:
-        return human
+        return human, {}
     every = next(text.every for text in texts if isinstance(text, corpus.LinesById))
     corpus.check_order(every, one.refs[0], one.human)
     corpus.warn_left_out(left_out, "a text")
-    files |= zip(files, in_order, strict=True)
     numbers = {name: number for number, name in enumerate(every)}
     segments = np.array([numbers[name] for name in ids], dtype=np.int64)
-    return human.of_length(len(every), origin=one.refs[0]).of_segments(segments)
+    human = human.of_length(len(every), origin=one.refs[0]).of_segments(segments)
+    return human, dict(zip(files, in_order, strict=True))
