@@ -18,17 +18,17 @@ def kendall_counts(human, metric):
     return concordant, discordant, total
 
 
-def pearson(x, y, w):
-    """Weighted; 0 where a side is constant."""
+def pearson(x, y, w, undefined=0.0):
+    """Weighted; where a side is constant, `undefined`."""
     total = sum(w)
     if total == 0:
-        return 0.0
+        return undefined
     mx = sum(c * a for a, c in zip(x, w, strict=True)) / total
     my = sum(c * b for b, c in zip(y, w, strict=True)) / total
     xx = sum(c * (a - mx) ** 2 for a, c in zip(x, w, strict=True))
     yy = sum(c * (b - my) ** 2 for b, c in zip(y, w, strict=True))
     xy = sum(c * (a - mx) * (b - my) for a, b, c in zip(x, y, w, strict=True))
-    return xy / math.sqrt(xx * yy) if xx > 1e-12 and yy > 1e-12 else 0.0
+    return xy / math.sqrt(xx * yy) if xx > 1e-12 and yy > 1e-12 else undefined
 
 
 def sampled(human, metric, lengths, rows, systems):
@@ -46,7 +46,7 @@ def removed(table):
     return [[value - sum(row) / len(row) for value in row] for row in table]
 
 
-def pearsons(human, metric, lengths):
+def pearsons(human, metric, lengths, undefined=0.0):
     """The four Pearson correlations of tables of rows."""
     found = {}
     for name, h, m in (
@@ -58,6 +58,7 @@ def pearsons(human, metric, lengths):
                 [v for row in m for v in row],
                 [v for row in h for v in row],
                 [w for row, w in zip(h, of_row, strict=True) for _ in row],
+                undefined,
             )
     return found
 

@@ -55,9 +55,9 @@ def from_sums(xy: FloatArray, xx: FloatArray, yy: FloatArray) -> FloatArray:
 def of_samples(values: FloatArray) -> FloatArray:
     """Return (B,) correlations of samples, those of the data first; all NaN where they have none.
 
-    If the data have one, a sample in which a side is constant counts as 0.
+    A sample in which a side is constant has none (NaN) either.
     """
-    return np.full_like(values, np.nan) if np.isnan(values[0]) else np.nan_to_num(values, nan=0.0)
+    return np.where(np.isnan(values[0]), np.nan, values)
 
 
 def ranks(values: FloatArray) -> FloatArray:

@@ -24,13 +24,19 @@ def deviation(values: FloatArray | Sequence[float]) -> float | None:
     return None if is_constant(values) else float(np.std(values, ddof=1))
 
 
-def interval(values: FloatArray, confidence: float) -> tuple[float, float] | None:
-    """Return the quantiles of samples (B,) that enclose a share of them; NaN is ignored.
+def is_mostly_unknown(values: FloatArray) -> bool:
+    """Return whether more than half of the samples have no value (NaN)."""
+    return np.count_nonzero(np.isnan(values)) > len(values) / 2
 
-    None if there is one sample only, or if all are equal: they say nothing of the deviation.
+
+def interval(values: FloatArray, confidence: float) -> tuple[float, float] | None:
+    """Return the quantiles of samples (B,) that enclose a share of them; NaN is left out.
+
+    None if there is one sample only, or if all are equal: they say nothing of the deviation. None
+    also if `is_mostly_unknown`.
     """
     known = values[~np.isnan(values)]
-    if is_constant(known):
+    if is_constant(known) or is_mostly_unknown(values):
         return None
     tail = (1.0 - confidence) / 2.0
     low, high = np.quantile(known, [tail, 1.0 - tail])

@@ -58,11 +58,11 @@ def test_bootstrap_samples_are_those_written_out(human, metric, times, kept):
         written = oracle.sampled(human, metric, LENGTHS, times[number], kept[number])
         if not written[0]:
             continue
-        for name, value in oracle.pearsons(*written).items():
+        for name, value in oracle.pearsons(*written, np.nan).items():
             if np.isnan(pearsons[name][0]):  # the first sample has no correlation
                 assert np.isnan(pearsons[name]).all()
                 continue
-            assert pearsons[name][number] == pytest.approx(value, abs=1e-9), name
+            assert pearsons[name][number] == pytest.approx(value, abs=1e-9, nan_ok=True), name
         right, wrong, total = map(float, oracle.kendall_counts(*written[:2]))
         for name in VARIANTS:
             expected = float(
@@ -70,6 +70,8 @@ def test_bootstrap_samples_are_those_written_out(human, metric, times, kept):
             )
             assert kendalls[name][number] == pytest.approx(expected, nan_ok=True)
         item = oracle.by_item(*written[:2])
+        if np.isnan(pearsons["pearson_mean_removed"][0]):  # no row has a correlation
+            item = None
         assert pearsons["pearson_by_item"][number] == pytest.approx(
             np.nan if item is None else item, abs=1e-9, nan_ok=True
         )
@@ -85,9 +87,9 @@ def test_samples_of_systems_score_each_corpus_anew(human, metric, kept):
     for number in range(2):
         x = (times[number] @ metric / 3)[kept[number]]
         y = (times[number] @ human / 3)[kept[number]]
-        expected = np.nan_to_num(pearson_of(np.round(x, 12), y))
+        expected = pearson_of(np.round(x, 12), y)
         if not np.isnan(found["pearson"][0]):
-            assert found["pearson"][number] == pytest.approx(expected, abs=1e-9)
+            assert found["pearson"][number] == pytest.approx(expected, abs=1e-9, nan_ok=True)
         share = oracle.pairwise_accuracy(np.round(y, 12), np.round(x, 12))
         assert found["pairwise"][number] == pytest.approx(
             np.nan if share is None else share, nan_ok=True
@@ -738,3 +740,16 @@ def test_one_test_set_put_together_is_itself():
     together = combine([part], groups=[""], scenarios=[""], settings=Settings(samples=40))
     assert together.columns == ()
     assert combined_summary(together).count("\n") > 3
+
+
+def test_samples_without_a_correlation_do_not_draw_intervals_towards_0():
+    """Of three systems a ninth of the samples has one system only: it has no correlation."""
+    human = np.arange(3.0) + np.random.default_rng(3).normal(size=(40, 3)) / 10
+    people = Judged(("A", "B", "C"), human, np.ones(40))
+    result = evaluate(people, [given_scores(human)], Settings(samples=400))
+    measured = result.agreements[0].samples["system.spearman"]
+    assert 0.05 < np.isnan(measured).mean() < 0.2
+    assert measured[~np.isnan(measured)] == pytest.approx(1.0)
+    estimate = result.agreements[0].correlations["system.spearman"]
+    assert estimate.value == pytest.approx(1.0)
+    assert (estimate.low, estimate.high) == (None, None)

@@ -26,7 +26,7 @@ from portmert.tuner.evaluation.correlation import (
 )
 from portmert.tuner.evaluation.metaeval._kernels import SUMS, RowTerms, row_sums
 from portmert.tuner.evaluation.metaeval.data import Draws, Judged, MetricScores, Points
-from portmert.tuner.ground.samples import interval
+from portmert.tuner.ground.samples import interval, is_mostly_unknown
 
 _CHUNK = 1 << 22
 """Entries of the largest array of a chunk of samples."""
@@ -266,7 +266,7 @@ def fisher_interval(samples: FloatArray, level: float, units: int) -> tuple[floa
 
     Quantiles of few units are too near: the deviation over samples of n units is too small by
     sqrt(1 - 1/n), and it is an estimate itself. Samples of 1 or -1 have two points, or repeat
-    them, and say nothing. With one unit, or if the data have such a correlation, it is quantiles.
+    them, and say nothing; neither do samples without a correlation (NaN). With one unit, or if the data have such a correlation, it is quantiles.
     (Fisher, "On the probable error of a coefficient of correlation", Metron 1921.)
 
     Parameters
@@ -283,7 +283,7 @@ def fisher_interval(samples: FloatArray, level: float, units: int) -> tuple[floa
         return interval(samples[1:], level)
     scaled = np.arctanh(samples[is_known])
     error = np.std(scaled[1:]) * (units / (units - 1)) ** 0.5
-    if error <= _ROUNDING:
+    if error <= _ROUNDING or is_mostly_unknown(samples):
         return None
     width = stdtrit(units - 1, (1 + level) / 2) * error
     low, high = np.tanh(scaled[0] + np.array([-width, width]))
