@@ -37,6 +37,7 @@ def test_report_prints_every_iteration_and_all_weights(finished):
         f"of {len(result['iterations'])})"
     )
     assert "held out" not in shown.stdout  # nothing was
+    assert "replicas" not in shown.stdout  # there is one tuning
     assert "projected: score of the weights then found" in " ".join(shown.stdout.split())
     for one in result["iterations"]:
         assert f"  {one['hypotheses']}" in shown.stdout

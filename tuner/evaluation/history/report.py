@@ -94,13 +94,16 @@ def as_text(run: Run) -> str:
     blocks = ["\n".join(headlines(run)), *(_replica(run, one) for one in run["replicas"])]
     blocks.append(fold(COLUMNS))
     if run["weights"]:
+        title, columns = "weights, absolute values adding to 1", {"start": "start", "mean": "tuned"}
+        if len(run["replicas"]) > 1:
+            title += "; s: standard deviation over replicas"
+            columns = {"start": "start", "mean": "mean", "sd": "s"}
         rows = [
             [one["feature"], *(NOTHING if one[key] is None else f"{one[key]:.4f}"
-                               for key in ("start", "mean", "sd"))]
+                               for key in columns)]
             for one in run["weights"]
         ]  # fmt: skip
-        title = "weights, absolute values adding to 1; s: standard deviation over replicas"
-        blocks.append(Table(title, ["feature", "start", "mean", "s"], rows).text())
+        blocks.append(Table(title, ["feature", *columns.values()], rows).text())
     blocks += [f"note: {note}" for note in run["notes"]]
     return inert("\n\n".join(blocks))
 
