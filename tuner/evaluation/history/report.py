@@ -94,7 +94,10 @@ def as_text(run: Run) -> str:
     blocks = ["\n".join(headlines(run)), *(_replica(run, one) for one in run["replicas"])]
     blocks.append(fold(COLUMNS))
     if run["weights"]:
-        title, columns = "weights, absolute values adding to 1", {"start": "start", "mean": "tuned"}
+        title, columns = (
+            "weights, absolute values adding to 1",
+            {"start": "start", "mean": "tuned"},
+        )
         if len(run["replicas"]) > 1:
             title += "; s: standard deviation over replicas"
             columns = {"start": "start", "mean": "mean", "sd": "s"}
