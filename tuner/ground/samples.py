@@ -26,7 +26,7 @@ def deviation(values: FloatArray | Sequence[float]) -> float | None:
 
 def is_mostly_unknown(values: FloatArray) -> bool:
     """Return whether more than half of the samples have no value (NaN)."""
-    return np.count_nonzero(np.isnan(values)) > len(values) / 2
+    return bool(2 * np.count_nonzero(np.isnan(values)) > len(values))
 
 
 def interval(values: FloatArray, confidence: float) -> tuple[float, float] | None:

@@ -266,7 +266,8 @@ def fisher_interval(samples: FloatArray, level: float, units: int) -> tuple[floa
 
     Quantiles of few units are too near: the deviation over samples of n units is too small by
     sqrt(1 - 1/n), and it is an estimate itself. Samples of 1 or -1 have two points, or repeat
-    them, and say nothing; neither do samples without a correlation (NaN). With one unit, or if the data have such a correlation, it is quantiles.
+    them, and say nothing; neither do samples without a correlation (NaN). With one unit, or if the
+    data have a correlation of 1 or -1, it is quantiles.
     (Fisher, "On the probable error of a coefficient of correlation", Metron 1921.)
 
     Parameters
