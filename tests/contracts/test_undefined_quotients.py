@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from portmert.metrics._base import Batch, Vocabulary
 from portmert.tuner.components import registry
 from tests.contracts.test_metric_contract import ALL_METRICS, NAMES, PERFECT, text_of
+from tests.support.places import programs
 from tests.support.strategies_metrics import arrays
 
 PAGE = Path(__file__).parents[2] / "docs/metrics/index.md"
@@ -102,6 +104,19 @@ def test_a_segment_without_words_never_makes_a_perfect_text_better():
         for case in CASES.values():
             score = metric.oriented(score_of(metric, [*lines, *case]))
             assert score <= perfect + 1e-12, (metric.signature, case)
+
+
+@pytest.mark.parametrize("case", [*CASES, "an empty reference beside others"])
+def test_per_is_that_of_moses(tmp_path, case):
+    (evaluator,) = programs("evaluator")
+    pairs = CASES.get(case, [("a b", ""), ("a c", "a d"), ("", "b")])
+    for name, lines in zip(("hyp", "ref"), zip(*pairs, strict=True), strict=True):
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines))
+    options = ("--sctype", "PER", "--reference", tmp_path / "ref", "--candidate", tmp_path / "hyp")
+    printed = subprocess.run(
+        [evaluator, *options], check=True, capture_output=True, text=True
+    ).stdout
+    assert score_of(registry.metric("per"), pairs) == pytest.approx(float(printed), abs=1e-4)
 
 
 def test_one_segment_and_equal_segments_score_as_the_segment():
