@@ -6,11 +6,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
+import numpy as np
+from numpy.typing import ArrayLike
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
 from portmert.tuner.ground.components import Check, Component, Refuse, described
 from portmert.tuner.ground.errors import InputError, counted
+from portmert.tuner.ground.warn import warn
+
+LEAST_PAIRS = 3
+"""Pairs of links without a 0 that raise a doubt."""
+SUBTRACT = "portmert counts words from 0; subtract 1 from every position"
+"""What to do about links that count from 1."""
 
 Links = list[tuple[int, int]]
 """(source position, target position), 0-based, sorted, each once."""
@@ -95,6 +103,25 @@ def parse_links(line: str, *, origin: str = "links") -> Links:
             )
         links.add((int(left), int(right)))
     return sorted(links)
+
+
+def counts_from_one(links: ArrayLike, pairs: int) -> bool:
+    """Return whether links seem to count from 1: in several pairs no word is the first one.
+
+    Parameters
+    ----------
+    links : (V, 2) integer
+        The links of a whole text.
+    pairs
+        The number of sentence pairs that have links.
+    """
+    return pairs >= LEAST_PAIRS and bool(np.asarray(links).min(initial=1) > 0)
+
+
+def warn_of_base(links: ArrayLike, pairs: int, *, origin: object, advice: str = SUBTRACT) -> None:
+    """Warn of links that seem to count from 1, see `counts_from_one`; `origin` names them."""
+    if counts_from_one(links, pairs):
+        warn(f"{origin}: no link has a 0: do its positions count from 1? {advice}")
 
 
 def format_links(links: Iterable[tuple[int, int]]) -> str:

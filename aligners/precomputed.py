@@ -5,7 +5,15 @@ from pathlib import Path
 
 from pydantic.dataclasses import dataclass
 
-from portmert.aligners._base import Aligner, Links, parse_links, tokens
+from portmert.aligners._base import (
+    SUBTRACT,
+    Aligner,
+    Links,
+    counts_from_one,
+    parse_links,
+    tokens,
+    warn_of_base,
+)
 from portmert.tuner.ground.errors import InputError, counted
 from portmert.tuner.ground.files import called, read_lines
 
@@ -50,15 +58,16 @@ class Precomputed(Aligner):
                 f"{counted(len(source), 'pair')}; precomputed links are those of one bitext, line "
                 f"by line"
             )
-        rows = []
-        for number, (line, s, t) in enumerate(zip(lines, source, target, strict=True), 1):
-            row = parse_links(line, origin=f"{name}:{number}")
+        rows = [parse_links(line, origin=f"{name}:{n}") for n, line in enumerate(lines, 1)]
+        flat, linked = [link for row in rows for link in row], sum(map(bool, rows))
+        from_one = f" ({SUBTRACT})" * counts_from_one(flat, linked)
+        for number, (row, s, t) in enumerate(zip(rows, source, target, strict=True), 1):
             lengths = len(tokens(s)), len(tokens(t))
             for link in row:
                 if link[0] >= lengths[0] or link[1] >= lengths[1]:
                     raise InputError(
                         f"{name}:{number}: link {link[0]}-{link[1]} is out of range, the "
-                        f"pair has {lengths[0]} source and {lengths[1]} target tokens"
+                        f"pair has {lengths[0]} source and {lengths[1]} target tokens{from_one}"
                     )
-            rows.append(row)
+        warn_of_base(flat, linked, origin=name)
         return rows

@@ -34,3 +34,11 @@ def test_align_refuses_a_link_past_the_end(tmp_path, link):
 def test_align_refuses_sides_of_different_length(tmp_path):
     with pytest.raises(ValueError, match="2 source lines, 1 target lines"):
         align(tmp_path, "\n\n", target=("x",))
+
+
+def test_links_that_count_from_one_are_told(tmp_path, caplog):
+    links, texts = "1-1 2-2\n2-1\n1-2\n", ("a b c",) * 3
+    align(tmp_path, links, texts, texts)
+    assert "links: no link has a 0: do its positions count from 1?" in caplog.text
+    with pytest.raises(PortmertError, match=r"2 target tokens \(portmert counts words from 0"):
+        align(tmp_path, links, texts, ("x y",) * 3)

@@ -25,7 +25,7 @@ def demo(folder, *options, status=0):
 def products(folder):
     return {
         str(path.relative_to(folder)): path.read_bytes()
-        for run in ("bleu", "port", "untuned", "corpus")
+        for run in ("bleu", "port", "corpus")
         for path in sorted((folder / run).rglob("*"))
         if path.is_file() and path.suffix != ".log" and path.name not in {"log.txt", ".lock"}
     }
@@ -140,7 +140,7 @@ def test_demo_also_tunes_on_syntax_with_a_model_of_its_own(finished, tmp_path):
 def test_demo_has_replicas_where_they_are_asked_for(finished, tmp_path):
     folder, _ = finished
     run = tmp_path / "run"
-    for made in ("corpus", "model", "aligner", "untuned"):
+    for made in ("corpus", "model", "aligner"):
         shutil.copytree(folder / made, run / made)
     result = demo(run, "--set=tune.replicas=2")
     for name in ("bleu", "port"):

@@ -33,7 +33,8 @@ def test_report_prints_every_iteration_and_all_weights(finished):
     first = shown.stdout.splitlines()[0]
     assert first == (
         f"mine: port {100 * result['start_dev_score']:.2f} → {100 * result['dev_score']:.2f} on "
-        f"dev, {100 * result['test']['score']:.2f} on test (iteration {result['best_iteration']} "
+        f"dev, {100 * result['test']['score']:.2f} on test "
+        f"(untuned {100 * result['start_test_score']:.2f}; iteration {result['best_iteration']} "
         f"of {len(result['iterations'])})"
     )
     assert "held out" not in shown.stdout  # nothing was

@@ -2,14 +2,14 @@
 
 import shutil
 import tempfile
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Literal
 
 from portmert.aligners._agreement import Agreement, agreement, parse_gold
-from portmert.aligners._base import Aligner, Links, parse_links
+from portmert.aligners._base import SUBTRACT, Aligner, Links, parse_links, warn_of_base
 from portmert.metrics._base import Need
 from portmert.tuner.annotation import annotating, cache
 from portmert.tuner.annotation.annotators import _conllu, _meaning, udpipe
@@ -24,11 +24,9 @@ from portmert.tuner.ground.arguments import checked
 from portmert.tuner.ground.errors import InputError, counted, faults_at
 from portmert.tuner.ground.files import TextFile, check_writable, read_lines, writing
 from portmert.tuner.ground.processes import available_processors
-from portmert.tuner.ground.warn import warn, warn_of_machine
+from portmert.tuner.ground.warn import warn_of_machine
 from portmert.tuner.texts import corpus
 
-LEAST_PAIRS = 3
-"""Pairs of links without a 0 that raise a doubt."""
 LINES_AT_ONCE = 2048
 """Lines that are in memory and written together."""
 LINES_FOR_EACH = 4 * annotating.SHARD
@@ -95,8 +93,7 @@ def annotate(
     text
         The name of a file of tokenised text or a list of lines. An empty line gives no tree.
     out
-        The file to write, whole or not at all; compressed if its name ends in .gz, .bz2, .xz or
-        .zst.
+        The file to write, whole or not at all; compressed if it ends in .gz, .bz2, .xz or .zst.
     annotator, model
         The annotator, or its name and options as `"udpipe:model=FILE"`; or name and model.
     parses
@@ -310,9 +307,11 @@ def check_links(links: TextLike, gold: TextLike, *, gold_base: Literal[0, 1] = 0
         parse_gold(line, origin=f"{files[1]}:{n}", base=gold_base)
         for n, line in _numbered(files[1])
     ]
-    if gold_base == 0:
-        _check_base(files[1], [one.possible for one in marks], "--gold-base 1 says so")
-    _check_base(files[0], rows, "links count from 0; subtract 1")
+    of_gold = [sorted(one.possible) for one in marks] if gold_base == 0 else []
+    sides = (files[1], of_gold, "--gold-base 1 says so"), (files[0], rows, SUBTRACT)
+    for file, links_of_pairs, advice in sides:
+        flat = [link for row in links_of_pairs for link in row]
+        warn_of_base(flat, sum(map(bool, links_of_pairs)), origin=file, advice=advice)
     if len(rows) != len(marks):
         raise InputError(f"{files[0]}: {counted(len(rows), 'line')}, {files[1]} has {len(marks)}")
     if not rows:
@@ -320,13 +319,6 @@ def check_links(links: TextLike, gold: TextLike, *, gold_base: Literal[0, 1] = 0
             f"{files[0]} and {files[1]}: no line; expected one of links for each pair"
         )
     return agreement(rows, marks)
-
-
-def _check_base(file: TextFile, rows: Sequence[Collection[tuple[int, int]]], advice: str) -> None:
-    """Warn of links that seem to count from 1: no word is the first one."""
-    full = [row for row in rows if row]
-    if len(full) >= LEAST_PAIRS and not any(0 in link for row in full for link in row):
-        warn(f"{file}: no link has a 0: do its positions count from 1? {advice}")
 
 
 def _numbered(file: TextFile) -> list[tuple[int, str]]:

@@ -26,7 +26,7 @@ from portmert.tuner.evaluation.page.html import Report, render
 from portmert.tuner.evaluation.significance import Resampling
 from portmert.tuner.ground import arguments, processes, tables
 from portmert.tuner.ground.files import TextFile
-from portmert.tuner.ground.warn import warn
+from portmert.tuner.ground.warn import warn_of
 from portmert.tuner.texts import corpus, text_pipeline
 from portmert.tuner.texts.prepare import Preparation, coverage, read_output
 from portmert.tuner.texts.statistics import notices
@@ -158,10 +158,13 @@ def _counted(
         for label, metric in _labelled(metrics).items()
     ]
     before = f"{one.name}: " if one.name else ""
-    for line in data.notices(judged, counted, left_out=len(scores) - len(kept)):
+    for line in data.facts(judged, left_out=len(scores) - len(kept)):
         notice(before + line)
-    for line in dict.fromkeys(n for metric in metrics.values() for n in notices(metric, batch)):
-        warn(before + line)
+    doubts = [
+        *data.doubts(judged, counted),
+        *(n for m in metrics.values() for n in notices(m, batch)),
+    ]
+    warn_of(before + line for line in doubts)
     return judged, counted
 
 

@@ -33,7 +33,7 @@ from portmert.tuner.executors.team import Team
 from portmert.tuner.ground import arguments, processes
 from portmert.tuner.ground.documents import to_json
 from portmert.tuner.ground.errors import ConfigError, faults_at, suggest
-from portmert.tuner.ground.warn import warn, warn_of_machine
+from portmert.tuner.ground.warn import warn, warn_of, warn_of_machine, warnings_so_far
 from portmert.tuner.nbest.check import few_segments, length_order
 from portmert.tuner.nbest.model import NBest, best_hypotheses, model_scores
 from portmert.tuner.search import DEFAULT_OPTIMIZER
@@ -393,6 +393,8 @@ class Optimized:
         The annotator, and the length of its lists of parses if that is less than asked for.
     seconds : dict
         The seconds that each phase took.
+    warnings : tuple of str
+        What looks wrong with lists, weights and constraints, one line each.
     """
 
     weights: FeatureWeights
@@ -411,6 +413,7 @@ class Optimized:
     annotated_by: str = field(repr=False)
     seconds: dict[str, float] = field(repr=False)
     also: tuple[OtherScore, ...] = field(default=(), repr=False)
+    warnings: tuple[str, ...] = field(default_factory=warnings_so_far, repr=False, kw_only=True)
 
     @property
     def vector(self) -> FloatArray:
@@ -443,6 +446,7 @@ class Optimized:
             "line_searches": found.line_searches,
             **({} if self.bootstrap is None else {"bootstrap": self.bootstrap.as_json()}),
             "seconds": {phase: round(value, 3) for phase, value in self.seconds.items()},
+            **({"warnings": list(self.warnings)} if self.warnings else {}),
         }
 
     def _weights(self) -> dict[str, object]:
@@ -564,6 +568,7 @@ def optimize(
         if not samples and given.annotator is None:
             _check_work(team, setup)
         found, alpha = problem.search(setup, notice, phase(progress, "searching"))
+        warn_of(found.warnings)
         nbest = problem.read.penalised(alpha)
         start = setup.starts[0] if setup.starts else equal_weights(nbest.feature_names)
         sure = None

@@ -27,7 +27,7 @@ from portmert.tuner.executors.team import Team
 from portmert.tuner.ground import arguments, streams
 from portmert.tuner.ground.errors import ConfigError, InputError
 from portmert.tuner.ground.files import text_digest, write_text
-from portmert.tuner.ground.warn import left_out_so_far, warn, warnings_so_far
+from portmert.tuner.ground.warn import left_out_so_far, warn, warn_of, warnings_so_far
 from portmert.tuner.nbest.model import NBest, taken, without_texts, write_nbest
 from portmert.tuner.runs.config import ListsData, content_of
 from portmert.tuner.runs.folder import RunFolder, open_run
@@ -316,6 +316,7 @@ class ReplicaRun:
                 "unseen_score": found.unseen_score,
                 "unseen_error": found.unseen_error,
                 "test_score": None if test is None else test.score,
+                **({"warnings": found.warnings} if found.warnings else {}),
             },
         )
 
@@ -331,6 +332,7 @@ class ReplicaRun:
             test_score=NUMBER | None,
         )
         del kept["metric"]
+        warn_of(kept.pop("warnings", ()))
         return {"folder": folder.name, **kept}
 
     def finish(self, numbers: Sequence[int], *, baselines: bool | MoreChoices) -> Replicas:
@@ -347,10 +349,11 @@ class ReplicaRun:
             ]
         weights = averaged(found, sizes)
         self._write_weights(self.folder.path / "weights.json", weights)
+        rows = [self._row(number) for number in numbers]
         document = write_result(
             self.folder.path,
             self.problem.metric.signature,
-            [self._row(number) for number in numbers],
+            rows,
             found,
             (
                 self._dev(weights, self._alpha),

@@ -41,6 +41,7 @@ from portmert.tuner.ground.documents import plain, to_json
 from portmert.tuner.ground.errors import ConfigError, counted
 from portmert.tuner.ground.files import write_text
 from portmert.tuner.ground.options import files as files_of
+from portmert.tuner.ground.options import written_files
 from portmert.tuner.nbest.extra import answers_of, numbers_of
 from portmert.tuner.nbest.model import NBest, model_scores
 from portmert.tuner.runs.inputs import read_inputs
@@ -193,8 +194,6 @@ def rerank_tune(
     outcomes = Outcomes(test_scores or {}, test_answers)
     tests = as_lists(test, notice).like(given)
     judges = [*([] if chosen.of_lists else [metric]), *also]
-    if {"=", ","} & set(str(folder)):
-        raise ConfigError(f"{folder}: the name of the folder can have no = and no comma")
     if also and not tests.refs:
         raise ConfigError(
             f"--also {next(iter(registry.labelled(also)))}: outputs are compared with references "
@@ -296,10 +295,10 @@ def _compared(
     """Compare the run in the folder with the other choices."""
     others, inputs = _others(baselines), read_inputs(folder)
     links = () if inputs is None else inputs.data.test_reference_links
-    outputs = [files.links for files in baselines.values()]
+    outputs = [files.links for files in baselines.values() if files.links is not None]
     sets = []
-    if links and None not in outputs:
-        sets.append(f"lists={','.join(map(str, [*links, *outputs]))}")
+    if links and len(outputs) == len(baselines):
+        sets.append(f"lists={written_files([*links, *outputs])}")
     return compare(
         {TUNED: folder, **{name: baselines[name].text for name in others}},
         TestSet(links=sets, known=tuple(known)),

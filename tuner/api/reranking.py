@@ -16,7 +16,7 @@ from portmert.tuner.api.optimizing import WeightsLike, as_weights
 from portmert.tuner.api.texts import Notice, Progress, log_notice, preparing
 from portmert.tuner.components import registry
 from portmert.tuner.ground import arguments, errors
-from portmert.tuner.ground.warn import warn
+from portmert.tuner.ground.warn import warn, warnings_so_far
 from portmert.tuner.nbest.check import length_order
 from portmert.tuner.nbest.model import NBest, best_hypotheses, finite, model_scores
 from portmert.tuner.search.oracle import oracle
@@ -43,6 +43,8 @@ class Reranked:
         Their model scores under the weights, or their expected scores; None without both.
     lists : Lists or None
         The lists that they are from.
+    warnings : tuple of str
+        What looks wrong with lists and weights, one line each.
     """
 
     lines: tuple[str, ...]
@@ -51,6 +53,7 @@ class Reranked:
     ids: tuple[str, ...] = field(repr=False)
     scores: FloatArray | None = field(default=None, repr=False)
     lists: Lists | None = field(default=None, repr=False)
+    warnings: tuple[str, ...] = field(default_factory=warnings_so_far, repr=False, kw_only=True)
 
     @classmethod
     def of(cls, texts: Texts, rows: IntArray, *, ids: tuple[str, ...] | None = None) -> Reranked:
@@ -90,7 +93,10 @@ class Reranked:
         return tuple((nbest.ranks[self.rows] - 1 if len(nbest.ranks) else places).tolist())
 
     def as_json(self) -> list[dict[str, Any]]:
-        """Return what `portmert rerank --json` prints: an object for each segment."""
+        """Return what `portmert rerank --json` prints: an object for each segment.
+
+        It has no place for warnings, which the command writes to stderr; see `warnings`.
+        """
         records, size = self.records or (), len(self.lines)
         scores = (None,) * size if self.scores is None else self.scores.tolist()
         rows = zip(self.ids, self.indices, scores, self.given or self.lines, strict=True)

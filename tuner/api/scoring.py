@@ -1,6 +1,7 @@
 """Scores of plain text against references."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple, Self, TypedDict, Unpack, overload
 
 from portmert.metrics._base import Metric, Texts, Vocabulary
@@ -20,7 +21,7 @@ from portmert.tuner.api.texts import (
 from portmert.tuner.components import registry
 from portmert.tuner.ground import arguments, errors
 from portmert.tuner.ground.files import TextFile
-from portmert.tuner.ground.warn import warn
+from portmert.tuner.ground.warn import warn_of, warnings_so_far
 from portmert.tuner.texts import corpus, scoring, statistics, text_pipeline
 from portmert.tuner.texts.corpus import References
 from portmert.tuner.texts.prepare import read_output
@@ -135,15 +136,11 @@ def score(
         sides = _Sides.of(refs or own_references(metrics), ref_links, hyp, source, hyp_links)
         texts, read = sides.read(ids=ids, drop=drop_missing)
         batch = ready.batch(texts, ready.references(read))
-        _warn(n for one in metrics for n in statistics.notices(one, batch))
+        warn_of(n for one in metrics for n in statistics.notices(one, batch))
         scores = scoring.score_texts(metrics, batch, ready, threads=threads)
-    _warn(line for one in scores for line in one.doubts())
+    warn_of(line for one in scores for line in one.doubts())
+    scores = [replace(one, warnings=warnings_so_far()) for one in scores]
     return scores[0] if isinstance(metric, str | Metric) else scores
-
-
-def _warn(lines: Iterable[str]) -> None:
-    for line in dict.fromkeys(lines):
-        warn(line)
 
 
 class _Sides(NamedTuple):

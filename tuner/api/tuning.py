@@ -100,6 +100,11 @@ class TunedDecoder:
     metric: Metric = field(repr=False)
 
     @property
+    def warnings(self) -> tuple[str, ...]:
+        """What looks wrong with the data, one line each."""
+        return self.result.warnings
+
+    @property
     def rows(self) -> list[dict[str, Any]]:
         """A row for each decoding: its scores and its weights."""
         several = isinstance(self.result, Replicas)
@@ -161,7 +166,11 @@ def _of_one(result: Result, display: Display) -> list[str]:
     if result.keeps_start:
         lines.append(result.keeps_start)
     if result.test is not None:
-        lines.append(f"test {shown(result.test.score)}")
+        untuned = result.start_test
+        lines.append(
+            f"test {shown(result.test.score)}"
+            + ("" if untuned is None else f" (start weights {shown(untuned.score)})")
+        )
     return lines
 
 
@@ -186,7 +195,8 @@ def _of_replicas(result: Replicas, display: Display) -> list[str]:
             for number, one in enumerate(found["replicas"], 1)
         ),
         f"{display.labelled(found['metric'])}: dev {shown(mean)}, standard deviation {spread}",
-        line("average of weights:", average, None if test is None else test["score"]),
+        line("average of weights:", average, None if test is None else test["score"])
+        + (f" (start weights {shown(found['start']['test_score'])})" if "start" in found else ""),
     ]
 
 

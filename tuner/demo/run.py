@@ -97,9 +97,7 @@ def run_demo(
         The folder has other work.
     """
     make_folder(folder)
-    corpus, untuned = folder / "corpus", folder / "untuned" / "nbest.gz"
-    if fresh:
-        untuned.unlink(missing_ok=True)
+    corpus = folder / "corpus"
     _make_corpus(corpus, {"train": train, "dev": dev, "test": test}, fresh=fresh, log=log)
     names = [*ALWAYS, *(name for name in dict.fromkeys(also) if name not in ALWAYS)]
     if len(names) > len(ALWAYS):
@@ -114,19 +112,7 @@ def run_demo(
         log(f"tuning on {name.upper()}: portmert tune {loaded.path}")
         results[name] = _tuned(loaded, log=log, progress=progress, fresh=fresh)
 
-    if not untuned.exists():
-        log("decoding the test set with the start weights")
-        untuned.parent.mkdir(exist_ok=True)
-        decoder = experiments["bleu"].decoder
-        decoder.decode(
-            decoder.read_weights(),
-            source=experiments["bleu"].data.test_source or folder,
-            size=1,
-            out=untuned,
-            workdir=untuned.parent,
-            progress=progress,
-        )
-    start = {"dev": results["bleu"]["start"], "test": (untuned,)}
+    start = {"dev": results["bleu"]["start"], "test": results["bleu"]["start_test"]}
     lists = {"untuned": start, **results}
     annotated = next((one for one in experiments.values() if one.annotator is not None), None)
     metrics = METRICS if annotated is None else SYNTAX_METRICS
@@ -152,6 +138,7 @@ def _tuned(
     results = found.results if isinstance(found, replicas.Replicas) else (found,)
     return {
         "start": (results[0].start_list,),
+        "start_test": tuple(filter(None, (results[0].start_test_list,))),
         "dev": tuple(result.dev_list for result in results),
         "test": tuple(result.test_list for result in results if result.test_list is not None),
     }

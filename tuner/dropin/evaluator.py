@@ -10,7 +10,7 @@ from portmert.tuner.dropin._program import Flag, Given, UsageError, printed_scor
 from portmert.tuner.dropin._scorer import Scorer, given_scorer
 from portmert.tuner.ground import streams
 from portmert.tuner.ground.errors import InputError
-from portmert.tuner.ground.warn import warn
+from portmert.tuner.ground.warn import warn_of
 from portmert.tuner.nbest.check import check_links
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.texts import corpus, prepare, statistics
@@ -89,8 +89,7 @@ def _stats(path: str, scorer: Scorer, references: Sequence[str], *, is_list: boo
         texts = prepare.read_output(path, read, beside="the reference", links=links)
         texts = scorer.prepared(texts)
     batch = corpus.make_batch(texts, np.arange(len(texts) + 1), read)
-    for line in statistics.notices(scorer.metric, batch):
-        warn(line)
+    warn_of(statistics.notices(scorer.metric, batch))
     return statistics.compute_stats(scorer.metric, batch)
 
 

@@ -12,7 +12,7 @@ from portmert.tuner.dropin._program import Flag, Given, UsageError, program, say
 from portmert.tuner.dropin._scorer import Scorer, given_scorer
 from portmert.tuner.ground.errors import InputError, counted
 from portmert.tuner.ground.processes import available_processors
-from portmert.tuner.ground.warn import warn
+from portmert.tuner.ground.warn import warn_of
 from portmert.tuner.nbest import check, moses_dat
 from portmert.tuner.nbest.model import NBest, taken, without_texts
 from portmert.tuner.nbest.moses_dat import DatLists
@@ -68,8 +68,7 @@ def extract(
         check.check_links(nbest, read.source_lengths)
     nbest = replace(nbest, texts=scorer.prepared(nbest.texts))
     batch = corpus.make_batch(nbest.texts, nbest.offsets, read, lines=nbest.lines)
-    for line in statistics.notices(scorer.metric, batch):
-        warn(line)
+    warn_of(statistics.notices(scorer.metric, batch))
     lists = DatLists(
         features=nbest.features,
         stats=statistics.compute_stats(scorer.metric, batch, threads=threads),

@@ -25,6 +25,7 @@ from portmert.tuner.dropin._scorer import scorer_of
 from portmert.tuner.executors.team import Team
 from portmert.tuner.ground import errors, numbers, streams
 from portmert.tuner.ground.files import read_lines, write_text
+from portmert.tuner.ground.warn import warn_of
 from portmert.tuner.nbest import model, moses_dat
 from portmert.tuner.search import averaging, constraints, optimization
 from portmert.tuner.search.optimizers._base import Optimizer
@@ -328,6 +329,7 @@ def search(
         ),
         notice=notice,
     )
+    warn_of(found.warnings)
     sized = partial(_sized, names=() if active else names)
     if step is None:
         return sized(found.weights), found.final_score, None

@@ -6,7 +6,7 @@ A warning goes to the log `portmert`, as a warning, and to whatever collects the
 """
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -52,6 +52,12 @@ def warn(line: str, *, of_result: bool = True, left_out: int = 0) -> None:
             collector.left_out[line] = left_out
     if is_new:
         LOG.warning(line)
+
+
+def warn_of(lines: Iterable[str]) -> None:
+    """Say of several lines, each once, that something looks wrong."""
+    for line in dict.fromkeys(lines):
+        warn(line)
 
 
 def warn_of_machine(line: str) -> None:

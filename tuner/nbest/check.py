@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from portmert.aligners._base import warn_of_base
 from portmert.metrics._base import FloatArray
 from portmert.tuner.ground.errors import InputError, counted
 from portmert.tuner.nbest.model import NBest, model_scores
@@ -23,7 +24,7 @@ TOLERATED = 0.01
 
 
 def check_links(nbest: NBest, source_lengths: NDArray[np.int32]) -> None:
-    """Check that every link begins at a token of its source segment.
+    """Check that every link begins at a token of its source segment, and warn if all count from 1.
 
     Parameters
     ----------
@@ -44,7 +45,8 @@ def check_links(nbest: NBest, source_lengths: NDArray[np.int32]) -> None:
         return
     per_segment = links.offsets[nbest.offsets]
     limits = np.repeat(np.asarray(source_lengths), np.diff(per_segment))
-    wrong = np.flatnonzero(links.values[per_segment[0] : per_segment[-1], 0] >= limits)
+    pairs, linked = links.values[per_segment[0] : per_segment[-1]], np.diff(per_segment) > 0
+    wrong = np.flatnonzero(pairs[:, 0] >= limits)
     if len(wrong):
         at = int(wrong[0] + per_segment[0])
         segment = int(np.searchsorted(per_segment, at, side="right")) - 1
@@ -55,6 +57,7 @@ def check_links(nbest: NBest, source_lengths: NDArray[np.int32]) -> None:
             f"{source}-{target} is out of range, the source has "
             f"{counted(source_lengths[segment], 'token')}; is it the source of this list?"
         )
+    warn_of_base(pairs, int(linked.sum()), origin="n-best list")
 
 
 def model_score_mismatch(nbest: NBest, weights: FeatureWeights, *, origin: str = "weights") -> str:

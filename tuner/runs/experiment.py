@@ -21,7 +21,7 @@ from portmert.tuner.executors.team import Team
 from portmert.tuner.ground import streams
 from portmert.tuner.ground.errors import counted
 from portmert.tuner.ground.files import copy_file, write_text
-from portmert.tuner.ground.warn import collected_warnings, warn, with_warnings
+from portmert.tuner.ground.warn import collected_warnings, warn, warn_of, with_warnings
 from portmert.tuner.nbest.check import few_segments, model_score_mismatch
 from portmert.tuner.nbest.model import NBest, best_hypotheses, model_scores
 from portmert.tuner.runs import inputs, scorer
@@ -201,11 +201,13 @@ class _Run:
                 iterations.append(self._undecoded(iterations[-1]))
                 self.note(iterations[-1].as_line(metric))
         self.note(f"stopped: {stopped}")
+        warnings = self._warnings(len(iterations))
         if is_short(iterations[-1], self._shares(iterations[-1].number - 1)):
             line = f"{stopped}, but the last step was cut short; more decodings would lead farther"
             self.folder.log(line)
-            warn(line)
-        return self._finish(tuple(iterations), stopped)
+            warnings.append(line)
+        warn_of(warnings)  # they may be those of an earlier call
+        return self._finish(tuple(iterations), stopped, tuple(warnings))
 
     # Its steps.
 
@@ -274,19 +276,18 @@ class _Run:
     def _score(self, number: int, iterations: Sequence[Iteration]) -> Iteration:
         path = self.folder.iteration(number) / "scores.json"
         if not path.exists():
-            nbest = self.lists.last(number)
-            off = model_score_mismatch(nbest, self._weights_of(number), origin="weights.json")
-            if off:
-                self.note(f"iteration {number}: {off}")
             with collected_warnings():
                 if number == 1:
                     self.experiment.joined.warn()
+                nbest = self.lists.last(number)
+                off = model_score_mismatch(nbest, self._weights_of(number), origin="weights.json")
+                if off:
+                    warn(f"iteration {number}: {off}")
                 scored, held_out = self.evaluator.dev(nbest, check=number == 1)
                 if number == 1 and (line := few_segments(len(nbest))):
                     warn(line)
                 warned = with_warnings({})
-            for line in warned.get("warnings", ()):
-                self.folder.log(f"warning: {line}")
+            self._log_warnings(warned.get("warnings", ()))
             folder = self.folder.iteration(number)
             self._shared_file(number, folder / "held-out.gz")
             held_out = held_out or self.evaluator.held_out(self._weights_of(number), folder)
@@ -323,6 +324,20 @@ class _Run:
             None if held_out is None else held_out.score,
             unseen_score=held["unseen_score"],
         )
+
+    def _log_warnings(self, lines: Sequence[str]) -> None:
+        for line in lines:
+            self.folder.log(f"warning: {line}")
+
+    def _warnings(self, count: int) -> list[str]:
+        """Return the warnings of the first iterations, each once."""
+        paths = [
+            self.folder.iteration(number) / name
+            for number in range(1, count + 1)
+            for name in ("scores.json", "optimized.json")
+        ]
+        kept = [scorer.read_json(path).get("warnings", []) for path in paths if path.is_file()]
+        return list(dict.fromkeys(line for lines in kept for line in lines))
 
     def _unseen(self, number: int, dev_score: float) -> float | None:
         """Return an estimate of the score on unseen text, see `Iteration`.
@@ -406,12 +421,8 @@ class _Run:
                 segments=self.evaluator.tuned,
             )
             self._report_annotation(last.number, "search", found)
-            oriented = self.experiment.metric.oriented
-            if oriented(found.oracle_score) <= oriented(found.start_score):
-                self.note(
-                    "the lists hold nothing better than the start weights choose: let the decoder "
-                    "show more (nbest, a wider beam), or begin at other weights"
-                )
+            warn_of(found.warnings)
+            self._log_warnings(found.warnings)
             after = self._after(last.number, found.weights)
             scorer.finish(
                 path,
@@ -425,6 +436,7 @@ class _Run:
                     "change": weight_change(before, after),
                     **self._next(last, found, after, nbest, stats),
                     "weights": found.weights.values,
+                    **({"warnings": found.warnings} if found.warnings else {}),
                 },
             )
         kinds = dict.fromkeys(("start_score", "optimized_score", "change"), scorer.NUMBER)
@@ -543,7 +555,22 @@ class _Run:
                     self.note(f"{done} of {counted(len(missing), 'bootstrap sample')} done")
         return confidence([read_weights(file) for file in files])
 
-    def _finish(self, iterations: tuple[Iteration, ...], stopped: str) -> Result:
+    def _start_test(self, test: scorer.Scored | None, best: int) -> scorer.Scored | None:
+        """Return the score of the test set under the start weights.
+
+        Replicas have the same start weights: the first one decodes for all.
+        """
+        if best == 1 or self.shared.first is not None:
+            return test if best == 1 else None
+        under = " under the start weights"
+        return self.evaluator.test(self._weights_of(1), self._start_test_folder(best), under=under)
+
+    def _start_test_folder(self, best: int) -> Path:
+        return self.folder.path / ("test" if best == 1 else "test-start")
+
+    def _finish(
+        self, iterations: tuple[Iteration, ...], stopped: str, warnings: tuple[str, ...]
+    ) -> Result:
         experiment, path = self.experiment, self.folder.path
         best = best_iteration(iterations, experiment.metric)
         signature = experiment.metric.signature
@@ -557,14 +584,12 @@ class _Run:
         )
         experiment.decoder.write_config(weights, config_path, header=header)
         test = self.evaluator.test(weights, path / "test")
+        start_test = self._start_test(test, best.number)
         self.folder.clear_scratch()
         sure = self._confidence(weights, len(iterations))
         scores = scorer.read_json(self.folder.iteration(1) / "scores.json")
-        warned = scores.get("warnings", [])
         left_out = {"left_out": scores["left_out"]} if "left_out" in scores else {}
         self.experiment.joined.warn()
-        for line in warned:
-            warn(line)  # they may be those of an earlier call
         scorer.finish(
             path / "result.json",
             {
@@ -577,8 +602,9 @@ class _Run:
                 "stopped": stopped,
                 "iterations": iterations,
                 "test": test,
+                "start_test_score": None if start_test is None else start_test.score,
                 "bootstrap": None if sure is None else sure.as_json(),
-                **({"warnings": warned} if warned else {}),
+                **({"warnings": warnings} if warnings else {}),
                 **left_out,
             },
             alone=True,
@@ -588,6 +614,7 @@ class _Run:
             f"best: iteration {best.number}, {display.labelled('dev')} {shown(best.dev_score)} "
             f"(start weights {shown(iterations[0].dev_score)})"
             + ("" if test is None else f", test {shown(test.score)}")
+            + ("" if start_test is None else f" (start weights {shown(start_test.score)})")
         )
         result = Result(
             metric=signature,
@@ -602,11 +629,15 @@ class _Run:
             held_out=best.held_out_score,
             unseen=unseen,
             test=test,
+            start_test=start_test,
+            start_test_list=(
+                None if start_test is None else self._start_test_folder(best.number) / "nbest.gz"
+            ),
             confidence=sure,
             start_list=self._list(1),
             dev_list=self._list(best.number - (not best.is_decoded)),
             test_list=None if test is None else path / "test" / "nbest.gz",
-            warnings=tuple(warned),
+            warnings=warnings,
         )
         if result.keeps_start:
             self.note(result.keeps_start)

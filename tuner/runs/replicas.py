@@ -104,6 +104,11 @@ class Replicas:
         """The decoder's configuration with the averaged weights; `replicate` writes none."""
         return self.folder / CONFIG_NAME
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What looks wrong with the data, one line each."""
+        return tuple(self.document.get("warnings", ()))
+
     def as_json(self) -> dict[str, Any]:
         """Return the content of result.json, and error rates beside their scores."""
         document: dict[str, Any] = self.metric.display.with_rates(self.document)
@@ -383,6 +388,10 @@ class _Tunings:
             f"replicas, dev score {average[0].score:.6f}, seed {experiment.tune.seed}, {today()}"
         )
         experiment.decoder.write_config(weights, path / CONFIG_NAME, header=header)
+        start, start_test = results[0].start_score, results[0].start_test
+        before = None
+        if start_test is not None:
+            before = {"start": {"dev_score": start, "test_score": start_test.score}}
         document = write_result(
             path,
             signature,
@@ -392,6 +401,7 @@ class _Tunings:
             scores=("dev_score",),
             warnings=tuple(dict.fromkeys(line for one in results for line in one.warnings)),
             left_out=sum(map(len, experiment.joined.left_out)),
+            before=before,
         )
         display, scores = experiment.metric.display, document["dev_score"]
         mean, spread = display.shown(scores["mean"]), ""

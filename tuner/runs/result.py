@@ -206,12 +206,15 @@ class Result:
         Estimate of the score on unseen text under the result; None if the optimizer makes none.
     test
         Score of the test set under the result; None if there is none.
+    start_test
+        The same under the start weights; None for replicas behind the first, which share it.
     confidence
         Percentiles of the weights over bootstrap samples; None if none were asked for.
-    start_list, dev_list, test_list
+    start_list, dev_list, test_list, start_test_list
         The n-best lists of the dev set under the start weights and under the result, and of the
-        test set (None if there is none); the first hypothesis of each segment is the output. If
-        the result was not decoded, `dev_list` is of the weights before it.
+        test set under the result and under the start weights (None if there is none); the first
+        hypothesis of each segment is the output. If the result was not decoded, `dev_list` is of
+        the weights before it.
     warnings
         What looks wrong with the data, one line each.
     """
@@ -232,6 +235,8 @@ class Result:
     start_list: Path
     dev_list: Path
     test_list: Path | None
+    start_test: scorer.Scored | None = None
+    start_test_list: Path | None = None
     warnings: tuple[str, ...] = ()
 
     @property

@@ -218,8 +218,11 @@ class Evaluator:
         nbest = self._read(out, data.held_out_source, self._held_out_vocabulary)
         return self._scored(self._stats(nbest, self._held_out_references, check=False))
 
-    def test(self, weights: FeatureWeights, folder: Path) -> Scored | None:
-        """Decode and score the test set, if there is one; its output goes into `folder`."""
+    def test(self, weights: FeatureWeights, folder: Path, *, under: str = "") -> Scored | None:
+        """Decode and score the test set, if there is one; its output goes into `folder`.
+
+        The log says `under` which weights, if not under those of the result.
+        """
         data = self.experiment.data
         if data.test_source is None:
             return None
@@ -227,7 +230,7 @@ class Evaluator:
         if not is_finished(scores, self.note):
             folder.mkdir(exist_ok=True)
             if not out.exists():
-                self.note("decoding the test set")
+                self.note(f"decoding the test set{under}")
             self.decode(weights, out, source=data.test_source, size=1)
             vocabulary = Vocabulary()
             nbest = self._read(out, data.test_source, vocabulary)

@@ -87,6 +87,8 @@ class Optimization:
         The same estimate with its hypotheses, as an objective: negated if lower is better.
     cpu_seconds : float
         Processor time of the search, all threads together.
+    warnings : tuple of str
+        What looks wrong about start, constraints and lists; whoever asked for the search warns.
     seconds : dict
         Wall-clock time of each phase.
     """
@@ -103,6 +105,7 @@ class Optimization:
     unseen_score: float | None = None
     unseen: Unseen | None = field(default=None, compare=False, repr=False)
     cpu_seconds: float = 0.0
+    warnings: tuple[str, ...] = ()
 
     @property
     def unseen_error(self) -> float | None:
@@ -278,8 +281,9 @@ def _optimize(
     reduced = [variables.reduce(start.vector(names[0])) for start in starts]
     allowed = [variables.bounds.clip(numbers) for numbers in reduced]
     is_start_allowed = bool((allowed[0] == reduced[0]).all())
+    doubts = []
     if not is_start_allowed:
-        notice("start weights outside of their bounds were moved to the nearest weight allowed")
+        doubts.append("start weights outside of their bounds were moved to the nearest allowed")
     start_score = rescore(starts[0])
     final, outcome = starts[0], Outcome(starts[0].vector(names[0]), start_score)
     restarts: tuple[float, ...] = (start_score,)
@@ -297,7 +301,7 @@ def _optimize(
         restarts = tuple(metric.oriented(value) for value in outcome.restarts)
         final = _found_weights(outcome.weights, starts[0], problem, variables, names)
     else:
-        notice("no feature is left to search; the weights are the start weights")
+        doubts.append("no feature is left to search; the weights are the start weights")
     seconds["search"] = time.perf_counter() - begin
     begin = time.perf_counter()
     final_score = rescore(final)
@@ -309,14 +313,18 @@ def _optimize(
     best = problem.winners(np.concatenate([numbers, _sparse_vector(names, final)]))
     oracle_score = _oracle_score(lists, best)
     if lists.stats.no_score is not None:
-        notice(
+        doubts.append(
             f"{metric.name()} of some weights is no finite number, as of "
             f"{named(metric, lists.stats.no_score)}; they count as the worst"
         )
-    if problem.width and final_score == start_score and len(set(restarts)) == 1:
+    if start_score == final_score == oracle_score:
+        doubts.append(
+            f"the lists hold nothing better than the start weights choose "
+            f"({metric.display.labelled(metric.name())} {metric.shown(start_score)}): let the "
+            f"decoder list more (size, beam), or begin at other weights"
+        )
+    elif problem.width and final_score == start_score and len(set(restarts)) == 1:
         where = "" if unseen is None else " on segments that were held out"
-        if oracle_score == final_score:
-            where = ": the lists hold nothing better; let the decoder list more (size, beam)"
         notice(
             f"{metric.display.labelled(metric.name())} is {metric.shown(start_score)} under the "
             f"start weights and no weights were found under which it is better{where}"
@@ -335,6 +343,7 @@ def _optimize(
         unseen_score=None if unseen is None else metric.oriented(unseen.value),
         unseen=unseen,
         cpu_seconds=outcome.cpu_seconds,
+        warnings=tuple(doubts),
     )
 
 

@@ -18,6 +18,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from portmert.aligners._base import SUBTRACT, counts_from_one, warn_of_base
 from portmert.metrics._base import (
     Batch,
     IntArray,
@@ -163,9 +164,12 @@ def read_links(
     joined = " ".join(lines).replace("-", " ")
     pairs = np.array(joined.split(), dtype=np.int32).reshape(-1, 2)
     rows = np.repeat(np.arange(len(lines)), counts)
+    linked = int(np.count_nonzero(counts))
     if outside := first_outside(pairs, rows, source_lengths, target_lengths):
         row, fault = outside
-        raise InputError(f"{where}:{row + 1}: {fault}")
+        from_one = f" ({SUBTRACT})" * counts_from_one(pairs, linked)
+        raise InputError(f"{where}:{row + 1}: {fault}{from_one}")
+    warn_of_base(pairs, linked, origin=where)
     return without_duplicates(pairs, rows, len(lines))
 
 

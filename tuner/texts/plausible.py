@@ -124,8 +124,9 @@ def doubts(batch: Batch, *, compares_words: bool, reads_order: bool) -> list[str
     if batch.source is not None:
         source = [batch.source[number] for number in chosen.tolist()]
         lines.append(_json_lines(source))
-        if reads_order:
-            lines.append(unsegmented_source(source, ref.total))
+        if reads_order and batch.source_lengths is not None:
+            linked = int(batch.source_lengths[chosen].sum())
+            lines.append(unsegmented_source(source, linked, ref.total))
     checks = CHECKS if compares_words else CHECKS[:-1]
     lines += [check(hyp, ref) for check in checks]
     return [line for line in lines if line is not None]
@@ -154,11 +155,17 @@ def _json_lines(source: Sequence[str]) -> str | None:
     )
 
 
-def unsegmented_source(source: Sequence[str], reference_tokens: int) -> str | None:
+def unsegmented_source(
+    source: Sequence[str], linked_tokens: int, reference_tokens: int
+) -> str | None:
     """Return a line if the source has no blanks between words.
 
     Parameters
     ----------
+    source
+        Its lines, which text steps may have cut.
+    linked_tokens
+        The number of its tokens as links count them, before any step: they decide.
     reference_tokens
         The number of tokens in one reference of the same segments.
     """
@@ -166,19 +173,20 @@ def unsegmented_source(source: Sequence[str], reference_tokens: int) -> str | No
     letters = sum(len(_UNSPACED.findall(word)) for word in tokens)
     with_letters = sum(_UNSPACED.search(word) is not None for word in tokens)
     what = (
-        "word order means little then. Segment the source into words (a text step for the source, "
-        "or a segmenter), and align it anew"
+        "word order means little then. Segment its file into words and align it anew (links count "
+        "the words of the file, which no text step changes)"
     )
-    if with_letters > 0.2 * len(tokens) and letters > LONGEST_WORDS * with_letters:
+    each = letters * len(tokens) / max(1, with_letters * linked_tokens)
+    if with_letters > 0.2 * len(tokens) and each > LONGEST_WORDS:
         return (
-            f"the source has {letters / with_letters:.0f} letters a token: its script has no "
+            f"the source has {each:.0f} letters a token: its script has no "
             f"blanks between words, and it is not segmented; {what}"
         )
-    ratio = len(tokens) / max(1, reference_tokens)
-    if min(len(tokens), reference_tokens) >= 20 and not 1 / MOST_RATIO <= ratio <= MOST_RATIO:
+    ratio = linked_tokens / max(1, reference_tokens)
+    if min(linked_tokens, reference_tokens) >= 20 and not 1 / MOST_RATIO <= ratio <= MOST_RATIO:
         return (
-            f"the source has {len(tokens)} tokens, the references {reference_tokens}: one of them "
-            f"is not cut into words; {what}"
+            f"the source has {linked_tokens} tokens, the references {reference_tokens}: one of "
+            f"them is not cut into words; {what}"
         )
     return None
 

@@ -34,6 +34,8 @@ class Score:
         The quantities that papers tabulate: shares as fractions, counts as counts.
     segment_scores : (S,) float64
         The score of each segment by itself.
+    warnings : tuple of str
+        What looks wrong with the texts, one line each.
     """
 
     metric: Metric = field(repr=False)
@@ -41,6 +43,7 @@ class Score:
     signature: str
     parts: dict[str, float] = field(repr=False)
     segment_scores: FloatArray = field(repr=False)
+    warnings: tuple[str, ...] = field(default=(), repr=False)
 
     @property
     def rate(self) -> float | None:

@@ -352,7 +352,7 @@ def test_one_segment_has_no_intervals():
     one = result.agreements[0].correlations["system.pearson"]
     assert (one.low, one.high) == (None, None)
     assert one.value == pytest.approx(1)
-    few, one_segment = data.notices(people, [])
+    few, one_segment = data.facts(people)
     assert few.startswith("two systems: their correlation is always")
     assert one_segment.startswith("one segment")
     assert people.sizes == "2 systems, 1 segment"
@@ -376,9 +376,9 @@ def test_constant_scores_are_said_and_nothing_fails():
     correlations = result.agreements[0].correlations
     assert correlations["system.pearson"].value is None
     assert correlations["segment.wmt10"].value is None
-    lines = data.notices(people, [scores], left_out=2)
-    assert lines == [
-        "2 of 5 segments are left out: not every system has a score of them",
+    left_out = "2 of 5 segments are left out: not every system has a score of them"
+    assert data.facts(people, left_out=2) == [left_out]
+    assert data.doubts(people, [scores]) == [
         "people tie all systems in every segment: no pair of outputs is ranked",
         "all human scores are the same: no correlation has a value",
         "given: all segments of all systems have one score: its correlations have no value",
@@ -451,7 +451,7 @@ def test_one_system_has_correlations_of_segments_alone():
     expected = scipy.stats.pearsonr(metric.ravel(), human.ravel()).statistic
     assert correlations["segment.pearson"].value == pytest.approx(expected)
     assert set(result.differences[0, 1]) == set(correlations)
-    assert data.notices(people, [])[0].startswith("one system: there are no correlations")
+    assert data.facts(people)[0].startswith("one system: there are no correlations")
     titles = [one.title.partition(",")[0] for one in tables(result)]
     assert titles[:2] == ["Segments", "Documents"]
     assert not [one.title for one in tables(result) if "nan" in one.text()]

@@ -553,6 +553,12 @@ def test_check_links_names_the_link(tmp_path):
         check_links(nbest, np.array([2, 2], dtype=np.int32))
 
 
+def test_a_list_whose_links_count_from_one_is_told(tmp_path, caplog):
+    text = "".join(f"{n} ||| a b ||| LM0= -1 ||| -1 ||| 1-1\n" for n in range(3))
+    check_links(read(tmp_path, text), np.array([3, 3, 3], dtype=np.int32))
+    assert "n-best list: no link has a 0" in caplog.text
+
+
 # Scores and weights
 
 

@@ -85,9 +85,7 @@ def test_lists_on_disk_are_those_in_memory(tmp_path, monkeypatch, rows, metric):
         assert disk.count(number) == memory.count(number)
         if number == 2:  # as after a kill: of list 1 nothing is read any more
             disk = lists(PooledLists, tmp_path / "pool")
-        (one, table), (other, same) = (
-            some.searched(number, lambda _: None) for some in (memory, disk)
-        )
+        (one, table), (other, same) = (some.searched(number) for some in (memory, disk))
         assert np.array_equal(one.features, other.features)
         assert one.offsets.tolist() == other.offsets.tolist()
         assert np.array_equal(table.rows, np.asarray(same.rows, dtype=np.float64))

@@ -3,9 +3,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from portmert.aligners._base import counts_from_one, parse_links
 from portmert.metrics._base import Texts, Vocabulary
 from portmert.tuner.ground.errors import InputError
+from portmert.tuner.ground.warn import collected_warnings
 from portmert.tuner.texts import corpus
+from tests.support.places import SHARED, needs
 
 
 def write(path, content):
@@ -133,6 +136,40 @@ def test_read_links_reads_what_was_written(tmp_path_factory, rows):
     path.write_text("".join(" ".join(f"{i}-{j}" for i, j in row) + "\n" for row in rows))
     found = read_links(path, [6] * len(rows), [6] * len(rows))
     assert links_of(found) == [sorted(set(row)) for row in rows]
+
+
+def shifted(rows):
+    return "".join(" ".join(f"{i + 1}-{j + 1}" for i, j in row) + "\n" for row in rows)
+
+
+def test_links_that_count_from_one_are_told(tmp_path, caplog):
+    rows = [[(0, 0), (1, 1)], [], [(1, 0)], [(0, 1)]]
+    (tmp_path / "links").write_text(shifted(rows))
+    lengths = np.array([3, 0, 3, 3])
+    with collected_warnings():
+        corpus.read_links(tmp_path / "links", source_lengths=lengths, target_lengths=lengths)
+    assert "links: no link has a 0: do its positions count from 1?" in caplog.text
+    assert "subtract 1 from every position" in caplog.text
+    lengths = np.array([2, 0, 2, 2])
+    with pytest.raises(InputError, match=r"positions are 0\.\.1 \(portmert counts words from 0"):
+        corpus.read_links(tmp_path / "links", source_lengths=lengths, target_lengths=lengths)
+
+
+@needs(SHARED / "data" / "moses-ja-en", SHARED / "data" / "xlwa-en-nl")
+def test_real_links_raise_no_doubt_and_shifted_ones_do():
+    data = SHARED / "data"
+    texts = [(data / "moses-ja-en" / f"{part}.ja-en.giza").read_text() for part in ("dev", "test")]
+    for part in ("train", "dev", "test"):
+        rows = (data / "xlwa-en-nl" / f"{part}.tsv").read_text().splitlines()
+        texts.append("\n".join(row.split("\t")[2] for row in rows))
+    for text in texts:
+        links = [parse_links(line) for line in text.splitlines()]
+        for begin in range(0, len(links), 5):
+            part = links[begin : begin + 5]
+            flat = [link for row in part for link in row]
+            assert not counts_from_one(flat, sum(map(bool, part)))
+            if sum(map(bool, part)) > 2:
+                assert counts_from_one(np.array(flat) + 1, len(part))
 
 
 def test_references_stand_segment_by_segment(tmp_path):

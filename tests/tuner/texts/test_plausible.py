@@ -3,6 +3,7 @@
 import csv
 import re
 import unicodedata
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -51,9 +52,11 @@ def batch(hypotheses, references, source=None) -> Batch:
     vocabulary = Vocabulary()
     texts = [Texts.from_lines(rows, vocabulary) for rows in (hypotheses, references)]
     offsets = np.arange(len(hypotheses) + 1)
+    lengths = None if source is None else np.array([len(line.split()) for line in source])
     return Batch(
-        texts[0], offsets, texts[1], offsets, source=None if source is None else tuple(source)
-    )
+        texts[0], offsets, texts[1], offsets, lengths,
+        source=None if source is None else tuple(source),
+    )  # fmt: skip
 
 
 def doubts(hypotheses, references, source=None, *, words=True):
@@ -150,9 +153,14 @@ def test_a_source_without_blanks_or_as_json_is_found():
         part = slice(begin, begin + 100)
         said = "\n".join(doubts(hyp[part], ref[part], source[part]))
         assert "no blanks between words" in said
-        assert "Segment the source" in said
+        assert "Segment its file" in said
         characters = [" ".join(line.replace(" ", "")) for line in source[part]]
         assert "the source" not in "\n".join(doubts(hyp[part], ref[part], characters))
+        # Links count the words of the file: a text step for the source changes nothing.
+        stepped = replace(batch(hyp[part], ref[part], source[part]), source=tuple(characters))
+        assert "the source" in "\n".join(
+            plausible.doubts(stepped, compares_words=True, reads_order=True)
+        )
     spoilt = [f'{{"src": "{line}"}}' for line in source]
     assert "source looks like JSON" in "\n".join(doubts(hyp, ref, spoilt))
     docs = real_pairs()["pydocs"]

@@ -23,6 +23,7 @@ from portmert.tuner.executors.team import Team
 from portmert.tuner.ground import files, streams
 from portmert.tuner.ground.documents import parse_json, to_json
 from portmert.tuner.ground.errors import ConfigError, InputError, StateError, counted, suggest
+from portmert.tuner.ground.warn import warn_of
 from portmert.tuner.nbest.model import NBest, best_hypotheses, model_scores, without_texts
 from portmert.tuner.search import optimization, problem
 from portmert.tuner.search.constraints import Constraints, columns_of
@@ -183,11 +184,14 @@ class Cell:
         The search's own estimate for unseen text; None if it makes none.
     cpu_seconds
         CPU time of the search; None if it was not measured.
+    warnings
+        What looked wrong in the search.
     """
 
     weights: FeatureWeights
     estimate: float | None = None
     cpu_seconds: float | None = None
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -267,6 +271,12 @@ def measure(
             _write(path, keys[number], done.cell)
     for line in sorted({line for done in found.values() for line in done.lines}):
         notice(f"first split: {line}")
+    warn_of(
+        f"first split: {line}"
+        for number, (_, choice, split, repeat, *_) in enumerate(tasks)
+        for line in found[number].cell.warnings
+        if split == repeat == 0 and not choice.without
+    )
     rows = np.arange(math.prod(shape)).reshape(len(choices), -1).tolist()
     measured = [
         _measured(plan, choice, [found[number][:2] for number in row])
@@ -339,7 +349,7 @@ def _search(
             segments=plan.parts(split)[0],
         )
         seconds = found.cpu_seconds if plan.timing else None
-        cell = Cell(found.weights, found.unseen_score, seconds)
+        cell = Cell(found.weights, found.unseen_score, seconds, found.warnings)
     said = split == repeat == 0 and not choice.without
     best = best_hypotheses(nbest, model_scores(nbest, cell.weights))
     scores = _scores(plan, best, split)
@@ -410,7 +420,7 @@ def _read(path: Path) -> Cell | None:
         is_cell = False
     if not is_cell:
         raise StateError(f"{path}: not what portmert writes; delete it, it is then made again")
-    return Cell(read_weights(path), estimate, seconds)
+    return Cell(read_weights(path), estimate, seconds, tuple(content.get("warnings", ())))
 
 
 def _write(path: Path, key: str, cell: Cell) -> None:
@@ -418,6 +428,7 @@ def _write(path: Path, key: str, cell: Cell) -> None:
         "weights": {name: list(numbers) for name, numbers in cell.weights.values.items()},
         "unseen_score": cell.estimate,
         "cpu_seconds": cell.cpu_seconds,
+        **({"warnings": cell.warnings} if cell.warnings else {}),
         "of": json.loads(key),
     }
     files.write_text(

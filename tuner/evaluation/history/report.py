@@ -44,11 +44,12 @@ def headlines(run: Run) -> list[str]:
         return [f"{run['name']}: nothing has been scored yet"]
     if run["result"] and run["result"]["dev"] is not None:
         line = _gain(run, _start(run), run["result"]["dev"])
-        test = run["result"]["test"]
+        test, untuned = run["result"]["test"], run["result"].get("start_test")
         line += "" if test is None else f", {shown(test, run)} on test"
+        remark = "" if test is None or untuned is None else f"untuned {shown(untuned, run)}; "
         if len(replicas) > 1:
-            return [f"{line} (averaged weights of {len(replicas)} replicas)"]
-        return [f"{line} ({_place(replicas[0])})"]
+            return [f"{line} ({remark}averaged weights of {len(replicas)} replicas)"]
+        return [f"{line} ({remark}{_place(replicas[0])})"]
     if len(replicas) == 1:
         return [_progress(run, replicas[0])]
     done = sum(replica["state"] == "finished" for replica in replicas)

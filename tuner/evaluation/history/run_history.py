@@ -9,8 +9,8 @@ run
     of all weights; `replicas`; `weights`; `slices` for the replica with the best dev score, named
     in `sliced` (empty if its data are gone); `displays`: label of each metric in the scores of
     passes -> the fields of its `Display`; `result`, the scores `dev` and `test` of the weights it
-    ended with (None before the end; `test` is None without a test set); `notes`: what could not be
-    read or measured, and why.
+    ended with, and `start_test` of those it began with (None before the end; the scores of the
+    test set are None without one); `notes`: what could not be read or measured, and why.
 replica
     One tuning: its `name` (`replica 2`, or the run's name) and `state`; `doing`, the last line of
     the log; `passes`; `best`, the iteration whose weights are the result, or would be so far, None
@@ -154,6 +154,10 @@ def _result(folder: Path) -> dict[str, float | None] | None:
     found = average if isinstance(average, dict) else document
     test = found.get("test") if isinstance(found, dict) else None
     scores = {"dev": (found, "dev_score"), "test": (test, "score")}
+    if isinstance(start := document.get("start"), dict):
+        scores["start_test"] = start, "test_score"
+    else:
+        scores["start_test"] = document, "start_test_score"
     values = {name: one.get(key) for name, (one, key) in scores.items() if isinstance(one, dict)}
     return {
         name: value if isinstance(value := values.get(name), float) else None for name in scores

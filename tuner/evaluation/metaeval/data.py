@@ -313,8 +313,8 @@ def metric_scores(
     return MetricScores(label, metric, signature, stats, alike)
 
 
-def notices(data: Judged, scores: Sequence[MetricScores], *, left_out: int = 0) -> list[str]:
-    """Return warnings about the data, one line each. `left_out` counts missing segments."""
+def facts(data: Judged, *, left_out: int = 0) -> list[str]:
+    """Return facts about the data, one line each. `left_out` counts missing segments."""
     lines = []
     if left_out:
         why = (
@@ -327,10 +327,16 @@ def notices(data: Judged, scores: Sequence[MetricScores], *, left_out: int = 0) 
         lines.append("one system: there are no correlations of systems, nor within segments")
     if len(data.systems) == 2:
         lines.append("two systems: their correlation is always 1, 0 or -1")
-    if len(data.human) > 1 and len(data.systems) > 1 and data.pairs.count == 0:
-        lines.append("people tie all systems in every segment: no pair of outputs is ranked")
     if len(data.human) == 1:
         lines.append("one segment: nothing can be resampled, so there are no intervals")
+    return lines
+
+
+def doubts(data: Judged, scores: Sequence[MetricScores]) -> list[str]:
+    """Return what looks wrong about the data, one line each."""
+    lines = []
+    if len(data.human) > 1 and len(data.systems) > 1 and data.pairs.count == 0:
+        lines.append("people tie all systems in every segment: no pair of outputs is ranked")
     if not any(data.points.human_moments[1:]):
         lines.append("all human scores are the same: no correlation has a value")
     lines += [
