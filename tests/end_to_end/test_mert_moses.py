@@ -63,6 +63,7 @@ def test_the_files_are_those_of_mert_moses(finished):
     with gzip.open(folder / "run1.best15.out.gz", "rt") as lines:
         assert next(lines).count(" ||| ") == 5  # segmentation and word alignment for PORT
     assert f"tuned: {folder / 'moses.ini'}" in result.stdout
+    assert "warning: 40 segments to tune on, fewer than 100" in result.stderr
     notes = re.findall(r"portmert: note: .*", result.stderr)
     assert all("compiling kernels" in note for note in notes)
 

@@ -3,6 +3,7 @@ import shutil
 
 import pytest
 
+from portmert.tuner.runs.scorer import finish
 from tests.support.browser import browser, console
 from tests.support.cli import run
 from tests.support.places import ROOT
@@ -45,6 +46,17 @@ def test_report_prints_every_iteration_and_all_weights(finished):
         assert f"{100 * one['dev_score']:.2f}" in shown.stdout
     for name in json.loads((finished / "weights.json").read_text())["weights"]:
         assert f"\n{name} " in shown.stdout
+
+
+def test_a_run_without_the_untuned_score_has_a_headline_without_it(finished, tmp_path):
+    """Runs of earlier versions have none."""
+    old = tmp_path / "mine"
+    shutil.copytree(finished, old)
+    result = json.loads((old / "result.json").read_text())
+    del result["start_test_score"]
+    finish(old / "result.json", result, alone=True)
+    first = report(old).stdout.splitlines()[0]
+    assert f"{100 * result['test']['score']:.2f} on test (iteration " in first
 
 
 def test_report_writes_page_and_json(finished, tmp_path):

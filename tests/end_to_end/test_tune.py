@@ -253,14 +253,24 @@ def test_a_list_without_links_goes_through_the_aligner(tmp_path):
 
 
 def test_test_data_is_decoded_and_scored_with_the_result(tmp_path):
-    result = tune(
-        tmp_path / "run",
+    folder = tmp_path / "run"
+    options = (
         "--set=data.test_source='recorded/dev.src'",
         "--set=data.test_references=['recorded/dev.tgt']",
         "--set=data.test_reference_links=['recorded/dev.links']",
         "--set=tune.iterations=2",
     )
-    found = json.loads((tmp_path / "run" / "result.json").read_text())
+    result = tune(folder, *options)
+    found = json.loads((folder / "result.json").read_text())
+    assert found["start_test_score"] == pytest.approx(found["start_dev_score"], abs=1e-12)
+    untuned = f"{100 * found['start_test_score']:.2f}"
+    assert f"test {100 * found['test']['score']:.2f} (start weights {untuned})" in result.stdout
+    begun = products(folder)
+    assert begun["test-start/scores.json"] != begun["test/scores.json"]
+    for gone in ("test-start/scores.json", "test-start/nbest.gz", "result.json"):
+        (folder / gone).unlink()  # as after a kill
+    tune(folder, *options)
+    assert products(folder) == begun
     assert found["test"]["score"] == pytest.approx(found["dev_score"], abs=1e-12)
     assert f"test {100 * found['test']['score']:.2f}" in result.stdout
     assert len((tmp_path / "run" / "test" / "output.txt").read_text().splitlines()) == 40
@@ -318,6 +328,9 @@ def test_a_decoder_that_does_not_use_the_weights_is_reported(tmp_path, monkeypat
     result = tune(tmp_path / "run", "--set=tune.iterations=2")
     assert "iteration 2: " in result.stderr
     assert "are not weights . features" in result.stderr
+    found = json.loads((tmp_path / "run" / "result.json").read_text())
+    assert any("iteration 2: " in line and "weights . features" in line
+               for line in found["warnings"])  # fmt: skip
     assert "the decoder found no new hypothesis" in result.stdout
 
 
@@ -532,6 +545,7 @@ def test_a_step_that_was_cut_short_does_not_end_the_run(tmp_path, monkeypatch, c
     assert found["stopped"] == "the limit of 3 searches is reached"
     said = "but the last step was cut short; more decodings would lead farther"
     assert f"the limit of 3 searches is reached, {said}" in caplog.messages
+    assert f"the limit of 3 searches is reached, {said}" in found["warnings"]
     tune(tmp_path / "two", "--decodings=2", "--quiet")
     assert f"the limit of 2 decodings is reached, {said}" in caplog.messages
     assert said in (tmp_path / "two" / "log.txt").read_text()

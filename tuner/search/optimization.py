@@ -1,7 +1,7 @@
 """Optimize weights over given lists: from hypotheses with features to tuned weights."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -312,18 +312,9 @@ def _optimize(
     numbers = variables.reduce(final.vector(names[0]))
     best = problem.winners(np.concatenate([numbers, _sparse_vector(names, final)]))
     oracle_score = _oracle_score(lists, best)
-    if lists.stats.no_score is not None:
-        doubts.append(
-            f"{metric.name()} of some weights is no finite number, as of "
-            f"{named(metric, lists.stats.no_score)}; they count as the worst"
-        )
-    if start_score == final_score == oracle_score:
-        doubts.append(
-            f"the lists hold nothing better than the start weights choose "
-            f"({metric.display.labelled(metric.name())} {metric.shown(start_score)}): let the "
-            f"decoder list more (size, beam), or begin at other weights"
-        )
-    elif problem.width and final_score == start_score and len(set(restarts)) == 1:
+    doubts += _doubts_of_scores(lists, start_score, final_score, oracle_score)
+    is_at_start = final_score == start_score != oracle_score
+    if problem.width and is_at_start and len(set(restarts)) == 1:
         where = "" if unseen is None else " on segments that were held out"
         notice(
             f"{metric.display.labelled(metric.name())} is {metric.shown(start_score)} under the "
@@ -345,6 +336,24 @@ def _optimize(
         cpu_seconds=outcome.cpu_seconds,
         warnings=tuple(doubts),
     )
+
+
+def _doubts_of_scores(
+    lists: TuningProblem, start_score: float, final_score: float, oracle_score: float
+) -> Iterator[str]:
+    """Yield what looks wrong about the scores of a search."""
+    metric, no_score = lists.metric, lists.stats.no_score
+    if no_score is not None:
+        yield (
+            f"{metric.name()} of some weights is no finite number, as of "
+            f"{named(metric, no_score)}; they count as the worst"
+        )
+    if start_score == final_score == oracle_score:
+        yield (
+            f"the lists hold nothing better than the start weights choose "
+            f"({metric.display.labelled(metric.name())} {metric.shown(start_score)}): let the "
+            f"decoder list more (size, beam), or begin at other weights"
+        )
 
 
 def _found_weights(

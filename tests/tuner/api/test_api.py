@@ -298,3 +298,51 @@ def test_an_unknown_option_is_refused(lists):
         portmert.optimize(lists, "bleu", optimiser="mert")
     with pytest.raises(TypeError, match="unexpected option 'length_penalty'"):
         portmert.crossval(lists, "bleu", length_penalty=1)
+
+
+def test_results_have_the_warnings_of_the_command(lists, ref, tmp_path):
+    """Every result that Python returns, and the JSON that the command prints."""
+    mert, out = {"optimizer": "mert:restarts=1"}, tmp_path / "w.json"
+    given = portmert.Lists.read(lists, refs=[ref], **QUIET)
+    found = portmert.optimize(given, "wer", **mert, **QUIET)
+    shown = run("optimize", "--nbest", lists, "--ref", ref, "--metric", "wer", "--optimizer",
+                "mert:restarts=1", "--out", out, "--json", "-")  # fmt: skip
+    document = json.loads(shown.stdout)
+    assert document["warnings"] == list(found.warnings) == found.as_json()["warnings"]
+    assert any(line.startswith("2 segments to tune on") for line in found.warnings)
+    several = portmert.replicate(
+        given, "wer", replicas=2, out_dir=tmp_path / "run", **mert, **QUIET
+    )
+    assert list(several.warnings) == several.as_json()["warnings"]
+    assert set(several.warnings) >= {line for line in found.warnings if "to tune on" in line}
+    scored = portmert.score(["a cat@@ s"] * 20, [["a cats"] * 20], **QUIET)
+    assert any("in subwords" in line for line in scored.warnings)
+
+
+def test_reranked_json_stays_a_list_and_python_has_the_warnings(tmp_path):
+    """The order of these lists is that of the scores divided by the length."""
+    rows = [
+        f"{n} ||| {'a ' * length}||| LM= {-score} ||| {-score}\n"
+        for n in range(30)
+        for score, length in ((3 + n / 99, 4), (1 + n / 99, 1))
+    ]
+    (tmp_path / "lists").write_text("".join(rows))
+    found = portmert.rerank(tmp_path / "lists", {"LM": 1.0}, **QUIET)
+    assert any("--length-penalty" in line for line in found.warnings)
+    (tmp_path / "w.json").write_text(json.dumps({"weights": {"LM": [1.0]}}))
+    shown = run("rerank", "--nbest", tmp_path / "lists", "--weights", tmp_path / "w.json",
+                "--json", "-")  # fmt: skip
+    assert json.loads(shown.stdout) == found.as_json()
+    assert "--length-penalty" in shown.stderr
+
+
+def test_doubts_of_a_search_stay_with_replicas_that_go_on(lists, ref, tmp_path):
+    given = portmert.Lists.read(lists, refs=[ref], **QUIET)
+    options = {"optimizer": "mert:restarts=1", "constraints": {"bounds": {"LM": (2.0, 3.0)}}}
+    folder = tmp_path / "run"
+    portmert.replicate(given, "wer", replicas=2, out_dir=folder, **options, **QUIET)
+    before = (folder / "result.json").read_bytes()
+    assert b"outside of their bounds were moved" in before
+    (folder / "result.json").unlink()
+    portmert.replicate(given, "wer", replicas=2, out_dir=folder, **options, **QUIET)
+    assert (folder / "result.json").read_bytes() == before
