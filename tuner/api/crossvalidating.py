@@ -88,9 +88,8 @@ def crossval(
     timing
         Whether to report measured times, the only values that differ between equal calls.
     notice, progress, **search
-        As in `optimize`. The phases are `"annotating"` and `"searching"`. The options are
-        `weights` (the start, which is also scored untuned, with its length penalty),
-        `constraints`, `seed`, `threads` and `executor`.
+        As in `optimize`, with phases `"annotating"` and `"searching"` and options `weights` (the
+        start, also scored untuned), `constraints`, `seed`, `threads` and `executor`.
 
     Raises
     ------
