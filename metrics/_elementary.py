@@ -1,8 +1,9 @@
-"""Exponentials, logarithms, powers and inner products, the same on every processor.
+"""Exponentials, logarithms, powers, sums and inner products, the same on every processor.
 
-NumPy and matrix libraries have other code for other processors. Its results differ in the last
-digit. A search that goes on from such results ends at other weights: the derivatives of `min-risk`
-alone multiply a difference by a million. So scores, and all that a search computes, use these.
+NumPy and matrix libraries have other code for other processors, and each version of NumPy has its
+own. The results differ in the last digit. A search that goes on from such results ends at other
+weights: the derivatives of `min-risk` alone multiply a difference by a million. So scores, and all
+that a search computes, use these.
 """
 
 import math
@@ -11,6 +12,10 @@ import numpy as np
 
 from portmert.metrics._base import FloatArray
 from portmert.metrics.kernels import elementary
+
+ROW = 8192
+"""NumPy adds so many numbers in one order in every version. Longer rows it halves in
+version 2.4, and adds part by part in 1.26."""
 
 
 def exp(values: FloatArray | float) -> FloatArray:
@@ -35,6 +40,12 @@ def power(values: FloatArray | float, exponent: float) -> FloatArray:
     out = np.empty(np.shape(values))
     elementary.powers(given.reshape(-1), float(exponent), out.reshape(-1))
     return out
+
+
+def summed(values: FloatArray) -> FloatArray:
+    """Return the (...) sums of values (..., n) along the last axis."""
+    parts = [values[..., k : k + ROW].sum(axis=-1) for k in range(0, values.shape[-1], ROW)]
+    return np.asarray(sum(parts, np.zeros(values.shape[:-1])))
 
 
 def inner(first: FloatArray, second: FloatArray) -> float:

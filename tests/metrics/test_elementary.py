@@ -1,4 +1,4 @@
-"""Exponentials, logarithms, powers and inner products: Python's own, in any shape."""
+"""Exponentials, logarithms, powers, sums and inner products: the same everywhere, in any shape."""
 
 import math
 
@@ -50,3 +50,13 @@ def test_products_are_added_from_the_first_to_the_last():
     assert _elementary.inner(values[::2], np.ones(2)) == 0.0
     assert _elementary.norm(np.array([3.0, -4.0])) == pytest.approx(5.0)
     assert _elementary.norm(np.empty(0)) == 0.0
+
+
+@pytest.mark.parametrize("length", [0, 1, 8192, 8193, 30_000])
+@pytest.mark.parametrize("rows", [(), (3,)])
+def test_long_rows_are_added_part_by_part_in_every_version_of_numpy(length, rows):
+    values = np.random.default_rng(1).normal(size=(*rows, length))
+    expected = np.zeros(rows)
+    for first in range(0, length, 8192):
+        expected = expected + np.add.reduce(values[..., first : first + 8192], axis=-1)
+    assert np.array_equal(_elementary.summed(values), expected)

@@ -23,6 +23,7 @@ from portmert.metrics._base import (
     Vocabulary,
     offsets_of,
 )
+from portmert.metrics._elementary import exp
 from portmert.tuner.annotation.annotators import _tokens, _trees
 from portmert.tuner.annotation.annotators._base import Heads, Structure, WeightedArc, heads_fault
 from portmert.tuner.texts._kernels import intern_tokens
@@ -222,7 +223,7 @@ def unpack_parses(
     sentences = np.repeat(np.arange(len(records)), parses)
     best = np.full(len(records), -np.inf)
     np.maximum.at(best, sentences, scores.values)
-    shares = np.exp(gamma * (scores.values - best[sentences]))
+    shares = exp(gamma * (scores.values - best[sentences]))
     shares /= np.bincount(sentences, weights=shares, minlength=len(records))[sentences]
     places = rows.values + np.repeat(links.offsets[:-1], rows.lengths)
     lengths = rows.lengths // np.maximum(parses, 1)  # tokens of each sentence

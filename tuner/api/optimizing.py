@@ -37,7 +37,7 @@ from portmert.tuner.ground.warn import warn, warn_of, warn_of_machine, warnings_
 from portmert.tuner.nbest.check import few_segments, length_order
 from portmert.tuner.nbest.model import NBest, best_hypotheses, model_scores
 from portmert.tuner.search import DEFAULT_OPTIMIZER
-from portmert.tuner.search.constraints import Constraints
+from portmert.tuner.search.constraints import Constraints, ConstraintsLike
 from portmert.tuner.search.length_penalty import LengthPenalty, optimize_penalised
 from portmert.tuner.search.optimization import Optimization, Setup, equal_weights
 from portmert.tuner.search.optimizers._base import Optimizer
@@ -46,8 +46,6 @@ from portmert.tuner.search.weight_bootstrap import Confidence, bootstrap, confid
 from portmert.tuner.texts import corpus, statistics
 from portmert.tuner.texts.prepare import Preparation, depth
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_penalised_weights
-
-ConstraintsLike = Constraints | Mapping[str, Any]
 
 SEGMENTS_SHOWN = 50
 """At most so many segments tell which metric of a formula dominates."""
@@ -140,13 +138,11 @@ def check_options(given: Mapping[str, Any], known: type) -> None:
 def setup_of(search: SearchOptions) -> tuple[Start, Setup]:
     """Return the start weights, and how to search."""
     check_options(search, SearchOptions)
-    start, limits = as_weights(search.get("weights")), search.get("constraints")
-    if not isinstance(limits, Constraints):
-        limits = Constraints.from_table(limits or {}, "constraints")
+    start = as_weights(search.get("weights"))
     setup = Setup(
         optimizer=registry.optimizer(search.get("optimizer", DEFAULT_OPTIMIZER)),
         starts=() if start.weights is None else (start.weights,),
-        constraints=limits,
+        constraints=Constraints.of(search.get("constraints")),
         seed=search.get("seed", 1),
         threads=search.get("threads", 0) or processes.available_processors(),
         prior=search.get("prior", 0.0),

@@ -4,7 +4,7 @@ import hashlib
 import html
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
@@ -27,6 +27,7 @@ from portmert.tuner.runs.inputs import CALLED
 from portmert.tuner.runs.replicas import Replicas, run
 from portmert.tuner.runs.result import Result
 from portmert.tuner.runs.scorer import read_json
+from portmert.tuner.search.constraints import Constraints, ConstraintsLike
 from portmert.tuner.search.optimizers._base import Optimizer
 from portmert.tuner.weights.feature_weights import FeatureWeights
 
@@ -46,7 +47,7 @@ class TuneSettings(TypedDict, total=False):
     optimizer
         An optimizer, as `"mert"` or `"pro:samples=2000"`.
     constraints
-        As the table [constraints]: `{"signs": {"lm": "+"}}`.
+        As `optimize` takes them: `Constraints`, or the table `{"signs": {"lm": "+"}}`.
     text
         Steps that change hypotheses and references for the metric, as `["lowercase"]`.
     test
@@ -71,7 +72,7 @@ class TuneSettings(TypedDict, total=False):
     pool: bool
     overrides: Sequence[str]
     optimizer: str | Optimizer
-    constraints: Mapping[str, Any]
+    constraints: ConstraintsLike | None
     text: Sequence[str]
     annotation_cache: PathLike
     test: tuple[Sequence[Any] | PathLike, Sequence[Any] | PathLike]
@@ -318,17 +319,20 @@ def tune(
 def _configured(
     config: PathLike | Experiment, given: Mapping[str, Any], settings: Mapping[str, Any]
 ) -> Experiment:
-    """Return the experiment of a configuration; settings replace those of its [tune] table."""
+    """Return the experiment of a configuration; settings replace its constraints and [tune]."""
     if isinstance(config, Experiment):
         return config
     overrides = [
         f"tune.{key}={json.dumps(value, default=str)}"
         for key, value in settings.items()
-        if key != "overrides"
+        if key not in ("overrides", "constraints")
     ]
-    return configs.load_config(
+    experiment = configs.load_config(
         config, overrides=[*settings.get("overrides", ()), *overrides], **given
     )
+    if settings.get("constraints") is None:
+        return experiment
+    return replace(experiment, constraints=Constraints.of(settings["constraints"]))
 
 
 def _tables(
@@ -355,8 +359,10 @@ def _tables(
             tune[key] = str(value) if isinstance(value, Path) else value
         elif key == "optimizer":
             tables[key] = registry.optimizer(value)
-        elif key in ("constraints", "text"):
-            (tables if key == "constraints" else tables["data"])[key] = value
+        elif key == "constraints":
+            tables[key] = Constraints.of(value)
+        elif key == "text":
+            tables["data"][key] = value
         elif key not in ("test", "batch", "annotator", "executor", *own):
             raise ConfigError(
                 f"tune: no setting {key}{suggest(key, own | TuneSettings.__annotations__.keys())}"

@@ -9,6 +9,7 @@ import numpy as np
 
 from portmert.aligners import _thot, _training
 from portmert.aligners._base import Links
+from portmert.metrics._elementary import exp, log
 from portmert.tuner.ground.errors import ProgramError, StateError
 
 Kind = Literal["ibm1", "ibm2", "hmm", "fast_align"]
@@ -154,12 +155,12 @@ def prune_lexicon(path: Path) -> None:
     entries = np.fromfile(path, dtype=LEXICON_ENTRY)
     # Sorted as well, so that the file does not depend on the order of thot's hash table.
     entries = entries[np.lexsort((entries["target"], entries["source"]))]
-    counts = np.exp(entries["log_count"].astype(np.float64))
+    counts = exp(entries["log_count"].astype(np.float64))
     _, first, group = np.unique(entries["source"], return_index=True, return_inverse=True)
     if not len(first):
         return
     keep = counts >= PRUNE * np.add.reduceat(counts, first)[group]
-    totals = np.log(np.add.reduceat(np.where(keep, counts, 0.0), first))
+    totals = log(np.add.reduceat(np.where(keep, counts, 0.0), first))
     entries["log_total"] = totals[group]
     entries[keep].tofile(path)
 

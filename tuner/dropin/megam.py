@@ -7,7 +7,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from portmert.metrics._base import FloatArray
-from portmert.metrics._elementary import exp, inner
+from portmert.metrics._elementary import exp, inner, summed
 from portmert.tuner.dropin._program import FAILURE, number, say
 from portmert.tuner.ground import files, numbers
 from portmert.tuner.ground.errors import InputError, PortmertError
@@ -85,7 +85,7 @@ def regress(labels: FloatArray, matrix: csr_array, precision: float) -> FloatArr
 
     def loss(weights: FloatArray) -> tuple[float, FloatArray]:
         margins = labels * (scaled @ weights)
-        value = float(np.logaddexp(0.0, -margins).sum())
+        value = float(summed(np.logaddexp(0.0, -margins)))
         value += 0.5 * precision * inner(weights, weights)
         slopes = -labels / (1.0 + exp(margins))
         return value, scaled.T @ slopes + precision * weights

@@ -13,6 +13,7 @@ from typing import cast
 import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray, Metric
+from portmert.metrics._elementary import exp, log
 from portmert.metrics.bleu import Bleu
 from portmert.tuner.components import registry
 from portmert.tuner.dropin import _scorer
@@ -68,7 +69,7 @@ def sentence_bleu(stats: FloatArray, *, longer: float) -> FloatArray:
     matched, total, reference = stats[:, :-1:2], stats[:, 1:-1:2], stats[:, -1] + longer
     with np.errstate(divide="ignore", invalid="ignore"):  # a hypothesis without a token is worth 0
         brevity = np.minimum(0.0, 1.0 - reference / total[:, 0])
-    found: FloatArray = np.exp(np.log((matched + 1.0) / (total + 1.0)).mean(axis=1) + brevity)
+    found: FloatArray = exp(log((matched + 1.0) / (total + 1.0)).mean(axis=1) + brevity)
     return found
 
 

@@ -182,7 +182,9 @@ def _assignments(
     """
     if own != replicas:
         keys = rng.random((size, own + replicas, segments), dtype=np.float32)
-        chosen = keys.argsort(axis=1).argsort(axis=1) < own
+        # Of equal keys the first one: numpy's usual sort depends on the processor.
+        order = keys.argsort(axis=1, kind="stable")
+        chosen = order.argsort(axis=1, kind="stable") < own
         return chosen[:, :own].astype(np.float32), chosen[:, own:].astype(np.float32)
     shape = (size, own, segments)
     bits = np.frombuffer(rng.bytes(-(-size * own * segments // 8)), dtype=np.uint8)
@@ -190,7 +192,7 @@ def _assignments(
     if own == 1:
         return 1.0 - swapped, swapped
     # All swaps within a segment are alike, so it is enough to permute one side.
-    order = rng.random(shape, dtype=np.float32).argsort(axis=1)
+    order = rng.random(shape, dtype=np.float32).argsort(axis=1, kind="stable")
     return 1.0 - swapped, np.take_along_axis(swapped, order, axis=1)
 
 

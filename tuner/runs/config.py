@@ -358,9 +358,7 @@ def experiment_of(
         path=path,
         tune=tune,
         data=data,
-        constraints=Constraints.from_table(
-            tables.get("constraints", {}), f"{path}: [constraints]"
-        ),
+        constraints=Constraints.of(tables.get("constraints"), f"{path}: [constraints]"),
         executor=place if executor is None else Workplace.parse(executor),
         **parts,
     )

@@ -74,6 +74,11 @@ class Constraints:
             columns_of(name, names)
 
     @classmethod
+    def of(cls, limits: ConstraintsLike | None, where: str = "constraints") -> Constraints:
+        """Return constraints as they are, or from a table as `from_table` reads it."""
+        return limits if isinstance(limits, Constraints) else cls.from_table(limits or {}, where)
+
+    @classmethod
     def from_table(cls, table: Mapping[str, Any], where: str) -> Constraints:
         """Read a [constraints] table.
 
@@ -86,7 +91,7 @@ class Constraints:
             A key is unknown or a value has the wrong form; `where` begins the message.
         """
         known = ("fixed", "tied", "bounds", "signs")
-        for key in table:
+        for key in _checked(table, Mapping, "table", where):
             if key not in known:
                 raise ConfigError(f"{where} has no key '{key}'{suggest(key, known)}")
         bounds: dict[str, tuple[float, float]] = {}
@@ -147,6 +152,10 @@ class Constraints:
             limits[name] = SIGNS[sign]
         groups = tuple(tuple(options.names(text)) for text in tied)
         return cls(fixed=tuple(fixed), tied=groups, bounds=limits)
+
+
+ConstraintsLike = Constraints | Mapping[str, Any]
+"""Constraints, or the table [constraints] of a configuration."""
 
 
 def columns_of(name: str, names: FeatureNames) -> list[int]:

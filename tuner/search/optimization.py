@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from portmert.metrics._base import FloatArray, IntArray, Metric, rows_taken
+from portmert.metrics._elementary import summed
 from portmert.tuner.executors.team import Team
 from portmert.tuner.ground.errors import InputError, counted
 from portmert.tuner.nbest import model, moses_dat
@@ -377,8 +378,8 @@ def _found_weights(
         # positive factor will do; this one keeps the searched weights as they were beside the
         # ones that the decoder has and nobody searches.
         numbers = variables.bounds.clip(variables.reduce(start.vector(names[0])))
-        size = float(np.abs(np.concatenate([numbers, _sparse_vector(names, start)])).sum())
-        found = found * ((size or 1.0) / (float(np.abs(found).sum()) or 1.0))
+        size = float(summed(np.abs(np.concatenate([numbers, _sparse_vector(names, start)]))))
+        found = found * ((size or 1.0) / (float(summed(np.abs(found))) or 1.0))
     found = _without_zeros(found, problem, variables)
     dense = FeatureWeights.from_vector(names[0], variables.expand(found[: len(variables)]))
     sparse = {  # a weight of 0 is kept only where it replaces another

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from portmert.metrics._base import FloatArray, IntArray, Metric
-from portmert.metrics._elementary import inner, norm
+from portmert.metrics._elementary import inner, norm, summed
 from portmert.tuner.ground.mapped import empty_beside, gather, is_mapped, release, segment_blocks
 from portmert.tuner.search import _kernels
 
@@ -397,7 +397,7 @@ def within_segment_spread(
             means[:, first:last] = sums / lengths[first:last]
             deviations = part - np.repeat(means[:, first:last], lengths[first:last], axis=1)
             np.square(deviations, out=squares[:, offsets[first] : offsets[last]])
-        deviation = np.sqrt(squares.sum(axis=1) / hypotheses)
+        deviation = np.sqrt(summed(squares) / hypotheses)
         differs = deviation > 1e-12 * np.abs(means).max(axis=1)
         spread[row : row + at_once] = np.where(differs, deviation, if_constant)
     return spread

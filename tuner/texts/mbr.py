@@ -10,6 +10,7 @@ import numpy as np
 
 from portmert.metrics import _pairs, _shared
 from portmert.metrics._base import Batch, FloatArray, IntArray, Metric, Texts
+from portmert.metrics._elementary import exp, summed
 from portmert.metrics.kernels.pairs import first_equals
 from portmert.tuner.executors.team import each, raise_if_cancelled
 from portmert.tuner.ground import errors, numbers, processes
@@ -193,8 +194,8 @@ def by_model(
         own = scores[begin:end]
         kept = begin + np.argsort(-own, kind="stable")[:size]
         logits = min(temperature or 0.0, numbers.LARGEST) * scores[kept]
-        shares = np.exp(logits - logits.max())
-        weights[kept] = shares / shares.sum()
+        shares = exp(logits - logits.max())
+        weights[kept] = shares / summed(shares)
     return weights
 
 

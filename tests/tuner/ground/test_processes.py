@@ -4,9 +4,11 @@ import ast
 import tempfile
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 
+from portmert.tuner.ground import processes
 from portmert.tuner.ground.processes import Crew, Died, LineProcess, Silent
 from tests.support.places import ROOT
 
@@ -82,14 +84,12 @@ def test_one_that_is_silent_for_too_long_is_ended(start):
         process.ask('"word"')
 
 
-def test_one_thread_watches_a_process_and_lets_it_be_while_nothing_is_asked(start):
+def test_one_thread_watches_a_process(start):
     before = threading.active_count()
-    process = start(timeout_seconds=15)
+    process = start(timeout_seconds=600)
     for _ in range(20):
         assert process.ask('"word"') == "word\n"
         assert threading.active_count() == before + 1
-    time.sleep(16)
-    assert process.ask('"word"') == "word\n"
     process.close()
     deadline = time.monotonic() + 600
     while threading.active_count() > before:
@@ -97,14 +97,36 @@ def test_one_thread_watches_a_process_and_lets_it_be_while_nothing_is_asked(star
         time.sleep(0.01)
 
 
-@pytest.mark.parametrize("processes", [1, 3])
-def test_a_crew_answers_in_order_and_keeps_its_processes(start, processes):
+@pytest.mark.parametrize("asked_at", [None, 5.0])
+def test_a_process_is_let_be_while_nothing_is_asked(start, monkeypatch, asked_at):
+    """The clock moves on by what is waited."""
+    now, waits = 0.0, []
+
+    class Closed(threading.Event):
+        def wait(self, timeout=None):
+            nonlocal now
+            waits.append(timeout)
+            now += timeout
+            return len(waits) == 9
+
+    process = start()
+    monkeypatch.setattr(processes, "time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr(process, "_timeout_seconds", 15.0)
+    monkeypatch.setattr(process, "_closed", Closed())
+    monkeypatch.setattr(process, "_asked_at", asked_at)
+    process._watch()
+    assert waits == ([15.0] * 9 if asked_at is None else [15.0, 5.0])
+    assert process.runs == (asked_at is None)
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_crew_answers_in_order_and_keeps_its_processes(start, count):
     crew = Crew(lambda _begun: start())
     tasks = [f'"{number}"' for number in range(20)]
     for _ in range(2):
-        found = list(crew.run(lambda ask, task: ask(task), tasks, processes=processes))
+        found = list(crew.run(lambda ask, task: ask(task), tasks, processes=count))
         assert found == [f"{number}\n" for number in range(20)]
-    assert 1 <= len(crew.idle) <= processes
+    assert 1 <= len(crew.idle) <= count
 
 
 def test_a_process_that_never_gets_ready_is_ended_with_the_others(start):

@@ -10,6 +10,7 @@ from portmert.tuner.ground.errors import ConfigError
 from portmert.tuner.search import variables
 from portmert.tuner.search.constraints import Bounds, Constraints, columns_of
 from portmert.tuner.search.variables import choose_variables
+from tests.support.places import CONFIGS
 
 NAMES = (("LM0", 1), ("TM0", 2), ("WP0", 1))
 
@@ -100,12 +101,40 @@ RANDOM = np.random.default_rng(3).normal(size=(4, 6))
         ({"sign": {"am": "+"}}, "constraints has no key 'sign'; did you mean 'signs'?"),
     ],
 )
-def test_in_python_a_message_names_the_argument(constraints, said):
+def test_in_python_a_message_names_the_argument(tmp_path, constraints, said):
     lists = portmert.Lists.from_arrays([[[1.0], [2.0]]], scores=[[0.1, 0.9]], feature_names=["am"])
     with pytest.raises(ConfigError) as fault:
         portmert.optimize(lists, constraints=constraints)
-    assert said in str(fault.value)
-    assert "--" not in str(fault.value)
+    assert str(fault.value).startswith(said)
+    for decoder, texts in (
+        (lambda *_: [], {"sources": ["a"], "refs": ["a"], "start": {"am": 1}, "folder": tmp_path}),
+        (CONFIGS / "recorded.toml", {}),
+    ):
+        with pytest.raises(ConfigError) as fault:
+            portmert.tune(decoder, **texts, constraints=constraints)
+        assert str(fault.value).startswith(said)
+        assert "--" not in str(fault.value)
+
+
+@pytest.mark.parametrize(
+    "constraints", [{"fixed": ["am"], "signs": {"lm": "-"}}, {"bounds": {"am": [1, 2]}}, None]
+)
+def test_a_table_and_constraints_are_one(tmp_path, constraints):
+    lists = [{"text": t, "features": {"am": a, "lm": b}} for t, a, b in (("a", 0, 1), ("b", 1, 0))]
+    forms, found = (constraints, Constraints.of(constraints)), []
+    for number, form in enumerate(forms):
+        tuned = portmert.tune(
+            lambda _weights, sources, _size: [lists for _ in sources], ["s"], ["a"],
+            start={"am": 1, "lm": 1}, folder=tmp_path / f"{number}", decodings=1, constraints=form,
+            optimizer="coordinate", log=lambda _: None,
+        )  # fmt: skip
+        records = [{"id": 0} | one for one in lists]
+        best = portmert.optimize(
+            portmert.Lists.from_records(records, refs=[["a"]]), "bleu", weights={"am": 1, "lm": 1},
+            constraints=form, optimizer="coordinate",
+        )  # fmt: skip
+        found.append((tuned.weights, best.weights.values))
+    assert found[0] == found[1]
 
 
 def choose(features, constraints=None, start=None):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray
-from portmert.metrics._elementary import exp, inner, log
+from portmert.metrics._elementary import exp, inner, log, summed
 from portmert.tuner.executors.team import raise_if_cancelled
 from portmert.tuner.search._kernels import best_hypotheses
 from portmert.tuner.search.descent import descend
@@ -96,7 +96,7 @@ class Likelihood:
         numbers, likelihoods = [np.zeros_like(self.linear.start)], []
         for strength in STRENGTHS:
             numbers.append(self._taught(teachers, strength, numbers[-1]))
-            likelihoods.append(float(self._logs(numbers[-1])[0][judges].sum()))
+            likelihoods.append(float(summed(self._logs(numbers[-1])[0][judges])))
         best = int(np.argmax(likelihoods))
         return self.linear.weights(self._taught(segments, STRENGTHS[best], numbers[best + 1]))
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray
+from portmert.metrics._elementary import summed
 from portmert.tuner.executors.team import raise_if_cancelled
 from portmert.tuner.ground.mapped import empty_beside, release, segment_blocks
 from portmert.tuner.search.constraints import Bounds
@@ -69,7 +70,7 @@ class Linear:
             upper = np.insert(upper, self._dense, np.inf)
             self.start = np.insert(self.start, self._dense, self._fixed_spread)
         self.lower, self.upper = lower, upper
-        self._size = float(np.abs(start).sum()) or 1.0
+        self._size = float(summed(np.abs(start))) or 1.0
         self.matrix = matrix = empty_beside(
             problem.features, (problem.size, self._dense + bool(self._fixed_spread))
         )
@@ -112,7 +113,7 @@ class Linear:
             scale = max(float(weights[self._dense]), SMALLEST_SHARE) / self._fixed_spread
             weights = np.delete(weights, self._dense) / scale
         else:
-            size = float(np.abs(weights).sum())
+            size = float(summed(np.abs(weights)))
             if size == 0:  # weights of 0 choose nothing: all model scores are equal
                 return self._start
             weights *= self._size / size

@@ -9,7 +9,7 @@ from annotated_types import Ge, Gt, Le
 from pydantic.dataclasses import dataclass
 
 from portmert.metrics._base import FloatArray, IntArray
-from portmert.metrics._elementary import exp, inner
+from portmert.metrics._elementary import exp, inner, summed
 from portmert.tuner.executors.team import raise_if_cancelled
 from portmert.tuner.ground.mapped import gather
 from portmert.tuner.search.constraints import Bounds
@@ -172,7 +172,7 @@ class Pro(Optimizer):
             margins = np.einsum("pd,d->p", dense, numbers[:columns])
             if sparse is not None:
                 margins += sparse @ numbers[columns:]
-            value = float(np.logaddexp(0.0, -margins).sum())
+            value = float(summed(np.logaddexp(0.0, -margins)))
             slopes = -1.0 / (1.0 + exp(margins))
             gradient = np.einsum("pd,p->d", dense, slopes)
             if sparse is not None:
@@ -184,7 +184,7 @@ class Pro(Optimizer):
         return descend(loss, begin, linear.lower, linear.upper, iterations=ITERATIONS)
 
     def _interpolate(self, start: FloatArray, new: FloatArray) -> FloatArray:
-        old_size, new_size = float(np.abs(start).sum()), float(np.abs(new).sum())
+        old_size, new_size = float(summed(np.abs(start))), float(summed(np.abs(new)))
         if old_size == 0 or new_size == 0:
             return new
         share = self.interpolation

@@ -4,6 +4,7 @@ Outcomes are simulated: in each segment the truth is drawn from a softmax of som
 """
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,7 +25,7 @@ from portmert.tuner.search.problem import StatTable, TuningProblem
 from tests.tuner.search.test_line_search import Share
 
 TRUTH = np.array([1.0, 0.5, -0.5, 0.0, 0.0, 0.0])
-MEAN = Scores("none")
+MEAN = Scores((Path("none"),))
 
 
 def outcomes(seed, *, segments=60, per_segment=8, scale=None, graded=False, truth=TRUTH):
