@@ -165,8 +165,10 @@ def test_a_shard_that_fails_names_its_segments_and_the_others_are_kept(tmp_path,
 KILLS_ITS_WORKER = """#!/usr/bin/env python3
 import os, sys, time
 if "-input-file" in sys.argv:
-    time.sleep(5)  # the worker is then known to its nanny, who begins another
-    os.kill(os.getppid(), 9)
+    worker = os.getppid()
+    while not os.path.exists(f"{folder}/{{worker}}.known"):
+        time.sleep(0.01)
+    os.kill(worker, 9)
 os.execv({moses!r}, [{moses!r}, *sys.argv[1:]])
 """
 
@@ -174,11 +176,26 @@ os.execv({moses!r}, [{moses!r}, *sys.argv[1:]])
 @pytest.mark.slow
 def test_a_shard_that_kills_every_worker_is_named(tmp_path):
     program = tmp_path / "moses"
-    program.write_text(KILLS_ITS_WORKER.format(moses=str(MOSES)))
+    program.write_text(KILLS_ITS_WORKER.format(moses=str(MOSES), folder=tmp_path))
     program.chmod(0o755)
-    with cluster(2) as two:  # a nanny whose worker dies as soon as it has come may give up
-        place = f"dask:{two.scheduler_address}"
-        said = tune(tmp_path, place, program=program, may_fail=True)
+    ended = threading.Event()
+    with cluster(2) as two:
+
+        def tell_of_workers():
+            """A nanny whose worker dies as soon as it has come may give up."""
+            while not ended.wait(0.02):
+                for nanny in list(two.workers.values()):
+                    if nanny.process and nanny.process.status.name == "running":
+                        (tmp_path / f"{nanny.pid}.known").touch()
+
+        teller = threading.Thread(target=tell_of_workers)
+        teller.start()
+        try:
+            place = f"dask:{two.scheduler_address}"
+            said = tune(tmp_path, place, program=program, may_fail=True)
+        finally:
+            ended.set()
+            teller.join()
     named = rf"segments \d+ to \d+ of {re.escape(str(DATA / 'dev.src'))}"
     assert re.search(rf"{re.escape(place)}: {named}: each worker that took it died", said), said
 

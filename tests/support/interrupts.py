@@ -1,47 +1,65 @@
 """Programs in Python that are interrupted while they work."""
 
-import os
+import contextlib
 import signal
 import subprocess
 import sys
-import time
-from pathlib import Path
 
 HANGS = 600
 """Seconds after which a test takes a program for hung. It bounds a fault, and tells nothing else:
 tests run beside other work."""
+
+
+@contextlib.contextmanager
+def must_end():
+    """Raise `TimeoutError` in work that takes for ever: `HANGS` seconds."""
+
+    def give_up(_number, _frame):
+        raise TimeoutError(f"no end in {HANGS} s")
+
+    before = signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(HANGS)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
 HANDLED = """
-import signal
+import signal, threading
+from portmert.tuner.executors import team
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
+interrupts = [signal.SIGINT]
+
+def interrupt():
+    "Interrupt the main thread once, in a task; return when the main thread has given all up."
+    if interrupts:
+        signal.pthread_kill(threading.main_thread().ident, interrupts.pop())
+    assert team._here.pool.closed.wait(600)
 """
 
 
-def ends_soon(program, *arguments, working, within):
-    """Interrupt a program that prints `working` while it works; it must say `interrupted`.
+def pieces_begun(program, *, working):
+    """Return how often a program printed `working`; it must end, and say `interrupted`.
 
-    It may use `within` more seconds of processors, and begin so many more pieces of work: a busy
-    machine needs more time for them, and no more of them. (Only Linux tells of the seconds.)
+    It calls `interrupt()` in each piece of its work. So all pieces but the first ones of its
+    threads have begun after the interrupt.
     """
+    words = [sys.executable, "-c", HANDLED + program]
+    ended = subprocess.run(
+        words, stdout=subprocess.PIPE, text=True, timeout=HANGS, check=True
+    )  # fmt: skip
+    assert "interrupted" in ended.stdout
+    return ended.stdout.count(working)
+
+
+def ends(program, *arguments, working):
+    """Interrupt a program that prints `working` while it works; it must say `interrupted`."""
     words = [sys.executable, "-c", HANDLED + program, *arguments]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
         assert working in (line.rstrip("\n") for line in process.stdout)
-        time.sleep(0.5)
-        before = _used(process.pid)
         process.send_signal(signal.SIGINT)
-        said = process.stdout.read()
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
+        said = process.communicate(timeout=HANGS)[0]
     assert process.returncode == 0
     assert "interrupted" in said
-    if before is not None:
-        assert usage.ru_utime + usage.ru_stime - before < within
-    return said.count(working)
-
-
-def _used(pid):
-    """Return the seconds of processors that a process has used; None where nobody knows."""
-    path = Path(f"/proc/{pid}/stat")
-    if not path.exists():
-        return None
-    user, system = path.read_text().rpartition(")")[2].split()[11:13]
-    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")

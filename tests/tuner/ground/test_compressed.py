@@ -4,7 +4,6 @@ import bz2
 import collections
 import gzip
 import lzma
-import time
 import tracemalloc
 
 import pytest
@@ -12,6 +11,7 @@ import zstandard
 
 from portmert.tuner.ground import compressed
 from portmert.tuner.ground.compressed import DamagedError, expanding
+from tests.support.interrupts import must_end
 
 PACK = {
     ".gz": gzip.compress,
@@ -85,10 +85,9 @@ def test_the_first_bytes_of_a_bomb_take_little_memory(suffix):
 
 @pytest.mark.parametrize("suffix", PACK)
 def test_many_empty_streams_take_time_in_proportion(suffix):
-    content = PACK[suffix](b"") * 40_000
-    begin = time.process_time()
-    assert expand(content, suffix) == b""
-    assert time.process_time() - begin < 5.0
+    content = PACK[suffix](b"") * 400_000
+    with must_end():
+        assert expand(content, suffix) == b""
 
 
 def test_other_suffixes_are_left_alone():

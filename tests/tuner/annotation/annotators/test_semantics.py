@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import tarfile
-import time
 from collections import Counter
 
 import pytest
@@ -14,6 +13,7 @@ from portmert.tuner.annotation.annotators._base import AnnotationRequest
 from portmert.tuner.annotation.annotators._meaning import propositions_of
 from portmert.tuner.components import registry
 from portmert.tuner.ground.errors import AnnotatorError, InputError
+from tests.support.interrupts import must_end
 from tests.support.places import SHARED
 
 DATA = SHARED / "data/parsers"
@@ -218,9 +218,9 @@ def test_faults_of_clauses_are_named(text, message):
 
 
 def test_a_long_word_of_a_clause_costs_its_length():
-    begin = time.process_time()
-    (found,) = sentences(f"{CLAUSES.rstrip()} {'long' * 50_000}\n", _drs_files.read_clauses)
-    assert time.process_time() - begin < 5  # minutes where each of its letters is a start
+    """Hours where each of its letters is a start."""
+    with must_end():
+        (found,) = sentences(f"{CLAUSES.rstrip()} {'long' * 500_000}\n", _drs_files.read_clauses)
     assert found == sentences(CLAUSES, _drs_files.read_clauses)[0]
 
 
