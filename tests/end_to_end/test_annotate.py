@@ -107,7 +107,7 @@ def test_a_damaged_cache_costs_one_notice(text, tmp_path):
     file = tmp_path / "cache/annotations.sqlite3"
     file.write_bytes(file.read_bytes()[:5000])
     again = run(*udpipe_on(text, "two.conllu"))
-    assert again.stderr.count("note:") == 1
+    assert again.stderr.count("warning:") == 1
     assert "12 annotated" in again.stderr
     assert (tmp_path / "two.conllu").read_bytes() == (tmp_path / "one.conllu").read_bytes()
 
