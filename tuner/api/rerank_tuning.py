@@ -179,10 +179,8 @@ def rerank_tune(
         lists have a file each.
     test_answers
         A file with the final answer of each hypothesis of the test list, for votes.
-    replicas
-        The number of searches.
-    fresh, notice, progress, **search
-        As in `replicate`.
+    replicas, fresh, notice, progress, **search
+        As in `replicate`; `replicas` is the number of searches.
 
     Raises
     ------
