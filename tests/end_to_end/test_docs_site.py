@@ -3,6 +3,7 @@
 import html
 import os
 import re
+import runpy
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -131,6 +132,18 @@ def test_the_architecture_is_drawn_with_every_room(site):
     labels = {html.unescape(label) for label in re.findall(r"<text[^>]*>([^<]*)", drawing)}
     assert rooms | {"metrics", "aligners", "cli", "__main__"} <= labels
     assert "<strong>" not in text.split('<svg class="rooms"')[1].split("<table")[0]
+
+
+def test_every_box_of_the_architecture_has_its_label_before_the_site_is_built():
+    """Markdown reads the drawing first, in which `__main__` would be bold."""
+    from markdown import markdown
+
+    rooms = runpy.run_path(str(ROOT / "docs" / "_site" / "rooms.py"))
+    drawing = markdown(rooms["drawing"](rooms["rooms"]()))
+    labels = re.findall(r"<rect [^>]*/><text[^>]*>([^<]+)</text>", drawing)
+    assert len(labels) == len(rooms["rooms"]()) == drawing.count("<rect")
+    assert "__main__" in map(html.unescape, labels)
+    assert "<strong>" not in drawing
 
 
 def test_parameters_that_are_documented_together_have_types_of_their_own(site):

@@ -1,7 +1,7 @@
 """Run the commands of README.md and docs/ and compare what they print.
 
-`python -m tests.support.readme` puts the present output into the pages and the notebooks. Tests
-compare.
+`python -m tests.support.readme` puts the present output into the pages and the notebooks, or into
+those that are named: `python -m tests.support.readme README.md rerank.md`. Tests compare.
 
 It runs the lines `$ portmert ...` of ```console blocks that name a file below configs/ (`$R`
 stands for a folder that a line `$ R=...` names), and a few that need no file. The commands of a
@@ -18,6 +18,7 @@ import tempfile
 from contextlib import chdir
 from typing import TYPE_CHECKING
 
+import click
 from click.testing import CliRunner
 
 from portmert.tuner.cli import main
@@ -95,9 +96,22 @@ def in_a_copy(pages: list[Path]) -> dict[Path, str]:
                 os.environ["COLUMNS"] = columns
 
 
-if __name__ == "__main__":
-    for path, text in in_a_copy(PAGES).items():
+@click.command(epilog="Without names: all pages and notebooks.")
+@click.argument("names", nargs=-1, metavar="[PAGE]...")
+def rewrite(names: tuple[str, ...]) -> None:
+    """Put the present output of commands into pages and notebooks, as README.md or rerank.md."""
+    paths = [*PAGES, *NOTEBOOKS]
+    for name in names:
+        if not any(path.as_posix().endswith(f"/{name}") for path in paths):
+            raise click.UsageError(f"{name}: there is no such page")
+    chosen = [p for p in paths if p.as_posix().endswith(tuple(f"/{one}" for one in names) or "")]
+    for path, text in in_a_copy([path for path in chosen if path in PAGES]).items():
         if without_times(text) != without_times(path.read_text(encoding="utf-8")):
             path.write_text(text, encoding="utf-8")
-    for path in NOTEBOOKS:
-        path.write_text(executed(path), encoding="utf-8")
+    for path in chosen:
+        if path in NOTEBOOKS:
+            path.write_text(executed(path), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    rewrite()
