@@ -14,6 +14,8 @@ from portmert.tuner.evaluation.documents import (
     whole,
 )
 from portmert.tuner.evaluation.page.html import MOST_BYTES, charts_of, render
+from portmert.tuner.families import component, own_names
+from portmert.tuner.search.optimizers._exact import ExactSearch
 from tests.support.documents import document
 
 HOSTILE = "<script>alert(1)</script><!-- </SCRIPT> & \" ' \x00\x1b\u2028 \u202e\udc80"
@@ -305,6 +307,16 @@ def test_a_slice_is_drawn_piece_by_piece():
     (choice,) = chart["choices"]
     assert choice["series"][0]["points"] == [[-1.0, 0.3], [0.0, 0.4], [2.0, 0.4]]
     assert (choice["low"], choice["high"], choice["marker"]) == (-1.0, 2.0, 0.5)
+
+
+@pytest.mark.parametrize("optimizer", own_names("optimizer"))
+def test_the_page_says_whether_the_optimizer_searches_for_the_peak(optimizer):
+    given = document(1, runs=1)
+    given["runs"][0]["optimizer"] = optimizer
+    of_lines = issubclass(component("optimizer", optimizer), ExactSearch)
+    page = render(given)
+    assert (f"The optimizer {optimizer} searches for its peak" in page) == of_lines
+    assert (f"The optimizer {optimizer} does not search for its peak" in page) != of_lines
 
 
 def test_a_run_has_the_colour_of_its_system():
