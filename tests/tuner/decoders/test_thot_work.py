@@ -12,6 +12,7 @@ from portmert.tuner.decoders._shards import decode_lines
 from portmert.tuner.decoders.thot import ThotWork
 from portmert.tuner.executors.team import Team
 from portmert.tuner.ground.errors import ProgramError
+from portmert.tuner.ground.processes import LineProcess
 
 WORKER = """
 import json, os, sys, time
@@ -24,6 +25,7 @@ for line in sys.stdin:
     if word == "fail":
         raise ValueError("cannot say fail")
     if word == "sleep":
+        open(os.path.join(os.path.dirname(__file__), f"{os.getpid()}.sleeps"), "w").close()
         time.sleep(1000)
     print(json.dumps(f"{first}{word}\\n"), flush=True)
 """
@@ -84,9 +86,18 @@ def test_progress_counts_every_answer(tmp_path):
         ),
     ],
 )
-def test_a_process_that_ends_or_hangs_is_named_by_its_line(tmp_path, word, said):
+def test_a_process_that_ends_or_hangs_is_named_by_its_line(tmp_path, monkeypatch, word, said):
+    def watch(process):
+        """The clock is not asked: who sleeps is late."""
+        while not process._closed.wait(0.01):
+            if (tmp_path / f"{process._process.pid}.sleeps").exists():
+                process._is_late = True
+                process.kill()
+                return
+
+    monkeypatch.setattr(LineProcess, "_watch", watch)
     with pytest.raises(ProgramError, match=f"^{said}"):
-        run(["a", "b", word, "c"], tmp_path, patience=15)
+        run(["a", "b", word, "c"], tmp_path, patience=15 if word == "sleep" else 600)
     assert not _crews._crews
 
 
