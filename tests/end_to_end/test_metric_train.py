@@ -44,7 +44,7 @@ def files(tmp_path, monkeypatch):
 def table(text):
     """The rows of the table that is printed."""
     rows = [line.split() for line in text.splitlines()]
-    return [row for row in rows if len(row) >= 9 and set(row[0]) <= set("ETPNB")]
+    return [row for row in rows if len(row) >= 7 and set(row[0]) <= set("ETPNB")]
 
 
 def test_a_metric_that_learnt_nothing_is_said():
@@ -65,6 +65,10 @@ def test_table_has_every_set_of_features_that_can_be():
     found = json.loads(Path("m.json").read_text())["conditions"]
     assert [one["groups"] for one in found] == [row[0] for row in rows]
     for row, one in zip(rows, found, strict=True):
+        if one["mean"] is None:  # the table of paraphrases alone moves no score
+            assert row[0] == "P"
+            assert row[1:5] == ["\u2013"] * 4
+            continue
         assert row[3] == f"{one['mean']:.4f}"
         assert one["mean"] == pytest.approx(sum(one["tested"]) / 2)
         assert row[4:7] == [f"({one['low']:.4f}", "to", f"{one['high']:.4f})"]

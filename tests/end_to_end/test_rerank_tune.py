@@ -136,6 +136,10 @@ def test_what_is_printed(folder, numbers):
     assert line.split()[-1] == f"{rows[0]['p_holm']:.4f}"
     document = json.loads(tune(*again, "-q", "--json").stdout)
     assert document["comparison"] == read(folder / "comparison.json")
+    few = next(line for line in document["warnings"] if "fewer than 100" in line)
+    assert document["comparison"]["warnings"] == read(folder / "result.json")["warnings"]
+    assert few in document["comparison"]["warnings"]
+    assert few in (folder / "comparison.html").read_text()
     assert document["test_score"] == read(folder / "result.json")["test_score"]
 
 

@@ -42,6 +42,7 @@ from portmert.tuner.ground.errors import ConfigError, counted
 from portmert.tuner.ground.files import write_text
 from portmert.tuner.ground.options import files as files_of
 from portmert.tuner.ground.options import written_files
+from portmert.tuner.ground.warn import left_out_so_far, warnings_so_far
 from portmert.tuner.nbest.extra import answers_of, numbers_of
 from portmert.tuner.nbest.model import NBest, model_scores
 from portmert.tuner.runs.inputs import read_inputs
@@ -323,7 +324,10 @@ def _answered(compared: Compared, label: str) -> Compared:
     has_texts = "differences" in document
     shown_tables = report.tables(document) if has_texts else [_table(document)]
     text = report.as_text(document) if has_texts else "\n".join(document["headlines"])
-    return replace(compared, text=text, tables=shown_tables, document=document)
+    return replace(
+        compared, text=text, tables=shown_tables, document=document, warnings=warnings_so_far(),
+        left_out=left_out_so_far(),
+    )  # fmt: skip
 
 
 # Scores in hand: choices of answers that need no search, and the comparison of all choices.

@@ -306,7 +306,9 @@ def _notes(
             f"be estimated"
             + (", so a difference may be luck of tuning" if len(systems) > 1 else "")
         )
-    if len({len(system.outputs) for system in systems}) > 1:
+    # A choice that was not tuned, as the first hypotheses, has no replicas.
+    counts = {len(one.outputs) for one in systems if one.tuned_on or len(one.outputs) > 1}
+    if len(counts) > 1:
         lines.append(
             "the systems have different numbers of replicas: randomization shares out the "
             "outputs of a segment at random"
