@@ -44,20 +44,20 @@ class Agreement:
     links_possible: int
 
     @property
-    def precision(self) -> float:
-        """Share of the links that are possible; 1 if there are none."""
-        return self.links_possible / self.links if self.links else 1.0
+    def precision(self) -> float | None:
+        """Share of the links that are possible; None if there are none."""
+        return self.links_possible / self.links if self.links else None
 
     @property
-    def recall(self) -> float:
-        """Share of the sure links that were found; 1 if there are none."""
-        return self.links_sure / self.sure if self.sure else 1.0
+    def recall(self) -> float | None:
+        """Share of the sure links that were found; None if there are none."""
+        return self.links_sure / self.sure if self.sure else None
 
     @property
-    def error_rate(self) -> float:
-        """Alignment error rate; 0 if there are neither links nor sure links."""
+    def error_rate(self) -> float | None:
+        """Alignment error rate; None if there are neither links nor sure links."""
         if not self.links + self.sure:
-            return 0.0
+            return None
         return 1 - (self.links_sure + self.links_possible) / (self.links + self.sure)
 
 

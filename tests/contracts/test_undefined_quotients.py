@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import portmert
 from portmert.metrics._base import Batch, Vocabulary
 from portmert.tuner.components import registry
 from tests.contracts.test_metric_contract import ALL_METRICS, NAMES, PERFECT, text_of
@@ -104,6 +105,65 @@ def test_a_segment_without_words_never_makes_a_perfect_text_better():
         for case in CASES.values():
             score = metric.oriented(score_of(metric, [*lines, *case]))
             assert score <= perfect + 1e-12, (metric.signature, case)
+
+
+def error_rate_formulas():
+    """Formulas that multiply metrics or divide by one, for every error rate as 1 - rate."""
+    names = [name for name in NAMES if registry.metric(name).is_error_rate]
+    rises = {name: registry.metric(name).higher_is_better for name in names}
+    scores = [name if rises[name] else f"(1 - {name})" for name in names]
+    return [
+        text.replace("ONE", score).replace("TWO", other)
+        for number, score in enumerate(scores)
+        for other in (scores[number - 1], "chrf")
+        for text in (
+            "2 / (1/ONE + 1/TWO)",
+            "ONE * TWO",
+            "ONE * ONE * TWO",
+            "2 * ONE * TWO / (ONE + TWO)",
+            "(0.5*ONE + 0.5*TWO) * ONE",
+            "1 - (1 - ONE) / TWO",
+            "max(ONE, TWO) * min(ONE, TWO)",
+        )
+    ]
+
+
+TOO_LONG = "abcdefghijkl mnopqrstuvwx a b c d e f g h"
+FEW_WORDS = "abcdefghijkl mnopqrstuvwx"
+
+
+def test_more_errors_than_words_are_never_better_than_perfect_in_a_formula():
+    cases = {
+        "too many words": [(TOO_LONG, FEW_WORDS)],
+        "too many letters": [("abcdefghijkl" * 9 + " b c d e", "a b")],
+        "no reference word": [("a b c d", ""), ("x y", "")],
+    }
+    for metric in map(registry.metric, error_rate_formulas()):
+        for case, pairs in cases.items():
+            perfect = score_of(metric, [(reference, reference) for _, reference in pairs])
+            best = score_of(metric, [(line, line) for line in PERFECT])
+            assert score_of(metric, pairs) <= max(perfect, best), (metric.signature, case)
+        # Several texts at once have the same scores as each alone, on any leading axes.
+        rows = np.stack([metric.stats(batch_of(pairs)).sum(axis=0) for pairs in cases.values()])
+        together = metric.score(np.stack([rows, rows[::-1]]))
+        alone = np.array([float(metric.score(row)) for row in rows])
+        np.testing.assert_array_equal(together, [alone, alone[::-1]])
+
+
+@pytest.mark.parametrize("metric", ["2 / (1/wer + 1/chrf)", "wer * cer", "(1 - ter) * wer"])
+@pytest.mark.parametrize("optimizer", ["mert", "bagged", "random-directions"])
+def test_the_exact_reference_is_preferred_to_one_with_words_added(metric, optimizer):
+    records = [
+        {"id": number, "text": text, "features": {"good": good, "long": 1 - good}}
+        for number in range(4)
+        for text, good in ((TOO_LONG, 0.0), (FEW_WORDS, 1.0))
+    ]
+    lists = portmert.Lists.from_records(records, refs=[[FEW_WORDS] * 4])
+    result = portmert.optimize(
+        lists, metric, optimizer=optimizer, weights={"good": 0.0, "long": 1.0}
+    )
+    assert result.score == pytest.approx(1.0)
+    assert result.weights.values["good"] > result.weights.values["long"]
 
 
 @pytest.mark.parametrize("case", [*CASES, "an empty reference beside others"])

@@ -105,6 +105,23 @@ def test_check_prints_precision_recall_and_error_rate(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("links", "gold", "rates"),
+    [
+        ("", "0?0", "\u2013\u2013\u2013"),
+        ("", "0-0", "\u201301"),
+        ("0-0", "", "0\u20131"),
+        ("", "", "\u2013\u2013\u2013"),
+    ],
+)
+def test_check_shows_a_dash_for_a_quotient_of_no_links(tmp_path, links, gold, rates):
+    (tmp_path / "links").write_text(f"{links}\n")
+    (tmp_path / "gold").write_text(f"{gold}\n")
+    done = run("align", "--check", tmp_path / "links", "--gold", tmp_path / "gold")
+    shown = [line.split()[1].removesuffix(".0000") for line in done.stdout.splitlines()]
+    assert "".join(shown) == rates
+
+
+@pytest.mark.parametrize(
     ("links", "gold", "message"),
     [
         ("0-0\n", "0-0\n\n", "links: 1 line, {0}/gold has 2"),

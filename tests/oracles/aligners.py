@@ -57,4 +57,4 @@ def error_rate(links, sure, possible):
     """AER of one corpus given as lists of sets (Och and Ney 2003)."""
     number = sum(len(a & s) + len(a & p) for a, s, p in zip(links, sure, possible, strict=True))
     total = sum(len(a) + len(s) for a, s in zip(links, sure, strict=True))
-    return 1 - number / total if total else 0.0
+    return 1 - number / total if total else None

@@ -12,6 +12,7 @@ from portmert.tuner.commands._options import key_values, refuse_all_but
 from portmert.tuner.families import component
 from portmert.tuner.ground.errors import ConfigError, counted
 from portmert.tuner.ground.files import write_text
+from portmert.tuner.ground.tables import NOTHING
 
 EXISTING = click.Path(exists=True, dir_okay=False, path_type=Path, allow_dash=True)
 
@@ -80,7 +81,8 @@ def command(
     aligners giza, fast-align and eflomal run programs (docs/how-to/aligners.md), found on PATH or
     by --set bin_dir=DIR. The aligner precomputed takes --set links=FILE.
 
-    With --check, precision, recall and alignment error rate (AER) are printed.
+    With --check, precision, recall and alignment error rate (AER) are printed; a dash is one
+    without a value, as the precision of no links.
     """  # noqa: D301  \b is click's sign for lines to leave alone
     if check is not None or gold is not None:
         refuse_all_but(("check", "gold", "gold_base"), "does not go with --check and --gold")
@@ -109,9 +111,9 @@ def _given(named: dict[str, Path | None], settings: tuple[str, ...]) -> dict[str
 
 def _check(check: Path, gold: Path, gold_base: int) -> None:
     found = portmert.check_links(check, gold, gold_base=1 if gold_base else 0)
-    click.echo(f"precision {found.precision:.4f}")
-    click.echo(f"recall    {found.recall:.4f}")
-    click.echo(f"AER       {found.error_rate:.4f}")
+    rates = {"precision": found.precision, "recall": found.recall, "AER": found.error_rate}
+    for name, rate in rates.items():
+        click.echo(f"{name:9} {NOTHING if rate is None else f'{rate:.4f}'}")
     click.echo(
         f"{counted(found.pairs, 'pair')}, {counted(found.links, 'link')}; gold: {found.sure} "
         f"sure, {found.possible - found.sure} only possible",

@@ -15,6 +15,10 @@ space, a bracket, `*` or a plus: `0.5*scores:dev.comet + 0.5*bleu`. Nobody knows
 outside score is better, so a formula may rise or fall with it: `bleu - 0.1*scores:dev.metricx`.
 
 A division by 0 divides by 1e-9, so that 2 / (1/bleu + 1/chrf) is 0 where bleu is 0; 0 / 0 is 0.
+More errors than reference words make an error rate above 1, and 1 minus it is below 0. The product
+of two such numbers, or a division by one, would be better than perfect. So an error rate above 1
+counts as 1 in a product of metrics and in a division by a metric. Sums keep it, and so do products
+with numbers. Scores from outside stay as they are: nobody knows their best value.
 Metrics are replaced by placeholders, and Python's `ast` parses the rest.
 The formula is never run as a program.
 """
@@ -24,7 +28,7 @@ import dataclasses
 import functools
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import ClassVar
@@ -129,12 +133,39 @@ def _m2(argument: str) -> M2:
         return M2(gold, **values)  # type: ignore[arg-type]  # read as numbers by pydantic
 
 
-def _value(node: ast.expr, scores: Sequence[FloatArray]) -> FloatArray:
+class _Bounding(ast.NodeTransformer):
+    """Names metric i `bi`, not `mi`, where a formula multiplies metrics or divides by one.
+
+    There an error rate is at most 1.
+    """
+
+    def __init__(self) -> None:
+        self._inside = False
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.BinOp:
+        outside, left, right = self._inside, _has_metric(node.left), _has_metric(node.right)
+        bounds = isinstance(node.op, ast.Mult) and left and right
+        bounds |= isinstance(node.op, ast.Div) and right
+        self._inside = outside or bounds
+        self.generic_visit(node)
+        self._inside = outside
+        return node
+
+    def visit_Name(self, node: ast.Name) -> ast.Name:
+        bounds = self._inside and node.id not in _FUNCTIONS
+        return ast.Name(f"b{node.id[1:]}") if bounds else node
+
+
+def _has_metric(node: ast.expr) -> bool:
+    return any(isinstance(part, ast.Name) and part.id not in _FUNCTIONS for part in ast.walk(node))
+
+
+def _value(node: ast.expr, scores: Mapping[str, FloatArray]) -> FloatArray:
     match node:
         case ast.Constant(value=int() | float() as number):
-            return np.full(np.shape(scores[0]), float(number))
+            return np.full(np.shape(scores["m0"]), float(number))
         case ast.Name(id=name):
-            return np.asarray(scores[int(name[1:])])
+            return scores[name]
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             return -_value(operand, scores)
         case ast.BinOp(left=left, op=operator, right=right):
@@ -185,11 +216,19 @@ class Formula(Metric):
 
     @cached_property
     def _tree(self) -> ast.expr:
-        return ast.parse(self.expression, mode="eval").body
+        tree: ast.expr = _Bounding().visit(ast.parse(self.expression, mode="eval").body)
+        return tree
 
     def value(self, scores: Sequence[FloatArray]) -> FloatArray:
         """Return (...): the value of the formula if metric i scores `scores[i]` (...)."""
-        return _value(self._tree, scores)
+        named = {f"m{i}": np.asarray(score) for i, score in enumerate(scores)}
+        for i, metric in enumerate(self.metrics):
+            bounded = named[f"m{i}"]
+            if metric.is_error_rate:
+                rises = metric.higher_is_better
+                bounded = np.maximum(bounded, 0.0) if rises else np.minimum(bounded, 1.0)
+            named[f"b{i}"] = bounded
+        return _value(self._tree, named)
 
     @cached_property
     def higher_is_better(self) -> bool:  # type: ignore[override]
