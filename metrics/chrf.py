@@ -32,7 +32,8 @@ class Chrf(Metric):
     beta
         Weight of recall relative to precision.
     word_order
-        The longest word n-gram, counted in addition to character n-grams. chrF++ has 2.
+        The longest word n-gram, counted in addition to character n-grams; 0 counts none. chrF++
+        has 2.
     whitespace
         Whether the space between two words counts as a character. Several in a row are one.
     eps_smoothing
@@ -42,11 +43,13 @@ class Chrf(Metric):
 
     max_order: Annotated[int, Ge(1), Le(16)] = 6
     beta: Annotated[float, Ge(0), Le(1000)] = 2.0
-    word_order: Annotated[int, Ge(1), Le(16)] | None = None
+    word_order: Annotated[int, Ge(0), Le(16)] = 0
     whitespace: bool = False
     eps_smoothing: bool = False
 
-    signed_if_changed: ClassVar[frozenset[str]] = frozenset({"whitespace", "eps_smoothing"})
+    signed_if_changed: ClassVar[frozenset[str]] = frozenset(
+        {"word_order", "whitespace", "eps_smoothing"}
+    )
     compares_words: ClassVar[bool] = False
     source: ClassVar[str] = "Popović, WMT 2015; sacrebleu metrics/chrf.py"
 
@@ -56,7 +59,7 @@ class Chrf(Metric):
         kinds = ("total", "ref_total", "matched")
         return tuple(
             f"{unit}{kind}_{n}"
-            for unit, orders in (("", self.max_order), ("word_", self.word_order or 0))
+            for unit, orders in (("", self.max_order), ("word_", self.word_order))
             for n in range(1, orders + 1)
             for kind in kinds
         )
@@ -76,7 +79,7 @@ class Chrf(Metric):
         characters = count(
             _characters.in_characters(batch, spaces=self.whitespace), self.max_order
         )
-        if self.word_order is None:
+        if not self.word_order:
             return characters
         words = count(_characters.without_punctuation(batch), self.word_order)
         return np.concatenate([characters, words], axis=1)

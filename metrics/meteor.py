@@ -48,8 +48,8 @@ class Meteor(Metric):
     ones are kept. With several references, the best score counts.
 
     The versions 1.5 give function words and modules weights of their own, and do not penalise a
-    perfect hypothesis. Case is kept. Meteor lowercases by default; here the text step `lowercase`
-    does that.
+    perfect hypothesis. Case is kept, as by the program without `-norm` and `-lower`; the text step
+    `lowercase` compares in lower case.
 
     Parameters
     ----------

@@ -129,6 +129,7 @@ def test_tokenisers_of_sacrebleu(texts, tokenize):
 @pytest.mark.parametrize(
     "options",
     [
+        {"word_order": 0},
         {"eps_smoothing": True},
         {"eps_smoothing": True, "word_order": 2},
         {"whitespace": True},
@@ -319,6 +320,54 @@ def test_the_page_names_every_measure_and_transform_of_jiwer():
     parts = (jiwer.measures, jiwer.transforms, jiwer.transformations)
     names = {name for part in parts for name in part.__all__}
     assert {name.removesuffix("_contiguous") for name in names} <= section("jiwer")
+
+
+@pytest.mark.parametrize(
+    ("name", "program"),
+    [("bleu", sacrebleu.BLEU), ("chrf", sacrebleu.CHRF), ("ter", sacrebleu.TER)],
+)
+def test_every_default_of_sacrebleu_may_be_written(name, program):
+    for option, parameter in inspect.signature(program).parameters.items():
+        if hasattr(registry.metric(name), option) and parameter.default is not None:
+            registry.metric(f"{name}:{option}={str(parameter.default).lower()}")
+
+
+def test_chrf_without_words_has_one_signature():
+    assert registry.metric("chrf:word_order=0") == registry.metric("chrf")
+    assert registry.metric("chrf:word_order=0").signature == "chrf:max_order=6,beta=2.0"
+    assert registry.metric("chrf++").signature == "chrf:max_order=6,beta=2.0,word_order=2"
+
+
+OPTIONS_OF = {
+    "METEOR 1.5": (
+        "l t p m w r x e s d a f q new ch norm lower noPunct sgml stdio mira vOut ssOut "
+        "writeAlignments"
+    ),
+    "tercom": "N s P A K r h a b S o n d M D B I T",
+    "mt-metrics-eval": (
+        "download list echo echosys scores test_set language_pair input output matrix_save "
+        "compare gold avg replace_nans_with_zeros k k_block early_min early_max matrix "
+        "matrix_perm_test thresh use_outliers add_systems matrix_parallel matrix_level "
+        "matrix_domain matrix_refs matrix_close_refs matrix_human matrix_primary matrix_pval "
+        "matrix_corr matrix_corr_args primary_metrics add_metrics_from_dir"
+    ),
+}
+"""The options in each program's source; they have not changed for years."""
+
+
+@pytest.mark.parametrize("program", OPTIONS_OF)
+def test_the_page_names_the_options_of_programs_and_no_others(program):
+    rows = PAGE.read_text("utf-8").split(f"## {program}\n")[1].split("\n## ")[0]
+    first = " ".join(row.split("|")[1] for row in rows.splitlines() if row.startswith("| `-"))
+    assert set(re.findall(r"`--?(\w+)", first)) == set(OPTIONS_OF[program].split())
+
+
+def test_the_tasks_of_meteor_are_the_versions_that_the_page_names():
+    page = PAGE.read_text("utf-8")
+    for task, version in (("rank", "1.5"), ("li", "1.5-any"), ("universal", "1.5-universal")):
+        (row,) = (line for line in page.splitlines() if line.startswith(f"| `-t {task}`"))
+        assert f"version={version}`" in row
+    assert "1.5-" not in next(line for line in page.splitlines() if line.startswith("| `-t util`"))
 
 
 def test_options_of_ours_that_the_page_names_exist():
