@@ -145,18 +145,23 @@ def products(folder):
     }
 
 
+def said_by(caplog):
+    """Return the warnings, but that few segments are tuned on."""
+    return [line for line in caplog.messages if "to tune on" not in line]
+
+
 def test_a_limit_that_ends_a_run_on_the_way_is_a_warning(tmp_path, caplog):
     said = "but the last step was cut short; more decodings would lead farther"
     decoder = Everything()
     decoder.tuned(tmp_path / "one", FAR, decodings=1)
-    assert caplog.messages == [f"the limit of 1 decoding is reached, {said}"]
+    assert said_by(caplog) == [f"the limit of 1 decoding is reached, {said}"]
     caplog.clear()
     decoder.tuned(tmp_path / "held-out", FAR, decodings=2, held_out=0.25)
-    assert caplog.messages == [f"the limit of 2 decodings is reached, {said}"]
+    assert said_by(caplog) == [f"the limit of 2 decodings is reached, {said}"]
     caplog.clear()
     decoder.tuned(tmp_path / "two", FAR, decodings=2)
     decoder.tuned(tmp_path / "near", NEAR, decodings=1)
-    assert not caplog.messages
+    assert not said_by(caplog)
 
 
 def test_what_is_behind_and_what_was_cut():
@@ -213,11 +218,11 @@ def test_mert_moses_continues_behind_a_cut_step_to_the_same_files(
 ):
     monkeypatch.setattr(averaging, "FARTHEST", 0.05)
     tune(tmp_path / "whole", four=four, quick=MOSES)
-    assert not caplog.messages
+    assert not said_by(caplog)
     for last in (1, 2):
         folder = tmp_path / f"{last}"
         tune(folder, f"--maximum-iterations={last}", four=four, quick=MOSES)
         tune(folder, "--continue", four=four, quick=MOSES)
         assert without_dates(folder) == without_dates(tmp_path / "whole")
     said = "but the last step was cut short; more runs would lead farther"
-    assert caplog.messages == [f"maximum number of iterations reached (1), {said}"]
+    assert said_by(caplog) == [f"maximum number of iterations reached (1), {said}"]

@@ -34,7 +34,7 @@ from portmert.tuner.runs.folder import RunFolder, open_run
 from portmert.tuner.runs.inputs import write_inputs
 from portmert.tuner.runs.replicas import SCORES, Chosen, Replicas, run_tasks, write_result
 from portmert.tuner.runs.scorer import NUMBER, Scored, finish, is_finished, read_json, write_json
-from portmert.tuner.search.averaging import averaged, spread_size
+from portmert.tuner.search.averaging import averaged_within, spread_size
 from portmert.tuner.search.optimization import Optimization, Setup, equal_weights, optimize_stats
 from portmert.tuner.search.oracle import oracle
 from portmert.tuner.search.problem import StatTable
@@ -347,7 +347,7 @@ class ReplicaRun:
                 spread_size(one, searched, origin=str(path))
                 for one, path in zip(found, paths, strict=True)
             ]
-        weights = averaged(found, sizes)
+        weights = averaged_within(self.setup.constraints, found, sizes)
         self._write_weights(self.folder.path / "weights.json", weights)
         rows = [self._row(number) for number in numbers]
         document = write_result(

@@ -307,7 +307,6 @@ def search(
     """
     lists = replace(lists, score_name=metric.name())  # what it is called was looked at before
     names = lists.feature_names
-    columns = column_names(names)
     check_columns((*active, *positive), names)
     extra = {} if sparse is None else dict(sparse.values)
     found = optimization.optimize_dat(
@@ -319,10 +318,7 @@ def search(
                 FeatureWeights({**FeatureWeights.from_vector(names, point).values, **extra})
                 for point in _points(lists, metric, starts, optimizer.restarts, seed)
             ),
-            constraints=constraints.Constraints(
-                fixed=tuple(name for name in columns if active and name not in active),
-                bounds=dict.fromkeys(positive, constraints.SIGNS["+"]),
-            ),
+            constraints=constraints_of(names, active, positive),
             seed=seed,
             threads=threads,
             team=team,
@@ -345,6 +341,15 @@ def search(
     is_cut = share < 1 / step.number
     gain = gain_of(metric, tables, found.unseen.seed) if found.unseen and not is_cut else None
     return weights, float(metric.score(tables[1].sum(axis=0))), Stepped(share, gain)
+
+
+def constraints_of(
+    names: FeatureNames, active: Sequence[str], positive: Sequence[str]
+) -> constraints.Constraints:
+    """Return the constraints of the options: other columns than the active ones are fixed."""
+    fixed = tuple(name for name in column_names(names) if active and name not in active)
+    signed = (name for name in positive if name not in fixed)
+    return constraints.Constraints(fixed, bounds=dict.fromkeys(signed, constraints.SIGNS["+"]))
 
 
 def _sized(weights: FeatureWeights, names: FeatureNames) -> FeatureWeights:

@@ -36,6 +36,7 @@ from portmert.tuner.ground.warn import warn
 from portmert.tuner.nbest.check import few_segments
 from portmert.tuner.nbest.moses_dat import DatLists, merge_dat, write_features, write_scores
 from portmert.tuner.runs.result import FEWEST, is_behind, is_cut
+from portmert.tuner.search.constraints import moves
 from portmert.tuner.weights.feature_weights import FeatureNames, FeatureWeights
 from portmert.tuner.weights.weights_file import sparse_text
 
@@ -170,7 +171,7 @@ class _Run:
         request = self.request
         for note in request.scorer.notes:
             self.log(note)
-        state = self._continued() if request.go_on else State(self.decoder.read_weights())
+        state = self._continued() if request.go_on else State(self._start())
         first = state.finished + 1
         for step in range(first, request.iterations + 1):
             before = self.files.vector(state.weights)
@@ -379,11 +380,20 @@ class _Run:
         self.files.write(f"run{step}.weights.txt", text)
         return weights
 
+    def _start(self) -> FeatureWeights:
+        """Return the decoder's weights, those that must be positive made so."""
+        weights = self.decoder.read_weights()
+        limits = mert.constraints_of(self.names, self.request.active, self.request.positive)
+        allowed = limits.allowed(weights, self.names)
+        if line := moves(weights, allowed):
+            warn(line)
+        return allowed
+
     # Files that earlier steps left.
 
     def _continued(self) -> State:
         step = self.files.last_finished()
-        state = State(self.decoder.read_weights(), finished=step)
+        state = State(self._start(), finished=step)
         if step == 0:
             return state
         self.log(f"last finished step is {step}")

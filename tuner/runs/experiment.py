@@ -19,6 +19,7 @@ from portmert.metrics._base import FloatArray
 from portmert.tuner.decoders._base import Progress
 from portmert.tuner.executors.team import Team
 from portmert.tuner.ground import streams
+from portmert.tuner.ground.documents import to_json
 from portmert.tuner.ground.errors import counted
 from portmert.tuner.ground.files import copy_file, write_text
 from portmert.tuner.ground.warn import collected_warnings, warn, warn_of, with_warnings
@@ -45,6 +46,7 @@ from portmert.tuner.runs.result import (
     stop_reason,
 )
 from portmert.tuner.search.averaging import step_share, weight_change
+from portmert.tuner.search.constraints import moves
 from portmert.tuner.search.optimization import Optimization, Setup, optimize_stats
 from portmert.tuner.search.problem import StatTable
 from portmert.tuner.search.unseen import chosen_by_others, gain_of, worths_without
@@ -152,15 +154,19 @@ def _opened(
             yield _Run(experiment, folder, common, note, evaluator)
 
 
-def start_weights(experiment: Experiment) -> FeatureWeights:
-    """Return the start weights of a run: those given, else the decoder's own."""
+def start_weights(experiment: Experiment) -> tuple[FeatureWeights, str]:
+    """Return the start weights of a run, within the constraints, and what was moved there.
+
+    They are those given, else the decoder's own.
+    """
     weights = experiment.decoder.read_weights()
     experiment.constraints.check(weights.names)  # before anything takes long
     given = experiment.tune.weights
-    if given is None:
-        return weights
-    vector = read_weights(given).vector(weights.names, origin=str(given))
-    return FeatureWeights.from_vector(weights.names, vector)
+    if given is not None:
+        vector = read_weights(given).vector(weights.names, origin=str(given))
+        weights = FeatureWeights.from_vector(weights.names, vector)
+    allowed = experiment.constraints.allowed(weights, weights.names)
+    return allowed, moves(weights, allowed)
 
 
 @dataclass
@@ -214,13 +220,18 @@ class _Run:
     def _weights_of(self, number: int) -> FeatureWeights:
         path = self.folder.iteration(number) / "weights.json"
         if not path.exists():
+            moved = ""
             if number == 1:
-                weights = start_weights(self.experiment)
+                weights, moved = start_weights(self.experiment)
             else:
                 found = read_weights(self.folder.iteration(number - 1) / "optimized.json")
                 weights = self._after(number - 1, found)
             path.parent.mkdir(exist_ok=True)
-            write_text(path, weights.to_json() + "\n")
+            if moved:
+                warn(moved)
+                self._log_warnings([moved])
+            warned = {"warnings": [moved]} if moved else {}
+            write_text(path, to_json({"weights": weights.values, **warned}) + "\n")
         return read_weights(path)
 
     def _after(self, number: int, found: FeatureWeights) -> FeatureWeights:
@@ -232,7 +243,8 @@ class _Run:
         """
         if not self.experiment.optimizer.holds_out:
             return found
-        return self._weights_of(number).towards(found, self._share(number, found))
+        after = self._weights_of(number).towards(found, self._share(number, found))
+        return self.experiment.constraints.allowed(after, after.names)  # rounding
 
     def _share(self, number: int, found: FeatureWeights | None = None) -> float:
         """Return the share that an iteration's step is of the way to the weights it found.
@@ -334,7 +346,7 @@ class _Run:
         paths = [
             self.folder.iteration(number) / name
             for number in range(1, count + 1)
-            for name in ("scores.json", "optimized.json")
+            for name in ("weights.json", "scores.json", "optimized.json")
         ]
         kept = [scorer.read_json(path).get("warnings", []) for path in paths if path.is_file()]
         return list(dict.fromkeys(line for lines in kept for line in lines))

@@ -42,7 +42,7 @@ from portmert.tuner.runs.scorer import (
     read_json,
     read_scored,
 )
-from portmert.tuner.search.averaging import averaged, weight_spreads
+from portmert.tuner.search.averaging import averaged_within, weight_spreads
 from portmert.tuner.weights.feature_weights import FeatureWeights
 
 Notice = Callable[[str], None]
@@ -376,7 +376,7 @@ class _Tunings:
             annotated=annotated,
             team=team,
         )
-        weights = averaged([result.weights for result in results])
+        weights = averaged_within(experiment.constraints, [result.weights for result in results])
         self._forget_another_average(weights)
         with closing(evaluator):
             test = evaluator.test(weights, path / "test")

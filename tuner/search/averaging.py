@@ -12,6 +12,7 @@ from portmert.metrics._base import FloatArray
 from portmert.tuner.ground.errors import InputError
 from portmert.tuner.ground.samples import deviation
 from portmert.tuner.nbest.model import NBest, model_scores
+from portmert.tuner.search.constraints import Constraints
 from portmert.tuner.search.problem import within_segment_spread
 from portmert.tuner.weights.feature_weights import FeatureWeights, columns_by_name
 
@@ -110,6 +111,24 @@ def averaged(
     sizes = [absolute_size(one) for one in weights] if sizes is None else sizes
     names, rows = stacked(weights, sizes)
     return FeatureWeights.from_vector(tuple(names.items()), rows.mean(axis=0) * np.mean(sizes))
+
+
+def averaged_within(
+    constraints: Constraints,
+    weights: Sequence[FeatureWeights],
+    sizes: Sequence[float] | None = None,
+) -> FeatureWeights:
+    """Return the average of weights that keep constraints; it keeps them too.
+
+    Where the size of weights is constrained it is not left to chance: the mean is a plain one.
+
+    Parameters
+    ----------
+    sizes
+        See `stacked`.
+    """
+    mean = averaged(weights, [1.0] * len(weights) if constraints.are_absolute else sizes)
+    return constraints.allowed(mean, mean.names)
 
 
 def weight_spreads(weights: Sequence[FeatureWeights]) -> dict[str, dict[str, list[float | None]]]:

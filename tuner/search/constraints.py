@@ -14,8 +14,10 @@ from portmert.metrics._base import FloatArray
 from portmert.tuner.ground import options
 from portmert.tuner.ground.errors import ConfigError, suggest
 from portmert.tuner.ground.numbers import bounded, parse_number
-from portmert.tuner.weights.feature_weights import FeatureNames, columns_by_name
+from portmert.tuner.weights.feature_weights import FeatureNames, FeatureWeights, columns_by_name
 
+TINY = 1e-9
+"""The size of tied weights that may only be 0 or have the other sign: ratios of 0 are unknown."""
 SIGNS = {"+": (0.0, math.inf), "-": (-math.inf, 0.0)}
 
 
@@ -72,6 +74,58 @@ class Constraints:
         """Raise `ConfigError` if a constraint names a feature that is not among these."""
         for name in (*self.fixed, *itertools.chain(*self.tied), *self.bounds):
             columns_of(name, names)
+
+    @property
+    def are_absolute(self) -> bool:
+        """Whether weights that keep these may break them when all are multiplied by a number."""
+        ends = itertools.chain(*self.bounds.values())
+        return bool(self.fixed) or any(end != 0 and math.isfinite(end) for end in ends)
+
+    def limits(self, names: FeatureNames) -> tuple[FloatArray, FloatArray]:
+        """Return the (F,) lowest and highest weights of the columns; infinite if there is none."""
+        size = sum(count for _, count in names)
+        lower, upper = np.full(size, -np.inf), np.full(size, np.inf)
+        for name, (lowest, highest) in self.bounds.items():
+            for column in columns_of(name, names):
+                lower[column] = max(lower[column], lowest)
+                upper[column] = min(upper[column], highest)
+        return lower, upper
+
+    def allowed(self, weights: FeatureWeights, names: FeatureNames) -> FeatureWeights:
+        """Return the nearest weights within the bounds; tied weights move together.
+
+        Parameters
+        ----------
+        names
+            The features that bounds may name.
+
+        Raises
+        ------
+        ConfigError
+            A fixed weight is outside of its bounds.
+        """
+        if not self.bounds:
+            return weights
+        vector, (lower, upper) = weights.vector(names), self.limits(names)
+        for name in self.fixed:
+            for column in columns_of(name, names):
+                value = vector[column]
+                if abs(np.clip(value, lower[column], upper[column]) - value) > TINY * abs(value):
+                    raise ConfigError(
+                        f"{name} is fixed at {value:g}, outside of its bounds "
+                        f"{lower[column]:g} to {upper[column]:g}; give a start weight within them"
+                    )
+        moved = vector.copy()
+        for group in self.tied:
+            columns = [column for name in group for column in columns_of(name, names)]
+            if vector[columns].all():
+                moved[columns] *= _multiple(vector[columns], lower[columns], upper[columns])
+        moved = np.clip(moved, lower, upper)
+        if (moved == vector).all():
+            return weights
+        return FeatureWeights(
+            {**weights.values, **FeatureWeights.from_vector(names, moved).values}
+        )
 
     @classmethod
     def of(cls, limits: ConstraintsLike | None, where: str = "constraints") -> Constraints:
@@ -177,6 +231,30 @@ def columns_of(name: str, names: FeatureNames) -> list[int]:
         if int(index) < len(columns):
             return [columns[int(index)]]
     raise ConfigError(f"constraint on unknown feature '{name}'{suggest(name, every)}")
+
+
+def multiples(ratios: FloatArray, lower: FloatArray, upper: FloatArray) -> tuple[float, float]:
+    """Return the lowest and highest number by which tied weights can be multiplied."""
+    ends = np.stack([lower / ratios, upper / ratios])
+    return float(ends.min(axis=0).max()), float(ends.max(axis=0).min())
+
+
+def _multiple(weights: FloatArray, lower: FloatArray, upper: FloatArray) -> float:
+    """Return the number nearest to 1, but not 0, by which tied weights are within their bounds."""
+    lowest, highest = multiples(weights, lower, upper)
+    return min(max(1.0, lowest), highest) or max(lowest, -TINY)
+
+
+def moves(before: FeatureWeights, after: FeatureWeights) -> str:
+    """Return a line that says which weights were moved inside their bounds; or an empty text."""
+    changed = [
+        f"{name}{f'_{place}' if len(row) > 1 else ''} {old:g} -> {new:g}"
+        for name, row in before.values.items()
+        for place, (old, new) in enumerate(zip(row, after.values[name], strict=True))
+        if old != new
+    ]
+    start = "start weights outside of their bounds were moved to the nearest allowed"
+    return f"{start}: {', '.join(changed)}" if changed else ""
 
 
 def _pair(low: object, high: object, where: str) -> tuple[float, float]:

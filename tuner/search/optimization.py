@@ -14,7 +14,7 @@ from portmert.tuner.executors.team import Team
 from portmert.tuner.ground.errors import InputError, counted
 from portmert.tuner.nbest import model, moses_dat
 from portmert.tuner.nbest.model import NBest
-from portmert.tuner.search.constraints import Constraints
+from portmert.tuner.search.constraints import Constraints, moves
 from portmert.tuner.search.optimizers._base import Optimizer, Outcome
 from portmert.tuner.search.oracle import oracle
 from portmert.tuner.search.problem import NOTHING, Prior, StatTable, TuningProblem, worth
@@ -278,14 +278,13 @@ def _optimize(
         )
     begin = time.perf_counter()
     metric = lists.metric
-    variables, problem = _pose(lists, names, starts[0], setup, notice)
-    reduced = [variables.reduce(start.vector(names[0])) for start in starts]
-    allowed = [variables.bounds.clip(numbers) for numbers in reduced]
-    is_start_allowed = bool((allowed[0] == reduced[0]).all())
-    doubts = []
-    if not is_start_allowed:
-        doubts.append("start weights outside of their bounds were moved to the nearest allowed")
+    setup.constraints.check(names[0])
     start_score = rescore(starts[0])
+    given, starts = starts[0], tuple(setup.constraints.allowed(one, names[0]) for one in starts)
+    doubts = [line for line in [moves(given, starts[0])] if line]
+    is_start_allowed = not doubts
+    variables, problem = _pose(lists, names, starts[0], setup, notice)
+    allowed = [variables.bounds.clip(variables.reduce(start.vector(names[0]))) for start in starts]
     final, outcome = starts[0], Outcome(starts[0].vector(names[0]), start_score)
     restarts: tuple[float, ...] = (start_score,)
     if problem.width:

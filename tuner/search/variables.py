@@ -8,7 +8,7 @@ import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray
 from portmert.tuner.ground import errors, mapped
-from portmert.tuner.search.constraints import Bounds, Constraints, columns_of
+from portmert.tuner.search.constraints import Bounds, Constraints, columns_of, multiples
 from portmert.tuner.search.problem import NOTHING, within_segment_spread
 from portmert.tuner.weights.feature_weights import FeatureNames
 
@@ -122,11 +122,7 @@ def choose_variables(
         for group in constraints.tied
     ]
     _check_groups(groups, fixed, start, labels)
-    lower, upper = np.full(len(labels), -np.inf), np.full(len(labels), np.inf)
-    for name, (lowest, highest) in constraints.bounds.items():
-        for column in columns_of(name, names):
-            lower[column] = max(lower[column], lowest)
-            upper[column] = min(upper[column], highest)
+    lower, upper = constraints.limits(names)
 
     spread = within_segment_spread(features, offsets, if_constant=0.0)
     constant = [c for c in range(len(labels)) if spread[c] == 0]
@@ -193,9 +189,7 @@ def _variable_bounds(
 ) -> Bounds:
     bounds = Bounds.none(len(members))
     for v, (columns, ratio) in enumerate(zip(members, ratios, strict=True)):
-        ends = np.stack([lower[columns] / ratio, upper[columns] / ratio])
-        bounds.lower[v] = ends.min(axis=0).max()
-        bounds.upper[v] = ends.max(axis=0).min()
+        bounds.lower[v], bounds.upper[v] = multiples(ratio, lower[columns], upper[columns])
         if not bounds.lower[v] < bounds.upper[v]:
             raise errors.ConfigError(f"the bounds leave no weight for {_listed(columns, labels)}")
     return bounds

@@ -220,7 +220,10 @@ def _names(measured: Sequence[MeasuredChoice]) -> list[str]:
 
 
 def headlines(document: Mapping[str, Any]) -> list[str]:
-    """Return a sentence for each metric: the row that is best on unseen segments, and `first`."""
+    """Return a sentence for each metric: the best of the searches and `first`, against the other.
+
+    It is called best only if no row of the table is better.
+    """
     return [_headline(document, metric) for metric in document["metrics"]]
 
 
@@ -236,21 +239,33 @@ def _headline(document: Mapping[str, Any], metric: Mapping[str, Any]) -> str:
     if best is rows[0][1]:  # its gain over `first` stands there
         place, other = FIRST, dict(rows)[FIRST]
     value = shown(best["unseen"], metric)
-    if other["gain"] is None:
-        text = f"{directed(metric)}: {name} is best on unseen segments, {value}"
-        return f"{text}; a score of {place} is not a finite number"
     lower, p = Display.of(metric).lower_is_better, other["p_holm"]
+    most, top = "lowest" if lower else "highest", _top(rows, best, sign)
+    leader = f"; {most} on unseen segments is {top[0]}, {shown(top[1], metric)}" if top else ""
+    if other["gain"] is None:
+        text = f"{directed(metric)}: {name} {'has' if top else 'is best on unseen segments,'} "
+        return f"{text}{value}; a score of {place} is not a finite number{leader}"
     gain = with_error(
         -abs(other["gain"]) if lower else abs(other["gain"]), other["error"], gain_of(metric)
     )
-    text = f"{directed(metric)}: {name} is best on unseen segments, {value}"
     if p is None or p >= LIKELY:
-        most = "lowest" if lower else "highest"
-        text = f"{directed(metric)}: no difference shown: {most} on unseen segments is {name}, "
-        text += value
+        text = f"no difference shown: {f'{name} has' if top else f'{most} on unseen segments is'} "
+        text += value if top else f"{name}, {value}"
+    else:
+        text = f"{name} {f'beats {place}' if top else 'is best on unseen segments'}, {value}"
     count = sum(row["family"] == other["family"] for row in _all_rows(document))
     many = f", corrected for {count} comparisons" if p is not None and count > 1 else ""
-    return f"{text}, {gain} against {place} (p {p_value(p)}{many})"
+    against = f"{text}, {gain} against {place} (p {p_value(p)}{many})"
+    return f"{directed(metric)}: {against}{leader}"
+
+
+def _top(
+    rows: Sequence[tuple[str, Mapping[str, Any]]], best: Mapping[str, Any], sign: int
+) -> tuple[str, float] | None:
+    """Return name and score of the best row of the table if it is better than `best`."""
+    scores = [(name, row["unseen"]) for name, row in rows if row["unseen"] is not None]
+    top = max(scores, key=lambda row: sign * row[1])
+    return top if sign * top[1] > sign * best["unseen"] else None
 
 
 def _all_rows(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -180,6 +180,28 @@ def test_means_errors_and_signs_by_hand():
     assert table.rows[2][3] == "\N{MINUS SIGN}15.00 ± 5.00"
 
 
+@pytest.mark.parametrize(
+    ("first", "sentence"),
+    [
+        ([[0.7, 0.8]] * 2, "m beats first, 50.00, \N{MINUS SIGN}25.00 against first (p "),
+        ([[0.5, 0.6], [0.5, 0.4]], "no difference shown: m has 50.00, 0.00"),
+    ],
+)
+def test_a_row_is_not_best_where_another_is_better(first, sentence):
+    plan = plan_of()
+    judges = {"ter": replace(plan.judges["mean"], metric=registry.metric("ter"))}
+    (choice,) = choices_of(["ter"], {"m": MERT}, [], [0.0])
+    rows = [measured(choice, [[0.5, 0.5]] * 2), measured(None, first)]
+    rows.append(replace(measured(None, [[0.2, 0.3]] * 2), name="only A"))
+    document = document_of(replace(plan, judges=judges, splits=2, seeds=2), rows)
+    for row in document["choices"]:  # whether the gain is luck is not the matter here
+        row["judged"]["ter"]["p_holm"] = 0.001 if "beats" in sentence else 0.5
+    (line,) = headlines(document)
+    assert line.startswith(f"ter ↓: {sentence}")
+    assert line.endswith("; lowest on unseen segments is only A, 25.00")
+    assert "best" not in line
+
+
 def test_tuning_that_gains_nothing_is_said():
     metric = replace(plan_of().judges["mean"], metric=BLEU)
     plan = replace(plan_of(), judges={"ter": metric}, splits=2)
