@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+import random
+from itertools import product
 from typing import Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -11,6 +14,7 @@ import pytest
 from portmert.metrics._base import Vocabulary
 from portmert.tuner.components import registry
 from portmert.tuner.components.catalogue import describe
+from portmert.tuner.ground.columns import INDEX_KEYS
 from portmert.tuner.ground.errors import InputError
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.nbest.readers._base import ListFile, Reader
@@ -108,6 +112,115 @@ def test_a_key_that_stands_twice_is_refused(tmp_path, name):
     first, one, _, *rest = registry.component("reader", name).example
     with pytest.raises(InputError, match=r"list:\d+: .* stands twice"):
         read(tmp_path, name, "".join([first, one, one, *rest]))
+
+
+def _record(**keys):
+    return json.dumps(keys)
+
+
+# A hypothesis of a segment by its number, from 0, in each way in which formats write numbers.
+NUMBERED = {
+    "kaldi": ("kaldi", "", lambda s, k: f"{s}-{k + 1} h{k} {s}"),
+    **{
+        f"jsonl {key} from {base}": (
+            "jsonl",
+            "",
+            lambda s, k, key=key, base=base: _record(
+                id=s, text=f"h{k} {s}", features={"F": k}, **{key: k + base}
+            ),
+        )
+        for key, base in product(INDEX_KEYS, (0, 1))
+    },
+    **{
+        f"tsv {key}": ("tsv", f"seg_id\t{key}\thyp\tF\n", lambda s, k: f"{s}\t{k}\th{k} {s}\t{k}")
+        for key in INDEX_KEYS
+    },
+    "openai": (
+        "openai",
+        "",
+        lambda s, k: _record(
+            custom_id=s,
+            response={
+                "body": {"choices": [{"index": k, "text": f"h{k} {s}", "logprobs": LOGPROBS}]}
+            },
+        ),
+    ),
+}
+LOGPROBS = {"token_logprobs": [-1.0]}
+
+
+def _numbered_list(tmp_path, form, pairs):
+    name, head, record = NUMBERED[form]
+    nbest = read(tmp_path, name, head + "".join(record(*pair) + "\n" for pair in pairs))
+    order = np.argsort(nbest.ids)
+    texts = {
+        nbest.ids[s]: [
+            (nbest.texts.words(row), nbest.features[row].tolist(), int(nbest.ranks[row]))
+            for row in range(nbest.offsets[s], nbest.offsets[s + 1])
+        ]
+        for s in order
+    }
+    return texts, [nbest.feature_names, nbest.list_sizes], nbest
+
+
+@pytest.mark.parametrize("form", NUMBERED)
+def test_hypotheses_stand_by_their_numbers_in_whatever_order_lines_stand(tmp_path, form):
+    pairs = list(product(("s-9", "s-10", "s-11"), range(4)))
+    expected, columns, _ = _numbered_list(tmp_path, form, pairs)
+    assert [words[0] for words, _, _ in expected["s-10"]] == ["h0", "h1", "h2", "h3"]
+    assert [rank for _, _, rank in expected["s-10"]] == [1, 2, 3, 4]
+    assert not {name for name, _ in columns[0]} & set(INDEX_KEYS)
+    for seed in range(3):
+        order = random.Random(seed).sample(pairs, len(pairs))
+        found, same_columns, nbest = _numbered_list(tmp_path, form, order)
+        assert (found, same_columns) == (expected, columns)
+        places = [order[line] for line in nbest.lines]  # features by lines go with their lines
+        assert [f"h{k}" for _, k in places] == [
+            nbest.texts.words(row)[0] for row in range(len(places))
+        ]
+
+
+@pytest.mark.parametrize("form", NUMBERED)
+def test_a_number_that_stands_twice_is_refused(tmp_path, form):
+    pairs = [("s-9", 0), ("s-9", 1), ("s-10", 0), ("s-9", 1)]
+    with pytest.raises(InputError, match=r"list:\d: .*'?s-9.* stands twice"):
+        _numbered_list(tmp_path, form, pairs)
+
+
+def test_a_column_called_rank_that_has_no_numbers_is_a_feature_with_a_warning(tmp_path, caplog):
+    text = "id\thyp\trank\n0\ta\t1.5\n0\tb\t0.5\n"
+    assert read(tmp_path, "tsv", text).feature_names == (("rank", 1),)
+    assert "'rank' has no numbers of hypotheses" in caplog.text
+
+
+RECORDS = {
+    "jsonl": lambda s, texts: _record(id=s, hypotheses=list(texts)),
+    "nemo": lambda s, texts: _record(id=s, beams=[[text, -1.0] for text in texts]),
+    "huggingface": lambda s, texts: _record(
+        id=s, sequences=list(texts), sequences_scores=[-1.0] * len(texts)
+    ),
+    "openai": lambda s, texts: _record(
+        custom_id=s, choices=[{"text": text, "logprobs": LOGPROBS} for text in texts]
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_a_record_that_stands_twice_is_refused(tmp_path, name):
+    record = RECORDS[name]
+    for records in (
+        [record("u", "ab"), record("u", "cd"), record("v", "a")],
+        [record("u", "a"), record("v", "b"), record("u", "c")],
+    ):
+        with pytest.raises(InputError, match=r"list:[23]: id 'u' stands twice, first in line 1"):
+            read(tmp_path, name, "\n".join(records) + "\n")
+
+
+def test_records_of_one_hypothesis_each_stand_together(tmp_path):
+    head, together, apart = "id\thyp\n", "u\ta\nu\tb\nv\tc\n", "u\ta\nv\tc\nu\tb\n"
+    assert len(read(tmp_path, "tsv", head + together)) == 2
+    with pytest.raises(InputError, match=r"list:4: id 'u' stands twice, first in line 2"):
+        read(tmp_path, "tsv", head + apart)
 
 
 @pytest.mark.parametrize("name", FORMATS)

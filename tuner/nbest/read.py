@@ -177,8 +177,14 @@ class Merger:
         before = sum(self._sizes)
         self._sizes.append(len(rows.segments))
         lines = np.arange(before, before + len(rows.segments))
+        scores = new.model_scores
         ranks = _ranks(rows.segments) if new.ranks is None else new.ranks
-        self._append(rows, new.model_scores, lines, ranks)
+        if new.ranks is not None:
+            order = np.lexsort((ranks, rows.segments))
+            if np.any(order[1:] < order[:-1]):
+                rows, scores = pool.take_rows(rows, order), scores[order]
+                lines, ranks = lines[order], ranks[order]
+        self._append(rows, scores, lines, ranks)
 
     def finish(
         self,

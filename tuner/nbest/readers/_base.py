@@ -11,7 +11,8 @@ import difflib
 import math
 import re
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -352,9 +353,11 @@ class Collector:
         The feature columns.
     remark : str
         A remark on the list for the user.
-    exact : bool
-        Whether ranks are true whatever they are. Else they are taken where those of each segment
-        are 0, 1, 2 ... or 1, 2, 3 ... in some order.
+    of_records : bool
+        Whether each place is a record with an id, of which none may stand twice.
+    first_id, first_rank : int or None
+        What ids that are numbers, and ranks of records, count from. None: ranks count from 0 if
+        there is a 0, else from 1.
 
     Raises
     ------
@@ -365,7 +368,10 @@ class Collector:
     file: ListFile
     names: FeatureNames
     remark: str = ""
-    exact: bool = True
+    of_records: bool = False
+    first_id: int = 0
+    first_rank: int | None = None
+    ids: dict[str, Place] = field(default_factory=dict)
     _found: list[tuple[Any, ...]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -424,14 +430,16 @@ class Collector:
         self,
         place: Place,
         *,
-        segment: int,
+        segment: int | str,
         text: str,
         values: list[float],
         score: float = 0.0,
         links: list[tuple[int, int]] | None = None,
         rank: int | None = None,
     ) -> None:
-        """Add a hypothesis that stands at a place; all have a rank or none."""
+        """Add a hypothesis that stands at a place; `segment` is its number, or its id."""
+        if isinstance(segment, str):
+            self.ids.setdefault(segment, place)
         if self._found and (links is None) != (self._found[0][0] is None):
             some = "no word alignment, the first hypothesis has"
             none = "a word alignment, the first hypothesis has none"
@@ -449,10 +457,11 @@ class Collector:
         if not self._found:
             raise InputError(f"{self.file.where}: no hypothesis in the file")
         links, places, ids, texts, values, scores, ranks = zip(*self._found, strict=True)
+        segments = self._numbered()
         tokens, offsets = _interned(texts, vocabulary)
         width = sum(size for _, size in self.names)
         rows = empty_rows(len(ids), features=0, stats=0)._replace(
-            segments=np.array(ids, dtype=np.int64),
+            segments=np.array([segments.get(name, name) for name in ids], dtype=np.int64),
             tokens=tokens,
             token_offsets=offsets,
             features=np.array(values, dtype=np.float64).reshape(len(ids), width) + 0.0,
@@ -472,31 +481,87 @@ class Collector:
                 )
             rows = rows._replace(links=pairs, link_offsets=linked_rows.offsets)
         found = rows, np.array(scores) + 0.0, self.names, (), linked, self.file.where
+        if self.of_records:
+            ranks = self._ranks_of_records(ids, places, ranks)
         order = None if None in ranks else np.array(ranks, dtype=np.int32)
-        if order is not None and not (self.exact and _unique(rows.segments, order)):
-            order = _counting(rows.segments, order)
         return ArrivedList(*found, remark=self.remark, ranks=order)
 
+    def _numbered(self) -> dict[str, int]:
+        """Return the number of each segment by its id."""
+        return {
+            name: self.named_segment(
+                place, str(int(name) - self.first_id) if self.first_id else name
+            )
+            for name, place in self.ids.items()
+        }
 
-def _unique(segments: IntArray, ranks: TokenArray) -> bool:
-    """Return whether no rank stands twice in a segment."""
-    return len(np.unique(np.column_stack([segments, ranks]), axis=0)) == len(ranks)
+    def _ranks_of_records(
+        self, ids: Sequence[str], places: Sequence[Place], ranks: Sequence[int | None]
+    ) -> Sequence[int | None]:
+        """Return ranks from 1; raise the error of a record that stands twice."""
+        numbers = [rank for rank in ranks if rank is not None]
+        if not numbers or (len(numbers) == len(ranks) and min(numbers) == max(numbers) > 1):
+            self._check_together(ids, places)
+            return [None] * len(ranks)
+        first = min(*numbers, 1, 1) if self.first_rank is None else self.first_rank
+        numbered = {name for name, rank in zip(ids, ranks, strict=True) if rank is not None}
+        first_places: dict[tuple[str, int], Place] = {}
+        sizes: Counter[str] = Counter()
+        full: list[int | None] = []
+        for name, place, rank in zip(ids, places, ranks, strict=True):
+            if rank is None and name in numbered:
+                self.file.fail(
+                    place, f"id '{name}': no number of the hypothesis ({_KEYS}), others have one"
+                )
+            number = sizes[name] + first if rank is None else rank
+            before = first_places.setdefault((name, number), place)
+            sizes[name] += 1
+            if len(first_places) == len(full):
+                self.file.fail(
+                    place,
+                    f"hypothesis {number} of id '{name}' stands twice, first in "
+                    f"{self._called(before)}; {_OWN_FILES}",
+                )
+            full.append(number + 1 - first)
+        if None in ranks:
+            rest = [k for k, rank in enumerate(ranks) if rank is None]
+            self._check_together([ids[k] for k in rest], [places[k] for k in rest])
+        return full
+
+    def _check_together(self, ids: Sequence[str], places: Sequence[Place]) -> None:
+        """Raise the error of an id whose records may be two lists."""
+        first_places: dict[str, Place] = {}
+        sizes = Counter(zip(ids, places, strict=True))
+        previous = ""
+        for name, place in sizes:
+            before = first_places.setdefault(name, place)
+            if before != place and (
+                name != previous or sizes[name, place] > 1 or sizes[name, before] > 1
+            ):
+                self.file.fail(
+                    place,
+                    f"id '{name}' stands twice, first in {self._called(before)}; number its "
+                    f"hypotheses ({_KEYS}), or {_OWN_FILES}",
+                )
+            previous = name
+
+    def _called(self, place: Place) -> str:
+        """Return a place for messages."""
+        return f"line {place + self.file.first_line - 1}" if isinstance(place, int) else place
 
 
-def _counting(segments: IntArray, ranks: TokenArray) -> TokenArray | None:
-    """Return ranks from 1 where those of each segment count without a gap; else None."""
-    ranks = ranks + (1 if ranks.min() == 0 else 0)
-    order = np.lexsort((ranks, segments))
-    sizes = np.unique(segments, return_counts=True)[1]
-    places = np.arange(1, len(ranks) + 1) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    return ranks if np.array_equal(ranks[order], places) else None
+_KEYS = ", ".join(INDEX_KEYS)
+_OWN_FILES = "give several lists of a segment as files of their own"
 
 
-def index_in(record: Mapping[str, Any]) -> int | None:
-    """Return the number of a hypothesis in its segment that its record tells, if it does."""
+def index_in(record: Mapping[str, Any], other: Container[str] = ()) -> int | None:
+    """Return the number of a hypothesis in its segment that its record tells, if it does.
+
+    Keys in `other` hold something else.
+    """
     for name in INDEX_KEYS:
         text = str(record.get(name))
-        if _ID.fullmatch(text) and not isinstance(record[name], bool):
+        if name not in other and _ID.fullmatch(text) and not isinstance(record[name], bool):
             return int(text)
     return None
 

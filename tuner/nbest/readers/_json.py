@@ -4,7 +4,7 @@ import json
 import math
 import re
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, NoReturn
 
@@ -38,7 +38,7 @@ class Hypothesis:
     """A hypothesis of a JSON file.
 
     `segment` is its id, a whole number or a name; `record` its own object, if it has one. `rank`
-    is its number in its segment, from 1, where the file tells it.
+    is its number in its segment, where the file tells it.
     """
 
     place: Place
@@ -63,8 +63,8 @@ class Failed(NamedTuple):
 class JsonReader(CollectingReader):
     """Read JSON in which a format finds the hypotheses."""
 
-    exact_ranks: ClassVar[bool] = False
-    """Whether a hypothesis's rank is true whatever it is; see `Collector`."""
+    first_rank: ClassVar[int | None] = None
+    """What ranks count from; see `Collector`."""
 
     @classmethod
     def recognises(cls, head: Sequence[str]) -> bool:
@@ -75,15 +75,23 @@ class JsonReader(CollectingReader):
     def found(self, file: ListFile) -> Iterator[Hypothesis | Failed]:
         """Yield the hypotheses of a whole file, and the segments without an answer."""
 
+    def first_id(self, file: ListFile, ids: Collection[str]) -> int:  # noqa: ARG002
+        """Return what the ids of a whole file count from."""
+        return 0
+
     def collect(self, file: ListFile) -> Collector:
         """Return the hypotheses of a whole file."""
         collector: Collector | None = None
+        ids: dict[str, Place] = {}
         for each in self.found(file):
+            ids.setdefault(each.segment, each.place)
             if isinstance(each, Failed):
                 _note_failed(file, each)
                 continue
             if collector is None:
-                collector = Collector(file, each.names, exact=self.exact_ranks)
+                collector = Collector(
+                    file, each.names, of_records=True, first_rank=self.first_rank, ids=ids
+                )
             elif each.names != collector.names:
                 file.fail(
                     each.place,
@@ -92,7 +100,7 @@ class JsonReader(CollectingReader):
                 )
             collector.add(
                 each.place,
-                segment=collector.named_segment(each.place, each.segment),
+                segment=each.segment,
                 text=each.text,
                 values=each.values,
                 score=each.score,
@@ -101,14 +109,14 @@ class JsonReader(CollectingReader):
             )
         if collector is None:
             raise InputError(f"{file.where}: no hypothesis in the file")
+        collector.first_id = self.first_id(file, ids)
         return collector
 
 
 def _note_failed(file: ListFile, failed: Failed) -> None:
-    """Keep the place of a segment without an answer, or raise its error."""
+    """Keep why a segment has no answer, or raise its error."""
     if not file.names.drop:
         file.fail(failed.place, f"id '{failed.segment}': {failed.reason}; {DROP}")
-    Collector(file, ()).named_segment(failed.place, failed.segment)
     file.names.failed[failed.segment] = failed.reason
 
 

@@ -25,9 +25,10 @@ class Jsonl(JsonReader):
     """Read a JSON object a line: a hypothesis, or a segment with the list of its hypotheses.
 
     Hypotheses in a list are objects, texts, lists of tokens, or texts with scores; a line may be
-    such a list alone. Scores of texts are in a list of their own beside them, an entry a
-    hypothesis, as Sockeye and CTranslate2 write them. A dot leads to a key of an inner object:
-    `meta.score`.
+    such a list alone. A hypothesis may tell its number (`index`, `choice`, `rank`, `n` or
+    `candidate`); hypotheses then stand in this order. Scores of texts are in a list of their own
+    beside them, an entry a hypothesis, as Sockeye and CTranslate2 write them. A dot leads to a key
+    of an inner object: `meta.score`.
 
     Parameters
     ----------
@@ -95,11 +96,12 @@ class Jsonl(JsonReader):
 
     def _hypothesis(self, item: js.JsonObject, segment: str) -> js.Hypothesis:
         names, values = item.features(self.features or _usual_features(item))
-        text = item.text(self.text or js.usual(item, TEXTS))
+        text_key = self.text or js.usual(item, TEXTS)
+        text = item.text(text_key)
         score = 0.0 if item.get(self.score) is None else item.number(self.score)
         return js.Hypothesis(
             item.place, segment, text, names, values, score, self._links(item), item.content,
-            index_in(item.content),
+            index_in(item.content, {text_key, self.score, *options.names(self.features, "+")}),
         )  # fmt: skip
 
     def _list_key(self, whole: js.JsonObject) -> str:

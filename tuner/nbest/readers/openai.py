@@ -36,7 +36,7 @@ class Openai(JsonReader):
     features: str = ""
 
     title: ClassVar[str] = "OpenAI-compatible"
-    exact_ranks: ClassVar[bool] = True
+    first_rank: ClassVar[int | None] = 0
     example: ClassVar[tuple[str, ...]] = (
         "",
         (
@@ -88,7 +88,7 @@ class Openai(JsonReader):
                     values,
                     sums[0],
                     record=choice.content,
-                    rank=index + 1 if type(index) is int else None,
+                    rank=index if type(index) is int else None,
                 )
 
 

@@ -1,12 +1,14 @@
 """Read tables with named columns."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
 from portmert.tuner.ground import options
+from portmert.tuner.ground.columns import INDEX_KEYS
 from portmert.tuner.ground.errors import counted, suggest
+from portmert.tuner.ground.warn import warn
 from portmert.tuner.nbest.readers._base import (
     CollectingReader,
     Collector,
@@ -33,7 +35,8 @@ class Tsv(CollectingReader):
     text
         The column of hypotheses. Default: `hypothesis`, `hyp`, `text` or `translation`.
     features
-        The columns of scores, joined by `+`. Default: all other columns.
+        The columns of scores, joined by `+`. Default: all other columns, but not the number of the
+        hypothesis (`index`, `choice`, `rank`, `n` or `candidate`), which gives the order.
     score
         The column of the model's own score, which is not a feature. Default: `model_score`.
     links
@@ -81,19 +84,17 @@ class Tsv(CollectingReader):
             ]
         else:
             feature_at = [k for k in range(len(columns)) if k not in taken]
+        rows = [_cells(file, number, line, columns) for number, line in enumerate(lines, 2)]
+        rank_at = _ranks_at(
+            file, columns, rows, taken | (set(feature_at) if self.features else set())
+        )
+        feature_at = [k for k in feature_at if k != rank_at]
         names = tuple((columns[k], 1) for k in feature_at)
-        collector = Collector(file, names, exact=False)
-        for number, line in enumerate(lines, 2):
-            cells = line.split("\t")
-            if len(cells) != len(columns):
-                file.fail(
-                    number,
-                    f"{counted(len(cells), 'column')} separated by tabs, the header names "
-                    f"{len(columns)}",
-                )
+        collector = Collector(file, names, of_records=True)
+        for number, cells in enumerate(rows, 2):
             collector.add(
                 number,
-                segment=collector.named_segment(number, cells[id_at]),
+                segment=cells[id_at],
                 text=cells[text_at],
                 values=[
                     finite_number(file, number, cells[k], f"column {columns[k]}")
@@ -103,9 +104,38 @@ class Tsv(CollectingReader):
                 if score_at is None
                 else finite_number(file, number, cells[score_at], f"column {columns[score_at]}"),
                 links=None if links_at is None else collector.links(number, cells[links_at]),
-                rank=index_in(dict(zip(columns, cells, strict=True))),
+                rank=None if rank_at is None else int(cells[rank_at]),
             )
         return collector
+
+
+def _cells(file: ListFile, number: int, line: str, columns: list[str]) -> list[str]:
+    """Return the cells of a line."""
+    cells = line.split("\t")
+    if len(cells) != len(columns):
+        file.fail(
+            number,
+            f"{counted(len(cells), 'column')} separated by tabs, the header names {len(columns)}",
+        )
+    return cells
+
+
+def _ranks_at(
+    file: ListFile, columns: list[str], rows: list[list[str]], taken: Container[int | None]
+) -> int | None:
+    """Return the column of the numbers of hypotheses; None if there is none."""
+    for name in INDEX_KEYS:
+        at = columns.index(name) if name in columns else None
+        if at is None or at in taken:
+            continue
+        numbers = [index_in({name: cells[at]}) for cells in rows]
+        if None not in numbers and (len(set(numbers)) > 1 or numbers[0] in (0, 1)):
+            return at
+        warn(
+            f"{file.where}: column '{name}' has no numbers of hypotheses, so it is a feature; "
+            f"if it is none, name the features: --nbest-format tsv:features=NAME+NAME"
+        )
+    return None
 
 
 def _usual(columns: list[str], names: tuple[str, ...]) -> str:

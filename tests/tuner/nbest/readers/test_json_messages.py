@@ -460,7 +460,7 @@ def test_costs_are_negated_and_printed_tensors_are_numbers(tmp_path):
 
 
 def test_names_are_numbered_as_they_come(tmp_path):
-    text = "id\thyp\tF\nz\ta\t1\na\tb\t2\nz\tc\t3\n"
+    text = "id\thyp\tF\nz\ta\t1\nz\tc\t3\na\tb\t2\n"
     nbest = read(tmp_path, "tsv", text)
     assert nbest.ids == ("z", "a")
     assert [nbest.texts.words(row) for row in range(3)] == [["a"], ["c"], ["b"]]
