@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import random
+from functools import partial
 from itertools import product
 from typing import Literal, get_args, get_origin, get_type_hints
 
@@ -17,7 +18,8 @@ from portmert.tuner.components.catalogue import describe
 from portmert.tuner.ground.columns import INDEX_KEYS
 from portmert.tuner.ground.errors import InputError
 from portmert.tuner.nbest.read import read_nbest
-from portmert.tuner.nbest.readers._base import ListFile, Reader
+from portmert.tuner.nbest.readers._base import ListFile, Reader, SegmentNames
+from portmert.tuner.nbest.readers._json import IDS
 
 NAMES = registry.own_names("reader")
 
@@ -214,6 +216,75 @@ def test_a_record_that_stands_twice_is_refused(tmp_path, name):
     ):
         with pytest.raises(InputError, match=r"list:[23]: id 'u' stands twice, first in line 1"):
             read(tmp_path, name, "\n".join(records) + "\n")
+
+
+@pytest.mark.parametrize("key", IDS)
+@pytest.mark.parametrize("name", RECORDS)
+def test_records_are_segments_by_every_usual_id_whatever_their_order(tmp_path, name, key):
+    records = [
+        RECORDS[name](s, [f"t{s}"]).replace('"custom_id"', '"id"').replace('"id"', f'"{key}"')
+        for s in (2, 0, 1)
+    ]
+    nbest = read(tmp_path, name, "\n".join(records) + "\n")
+    assert [nbest.texts.words(row) for row in range(3)] == [["t0"], ["t1"], ["t2"]]
+    lacking = records[1].replace(f'"{key}": 0, ', "")
+    with pytest.raises(InputError, match=rf"list:2: '{key}' is missing"):
+        read(tmp_path, name, "\n".join([records[0], lacking]))
+
+
+def _vllm(tmp_path, numbers, name="openai", **options):
+    outputs = [{"text": "t", "cumulative_logprob": -1.0, "token_ids": [1]}]
+    records = [
+        _record(request_id=str(k), outputs=[{**outputs[0], "text": f"t{k}"}]) for k in numbers
+    ]
+    nbest = read(tmp_path, name, "\n".join(records) + "\n", **options)
+    return [nbest.texts.words(row)[0] for row in range(len(nbest))]
+
+
+def test_requests_of_vllm_are_segments_in_the_order_of_their_numbers(tmp_path):
+    assert _vllm(tmp_path, [3, 1, 0, 2]) == ["t0", "t1", "t2", "t3"]
+    assert _vllm(tmp_path, [12, 10, 11]) == ["t10", "t11", "t12"]  # a second call of generate
+    assert _vllm(tmp_path, [0, 2, 3]) == ["t0", "t2", "t3"]
+    drop = SegmentNames(drop=True)
+    assert _vllm(tmp_path, [3, 0, 2], "openai:id=request_id", names=drop) == ["t0", "t2", "t3"]
+    assert drop.left.tolist() == [0, 2, 3]
+
+
+@pytest.mark.parametrize("numbers", [[3, 0, 2], [0, 1, 0, 1]])
+def test_requests_of_vllm_that_are_not_in_order_are_refused(tmp_path, numbers):
+    with pytest.raises(InputError, match=r"list:\d: 'request_id' is 0: .*openai:id=request_id"):
+        _vllm(tmp_path, numbers)
+    with pytest.raises(InputError, match=r"'request_id' is 0: .*not in order"):
+        _vllm(tmp_path, [0, 2], names=SegmentNames(drop=True))
+
+
+def _sentences(tmp_path, numbers, options="", *, key="translations", **more):
+    records = [_record(**{"sentence_id": k, key: [f"t{k}"]}) for k in numbers]
+    names = SegmentNames(drop=True)
+    text = "\n".join(records) + "\n"
+    nbest = read(tmp_path, f"jsonl{options}", text, names=names, **more)
+    return dict(
+        zip(names.left.tolist(), (nbest.texts.words(r)[0] for r in range(len(nbest))), strict=True)
+    )
+
+
+@pytest.mark.parametrize("numbers", [[3, 1, 2, 4], [3, 2, 1], [2, 3, 4], [2], [1, 4]])
+def test_sentences_of_sockeye_count_from_1(tmp_path, numbers):
+    expected = {k - 1: f"t{k}" for k in sorted(numbers)}
+    assert _sentences(tmp_path, numbers, segments=4) == expected
+    assert _sentences(tmp_path, numbers) == expected
+
+
+def test_other_sentences_count_from_0_or_1_as_all_of_them_show(tmp_path):
+    read_as = partial(_sentences, tmp_path, key="hypotheses", segments=4)
+    assert read_as([3, 0, 2]) == {0: "t0", 2: "t2", 3: "t3"}
+    assert read_as([4, 2]) == {1: "t2", 3: "t4"}
+    with pytest.raises(
+        InputError, match=r"'sentence_id' is 1\.\.3, .*jsonl:first_id=0 or jsonl:f"
+    ):
+        read_as([3, 1])
+    assert read_as([3, 1], ":first_id=0") == {1: "t1", 3: "t3"}
+    assert read_as([3, 1], ":first_id=1") == {0: "t1", 2: "t3"}
 
 
 def test_records_of_one_hypothesis_each_stand_together(tmp_path):

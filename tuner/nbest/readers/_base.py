@@ -482,7 +482,7 @@ class Collector:
             rows = rows._replace(links=pairs, link_offsets=linked_rows.offsets)
         found = rows, np.array(scores) + 0.0, self.names, (), linked, self.file.where
         if self.of_records:
-            ranks = self._ranks_of_records(ids, places, ranks)
+            ranks = tuple(self._ranks_of_records(ids, places, ranks))
         order = None if None in ranks else np.array(ranks, dtype=np.int32)
         return ArrivedList(*found, remark=self.remark, ranks=order)
 
@@ -490,7 +490,8 @@ class Collector:
         """Return the number of each segment by its id."""
         return {
             name: self.named_segment(
-                place, str(int(name) - self.first_id) if self.first_id else name
+                place,
+                str(int(name) - self.first_id) if self.first_id and name.isdecimal() else name,
             )
             for name, place in self.ids.items()
         }

@@ -4,12 +4,12 @@ import json
 import math
 import re
 from abc import abstractmethod
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, NoReturn
 
 from portmert.tuner.ground import options
-from portmert.tuner.ground.columns import DROP
+from portmert.tuner.ground.columns import DROP, ID_KEYS
 from portmert.tuner.ground.documents import parse_json
 from portmert.tuner.ground.errors import InputError, shown
 from portmert.tuner.ground.numbers import FINITE, bounded
@@ -25,7 +25,7 @@ _DIALECTS = {
     "mlm-scoring": re.compile(rf'\A\s*\{{\s*{_STRING}\s*:\s*\{{\s*"(?:hyp_\d+|ref)"\s*:'),
 }
 """Patterns by which the JSON of a format is known."""
-IDS = ("id", "sentence_id", "utt", "utt_id", "custom_id")
+IDS = tuple(dict.fromkeys(("id", "sentence_id", "utt", "utt_id", "custom_id", *ID_KEYS)))
 """Keys of segment ids, the usual ones."""
 CTC_SCORES = ("logit_score", "lm_score")
 """The scores of a beam of pyctcdecode."""
@@ -75,8 +75,8 @@ class JsonReader(CollectingReader):
     def found(self, file: ListFile) -> Iterator[Hypothesis | Failed]:
         """Yield the hypotheses of a whole file, and the segments without an answer."""
 
-    def first_id(self, file: ListFile, ids: Collection[str]) -> int:  # noqa: ARG002
-        """Return what the ids of a whole file count from."""
+    def counted_from(self, file: ListFile, ids: Collection[str]) -> int:  # noqa: ARG002
+        """Return what the ids of a whole file count from, where they are numbers."""
         return 0
 
     def collect(self, file: ListFile) -> Collector:
@@ -109,7 +109,7 @@ class JsonReader(CollectingReader):
             )
         if collector is None:
             raise InputError(f"{file.where}: no hypothesis in the file")
-        collector.first_id = self.first_id(file, ids)
+        collector.first_id = self.counted_from(file, ids)
         return collector
 
 
@@ -260,6 +260,23 @@ def _are_lists(lines: Sequence[str]) -> bool:
 def usual(item: JsonObject, keys: Sequence[str]) -> str:
     """Return the first of these keys that is there, or the first of all."""
     return next((key for key in keys if item.get(key) is not None), keys[0])
+
+
+def identified(
+    records: Iterable[tuple[int, JsonObject]], keys: Sequence[str], *, named: bool
+) -> Iterator[tuple[JsonObject, str]]:
+    """Yield each record and the id of its segment; without ids this is its place from 0.
+
+    The first record decides which of the keys has the ids; `named`: one must be there.
+    """
+    id_key: str | None = None
+    for number, item in records:
+        if id_key is None:
+            id_key = next((key for key in keys if item.get(key) is not None), "")
+        later = "" if id_key else usual(item, keys)
+        if later and item.get(later) is not None:
+            item.file.fail(item.place, f"'{later}' is an id, the first record has none")
+        yield item, item.segment(id_key or keys[0], None if id_key or named else number - 1)
 
 
 def as_object(hypothesis: Any) -> dict[str, Any] | None:

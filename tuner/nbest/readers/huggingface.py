@@ -18,7 +18,6 @@ from portmert.tuner.nbest.readers import _json as js
 from portmert.tuner.nbest.readers._base import ListFile
 from portmert.tuner.nbest.readers._json import JsonReader
 
-_ID = "id"
 _ZIP = b"PK\x03\x04"
 
 
@@ -35,7 +34,8 @@ class Huggingface(JsonReader):
     n
         `num_return_sequences`: cut one long list into segments of this many hypotheses.
     id
-        Key of the segment id of a line. Default: `id`; without it segments are numbered from 0.
+        Key of the segment id of a line. Default: `id` or another that is usual; without one
+        segments are numbered from 0.
     text
         Key of the texts.
     features
@@ -43,7 +43,7 @@ class Huggingface(JsonReader):
     """
 
     n: Annotated[int, Ge(1)] | None = None
-    id: str = _ID
+    id: str = ""
     text: str = "sequences"
     features: str = "sequences_scores"
 
@@ -63,7 +63,7 @@ class Huggingface(JsonReader):
 
     def found(self, file: ListFile) -> Iterator[js.Hypothesis]:
         """Yield the hypotheses of a whole file."""
-        segment = 0
+        segment, id_key, names_ids = 0, "", False
         keys = [self.text, *options.names(self.features, "+")]
         for item in self._items(file):
             columns = [self._segments(item, key) for key in keys]
@@ -77,18 +77,20 @@ class Huggingface(JsonReader):
                         f"{counted(len(size), 'segment')}, '{self.text}' has {sum(sizes[0])} in "
                         f"{len(sizes[0])}",
                     )
-            if len(sizes[0]) > 1 and item.get(self.id) is not None:
-                what = f"{counted(len(sizes[0]), 'segment')}, but '{self.id}' names one"
+            id_key = id_key or self.id or js.usual(item, js.IDS)
+            has_id = item.get(id_key) is not None
+            if len(sizes[0]) > 1 and has_id:
+                what = f"{counted(len(sizes[0]), 'segment')}, but '{id_key}' names one"
                 file.fail(item.place, what)
             names = tuple((key, 1) for key in keys[1:])
             for rows in zip(texts, *columns[1:], strict=True):
-                named = item.segment(self.id, segment if self.id == _ID else None)
+                named = item.segment(id_key, None if self.id or names_ids else segment)
                 for text, *numbers in zip(*rows, strict=True):
                     values = [
                         item.number(key, x) for (key, _), x in zip(names, numbers, strict=True)
                     ]
                     yield js.Hypothesis(item.place, named, text, names, values)
-                segment += 1
+                segment, names_ids = segment + 1, has_id
 
     def _items(self, file: ListFile) -> Iterator[js.JsonObject]:
         if file.data.startswith(_ZIP):

@@ -1,13 +1,14 @@
 """Read lists of JSON lines."""
 
-from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar
+from collections.abc import Collection, Iterator, Sequence
+from typing import Annotated, Any, ClassVar
 
+from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
 from portmert.tuner.ground import options
 from portmert.tuner.ground.columns import failure_of
-from portmert.tuner.ground.errors import counted
+from portmert.tuner.ground.errors import InputError, counted
 from portmert.tuner.nbest.readers import _json as js
 from portmert.tuner.nbest.readers._base import ListFile, index_in
 from portmert.tuner.nbest.readers._json import JsonReader
@@ -16,8 +17,8 @@ LISTS = ("hypotheses", "translations", "beams", "nbest")
 TEXTS = ("text", "hypothesis", "translation", "tokens")
 FEATURES = (("features",), ("scores",), js.CTC_SCORES, ("score",))
 """The keys that are taken where no other is named: the first that are there."""
-_FROM_ONE = "sentence_id"
-"""Sockeye's ids, which count from 1."""
+_EITHER = "sentence_id"
+"""The key whose ids may count from 1; Sockeye's do."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +35,8 @@ class Jsonl(JsonReader):
     ----------
     id
         Key of the segment id: a number from 0, or a name. If each line is a segment, it may be
-        missing; the n-th line is then segment n - 1. Default: `id`, `sentence_id`, `utt`, `utt_id`
-        or `custom_id`. Numbers of a `sentence_id` that begin with 1 count from 1 (Sockeye).
+        missing; the n-th line is then segment n - 1. Default: `id`, `sentence_id`, `utt`,
+        `utt_id`, `custom_id` or another that is usual.
     hypotheses
         If each line is a segment: key of its list of hypotheses. Default: `hypotheses`,
         `translations`, `beams` or `nbest`.
@@ -49,6 +50,9 @@ class Jsonl(JsonReader):
         Key of the model's own score, which is not a feature; it may be missing.
     links
         Key of the word alignment, `"0-0 1-1"` or `[[0, 0], [1, 1]]`; it may be missing.
+    first_id
+        What ids that are numbers count from, 0 or 1. Default: 0; of a `sentence_id` 1 if it is
+        Sockeye's or the highest is the number of segments, unless there is a 0.
     """
 
     id: str = ""
@@ -57,6 +61,7 @@ class Jsonl(JsonReader):
     features: str = ""
     score: str = "model_score"
     links: str = "links"
+    first_id: Annotated[int, Ge(0), Le(1)] | None = None
 
     joined: ClassVar[tuple[str, ...]] = ("features",)
     title: ClassVar[str] = "JSON lines"
@@ -76,23 +81,43 @@ class Jsonl(JsonReader):
 
     def found(self, file: ListFile) -> Iterator[js.Hypothesis | js.Failed]:
         """Yield the hypotheses of a whole file, and the requests that failed."""
-        first_id = ""
+        id_key = ""
         for number, record in js.objects(file, list_key=self.hypotheses or LISTS[0]):
             list_key = self.hypotheses or self._list_key(record)
             whole = _with_lists(record, list_key, options.names(self.features, "+"))
             is_list = whole.get(list_key) is not None
             has_text = is_list or whole.get(self.text or js.usual(whole, TEXTS)) is not None
             reason = None if has_text else failure_of(whole.content)
-            id_key = self.id or js.usual(whole, js.IDS)
-            segment = whole.segment(id_key, number - 1 if is_list or reason else None)
-            first_id = first_id or segment
-            if id_key == _FROM_ONE and first_id == "1" and segment.isdecimal():
-                segment = str(int(segment) - 1)
+            by_place = (is_list or reason) and not id_key and not self.id
+            key = id_key or self.id or js.usual(whole, js.IDS)
+            segment = whole.segment(key, number - 1 if by_place else None)
+            if number == 1 and whole.get(key) is not None:
+                id_key = key
             if reason:
                 yield js.Failed(whole.place, segment, reason)
                 continue
             for item in self._items(whole, list_key) if is_list else [whole]:
                 yield self._hypothesis(item, segment)
+
+    def counted_from(self, file: ListFile, ids: Collection[str]) -> int:
+        """Return what the ids of a whole file count from, where they are numbers."""
+        if self.first_id is not None:
+            return self.first_id
+        _, first = next(js.objects(file, list_key=self.hypotheses or LISTS[0]))
+        key, names = self.id or js.usual(first, js.IDS), file.names
+        by_name = names.known is not None and (names.strict or set(ids) <= set(names.known))
+        if key != _EITHER or by_name or not all(name.isdecimal() for name in ids):
+            return 0
+        numbers = {int(name) for name in ids}
+        if 0 in numbers:
+            return 0
+        is_sockeye = not {"translation", "translations"}.isdisjoint(first.content)
+        if is_sockeye or (file.segments or len(numbers)) in numbers:
+            return 1
+        raise InputError(
+            f"{file.where}: '{key}' is {min(numbers)}..{max(numbers)}, which may count from 0 or "
+            f"from 1; give --nbest-format jsonl:first_id=0 or jsonl:first_id=1"
+        )
 
     def _hypothesis(self, item: js.JsonObject, segment: str) -> js.Hypothesis:
         names, values = item.features(self.features or _usual_features(item))
@@ -106,7 +131,7 @@ class Jsonl(JsonReader):
 
     def _list_key(self, whole: js.JsonObject) -> str:
         """Return the key of the list of hypotheses; one that is not there if there is no list."""
-        if _FROM_ONE in whole.content and "translation" in whole.content:
+        if _EITHER in whole.content and "translation" in whole.content:
             return "translations"
         return next((key for key in LISTS if isinstance(whole.get(key), list)), LISTS[0])
 

@@ -22,8 +22,8 @@ class Nemo(JsonReader):
     ----------
     id
         Key of the utterance's id, for example `audio_filepath`. Default: `id`,
-        `sentence_id`, `utt`, `utt_id` or `custom_id`; without these the n-th line is segment
-        n - 1.
+        `sentence_id`, `utt`, `utt_id`, `custom_id` and others that are usual; without these the
+        n-th line is segment n - 1.
     """
 
     id: str = ""
@@ -38,10 +38,8 @@ class Nemo(JsonReader):
 
     def found(self, file: ListFile) -> Iterator[js.Hypothesis]:
         """Yield the hypotheses of a whole file."""
-        for number, item in js.objects(file):
-            segment = item.segment(
-                self.id or js.usual(item, js.IDS), None if self.id else number - 1
-            )
+        keys = [self.id] if self.id else list(js.IDS)
+        for item, segment in js.identified(js.objects(file), keys, named=bool(self.id)):
             for beam in item.entries("beams", list, "a list of hypotheses with scores"):
                 content = js.as_object(beam)
                 if content is None or len(content) == 1:

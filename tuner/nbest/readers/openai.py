@@ -1,6 +1,7 @@
 """Read answers of OpenAI's, vLLM's and other compatible services."""
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
@@ -12,7 +13,8 @@ from portmert.tuner.nbest.readers._json import JsonReader
 
 FILTERED = "content_filter"
 """Why an answer ended that the service held back."""
-_ID = "custom_id"
+_REQUEST = "request_id"
+"""vLLM's ids, which go on counting in a process."""
 
 
 @dataclass(frozen=True)
@@ -26,13 +28,14 @@ class Openai(JsonReader):
     Parameters
     ----------
     id
-        Key of the segment id in a batch. Default: `custom_id`; without it the n-th line is segment
-        n - 1.
+        Key of the segment id. Default: `custom_id` of a batch, or another that is usual, or vLLM's
+        `request_id` if it is a number, of which the lowest is the first segment. Without one the
+        n-th line is segment n - 1.
     features
         Keys of other scores in a choice, joined by `+`.
     """
 
-    id: str = _ID
+    id: str = ""
     features: str = ""
 
     title: ClassVar[str] = "OpenAI-compatible"
@@ -53,10 +56,21 @@ class Openai(JsonReader):
         ),
     )
 
+    def _requests(self, file: ListFile) -> Iterator[tuple[js.JsonObject, str]]:
+        """Yield each answer and the id of its segment."""
+        records = js.objects(file)
+        first = next(records)
+        keys = [self.id] if self.id else _usual_ids(first[1])
+        if all(first[1].get(key) is None for key in keys) and not self.id:
+            number = first[1].get(_REQUEST)
+            if str(number).isdecimal() and file.names.known is None:
+                yield from _by_request(file, [first, *records])
+                return
+        yield from js.identified(chain([first], records), keys, named=bool(self.id))
+
     def found(self, file: ListFile) -> Iterator[js.Hypothesis | js.Failed]:
         """Yield the hypotheses of a whole file, and the requests that failed."""
-        for number, item in js.objects(file):
-            segment = item.segment(self.id, number - 1 if self.id == _ID else None)
+        for item, segment in self._requests(file):
             if reason := failure_of(item.content):
                 yield js.Failed(item.place, segment, reason)
                 continue
@@ -90,6 +104,32 @@ class Openai(JsonReader):
                     record=choice.content,
                     rank=index if type(index) is int else None,
                 )
+
+
+def _usual_ids(item: js.JsonObject) -> list[str]:
+    """Return the keys that may have ids; `id` is mostly a service's own."""
+    own, known = str(item.get("id")), item.file.names.known or {}
+    is_id = own.isdecimal() or own in known
+    return ["custom_id", *(key for key in js.IDS if key != "id" or is_id)]
+
+
+def _by_request(
+    file: ListFile, records: list[tuple[int, js.JsonObject]]
+) -> Iterator[tuple[js.JsonObject, str]]:
+    """Yield records whose ids are those that vLLM counts."""
+    items = [item for _, item in records]
+    numbers = [int(item.segment(_REQUEST, None)) for item in items]
+    first = min(numbers)
+    whole = sorted(numbers) == list(range(first, first + len(numbers)))
+    for place, (item, number) in enumerate(zip(items, numbers, strict=True)):
+        if not whole and (file.names.drop or (place and number <= numbers[place - 1])):
+            file.fail(
+                item.place,
+                f"'{_REQUEST}' is {number}: these ids are not in order, and some are missing or "
+                f"stand twice, so which segments are they of? if they count segments from 0, give "
+                f"--nbest-format openai:id={_REQUEST}, else another key",
+            )
+        yield item, str(number - first if whole else place)
 
 
 def sorted_by_index(choices: list[js.JsonObject]) -> list[js.JsonObject]:
