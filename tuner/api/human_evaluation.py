@@ -1,5 +1,6 @@
 """Makes sheets for human judges, and reads their answers."""
 
+import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -10,6 +11,7 @@ from portmert.tuner.evaluation.comparison.systems import (
     TestSet,
     find_systems,
     find_test_files,
+    in_one_order,
 )
 from portmert.tuner.evaluation.humaneval import answers, evaluation, results
 from portmert.tuner.evaluation.humaneval import sheets as written
@@ -61,24 +63,24 @@ def make_sheets(
     for system in systems:
         if len(system.outputs) > 1:
             notice(f"{system.name} has {len(system.outputs)} replicas; the first one is judged")
-    test = find_test_files(systems, TestSet(tuple(refs), source))
-    outputs = [system.outputs[0].text for system in systems]
     pipeline = pipeline_of(text, text_model)
-    paths = [test.references[0], *outputs, *([] if source is None else [source])]
-    in_order, _, _ = corpus.joined(paths)
-    shown = {path: files.read_lines(one) for path, one in zip(paths, in_order, strict=True)}
-    segments, left = read_and_select(
-        outputs, test.references, pipeline, [shown[path] for path in outputs], filters
-    )
+    with tempfile.TemporaryDirectory() as work:
+        systems, given = in_one_order(systems, TestSet(tuple(refs), source), Path(work))
+        test = find_test_files(systems, given)
+        outputs = [system.outputs[0].text for system in systems]
+        paths = [test.references[0], *outputs, *filter(None, [given.source])]
+        in_order, _, _ = corpus.joined(paths)
+        reference, *shown = map(files.read_lines, in_order)
+        segments, left = read_and_select(outputs, test.references, pipeline, shown[:2], filters)
     notice(", ".join(f"{name}: {count}" for name, count in left.items()))
-    texts = {"reference": shown[test.references[0]]}
+    texts = {"reference": reference}
     if source is not None:
-        texts["source"] = shown[source]
-        check_lines(source, len(texts["source"]), test.references[0], len(texts["reference"]))
+        texts["source"] = shown[2]
+        check_lines(source, len(shown[2]), test.references[0], len(reference))
     made = evaluation.make(
         segments,
         texts=texts,
-        outputs=(shown[outputs[0]], shown[outputs[1]]),
+        outputs=(shown[0], shown[1]),
         systems=(systems[0].name, systems[1].name),
         judges=judges,
         per_judge=items,

@@ -189,8 +189,8 @@ def read_judged(one: JudgedSet, ready: Preparation) -> tuple[HumanScores, Batch]
     if one.penalties:
         human = human.negated()
     files: dict[Path, TextFile] = {}  # what stands for a file, if segments are left out
-    if one.drop_missing and not any(map(corpus.is_gold, one.refs)):
-        human, files = _without_missing(human, one)
+    if not any(map(corpus.is_gold, one.refs)):
+        human, files = _joined(human, one)
     read = corpus.read_references(
         [files.get(path, path) for path in one.refs],
         vocabulary=Vocabulary(),
@@ -221,17 +221,18 @@ def _outputs(one: JudgedSet, human: HumanScores) -> tuple[list[Path], list[Path 
     return list(outputs.values()), [links.get(system) for system in outputs]
 
 
-def _without_missing(
-    human: HumanScores, one: JudgedSet
-) -> tuple[HumanScores, dict[Path, TextFile]]:
-    """Return the scores of the segments that all texts have, and their texts for each file."""
+def _joined(human: HumanScores, one: JudgedSet) -> tuple[HumanScores, dict[Path, TextFile]]:
+    """Return the scores of the segments that are not left out, and their texts for each file."""
     outputs, links = _outputs(one, human)
     files = [*one.refs, *one.ref_links, *outputs, *filter(None, [one.source, *links])]
-    texts = [corpus.opened(path, drop=True) for path in files]
-    in_order, ids, left_out = corpus.joined(texts, drop=True)
-    if ids is None or not left_out:
+    texts = [corpus.opened(path, drop=one.drop_missing) for path in files]
+    in_order, ids, left_out = corpus.joined(texts, drop=one.drop_missing)
+    if ids is None:
         return human, {}
-    every = next(text.every for text in texts if isinstance(text, corpus.LinesById))
+    if not left_out:
+        return human, dict(zip(files, in_order, strict=True))
+    every = next((text.every for text in texts if isinstance(text, corpus.LinesById)), ())
+    every = every or next(filter(None, map(corpus.seem_ids, texts))).ids
     corpus.check_order(every, one.refs[0], one.human)
     corpus.warn_left_out(left_out, "a text")
     numbers = {name: number for number, name in enumerate(every)}

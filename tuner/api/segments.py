@@ -108,6 +108,8 @@ class Sides:
             again = Sides(tuple(by_id[:count]), source, links, ids=True)
             references = again.references(references.texts.vocabulary, drop=names.drop)
             assert references is not None  # noqa: S101  there are some
+        elif references.ids is None and (alone := corpus.seem_ids(self._first)):
+            corpus.warn_ids_alone(alone, LISTS)
         return _matched(nbest, references, names, self._first)
 
     @property

@@ -36,6 +36,7 @@ from portmert.tuner.commands._outputs import notice
     help="Align references with this aligner, and outputs whose decoder wrote no alignment.",
 )
 @_options.settings("An option of the aligner, as train_source=FILE; repeat for several.")
+@_lists.ids_option
 @_lists.drop_option
 @_lists.lowercase_option
 @_lists.text_options
@@ -77,9 +78,9 @@ def command(
         raise click.UsageError("--set needs --aligner")
     given["text"] = _lists.steps(given["text"], lowercase=given.pop("lowercase")) or None
     refs, source, links = (given.pop(name) for name in ("refs", "source", "links"))
-    drop = given.pop("drop_missing")
+    joining = {name: given.pop(name) for name in ("drop_missing", "ids")}
     test = portmert.TestSet(
-        refs, source, links, given.pop("aligner"), key_values(settings), drop_missing=drop
+        refs, source, links, given.pop("aligner"), key_values(settings), **joining
     )
     _outputs.check_outputs(html_out, json_out, latex_out)
     _outputs.announce_compiling()

@@ -572,7 +572,8 @@ def joined(
     """Return texts of the same segments in one order, their ids, and the ids left out.
 
     Texts with ids are joined by them. Lines of other texts are taken by their numbers where the
-    ids are in order. Lines that begin with these ids have ids.
+    ids are in order. Lines that begin with these ids have ids. If no text has ids of its own, the
+    lines of two texts have them that `seem_ids` and are the same in both.
 
     Parameters
     ----------
@@ -587,8 +588,9 @@ def joined(
         An id is not in all texts, or lines without ids go with ids that are not in order.
     """
     read = [opened(text, drop=drop) for text in texts]
-    keyed_ones = [text for text in read if isinstance(text, LinesById)]
-    first = next(iter(keyed_ones), None) if like is None else like
+    keyed_ones = (text for text in read if isinstance(text, LinesById))
+    first = next(keyed_ones, None) if like is None else like
+    first = _announced_by_none(read) if first is None else first
     if first is None:
         return read, None, ()
     keyed = [text if text is first else _with_ids(text, first) for text in read]
@@ -602,6 +604,69 @@ def joined(
     known = frozenset(ids)
     left_out = tuple(dict.fromkeys(name for name in every if name not in known))
     return [_taken(text, first, ids, drop=drop) for text in keyed], ids, left_out
+
+
+def seem_ids(text: TextFile) -> LinesById | None:
+    """Return the lines of a text behind what look like ids; None if something else begins them.
+
+    Every line begins with another word. All of them have a digit and a letter, hyphen or
+    underscore, or they are the numbers of three or more lines, from 0 or 1. Half of the lines have
+    words behind them. Word alignments, `0-0 1-2`, have none.
+    """
+    texts: dict[str, str] = {}
+    for line in each_line(text):  # most texts end this at their first line
+        first, *rest = line.removeprefix(_BYTE_ORDER_MARK).split(maxsplit=1) or [""]
+        if first in texts or _ID.fullmatch(first) is None:
+            return None
+        texts[first] = rest[0] if rest else ""
+    numbers = [int(name) for name in texts if name.isdecimal()]
+    if numbers and sorted(numbers) not in (
+        list(range(len(texts))),
+        list(range(1, len(texts) + 1)),
+    ):
+        return None
+    few = _FEW if numbers else 1
+    if len(texts) <= few or 2 * sum(map(bool, texts.values())) < len(texts):
+        return None
+    if all(_LINKS_LINE.fullmatch(f"{name} {rest}") for name, rest in texts.items()):
+        return None
+    return LinesById(called(text), texts.values(), texts)
+
+
+_ID = re.compile(r"[0-9]{1,9}|(?=[^0-9]*[0-9])(?=.*[^\W0-9]|.*-).+")
+"""A word that may be an id."""
+
+
+def _announced_by_none(texts: Sequence[TextFile]) -> LinesById | None:
+    """Return the first text whose lines begin with ids that begin those of another text too."""
+    if len(texts) < 2:
+        return None
+    for number, text in enumerate(texts):
+        found = None if is_gold(text) else seem_ids(text)
+        if found is None:
+            continue
+        others = [other for k, other in enumerate(texts) if k != number]
+        if any(_shares_ids(other, found.ids) for other in others):
+            return found
+        warn_ids_alone(found, others[0])
+    return None
+
+
+def _shares_ids(text: TextFile, ids: Sequence[str]) -> bool:
+    """Return whether lines of a text begin with ids, of which half are these."""
+    found = seem_ids(text)
+    return found is not None and 2 * len(set(found.ids) & set(ids)) >= len(found.ids)
+
+
+def warn_ids_alone(text: LinesById, other: TextFile) -> None:
+    """Say that one text has what looks like ids in its lines; without order they are an error."""
+    if len(text.ids) > _FEW:
+        check_order(text.ids, text, other)
+    warn(
+        f"{text}: each line begins with what looks like an id ('{text.ids[0]}'), those of "
+        f"{called(other)} do not; here it counts as a word: take the ids away, or give "
+        f"both sides ids"
+    )
 
 
 def warn_left_out(ids: Sequence[str], lack: str, reasons: Mapping[str, str] | None = None) -> None:
@@ -630,8 +695,8 @@ def check_order(ids: Sequence[str], whose: TextFile, text: TextFile) -> None:
         raise InputError(
             f"{called(text)} has no ids, and those of {called(whose)} are not in order "
             f"('{pair[0]}' stands before '{pair[1]}'), so line n need not be the n-th segment; "
-            f"begin each line with its id and give --ids, or name a column of a file with ids: "
-            f"FILE.jsonl#KEY, FILE.tsv#COLUMN"
+            f"begin each line with its id, or name a column of a file with ids: FILE.jsonl#KEY, "
+            f"FILE.tsv#COLUMN"
         )
 
 

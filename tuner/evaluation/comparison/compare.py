@@ -30,7 +30,7 @@ from portmert.tuner.evaluation.comparison.systems import (
     TestSet,
     find_systems,
     find_test_files,
-    without_missing,
+    in_one_order,
 )
 from portmert.tuner.evaluation.history import dev_set, run_history
 from portmert.tuner.evaluation.significance import Resampling
@@ -100,9 +100,7 @@ def compare_request(request: CompareRequest, notice: Notice) -> dict[str, Any]:
 def _of_request(request: CompareRequest, notice: Notice, work: Path) -> dict[str, Any]:
     """See `compare_request`; `work` is a folder for files that are needed meanwhile."""
     given = registry.labelled(request.metrics or METRICS)
-    systems, given_test = find_systems(request.systems), request.test
-    if given_test.drop_missing:
-        systems, given_test = without_missing(systems, given_test, work)
+    systems, given_test = in_one_order(find_systems(request.systems), request.test, work)
     test = find_test_files(systems, given_test)
     inputs = [one.inputs for one in systems if one.inputs is not None]
     annotators = (one.components.get("annotator") for one in inputs)

@@ -93,6 +93,8 @@ class TestSet:
         Statistics of all outputs that are in hand, under more metrics; see `rerank_tune`.
     drop_missing
         Whether to leave out segments that are not in all texts; a warning counts them.
+    ids
+        Whether each line of all texts begins with the id of its segment.
     """
 
     __test__ = False  # pytest would take it for a test
@@ -104,6 +106,7 @@ class TestSet:
     options: Mapping[str, object] = field(default_factory=dict)
     known: Sequence[Counted] = ()
     drop_missing: bool = False
+    ids: bool = False
 
     @property
     def named_aligner(self) -> tuple[str, Aligner] | None:
@@ -203,10 +206,13 @@ def find_test_files(systems: Sequence[NamedSystem], given: TestSet) -> TestFiles
     return found
 
 
-def without_missing(
+def in_one_order(
     systems: Sequence[NamedSystem], test: TestSet, folder: Path
 ) -> tuple[list[NamedSystem], TestSet]:
-    """Return systems and test set in files of the segments that all texts have.
+    """Return systems and test set in files of the same segments, joined by ids.
+
+    They are returned as they are if no text has ids, or all are columns of which none may be left
+    out: these are joined where they are read.
 
     Parameters
     ----------
@@ -216,22 +222,33 @@ def without_missing(
     Raises
     ------
     ConfigError
-        A system is a run, or word alignments are given: these have no ids.
+        `test.ids` or `test.drop_missing` goes with a run or with word alignments, which have no
+        ids.
     InputError
-        No segment is in all texts.
+        Texts cannot be joined, see `portmert.tuner.texts.corpus.joined`.
     """
     run = next((one for one in systems if one.folder is not None), None)
+    option = "--drop-missing" if test.drop_missing else "--ids" if test.ids else ""
     if run is not None or test.links or not test.references:
+        if not option:
+            return list(systems), test
         fault = "give references" if run is None else f"{run.folder} is a run"
         fault = "word alignments have no ids" if test.links else fault
-        raise ConfigError(f"--drop-missing joins files, as name=FILE.jsonl#KEY: {fault}")
+        raise ConfigError(f"{option} joins files, as name=FILE.jsonl#KEY: {fault}")
     outputs = [output.text for one in systems for output in one.outputs]
-    texts = [*test.references, *outputs, *([] if test.source is None else [test.source])]
-    in_order, _, left_out = corpus.joined(texts, drop=True)
+    names = [*test.references, *outputs, *([] if test.source is None else [test.source])]
+    if any(map(corpus.is_gold, names)):
+        return list(systems), test
+    texts = [corpus.read_by_id(name) for name in names] if test.ids else names
+    if not option and all(options.file_key(name)[1] is not None for name in names):
+        return list(systems), test
+    in_order, ids, left_out = corpus.joined(texts, drop=test.drop_missing)
+    if ids is None:
+        return list(systems), test
     if left_out:
         corpus.warn_left_out(left_out, "a text")
     paths = []
-    for number, (name, text) in enumerate(zip(texts, in_order, strict=True)):
+    for number, (name, text) in enumerate(zip(names, in_order, strict=True)):
         paths.append(folder / str(number) / Path(name).name)
         paths[-1].parent.mkdir()
         write_text(paths[-1], "".join(f"{line}\n" for line in read_lines(text)))
