@@ -81,7 +81,6 @@ def test_plain_references_of_a_shuffled_batch_are_refused_whatever_is_quiet():
     result = optimized("w", "batch.shuffled.jsonl", "ref.txt", "qe.jsonl", "--quiet")
     assert result.exit_code == 1
     assert "ref.txt has no ids, and those of the n-best lists are not in order" in result.stderr
-    assert "--ids" in result.stderr
     assert "FILE.jsonl#KEY" in result.stderr
 
 
@@ -287,3 +286,16 @@ def test_compare_takes_references_that_can_be_read_only_once(folder, how, name, 
         writer.join()
     assert result.exit_code == 0, result.output
     assert json.loads(result.stdout)["scores"] == json.loads(expected.stdout)["scores"]
+
+
+@pytest.mark.usefixtures("folder")
+def test_answers_that_were_held_back_are_counted():
+    records = read("batch.jsonl")
+    for number in (3, 5):
+        records[number]["response"]["body"]["choices"][1]["finish_reason"] = "content_filter"
+    write("cut.jsonl", records)
+    result = optimized("w", "cut.jsonl", "ref.txt", "qe.jsonl", "--drop-missing", "--json", "r")
+    said = "cut.jsonl: 2 hypotheses of 2 segments left out; the first is of 'seg-0003': the answer"
+    assert said in result.stderr
+    with open("r") as file:  # noqa: PTH123
+        assert any(said in line for line in json.load(file)["warnings"])

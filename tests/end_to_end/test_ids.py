@@ -119,7 +119,7 @@ def test_without_names_line_n_is_of_the_nth_segment(folder):
     said = refused(*optimized("--ref", "plain"))
     assert said.startswith(
         "plain has no ids, and those of the n-best lists are not in order ('u2' stands before "
-        "'u1'), so line n need not be the n-th segment; begin each line with its id and give --ids"
+        "'u1'), so line n need not be the n-th segment; begin each line with its id, or name"
     )
     head, *lines = LIST.splitlines(keepends=True)
     (folder / "list").write_text(head + "".join(sorted(lines)))

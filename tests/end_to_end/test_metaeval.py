@@ -160,7 +160,9 @@ def test_one_segment_is_enough_for_correlations(tmp_path):
             "human.tsv:2: score is 'nan'; expected a number, finite, none beyond 1e+30",
         ),
         (
-            lambda path: (path / "human.tsv").write_text("system\tsegment\tscore\ngood\t9\t1\n"),
+            lambda path: (path / "human.tsv").write_text(
+                (path / "human.tsv").read_text() + "good\t9\t1\t0\n"
+            ),
             "human.tsv: a score of segment 9 (counted from 0), but ref has 4 lines",
         ),
     ],

@@ -16,7 +16,7 @@ import click
 
 from portmert.tuner.commands._options import OUT_FILE, all_of
 from portmert.tuner.ground.documents import to_json
-from portmert.tuner.ground.errors import counted
+from portmert.tuner.ground.errors import PortmertError, counted
 from portmert.tuner.ground.files import check_writable, write_text
 from portmert.tuner.ground.warn import left_out_so_far, with_warnings
 
@@ -272,9 +272,30 @@ def _with_one_stdin(callback: Callable[..., Any]) -> Callable[..., Any]:
                 f"{' and '.join(reading)}: both are stdin, which can be read once; write one of "
                 f"them to a file"
             )
-        return callback(*words, **given)
+        try:
+            return callback(*words, **given)
+        except PortmertError as error:
+            error.args = (_with_own_options(str(error), context.command),)
+            raise
 
     return checked
+
+
+def _with_own_options(message: str, command: click.Command) -> str:
+    """Return a message without the advice to give options that the command lacks.
+
+    What is shared by commands writes messages. Their advice stands behind semicolons; text in
+    backquotes is a command line of its own.
+    """
+    options = {name for parameter in command.params for name in parameter.opts}
+    first, *advice = message.split("; ")
+    own = [
+        part for part in advice if options.issuperset(_OPTION.findall(re.sub("`[^`]*`", "", part)))
+    ]
+    return "; ".join([first, *own])
+
+
+_OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*[a-z]")
 
 
 def _texts(value: object) -> Iterator[str]:

@@ -56,6 +56,8 @@ class RecordColumn:
         such numbers.
     reasons : dict of int to str
         Why there is no value, by its number in `values`.
+    sizes : tuple of int
+        The length of the list that each value is an entry of; 1 for a value that is in no list.
     """
 
     where: str
@@ -66,6 +68,7 @@ class RecordColumn:
     ids: tuple[str, ...] | None
     ranks: tuple[int, ...] | None
     reasons: dict[int, str]
+    sizes: tuple[int, ...]
 
     def lacking(self, number: int, advice: str = DROP) -> InputError:
         """Return the error of a value that is not there."""
@@ -80,15 +83,24 @@ class RecordColumn:
         if not isinstance(value, str):
             text = shown(json.dumps(value, ensure_ascii=False))
             raise InputError(f"{self.places[number]}: '{self.key}' is {text}, expected a text")
+        if self.sizes[number] > 1:
+            raise InputError(
+                f"{self.places[number]}: '{self.key}' is a list of {self.sizes[number]} texts, "
+                f"expected one text"
+            )
         return re.sub(r"[\r\n]+", " ", value)
 
 
 class _Record(NamedTuple):
-    """A value of a record, with the objects around it, the outermost first."""
+    """A value of a record, with the objects around it, the outermost first.
+
+    `size` is the length of the list that the value is an entry of.
+    """
 
     place: str
     around: tuple[dict[str, Any], ...]
     value: Any
+    size: int = 1
 
 
 def column_of(path: object) -> RecordColumn | None:
@@ -124,6 +136,7 @@ def column_of(path: object) -> RecordColumn | None:
         ids=_ids(found, id_key),
         ranks=_ranks(found, index_key),
         reasons=reasons,
+        sizes=tuple(one.size for one in found),
     )
 
 
@@ -230,9 +243,10 @@ def _values(place: str, around: tuple[dict[str, Any], ...], key: str) -> Iterato
         yield _Record(place, around, _ABSENT)
         return
     value = around[-1][name]
-    for each in value if isinstance(value, list) else [value]:
+    entries = value if isinstance(value, list) else [value]
+    for each in entries:
         if not rest:
-            yield _Record(place, around, each)
+            yield _Record(place, around, each, len(entries))
         elif isinstance(each, dict):
             yield from _values(place, (*around, each), rest)
         else:

@@ -69,7 +69,7 @@ def joined_set(files: SetOfTexts, folder: Path, prefix: str, *, drop: bool) -> J
     Returns
     -------
     JoinedTexts or None
-        The source, the references and the links in this order; None for plain files.
+        The source, the references and the links in this order; None for texts without ids.
 
     Raises
     ------
@@ -77,12 +77,14 @@ def joined_set(files: SetOfTexts, folder: Path, prefix: str, *, drop: bool) -> J
         Texts cannot be joined, see `portmert.tuner.texts.corpus.joined`.
     """
     several = [files.source, *files.references, *files.links]
-    if not drop and all(file_key(path)[1] is None for path in several):
-        return None
     gold = next(filter(corpus.is_gold, several), None)
     if gold is not None:
+        if not drop and all(file_key(path)[1] is None for path in several):
+            return None
         raise InputError(f"{gold}: the edits of an M2 file have no ids; give plain texts")
-    texts, _, left_out = corpus.joined(several, drop=drop)
+    texts, ids, left_out = corpus.joined(several, drop=drop)
+    if ids is None:
+        return None
     kinds = ("source", *("reference" for _ in files.references), *("links" for _ in files.links))
     found = {
         folder / f"{prefix}{kind}-{number}": "".join(f"{line}\n" for line in read_lines(text))

@@ -1,12 +1,14 @@
 """Read answers of OpenAI's, vLLM's and other compatible services."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
 from portmert.tuner.ground.columns import failure_of
+from portmert.tuner.ground.errors import counted
+from portmert.tuner.ground.warn import warn
 from portmert.tuner.nbest.readers import _json as js
 from portmert.tuner.nbest.readers._base import ListFile
 from portmert.tuner.nbest.readers._json import JsonReader
@@ -70,6 +72,7 @@ class Openai(JsonReader):
 
     def found(self, file: ListFile) -> Iterator[js.Hypothesis | js.Failed]:
         """Yield the hypotheses of a whole file, and the requests that failed."""
+        filtered: dict[str, int] = {}
         for item, segment in self._requests(file):
             if reason := failure_of(item.content):
                 yield js.Failed(item.place, segment, reason)
@@ -85,8 +88,11 @@ class Openai(JsonReader):
             if any(one.get("finish_reason") == FILTERED for one in found):
                 if not file.names.drop:
                     yield js.Failed(item.place, segment, f"an answer ended by {FILTERED}")
+                count = len(found)
                 found = [one for one in found if one.get("finish_reason") != FILTERED]
-                if not found:
+                if found:
+                    filtered[segment] = count - len(found)
+                else:
                     yield js.Failed(item.place, segment, f"all answers ended by {FILTERED}")
             for choice in sorted_by_index([js.JsonObject(file, item.place, one) for one in found]):
                 text = choice.text("text" if "text" in choice.content else "message.content")
@@ -104,6 +110,17 @@ class Openai(JsonReader):
                     record=choice.content,
                     rank=index if type(index) is int else None,
                 )
+        _warn_filtered(file, filtered)
+
+
+def _warn_filtered(file: ListFile, counts: Mapping[str, int]) -> None:
+    """Say how many hypotheses of each segment are left out, if any are."""
+    if counts:
+        warn(
+            f"{file.where}: {counted(sum(counts.values()), 'hypothesis')} of "
+            f"{counted(len(counts), 'segment')} left out; the first is of "
+            f"'{next(iter(counts))}': the answer ended by {FILTERED}"
+        )
 
 
 def _usual_ids(item: js.JsonObject) -> list[str]:
