@@ -68,8 +68,8 @@ def make_sheets(
         systems, given = in_one_order(systems, TestSet(tuple(refs), source), Path(work))
         test = find_test_files(systems, given)
         outputs = [system.outputs[0].text for system in systems]
-        paths = [test.references[0], *outputs, *filter(None, [given.source])]
-        in_order, _, _ = corpus.joined(paths)
+        sources = [] if given.source is None else [given.source]
+        in_order, _, _ = corpus.joined([test.references[0], *outputs, *sources])
         reference, *shown = map(files.read_lines, in_order)
         segments, left = read_and_select(outputs, test.references, pipeline, shown[:2], filters)
     notice(", ".join(f"{name}: {count}" for name, count in left.items()))
