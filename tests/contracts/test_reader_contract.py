@@ -232,6 +232,47 @@ def test_records_are_segments_by_every_usual_id_whatever_their_order(tmp_path, n
         read(tmp_path, name, "\n".join([records[0], lacking]))
 
 
+FAILED = {
+    "jsonl": ({"hypotheses": []}, {"error": "CUDA out of memory"}),
+    "nemo": ({"beams": []}, {"pred_text": "a"}, {"error": {"code": 400, "message": "bad"}}),
+    "huggingface": ({"sequences": []}, {"error": "CUDA out of memory"}),
+    "openai": (
+        {"choices": []},
+        {"object": "error", "code": 400, "message": "too long"},
+        {"response": {"status_code": 200, "body": {"object": "error", "message": "bad"}}},
+        {"choices": [{"message": {"content": None, "refusal": "I cannot"}}]},
+        {"choices": [{"text": "a", "finish_reason": "content_filter"}]},
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "failed"), [(name, record) for name, some in FAILED.items() for record in some]
+)
+def test_a_record_without_an_answer_is_named_by_its_id_or_left_out(tmp_path, name, failed):
+    records = [RECORDS[name]("u", ["a"]), _record(custom_id="v", **failed)]
+    text = "\n".join([records[0].replace('"id"', '"custom_id"'), *records[1:]])
+    with pytest.raises(InputError, match=r"list:2: id 'v': .*; --drop-missing leaves such"):
+        read(tmp_path, name, text)
+    names = SegmentNames(drop=True)
+    assert read(tmp_path, name, text, names=names).ids == ("u",)
+    assert list(names.failed) == ["v"]
+
+
+def test_answers_that_are_withheld_beside_others_are_counted(tmp_path, caplog):
+    choices = [
+        {"text": "a", "logprobs": LOGPROBS},
+        {"text": "", "finish_reason": "content_filter"},
+    ]
+    text = _record(custom_id="u", choices=choices)
+    with pytest.raises(InputError, match="list:1: id 'u': an answer ended by content_filter"):
+        read(tmp_path, "openai", text)
+    assert read(tmp_path, "openai", text, names=SegmentNames(drop=True)).list_sizes == (1,)
+    assert (
+        "1 hypothesis of 1 segment left out; the first is of 'u': an answer ended" in caplog.text
+    )
+
+
 def _vllm(tmp_path, numbers, name="openai", **options):
     outputs = [{"text": "t", "cumulative_logprob": -1.0, "token_ids": [1]}]
     records = [

@@ -113,11 +113,11 @@ def test_what_is_no_outcome_is_refused(tmp_path, line, expected):
 ANSWERS = [
     {"id": "p1", "text": "def f(x):\n    if x:\n\treturn 1\n", "features": {"a": 1.0}, "n": [0]},
     {"id": "p1", "text": "def f(x):\n    if x:\n\treturn 1\n", "features": {"a": 1.0}, "n": [1]},
-    {"id": "p2", "text": "  one", "features": {"a": 2.5}, "n": {"x": 2.50}},
     {"id": "p1", "text": '"\u2028é"\tx', "features": {"a": 3.0}, "n": None},
+    {"id": "p2", "text": "  one", "features": {"a": 2.5}, "n": {"x": 2.50}},
     {"id": "p2", "text": "two", "features": {"a": 1.0}},
 ]
-CHOSEN = [(ANSWERS[3], 2, 3.0), (ANSWERS[2], 0, 2.5)]
+CHOSEN = [(ANSWERS[2], 2, 3.0), (ANSWERS[3], 0, 2.5)]
 """The highest `a` of each problem, its place (equal answers count), its score under weight 1."""
 
 
@@ -174,7 +174,7 @@ def test_answers_stay_answers_in_python(answers):
             found = portmert.rerank(some, weights)
             assert found.as_json() == [expected(*one) for one in CHOSEN]
             assert found.given == ('"\u2028é"\tx', "  one")
-            assert found.records == (ANSWERS[3], ANSWERS[2])
+            assert found.records == (ANSWERS[2], ANSWERS[3])
             assert found.indices == (2, 0)
             assert found.scores.tolist() == [3.0, 2.5]
 

@@ -147,7 +147,9 @@ def failure_of(record: dict[str, Any]) -> str | None:
     body = response.get("body") if isinstance(response, dict) else None
     result = record.get("result")
     for holder in (record, result, body):
-        error = holder.get("error") if isinstance(holder, dict) else None
+        if not isinstance(holder, dict):
+            continue
+        error = holder if holder.get("object") == "error" else holder.get("error")
         if error:
             told = error if isinstance(error, dict) else {"message": str(error)}
             parts = [told.get(name) for name in ("code", "type", "message")]

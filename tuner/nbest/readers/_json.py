@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, NoReturn
 
 from portmert.tuner.ground import options
-from portmert.tuner.ground.columns import DROP, ID_KEYS
+from portmert.tuner.ground.columns import DROP, ID_KEYS, failure_of
 from portmert.tuner.ground.documents import parse_json
 from portmert.tuner.ground.errors import InputError, shown
 from portmert.tuner.ground.numbers import FINITE, bounded
@@ -29,6 +29,7 @@ IDS = tuple(dict.fromkeys(("id", "sentence_id", "utt", "utt_id", "custom_id", *I
 """Keys of segment ids, the usual ones."""
 CTC_SCORES = ("logit_score", "lm_score")
 """The scores of a beam of pyctcdecode."""
+_EMPTY = ": a segment has at least one hypothesis, maybe one without words"
 _KEYS = 8
 """The most keys of an object that a message lists."""
 
@@ -171,8 +172,7 @@ class JsonObject:
         if not found:
             self.file.fail(
                 self.place,
-                f"'{key}' is empty: a segment has at least one hypothesis, maybe one without "
-                f"words",
+                f"'{key}' is empty{_EMPTY}",
             )
         return found
 
@@ -277,6 +277,13 @@ def identified(
         if later and item.get(later) is not None:
             item.file.fail(item.place, f"'{later}' is an id, the first record has none")
         yield item, item.segment(id_key or keys[0], None if id_key or named else number - 1)
+
+
+def no_answer(item: JsonObject, key: str) -> str | None:
+    """Return why a record has no list of hypotheses; None if it has one, or another fault."""
+    if item.get(key) == []:
+        return f"'{key}' is empty{_EMPTY}"
+    return failure_of(item.content)
 
 
 def as_object(hypothesis: Any) -> dict[str, Any] | None:

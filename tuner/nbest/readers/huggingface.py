@@ -61,11 +61,16 @@ class Huggingface(JsonReader):
         """Whether the first lines are JSON with sequences, or the file is an archive of arrays."""
         return head[0].startswith(_ZIP.decode()) or super().recognises(head)
 
-    def found(self, file: ListFile) -> Iterator[js.Hypothesis]:
+    def found(self, file: ListFile) -> Iterator[js.Hypothesis | js.Failed]:
         """Yield the hypotheses of a whole file."""
         segment, id_key, names_ids = 0, "", False
         keys = [self.text, *options.names(self.features, "+")]
         for item in self._items(file):
+            if reason := js.no_answer(item, self.text):
+                key, default = self.id or js.usual(item, js.IDS), None if self.id else segment
+                yield js.Failed(item.place, item.segment(key, default), reason)
+                segment += 1
+                continue
             columns = [self._segments(item, key) for key in keys]
             texts = [[_decoded(item, text) for text in row] for row in columns[0]]
             sizes = [[len(row) for row in column] for column in columns]

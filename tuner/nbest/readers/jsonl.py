@@ -7,7 +7,6 @@ from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
 from portmert.tuner.ground import options
-from portmert.tuner.ground.columns import failure_of
 from portmert.tuner.ground.errors import InputError, counted
 from portmert.tuner.nbest.readers import _json as js
 from portmert.tuner.nbest.readers._base import ListFile, index_in
@@ -87,7 +86,8 @@ class Jsonl(JsonReader):
             whole = _with_lists(record, list_key, options.names(self.features, "+"))
             is_list = whole.get(list_key) is not None
             has_text = is_list or whole.get(self.text or js.usual(whole, TEXTS)) is not None
-            reason = None if has_text else failure_of(whole.content)
+            has_text = has_text and whole.get(list_key) != []
+            reason = None if has_text else js.no_answer(whole, list_key)
             by_place = (is_list or reason) and not id_key and not self.id
             key = id_key or self.id or js.usual(whole, js.IDS)
             segment = whole.segment(key, number - 1 if by_place else None)

@@ -9,6 +9,8 @@ from portmert.tuner.nbest.readers import _json as js
 from portmert.tuner.nbest.readers._base import ListFile
 from portmert.tuner.nbest.readers._json import JsonReader
 
+_LACKING = "'beams' is missing, expected a list of hypotheses with scores"
+
 
 @dataclass(frozen=True)
 class Nemo(JsonReader):
@@ -36,10 +38,14 @@ class Nemo(JsonReader):
         '{"id": 1, "beams": [["", -2]]}\n',
     )
 
-    def found(self, file: ListFile) -> Iterator[js.Hypothesis]:
+    def found(self, file: ListFile) -> Iterator[js.Hypothesis | js.Failed]:
         """Yield the hypotheses of a whole file."""
         keys = [self.id] if self.id else list(js.IDS)
         for item, segment in js.identified(js.objects(file), keys, named=bool(self.id)):
+            reason = js.no_answer(item, "beams")
+            if reason or "beams" not in item.content:
+                yield js.Failed(item.place, segment, reason or _LACKING)
+                continue
             for beam in item.entries("beams", list, "a list of hypotheses with scores"):
                 content = js.as_object(beam)
                 if content is None or len(content) == 1:

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Mapping
 from itertools import chain
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from pydantic.dataclasses import dataclass
 
 from portmert.tuner.ground.columns import failure_of
-from portmert.tuner.ground.errors import counted
+from portmert.tuner.ground.errors import counted, shown
 from portmert.tuner.ground.warn import warn
 from portmert.tuner.nbest.readers import _json as js
 from portmert.tuner.nbest.readers._base import ListFile
@@ -72,7 +72,7 @@ class Openai(JsonReader):
 
     def found(self, file: ListFile) -> Iterator[js.Hypothesis | js.Failed]:
         """Yield the hypotheses of a whole file, and the requests that failed."""
-        filtered: dict[str, int] = {}
+        withheld: dict[str, list[str]] = {}
         for item, segment in self._requests(file):
             if reason := failure_of(item.content):
                 yield js.Failed(item.place, segment, reason)
@@ -84,16 +84,18 @@ class Openai(JsonReader):
                     item.wrong("response.body", body, "an answer (did it fail?)")
                 answer = js.JsonObject(file, item.place, body)
             choices = "choices" in answer.content or "outputs" not in answer.content
-            found = answer.entries("choices" if choices else "outputs", dict, "a list of objects")
-            if any(one.get("finish_reason") == FILTERED for one in found):
-                if not file.names.drop:
-                    yield js.Failed(item.place, segment, f"an answer ended by {FILTERED}")
-                count = len(found)
-                found = [one for one in found if one.get("finish_reason") != FILTERED]
-                if found:
-                    filtered[segment] = count - len(found)
-                else:
-                    yield js.Failed(item.place, segment, f"all answers ended by {FILTERED}")
+            key = "choices" if choices else "outputs"
+            if answer.get(key) == []:
+                yield js.Failed(item.place, segment, js.no_answer(answer, key) or "")
+                continue
+            found = answer.entries(key, dict, "a list of objects")
+            reasons = [reason for reason in map(_withheld, found) if reason]
+            if reasons and (len(reasons) == len(found) or not file.names.drop):
+                yield js.Failed(item.place, segment, reasons[0])
+                continue
+            if reasons:
+                withheld[segment] = reasons
+            found = [one for one in found if not _withheld(one)]
             for choice in sorted_by_index([js.JsonObject(file, item.place, one) for one in found]):
                 text = choice.text("text" if "text" in choice.content else "message.content")
                 names, values = choice.features(self.features)
@@ -110,17 +112,28 @@ class Openai(JsonReader):
                     record=choice.content,
                     rank=index if type(index) is int else None,
                 )
-        _warn_filtered(file, filtered)
+        _warn_withheld(file, withheld)
 
 
-def _warn_filtered(file: ListFile, counts: Mapping[str, int]) -> None:
+def _warn_withheld(file: ListFile, reasons: Mapping[str, list[str]]) -> None:
     """Say how many hypotheses of each segment are left out, if any are."""
-    if counts:
+    if reasons:
         warn(
-            f"{file.where}: {counted(sum(counts.values()), 'hypothesis')} of "
-            f"{counted(len(counts), 'segment')} left out; the first is of "
-            f"'{next(iter(counts))}': the answer ended by {FILTERED}"
+            f"{file.where}: {counted(sum(map(len, reasons.values())), 'hypothesis')} of "
+            f"{counted(len(reasons), 'segment')} left out; the first is of "
+            f"'{next(iter(reasons))}': {next(iter(reasons.values()))[0]}"
         )
+
+
+def _withheld(choice: dict[str, Any]) -> str:
+    """Return why a choice is no answer; nothing if it is one."""
+    if choice.get("finish_reason") == FILTERED:
+        return f"an answer ended by {FILTERED}"
+    message = choice.get("message")
+    if isinstance(message, dict) and message.get("content", ...) is None:
+        refusal = message.get("refusal")
+        return f"the model refused: {shown(str(refusal))}" if refusal else "an answer without text"
+    return ""
 
 
 def _usual_ids(item: js.JsonObject) -> list[str]:

@@ -44,7 +44,7 @@ def scored(**item):
             "{}",
             "list1:1: 'choices' is missing, expected a list of objects (keys found: none)",
         ),
-        ("openai", '{"choices": []}', "list1:1: 'choices' is empty: a segment has at least one"),
+        ("openai", '{"choices": []}', "list1:1: id '0': 'choices' is empty: a segment has"),
         ("openai", '{"choices": [3]}', "list1:1: 'choices' is [3], expected a list of objects"),
         (
             "openai",
@@ -53,7 +53,7 @@ def scored(**item):
         ),
         ("openai", completion(logprobs=None), "list1:1: 'logprobs' is null, expected log-prob"),
         ("openai", completion(text=None), "list1:1: 'text' is null, expected a text (keys found:"),
-        ("openai", chat(content=None), "list1:1: 'message.content' is missing, expected a text"),
+        ("openai", chat(content=None), "list1:1: id '0': an answer without text; --drop"),
         (
             "openai",
             completion(logprobs={"token_logprobs": [None, -1.0]}),
@@ -147,7 +147,7 @@ def scored(**item):
         (
             "nemo",
             '{"pred_text": "a"}',
-            "list1:1: 'beams' is missing, expected a list of hypotheses",
+            "list1:1: id '0': 'beams' is missing, expected a list of hypotheses",
         ),
         ("kaldi", "u-1 a\nu-1 b\n", "list1:2: u-1 stands twice, first in line 1"),
         (
@@ -217,7 +217,7 @@ def scored(**item):
         (
             "jsonl",
             '{"id": "u", "hypotheses": []}',
-            "list1:1: 'hypotheses' is empty: a segment has",
+            "list1:1: id 'u': 'hypotheses' is empty: a segment has",
         ),
         (
             "jsonl:features=logprob",
