@@ -295,7 +295,7 @@ def test_answers_that_were_held_back_are_counted():
         records[number]["response"]["body"]["choices"][1]["finish_reason"] = "content_filter"
     write("cut.jsonl", records)
     result = optimized("w", "cut.jsonl", "ref.txt", "qe.jsonl", "--drop-missing", "--json", "r")
-    said = "cut.jsonl: 2 hypotheses of 2 segments left out; the first is of 'seg-0003': the answer"
+    said = "cut.jsonl: 2 hypotheses of 2 segments left out; the first is of 'seg-0003': an answer"
     assert said in result.stderr
     with open("r") as file:  # noqa: PTH123
         assert any(said in line for line in json.load(file)["warnings"])
