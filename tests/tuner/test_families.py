@@ -46,7 +46,7 @@ def test_an_option_of_another_name_or_kind_is_refused_in_python(family, name):
     [
         ("optimizer", "mert", {"restarts": -5}, "restarts: Input should be greater than or equal"),
         ("metric", "bleu", {"max_order": 2.5}, "max_order: Input should be a valid integer"),
-        ("reader", "flat", {}, "reader flat: n must be given"),
+        ("aligner", "precomputed", {}, "aligner precomputed: links must be given"),
         ("optimizer", "mert", {"restart": 2}, "has no option 'restart'; did you mean 'restarts'"),
         ("aligner", "hmm", {}, "unknown aligner 'hmm'"),
     ],

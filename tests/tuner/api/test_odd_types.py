@@ -124,7 +124,6 @@ def test_odd_types_are_taken_or_refused_in_one_line(calls, tmp_path, monkeypatch
 def test_a_wrong_type_is_named_with_the_types_expected(calls):
     given = calls[portmert.optimize]
     for place, odd, said in (
-        ("constraints", 3, r"constraints is 3 \(int\); expected Constraints \| Mapping\["),
         ("seed", "one", r"seed is 'one' \(str\); expected int"),
         ("metric", 2, r"metric is 2 \(int\); expected str \| Metric \| None"),
         ("weights", [1, 1], "weights are given by name, as .*, found list"),
@@ -132,6 +131,8 @@ def test_a_wrong_type_is_named_with_the_types_expected(calls):
     ):
         with pytest.raises((TypeError, ValueError), match=said):
             portmert.optimize(**given | {place: odd})
+    with pytest.raises(portmert.PortmertError, match="constraints: 3 is not a table"):
+        portmert.optimize(**given | {"constraints": 3})
 
 
 def test_the_folder_of_a_run_may_be_a_text(calls):

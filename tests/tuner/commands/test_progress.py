@@ -72,7 +72,9 @@ def test_bootstrap_samples_are_counted_after_restarts(monkeypatch, tmp_path):
 
 def test_nothing_is_shown_where_nobody_looks(monkeypatch, tmp_path):
     on_terminal(monkeypatch)
-    assert optimize(monkeypatch, tmp_path, "--quiet", shows=False).stderr == ""
+    quiet = optimize(monkeypatch, tmp_path, "--quiet", shows=False).stderr
+    assert quiet.startswith("portmert: warning: 40 segments to tune on")
+    assert quiet.count("\n") == 1
     on_terminal(monkeypatch, is_one=False)
     assert "searching" not in optimize(monkeypatch, tmp_path, shows=False).stderr
     assert (
