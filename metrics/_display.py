@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from portmert.metrics._base import Metric
 
 Value = TypeVar("Value")
 """A number or an array of numbers."""
@@ -112,3 +115,38 @@ class Display:
 
     def _printed(self, value: float, sign: str = "") -> str:
         return f"{100.0 * value:{sign}.2f}" if self.in_percent else f"{value:{sign}.4f}"
+
+
+class Rated:
+    """A dataclass with a metric and scores of it, shown with the rates of error rates beside them.
+
+    Fields that are scores are called `score`, or end in `_score`.
+    """
+
+    metric: Metric
+
+    @property
+    def higher_is_better(self) -> bool:
+        """Whether a higher score is better; a lower rate is better in any case."""
+        return self.metric.higher_is_better
+
+    @property
+    def rates(self) -> dict[str, float | None]:
+        """The rate of each score, as `first_score` -> `first_rate`; empty if there is none."""
+        fields = self._fields()
+        shown = self.metric.display.with_rates(fields)
+        return {name: shown[name] for name in shown if name not in fields}
+
+    @property
+    def rate(self) -> float | None:
+        """The error rate of `score`; None if the metric is none."""
+        return self.rates.get("rate")
+
+    def _fields(self) -> dict[str, Any]:
+        fields = dataclasses.fields(self)  # type: ignore[arg-type] # subclasses are dataclasses
+        return {one.name: getattr(self, one.name) for one in fields if one.repr}
+
+    def __repr__(self) -> str:
+        shown = self.metric.display.with_rates(self._fields())
+        shown["higher_is_better"] = self.higher_is_better
+        return f"{type(self).__name__}({', '.join(f'{key}={shown[key]!r}' for key in shown)})"

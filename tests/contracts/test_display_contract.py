@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
+import portmert
 from portmert.metrics._base import Metric
 from portmert.metrics._display import Display
 from portmert.tuner.components import registry
@@ -13,6 +16,7 @@ from portmert.tuner.evaluation.comparison.scores import in_families
 from portmert.tuner.texts.prepare import Preparation
 from portmert.tuner.texts.scoring import as_json, as_text, score_texts
 from portmert.tuner.texts.text_pipeline import TextPipeline
+from tests.end_to_end.test_whole_way import NEAR, Everything
 from tests.support.strategies_metrics import batch_of_pairs
 
 METRICS = [pytest.param(registry.metric(name), id=name) for name in registry.own_names("metric")]
@@ -113,3 +117,68 @@ def test_score_shows_the_rate_and_keeps_the_sign_of_the_score(name):
         assert row["score"] == scores[0].score
         assert row["rate"] == pytest.approx(rate, abs=1e-12)
     assert document["scores"][0]["higher_is_better"] == metric.higher_is_better
+
+
+def rates_beside_scores(document, turned):
+    """Count the scores that have the rate beside them; raise if one has none."""
+    if isinstance(document, list):
+        return sum(rates_beside_scores(one, turned) for one in document)
+    if not isinstance(document, dict):
+        return 0
+    turned = document.get("higher_is_better", turned)
+    count = 0
+    for key, score in document.items():
+        count += rates_beside_scores(score, turned)
+        if key == "score" or key.endswith("_score"):
+            rate = document[key.removesuffix("score") + "rate"]
+            if isinstance(score, float):
+                assert rate == (1 - score if turned else score)
+                count += 1
+    return count
+
+
+@pytest.mark.parametrize("name", sorted(ERROR_RATES))
+def test_results_of_python_and_their_files_have_the_rate(name, tmp_path):
+    decoder, metric = Everything(), registry.metric(name)
+    turned, higher = metric.higher_is_better, f"higher_is_better={metric.higher_is_better}"
+    settings = {"metric": name, "optimizer": "mert:restarts=1", "iterations": 1}
+    tuned = decoder.tuned(tmp_path / "one", NEAR, **settings)
+    document = json.loads((tmp_path / "one" / "result.json").read_text())
+    assert rates_beside_scores(document, turned) > 2
+    assert document["higher_is_better"] == turned
+    assert rates_beside_scores(tuned.rows, turned) >= len(tuned.rows)
+    assert f"dev_rate={document['dev_rate']!r}" in repr(tuned)
+    assert higher in repr(tuned)
+    lists = portmert.Lists.read(
+        [tmp_path / "one" / "iteration-01" / "nbest.gz"], refs=[decoder.references],
+        notice=lambda _: None,
+    )  # fmt: skip
+    found = portmert.optimize(
+        lists, name, also=["wer"], optimizer="mert:restarts=1", notice=lambda _: None
+    )
+    lines = [hypotheses[0]["text"] for hypotheses in decoder.lists]
+    score = portmert.score(lines, [decoder.references], metric=name, notice=lambda _: None)
+    for result in (found, found.also[0], score):
+        rate = 1 - result.score if result.metric.higher_is_better else result.score
+        assert result.rate == result.rates["rate"] == rate
+        assert f" rate={rate!r}" in repr(result)
+        assert f"higher_is_better={result.higher_is_better}" in repr(result)
+    assert found.rates["first_rate"] == found.as_json()["first_rate"]
+    assert rates_beside_scores(found.as_json(), turned) > 2
+
+
+def test_replicas_have_the_rate(tmp_path):
+    tuned = Everything().tuned(tmp_path, NEAR, metric="wer", iterations=1, replicas=2)
+    document = json.loads((tmp_path / "result.json").read_text())
+    assert document == tuned.result.as_json()
+    assert document["dev_rate"]["mean"] == 1 - document["dev_score"]["mean"]
+    assert f"dev_rate={document['dev_rate']!r}" in repr(tuned)
+    assert document["higher_is_better"]
+
+
+def test_other_metrics_have_no_rate():
+    score = portmert.score(["a b"], [["a b"]], metric="bleu", notice=lambda _: None)
+    assert score.rate is None
+    assert not score.rates
+    assert "rate=" not in repr(score)
+    assert "higher_is_better=True" in repr(score)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypedDict, Unpack
 import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray, Metric, rows_taken
+from portmert.metrics._display import Rated
 from portmert.tuner.api.counts import Counts, Pooled, pool_cannot
 from portmert.tuner.api.lists import Lists, ListsLike, PreparedLists, as_lists
 from portmert.tuner.api.texts import (
@@ -354,8 +355,8 @@ def influences(formula: Formula, stats: StatTable, offsets: IntArray) -> str:
     )
 
 
-@dataclass(frozen=True, eq=False)
-class Optimized:
+@dataclass(frozen=True, eq=False, repr=False)
+class Optimized(Rated):
     """Tuned weights and their scores.
 
     Parameters
@@ -454,8 +455,8 @@ class Optimized:
 WeightsLike = PathLike | FeatureWeights | Optimized | Mapping[str, float | Sequence[float]]
 
 
-@dataclass(frozen=True)
-class OtherScore:
+@dataclass(frozen=True, repr=False)
+class OtherScore(Rated):
     """The score of tuned weights by another metric.
 
     Parameters

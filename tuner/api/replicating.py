@@ -352,7 +352,7 @@ class ReplicaRun:
         rows = [self._row(number) for number in numbers]
         document = write_result(
             self.folder.path,
-            self.problem.metric.signature,
+            self.problem.metric,
             rows,
             found,
             (

@@ -79,7 +79,7 @@ class TuneSettings(TypedDict, total=False):
     batch: int
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TunedDecoder:
     """The result of `tune`; a notebook shows it as a plot of score by decoding.
 
@@ -107,13 +107,13 @@ class TunedDecoder:
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """A row for each decoding: its scores and its weights."""
+        """A row for each decoding: its scores, also as error rates, and its weights."""
         several = isinstance(self.result, Replicas)
         results = self.result.results if isinstance(self.result, Replicas) else (self.result,)
         rows = []
         for replica, one in enumerate(results, 1):
             for iteration in one.iterations:
-                scores = asdict(iteration)
+                scores = self.metric.display.with_rates(asdict(iteration))
                 path = one.weights_path.parent / f"iteration-{iteration.number:02d}/weights.json"
                 weights = FeatureWeights.of(read_json(path, weights=dict)["weights"]).plain()
                 rows.append(
@@ -145,6 +145,17 @@ class TunedDecoder:
         if isinstance(self.result, Replicas):
             return _of_replicas(self.result, self.metric.display)
         return _of_one(self.result, self.metric.display)
+
+    def __repr__(self) -> str:
+        document = read_json(self.folder / "result.json")
+        names = ("metric", "higher_is_better", "stopped")
+        shown = {
+            key: value
+            for key, value in document.items()
+            if key in names or (key.endswith(("_score", "_rate")) and value is not None)
+        }
+        shown |= {"weights": self.weights, "folder": self.folder}
+        return f"TunedDecoder({', '.join(f'{key}={value!r}' for key, value in shown.items())})"
 
     def __str__(self) -> str:
         weights = self.result.weights.values.items()  # noqa: PD011  no data frame

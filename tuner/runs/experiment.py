@@ -19,7 +19,7 @@ from portmert.metrics._base import FloatArray
 from portmert.tuner.decoders._base import Progress
 from portmert.tuner.executors.team import Team
 from portmert.tuner.ground import streams
-from portmert.tuner.ground.documents import to_json
+from portmert.tuner.ground.documents import plain, to_json
 from portmert.tuner.ground.errors import counted
 from portmert.tuner.ground.files import copy_file, write_text
 from portmert.tuner.ground.warn import collected_warnings, warn, warn_of, with_warnings
@@ -602,10 +602,10 @@ class _Run:
         scores = scorer.read_json(self.folder.iteration(1) / "scores.json")
         left_out = {"left_out": scores["left_out"]} if "left_out" in scores else {}
         self.experiment.joined.warn()
-        scorer.finish(
-            path / "result.json",
+        content = plain(
             {
                 "metric": signature,
+                "higher_is_better": experiment.metric.higher_is_better,
                 "dev_score": best.dev_score,
                 "start_dev_score": iterations[0].dev_score,
                 "held_out_score": best.held_out_score,
@@ -618,9 +618,10 @@ class _Run:
                 "bootstrap": None if sure is None else sure.as_json(),
                 **({"warnings": warnings} if warnings else {}),
                 **left_out,
-            },
-            alone=True,
+            }
         )
+        rated = experiment.metric.display.with_rates(content)
+        scorer.finish(path / "result.json", rated, alone=True)
         shown, display = self.experiment.metric.shown, self.experiment.metric.display
         self.note(
             f"best: iteration {best.number}, {display.labelled('dev')} {shown(best.dev_score)} "

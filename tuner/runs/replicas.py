@@ -26,6 +26,7 @@ from portmert.metrics._base import Metric
 from portmert.tuner.decoders._base import Progress
 from portmert.tuner.executors.team import Team
 from portmert.tuner.ground import files, streams, tables
+from portmert.tuner.ground.documents import plain
 from portmert.tuner.ground.errors import counted
 from portmert.tuner.ground.samples import deviation
 from portmert.tuner.runs import experiment as single
@@ -110,9 +111,8 @@ class Replicas:
         return tuple(self.document.get("warnings", ()))
 
     def as_json(self) -> dict[str, Any]:
-        """Return the content of result.json, and error rates beside their scores."""
-        document: dict[str, Any] = self.metric.display.with_rates(self.document)
-        return {**document, "higher_is_better": self.metric.higher_is_better}
+        """Return the content of result.json."""
+        return self.document
 
     def __str__(self) -> str:
         found = self.document
@@ -177,7 +177,7 @@ def run_tasks(
 
 def write_result(
     folder: Path,
-    signature: str,
+    metric: Metric,
     rows: Sequence[Mapping[str, Any]],
     weights: Sequence[FeatureWeights],
     average: tuple[Scored, Scored | None, Scored | None],
@@ -207,7 +207,8 @@ def write_result(
     """
     dev, held_out, test = average
     document: dict[str, Any] = {
-        "metric": signature,
+        "metric": metric.signature,
+        "higher_is_better": metric.higher_is_better,
         **(before or {}),
         **{key: _mean([row[key] for row in rows]) for key in scores},
         "average": {
@@ -220,8 +221,9 @@ def write_result(
         **({"warnings": list(warnings)} if warnings else {}),
         **({"left_out": left_out} if left_out else {}),
     }
-    finish(folder / "result.json", document, alone=True)
-    return document
+    shown: dict[str, Any] = metric.display.with_rates(plain(document))
+    finish(folder / "result.json", shown, alone=True)
+    return shown
 
 
 def _mean(scores: Sequence[float | None]) -> dict[str, float | None] | None:
@@ -394,7 +396,7 @@ class _Tunings:
             before = {"start": {"dev_score": start, "test_score": start_test.score}}
         document = write_result(
             path,
-            signature,
+            experiment.metric,
             [self._row(number, result) for number, result in enumerate(results, 1)],
             [result.weights for result in results],
             average,

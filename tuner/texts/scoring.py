@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from portmert.metrics._base import Batch, FloatArray, Metric
+from portmert.metrics._display import Rated
 from portmert.tuner.ground import errors, tables
 from portmert.tuner.texts import prepare, statistics
 
@@ -19,8 +20,8 @@ COUNTS = (
 """Parts whose names begin so are counts, not shares."""
 
 
-@dataclass(frozen=True, eq=False)
-class Score:
+@dataclass(frozen=True, eq=False, repr=False)
+class Score(Rated):
     """The score of a text by one metric.
 
     Parameters
@@ -44,11 +45,6 @@ class Score:
     parts: dict[str, float] = field(repr=False)
     segment_scores: FloatArray = field(repr=False)
     warnings: tuple[str, ...] = field(default=(), repr=False)
-
-    @property
-    def rate(self) -> float | None:
-        """The error rate; None if the metric is none."""
-        return self.metric.display.rate(self.score)
 
     def doubts(self) -> list[str]:
         """Return a line if scores of segments are not finite."""
