@@ -22,6 +22,21 @@ LEAST = 3
 _JSON = re.compile(r'[\[{]\s*["\'{\[]|[\[{]$')
 _ESCAPE = re.compile(r"&(?:apos|quot|amp|lt|gt|bar|#\d{2,5}|#x[0-9a-fA-F]{2,5});")
 _PIECE = re.compile(r"▁|^##\w|\w@@$|^￭|\w￭$")
+_BYTE_PIECE = re.compile("^[\u0120\u010a]")
+_TWICE = re.compile("[\u00c2\u00c3][\u0080-\u00bf]|\u00e2(?:\u20ac|\u0080)")
+"""UTF-8 that was read as Latin-1 or Windows-1252, and encoded again."""
+_PUNCTUATION = re.compile("[.,!?;:\u3002\uff0c\uff01\uff1f]")
+_WRAPPED = {
+    "are fields of CSV": (r'[\w.-]+,["\w]', ""),
+    "are within tags": (r"<\w", r"<?/\w+>$"),
+    "are within quotes": (r'["\u201c]', r'["\u201d]$'),
+    "begin with numbers": (r"\d+[.):]?$", ""),
+    "begin with ids": (r"(?=.*\d)(?=.*[-_])[\w.-]+$|[A-Za-z]+\d+$", ""),
+    "end with ids": ("", r"^\([^\s()]*\d\)$"),
+}
+"""What stands around texts -> patterns of the first and the last token of a line."""
+MOST_EMPTY = 0.2
+"""Share of empty lines on one side above which something is said of them."""
 _ATTACHED = re.compile(r"\w[.,!?;:\u3002\uff0c\uff01\uff1f]+$")
 _ALONE = re.compile(r"[.,!?;:\u3002\uff0c\uff01\uff1f]+$")
 _NUMBERS = {
@@ -59,12 +74,15 @@ class Side:
         How often each occurs.
     lines
         The first and the last token of each text that has any.
+    empty
+        The number of texts that have none.
     """
 
     name: str
     words: Sequence[str]
     counts: IntArray
     lines: Sequence[tuple[str, str]]
+    empty: int
 
     @classmethod
     def of(cls, name: str, texts: Texts, rows: IntArray) -> "Side":
@@ -80,6 +98,7 @@ class Side:
             [words[token] for token in tokens.tolist()],
             counts.astype(np.int64),
             [(words[begin], words[end]) for begin, end in pairs],
+            len(rows) - len(full),
         )
 
     @cached_property
@@ -127,8 +146,12 @@ def doubts(batch: Batch, *, compares_words: bool, reads_order: bool) -> list[str
         if reads_order and batch.source_lengths is not None:
             linked = int(batch.source_lengths[chosen].sum())
             lines.append(unsegmented_source(source, linked, ref.total))
-    checks = CHECKS if compares_words else CHECKS[:-1]
-    lines += [check(hyp, ref) for check in checks]
+    lines += [empty_lines(hyp, ref), wrapped(hyp, ref)]
+    unlike = encoded_twice(hyp, ref) or subwords(hyp, ref)
+    checks: tuple[Callable[[Side, Side], str | None], ...] = FORMS
+    if unlike is None:  # of pieces and broken letters, case and tokens say nothing
+        checks += (casing, punctuation, tokenisation) if compares_words else (casing, punctuation)
+    lines += [unlike, *(check(hyp, ref) for check in checks)]
     return [line for line in lines if line is not None]
 
 
@@ -205,8 +228,60 @@ def _pair(
     return ((hyp, ref), (ref, hyp))[more]
 
 
+def empty_lines(hyp: Side, ref: Side) -> str | None:
+    """Return a line if many texts of one side alone are empty."""
+    for side, other in ((hyp, ref), (ref, hyp)):
+        number, empty = side.empty + len(side.lines), side.empty
+        if empty >= max(LEAST, MOST_EMPTY * number) and other.empty <= 0.1 * empty:
+            return (
+                f"{100 * empty / number:.0f} % of the {side.name} are empty, of the {other.name} "
+                f"{100 * other.empty / max(1, other.empty + len(other.lines)):.0f} %: see whether "
+                f"the file is whole and its lines stand in the same order"
+            )
+    return None
+
+
+def wrapped(hyp: Side, ref: Side) -> str | None:
+    """Return a line if the texts of one side alone stand among ids, tags, quotes or fields."""
+    for kind, patterns in _WRAPPED.items():
+        begins, ends = map(re.compile, patterns)
+        shares = [
+            sum(bool(begins.match(first) and ends.search(last)) for first, last in side.lines)
+            / max(LEAST, len(side.lines))
+            for side in (hyp, ref)
+        ]
+        for a, b, side in ((0, 1, hyp), (1, 0, ref)):
+            if shares[a] > 0.9 and shares[b] <= 0.1:
+                first, last = side.lines[0]
+                return (
+                    f"the {side.name} {kind} (`{first} ... {last}`), the {(hyp, ref)[b].name} do "
+                    f"not: a file has the text of a segment on each line and no more "
+                    f"(FILE.tsv#COLUMN reads a column, --ids reads ids on both sides)"
+                )
+    return None
+
+
+def encoded_twice(hyp: Side, ref: Side) -> str | None:
+    """Return a line if one side is UTF-8 that was encoded twice."""
+    sides = _pair(hyp, ref, _TWICE.search, 0.0)
+    if sides is None:
+        return None
+    return (
+        f"the {sides[0].name} were encoded twice (`{sides[0].example(_TWICE.search)}`): UTF-8 was "
+        f"read as Latin-1 and encoded again; `iconv -f UTF-8 -t LATIN1` undoes it (WINDOWS-1252 "
+        f"where it fails)"
+    )
+
+
 def subwords(hyp: Side, ref: Side) -> str | None:
     """Return a line if one side is in subwords."""
+    sides = _pair(hyp, ref, _BYTE_PIECE.search, 0.2)
+    if sides is not None:
+        return (
+            f"the {sides[0].name} are in subwords of bytes "
+            f"(`{sides[0].example(_BYTE_PIECE.search)}`), the {sides[1].name} are not: decode "
+            f"them with the tokenizer of the model"
+        )
     sides = _pair(hyp, ref, _PIECE.search, 0.01)
     if sides is None:
         return None
@@ -350,6 +425,17 @@ def escapes(hyp: Side, ref: Side) -> str | None:
     return None
 
 
+def punctuation(hyp: Side, ref: Side) -> str | None:
+    """Return a line if one side has no punctuation at all."""
+    sides = _pair(hyp, ref, _PUNCTUATION.search, 0.05)
+    if sides is None or sides[1].count(_PUNCTUATION.search) or sides[1].total < 200:
+        return None
+    return (
+        f"the {sides[1].name} have no punctuation, the {sides[0].name} have some "
+        f"(`{sides[0].example(_PUNCTUATION.search)}`): --text no-punct takes it from both"
+    )
+
+
 def tokenisation(hyp: Side, ref: Side) -> str | None:
     """Return a line if one side is tokenised and the other is not."""
     shares = []
@@ -379,8 +465,5 @@ def _letters(side: Side) -> int:
     )
 
 
-CHECKS = (
-    subwords, casing, number_format, digits, unicode_forms, wide_letters, quotes, escapes,
-    tokenisation,
-)  # fmt: skip
-"""All checks of two sides; the last one is for metrics of words."""
+FORMS = (number_format, digits, unicode_forms, wide_letters, quotes, escapes)
+"""Checks of how letters and numbers are written."""

@@ -105,6 +105,21 @@ SPOILT = {
     "subwords": lambda line: _pieces(line, lambda word: f"{word[:4]} ##{word[4:]}"),
     "full-width": lambda line: line.replace(",", "\uff0c").replace(".", "\uff0e"),
     "typographic": lambda line: line.replace("'", "\u2019"),
+    "were encoded twice": lambda line: line.replace("e", "\u00c3\u00a4"),
+    "encoded twice": lambda line: line.replace("e", "\u00e9").encode().decode("latin-1"),
+    "read as Latin-1": lambda line: f"{line} \u00e2\u20ac\u2122",
+    "subwords of bytes": lambda line: " ".join(f"\u0120{word}" for word in line.split()),
+    "are fields of CSV": lambda line: f'{len(line)},"{line}"',
+    "begin with numbers": lambda line: f"{len(line)}\t{line}",
+    "are within tags": lambda line: f"<s> {line} </s>",
+    "within tags": lambda line: f'<seg id="{len(line)}">{line}</seg>',
+    "begin with ids": lambda line: f"utt-{len(line):03} {line}",
+    "begin with numbers (": lambda line: f"{len(line)}. {line}",
+    "begin with ids (": lambda line: f"2005_{len(line)}_A_fsh {line}",
+    "end with ids": lambda line: f"{line} (spk-{len(line):03})",
+    "are within quotes": lambda line: f'"{line}"',
+    "have no punctuation": lambda line: re.sub(r"[^\w\s]", "", line),
+    "are empty": lambda line: line if len(line) % 3 == 0 else "",
     "XML escapes": lambda line: line.replace("'", "&apos;").replace('"', "&quot;"),
 }
 
@@ -121,6 +136,9 @@ def test_each_way_of_spoiling_a_clean_slice_is_found(kind, side):
         if kind == "JSON" and side == "hypotheses":
             continue  # systems may write what they like; a reference is a text
         assert kind in said, begin
+        if "encoded" in kind or "subwords" in kind:
+            assert "lower case" not in said
+            assert "tokenised" not in said
 
 
 @needs_data
