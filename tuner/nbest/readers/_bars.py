@@ -130,6 +130,12 @@ class NBestReader:
         self.fail(start, f"{count} field{'s' * (count != 1)} separated by |||, {expected}")
 
     def _no_features(self, line: int) -> NoReturn:
+        if re.match(rb"\s*\S+: -?[0-9]", self.field(line, 2)):
+            self.fail(
+                int(self.starts[line]),
+                f"the third field is '{_shown(self.field(line, 2))}', as Phrasal writes it; "
+                f"expected features like `LM= -1.5`; replace `: ` by `= ` (sed 's/: /= /g')",
+            )
         self.fail(
             int(self.starts[line]),
             f"the third field is '{_shown(self.field(line, 2))}', expected features like "
@@ -307,8 +313,10 @@ class NBestReader:
         messages = {
             kernels.NOT_A_LINK: f"'{found}' is not a link, expected source-target positions from "
             f"0 like 0-0",
-            kernels.NOT_A_SPAN: f"'{found}' is not a phrase pair, expected source=target spans "
-            f"like 0-1=0-2",
+            kernels.NOT_A_SPAN: "word scores behind the model score; cut them off (sed 's/ ||| "
+            "WordScores=.*//')"
+            if found == "WordScores="
+            else f"'{found}' is not a phrase pair, expected source=target spans like 0-1=0-2",
             kernels.TOO_LONG: f"{found} is out of range, a source phrase has at most "
             f"{counted(LONGEST_PHRASE, 'word')}",
             kernels.OUT_OF_RANGE: f"{found} is out of range, the hypothesis has "

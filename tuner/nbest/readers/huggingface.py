@@ -18,6 +18,7 @@ from portmert.tuner.nbest.readers import _json as js
 from portmert.tuner.nbest.readers._base import ListFile
 from portmert.tuner.nbest.readers._json import JsonReader
 
+_SCORES = "sequences_scores"
 _ZIP = b"PK\x03\x04"
 
 
@@ -25,6 +26,7 @@ _ZIP = b"PK\x03\x04"
 class Huggingface(JsonReader):
     """Read `{"sequences": [...], "sequences_scores": [...]}`: a line, or an .npz of arrays.
 
+    Results of CTranslate2's generators and of faster-whisper, with `scores`, are read too.
     Sequences are texts, as `batch_decode` returns them. A line is a segment; if its values are
     lists of lists, each inner list is one. An .npz has a row for each segment, or all sequences in
     one row (then give `n`).
@@ -45,7 +47,7 @@ class Huggingface(JsonReader):
     n: Annotated[int, Ge(1)] | None = None
     id: str = ""
     text: str = "sequences"
-    features: str = "sequences_scores"
+    features: str = _SCORES
 
     joined: ClassVar[tuple[str, ...]] = ("features",)
     title: ClassVar[str] = "Hugging Face"
@@ -64,13 +66,15 @@ class Huggingface(JsonReader):
     def found(self, file: ListFile) -> Iterator[js.Hypothesis | js.Failed]:
         """Yield the hypotheses of a whole file."""
         segment, id_key, names_ids = 0, "", False
-        keys = [self.text, *options.names(self.features, "+")]
         for item in self._items(file):
             if reason := js.no_answer(item, self.text):
                 key, default = self.id or js.usual(item, js.IDS), None if self.id else segment
                 yield js.Failed(item.place, item.segment(key, default), reason)
                 segment += 1
                 continue
+            if self.features == _SCORES and _SCORES not in item.content:
+                item = _of_ctranslate2(item)  # noqa: PLW2901
+            keys = [self.text, *options.names(self.features, "+")]
             columns = [self._segments(item, key) for key in keys]
             texts = [[_decoded(item, text) for text in row] for row in columns[0]]
             sizes = [[len(row) for row in column] for column in columns]
@@ -120,6 +124,19 @@ class Huggingface(JsonReader):
             what = f"'{key}' has {counted(len(found), 'entry')}, no multiple of n={self.n}"
             item.file.fail(item.place, what)
         return [found[k : k + self.n] for k in range(0, len(found), self.n)]
+
+
+def _of_ctranslate2(item: js.JsonObject) -> js.JsonObject:
+    """Return a result of CTranslate2 (a generator, Whisper) with the key of its scores."""
+    sequences, scores = item.get("sequences"), item.get("scores")
+    if not isinstance(sequences, list) or not isinstance(scores, list):
+        return item
+    texts = [
+        " ".join(one) if isinstance(one, list) and all(isinstance(x, str) for x in one) else one
+        for one in sequences
+    ]
+    content = {**item.content, "sequences": texts, _SCORES: scores}
+    return js.JsonObject(item.file, item.place, content)
 
 
 def _decoded(item: js.JsonObject, text: object) -> str:

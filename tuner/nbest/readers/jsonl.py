@@ -16,6 +16,18 @@ LISTS = ("hypotheses", "translations", "beams", "nbest")
 TEXTS = ("text", "hypothesis", "translation", "tokens")
 FEATURES = (("features",), ("scores",), js.CTC_SCORES, ("score",))
 """The keys that are taken where no other is named: the first that are there."""
+_WRITERS = {
+    "alternatives": "Vosk's; give --nbest-format "
+    "jsonl:hypotheses=alternatives,features=confidence",
+    "NBest": "Azure's; give --nbest-format "
+    "jsonl:hypotheses=NBest,text=Lexical,features=Confidence",
+    "results": "those of a speech service (Google, AWS); write the alternatives of each utterance "
+    'as `{"id": "u1", "hypotheses": [{"text": "a b", "score": 0.9}]}`',
+    "segments": "Whisper's, with one hypothesis each; save several with their scores as "
+    '`{"id": "u1", "hypotheses": [{"text": "a b", "score": -0.5}]}`',
+    "pred_text": "a manifest of NeMo without beams; save them (return_best_hypothesis=false)",
+}
+"""Whose records without hypotheses have these keys, and what to do."""
 _EITHER = "sentence_id"
 """The key whose ids may count from 1; Sockeye's do."""
 
@@ -88,6 +100,9 @@ class Jsonl(JsonReader):
             has_text = is_list or whole.get(self.text or js.usual(whole, TEXTS)) is not None
             has_text = has_text and whole.get(list_key) != []
             reason = None if has_text else js.no_answer(whole, list_key)
+            has_id = whole.get(self.id or js.usual(whole, js.IDS)) is not None
+            if not (is_list or reason or (has_text and has_id)):
+                _check_writer(whole)
             by_place = (is_list or reason) and not id_key and not self.id
             key = id_key or self.id or js.usual(whole, js.IDS)
             segment = whole.segment(key, number - 1 if by_place else None)
@@ -165,6 +180,15 @@ class Jsonl(JsonReader):
 
 
 _EXPECTED = "a list of hypotheses: objects, texts, or lists of tokens"
+
+
+def _check_writer(record: js.JsonObject) -> None:
+    """Raise the error of a record of another program, which has no list of hypotheses."""
+    for key, writer in _WRITERS.items():
+        if isinstance(record.get(key), list | dict | str):
+            record.file.fail(
+                record.place, f"no list of hypotheses; records with '{key}' look like {writer}"
+            )
 
 
 def _usual_features(item: js.JsonObject) -> str:

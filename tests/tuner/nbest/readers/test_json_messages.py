@@ -123,7 +123,7 @@ def scored(**item):
         ),
         (
             "huggingface",
-            '{"sequences": ["a"], "scores": [-1]}',
+            '{"sequences": ["a"], "score": [-1]}',
             "list1:1: 'sequences_scores' is missing, expected a list, an entry a hypothesis (k",
         ),
         (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 
 import pytest
 
@@ -320,3 +321,40 @@ def test_a_missing_id_is_named_where_the_references_have_ids(tmp_path):
     assert "name it: id=KEY (keys found: audio_filepath, beams)" in message
     nbest = read(tmp_path, "nemo:id=audio_filepath", text, names=SegmentNames({"u1": 0}, "ref"))
     assert nbest.ids == ("u1",)
+
+
+ALTERNATIVES = '{"alternatives": [{"confidence": -1.5, "text": "a b"}]}'
+NBEST = '{"RecognitionStatus": "Success", "NBest": [{"Confidence": 0.9, "Lexical": "a b"}]}'
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (ALTERNATIVES, "list1:1: .*Vosk's; give .*jsonl:hypotheses=alternatives,features=conf"),
+        (NBEST, "list1:1: .*Azure's; give --nbest-format jsonl:hypotheses=NBest,text=Lexical"),
+        ('{"results": [{"alternatives": [{"transcript": "a"}]}]}', "Google, AWS.*write the alt"),
+        ('{"results": {"transcripts": [{"transcript": "a"}]}}', "Google, AWS.*write the alt"),
+        ('{"text": "a", "segments": [{"id": 0, "text": "a"}]}', "Whisper's, with one hypothesis"),
+        ('{"audio_filepath": "a.wav", "pred_text": "a"}', "NeMo without beams; save them"),
+        ('{"audio_filepath": "a.wav", "pred_text": ["a", "b"]}', "NeMo without beams; save them"),
+        ("0 ||| a b ||| LM: -1.5 TM.0: -3 ||| -1.5", r"list1:1: .*Phrasal.*sed 's/: /= /g'"),
+        ("0 ||| a ||| F0= -1 ||| -1 ||| WordScores= -0.2 -0.3", r"list1:1: word scores behind"),
+    ],
+)
+def test_lists_of_others_are_told_what_to_do(tmp_path, text, message):
+    assert re.search(message, fails(tmp_path, "auto", text + "\n"))
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("jsonl:hypotheses=alternatives,features=confidence", ALTERNATIVES),
+        ("jsonl:hypotheses=NBest,text=Lexical,features=Confidence", NBEST),
+        ("auto", '{"sequences": ["a b"], "scores": [-1.5], "no_speech_prob": 0.01}'),
+        ("auto", '{"sequences": [["a", "b"]], "scores": [-1.5], "sequences_ids": [[1, 2]]}'),
+    ],
+)
+def test_what_messages_say_works_and_results_of_generators_are_read(tmp_path, name, text):
+    nbest = read(tmp_path, name, text + "\n")
+    assert nbest.texts.words(0) == ["a", "b"]
+    assert nbest.features.shape == (1, 1)
