@@ -288,6 +288,8 @@ def _with_own_options(message: str, command: click.Command) -> str:
     backquotes is a command line of its own.
     """
     options = {name for parameter in command.params for name in parameter.opts}
+    if not command.params:
+        return message  # its words are another program's, and not parsed by click
     first, *advice = message.split("; ")
     own = [
         part for part in advice if options.issuperset(_OPTION.findall(re.sub("`[^`]*`", "", part)))
