@@ -275,7 +275,8 @@ def _with_one_stdin(callback: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return callback(*words, **given)
         except PortmertError as error:
-            error.args = (_with_own_options(str(error), context.command),)
+            if not context.args:  # words that mert-moses reads itself
+                error.args = (_with_own_options(str(error), context.command),)
             raise
 
     return checked
@@ -288,8 +289,6 @@ def _with_own_options(message: str, command: click.Command) -> str:
     backquotes is a command line of its own.
     """
     options = {name for parameter in command.params for name in parameter.opts}
-    if not command.params:
-        return message  # its words are another program's, and not parsed by click
     first, *advice = message.split("; ")
     own = [
         part for part in advice if options.issuperset(_OPTION.findall(re.sub("`[^`]*`", "", part)))
