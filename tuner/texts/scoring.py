@@ -145,7 +145,7 @@ def as_text(scores: Sequence[Score], *, by_segment: bool) -> str:
         and key != "rate"
         and f"{key}.rate" not in parts
     ]
-    labels = [score.metric.display.labelled(score.metric.name()) for score in scores]
+    labels = [score.metric.display.labelled(name) for name, score in _by_name(scores)]
     rows = [
         [label, score.metric.shown(score.score)]
         + [f"{100.0 * score.parts[key]:.2f}" if key in score.parts else "" for key in columns]
@@ -162,6 +162,15 @@ def as_text(scores: Sequence[Score], *, by_segment: bool) -> str:
         headers = ["segment", *labels]
         blocks.append(tables.aligned(headers, by_number, sides="r" * len(headers)))
     return "\n\n".join(blocks)
+
+
+def _by_name(scores: Sequence[Score]) -> list[tuple[str, Score]]:
+    """Return each score and its metric's name, the signature where several have the same name."""
+    names = [score.metric.name() for score in scores]
+    return [
+        (score.metric.signature if names.count(name) > 1 else name, score)
+        for name, score in zip(names, scores, strict=True)
+    ]
 
 
 def _lengths_line(scores: Sequence[Score]) -> str:

@@ -346,3 +346,15 @@ def test_doubts_of_a_search_stay_with_replicas_that_go_on(lists, ref, tmp_path):
     (folder / "result.json").unlink()
     portmert.replicate(given, "wer", replicas=2, out_dir=folder, **options, **QUIET)
     assert (folder / "result.json").read_bytes() == before
+
+
+def test_replicas_of_plain_files_have_no_empty_column(tmp_path):
+    for name, text in (("h", "a b c\nd e f\n"), ("r", "a b d\nd e f\n")):
+        (tmp_path / name).write_text(text)
+    one, other = ([tmp_path / name for name in names] for names in ("hr", "rh"))
+    several = portmert.compare({"a": one, "b": other}, tmp_path / "r", metric="ter", **QUIET)
+    table = next(table for table in several.tables if table.title == "Systems")
+    assert table.headers[:2] == ["system", "replicas"]
+    alone = portmert.compare({"a": one[0], "b": one[1]}, tmp_path / "r", metric="ter", **QUIET)
+    assert "If a system has replicas" in several.as_html()
+    assert "If a system has replicas" not in alone.as_html()

@@ -4,6 +4,7 @@ import pytest
 import portmert
 from portmert.metrics.bleu import Bleu
 from portmert.metrics.port import Port
+from portmert.tuner.components import registry
 from portmert.tuner.texts.prepare import Preparation
 from portmert.tuner.texts.scoring import as_json, as_text, score_texts
 from tests.metrics.test_port import EXAMPLE
@@ -71,3 +72,11 @@ def test_more_than_one_hypothesis_a_segment_is_a_wrong_call():
         score_texts([Bleu()], two, Preparation())
     with pytest.raises(ValueError, match="at least one segment"):
         score_texts([Bleu()], batch.segments(0, 0), Preparation())
+
+
+def test_metrics_of_one_name_are_told_apart():
+    several = [registry.metric(text) for text in ("1 - ter", "0.5 * chrf", "wer")]
+    table = as_text(score_texts(several, batch_of(EXAMPLE), Preparation()), by_segment=True)
+    assert [line.split("  ")[0].split(":")[0] for line in table.splitlines()[2:5]] == [
+        "1 - ter", "0.5 * chrf", "wer ↓",
+    ]  # fmt: skip

@@ -295,19 +295,20 @@ def _matrix(document: Document) -> Table | None:
 
 
 def _head_columns(document: Document) -> list[str]:
-    return ["system", *(["tuned on", "replicas"] if _is_tuned(document) else [])]
+    tuned_on, has_replicas = _is_tuned(document), _several_replicas(document)
+    replicas = ["replicas"] if tuned_on or has_replicas else []
+    return ["system", *(["tuned on"] if tuned_on else []), *replicas]
 
 
 def _head(system: Mapping[str, Any], document: Document) -> list[str]:
     tuned_on = (system["tuned_on"] or BLANK).partition(":")[0]
-    tuning = [tuned_on, str(system["replicas"])] if _is_tuned(document) else []
-    return [system["name"], *tuning]
+    cells = {"system": system["name"], "tuned on": tuned_on, "replicas": str(system["replicas"])}
+    return [cells[column] for column in _head_columns(document)]
 
 
 def _is_tuned(document: Document) -> bool:
     """Return whether any system was tuned, as far as that is known."""
-    tuned = any(system["tuned_on"] for system in document["systems"])
-    return tuned or _several_replicas(document)
+    return any(system["tuned_on"] for system in document["systems"])
 
 
 def _several_replicas(document: Document) -> bool:
