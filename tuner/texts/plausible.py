@@ -253,9 +253,10 @@ def wrapped(hyp: Side, ref: Side) -> str | None:
         for a, b, side in ((0, 1, hyp), (1, 0, ref)):
             if shares[a] > 0.9 and shares[b] <= 0.1:
                 first, last = side.lines[0]
+                verb = "are" if kind.startswith("are ") else "do"
                 return (
-                    f"the {side.name} {kind} (`{first} ... {last}`), the {(hyp, ref)[b].name} do "
-                    f"not: a file has the text of a segment on each line and no more "
+                    f"the {side.name} {kind} (`{first} ... {last}`), the {(hyp, ref)[b].name} "
+                    f"{verb} not: a file has the text of a segment on each line and no more "
                     f"(FILE.tsv#COLUMN reads a column, --ids reads ids on both sides)"
                 )
     return None
