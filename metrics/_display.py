@@ -114,7 +114,8 @@ class Display:
         return self._printed(deviation)
 
     def _printed(self, value: float, sign: str = "") -> str:
-        return f"{100.0 * value:{sign}.2f}" if self.in_percent else f"{value:{sign}.4f}"
+        # `z`: what rounds to 0 has no minus.
+        return f"{100.0 * value:{sign}z.2f}" if self.in_percent else f"{value:{sign}z.4f}"
 
 
 class Rated:

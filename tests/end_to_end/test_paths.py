@@ -5,6 +5,7 @@ Each option is given a file that nothing can read. It must say the same of it un
 
 import os
 import re
+import shlex
 import shutil
 from pathlib import Path
 from typing import get_args, get_type_hints
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 
 import portmert
 from portmert.tuner.cli import main
-from portmert.tuner.components import registry
+from portmert.tuner.components import comet, registry
 from portmert.tuner.ground.options import quoted
 from tests.end_to_end.test_nothing_is_ignored import CALLS, TEST, R, commands
 from tests.support.cli import fault, run
@@ -229,6 +230,22 @@ def test_compare_reads_pipes_and_stdin_as_files(two_systems):
     result = CliRunner().invoke(main, words, input=(R / "dev.tgt").read_bytes())
     os.close(reading)
     assert result.stdout == expected
+
+
+@pytest.mark.parametrize("name", ["it's/g", 'say "x/g', "a,b'c@2/g", "lr=0.1, x+y (b)*/it's"])
+def test_existing_file_wins_in_metrics_from_outside(name, monkeypatch):
+    monkeypatch.setattr(comet.Comet, "load", lambda _: None)
+    Path(name).parent.mkdir()
+    Path(name).write_text("S a b\nA 0 1|||X|||c|||REQUIRED|||-NONE-|||0\n\n")
+    for text in (f"m2:{name}", f"m2:{name},beta=1", f"m2:beta=1,{name}"):
+        assert registry.metric(text).gold == Path(name)
+    assert registry.metric(f"scores:{name},{name}").files == (Path(name), Path(name))
+    for text in (f"comet:{name}", f"comet:{name},device=cpu"):
+        assert registry.metric(text).model == name
+    for prefix in ("command", "command+links"):
+        found = registry.metric(f"{prefix}:{name}")
+        assert shlex.split(found.command) == [name]
+        assert registry.metric(found.signature) == found
 
 
 def test_unknown_metric_may_be_a_file_that_is_not_there():

@@ -91,8 +91,13 @@ def average(
             spread_size(_filled(one.weights, files), nbest, origin=name) for name, one in read
         ]
     for (name, _), size in zip(read, sizes, strict=True):
-        if size == 0:
+        if size == 0 and lists is None:
             raise InputError(f"{name}: all weights are 0")
+        if size == 0:
+            raise InputError(
+                f"{name}: under these weights all hypotheses of a segment have the same model "
+                f"score"
+            )
     return WeightAverage(averaged([one.weights for one in files], sizes), tuple(sizes), files[0])
 
 

@@ -277,11 +277,11 @@ def _check_lists(
 ) -> None:
     """Warn of lists to tune on that are few, in another order, or have doubtful features."""
     _check_size(len(read.nbest))
-    if setup.starts and not is_penalised:
-        line = length_order(read.nbest, model_scores(read.nbest, setup.starts[0]))
-        if line:
+    if not is_penalised:
+        under = model_scores(read.nbest, setup.starts[0]) if setup.starts else None
+        if line := length_order(read.nbest, under):
             warn(line)
-    added = [Feature.parse(one).name for one in lists.features]
+    added = [Feature.parse(one) for one in lists.features]
     if added:
         batch = corpus.make_batch(
             read.scored.texts, read.nbest.offsets, read.references, lines=read.nbest.lines

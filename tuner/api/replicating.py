@@ -344,7 +344,7 @@ class ReplicaRun:
         sizes = [1.0] * len(found)
         if len(searched.texts) > len(searched):
             sizes = [
-                spread_size(one, searched, origin=str(path))
+                spread_size(one, searched, origin=str(path)) or 1.0
                 for one, path in zip(found, paths, strict=True)
             ]
         weights = averaged_within(self.setup.constraints, found, sizes)

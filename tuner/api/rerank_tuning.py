@@ -93,7 +93,7 @@ class RerankTuned:
         dev = {key: percent(found[key]["dev_score"]) for key in ("first", "start", "average")}
         answers = "".join(f"{line}\n" for line in self.compared.document["answers"])
         return (
-            f"{answers}\n{self.replicas.metric.display.labelled(found['metric'])}, on the lists "
+            f"{answers and f'{answers}\n'}{self.replicas.metric.display.labelled(found['metric'])}, on the lists "
             f"tuned on: first {dev['first']} -> averaged {dev['average']} (start weights "
             f"{dev['start']}; {counted(len(found['replicas']), 'search')})\n\n"
             f"{_table(self.compared.document).text()}"

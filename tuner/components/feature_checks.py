@@ -1,25 +1,36 @@
 """What looks wrong about features that a user adds: copies, and functions of the references."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from portmert.metrics._base import Batch, FloatArray, Metric
+from portmert.metrics._base import Batch, FloatArray, IntArray, Metric
 from portmert.tuner.components import registry
+from portmert.tuner.components.features import Feature
 from portmert.tuner.nbest.model import NBest
 from portmert.tuner.texts import statistics
 
 MOST_HYPOTHESES = 600
 """Hypotheses that are looked at."""
 LEAST_HYPOTHESES = 20
+LEAST_COMPARED = 40
+"""Hypotheses, besides one in each segment, below which nothing is said of ranks."""
 ALIKE = 0.999
 """The correlation above which a feature is a function of another column."""
-JUDGES = ("chrf", "chrf:word_order=2", "bleu:smooth=exp", "bleu:smooth=moses+1", "ter", "wer")
+ALIKE_RANKS = 0.995
+"""The correlation of ranks within segments above which it is."""
+MOST_REFERENCES = 4
+"""References that are also taken one by one."""
+JUDGES = (
+    "wer", "per", "cer", "ter", "wil", "mer", "chrf", "chrf:word_order=2", "bleu:smooth=exp",
+    "bleu:smooth=moses+1", "ribes", "nist", "meteor",
+)  # fmt: skip
 """Metrics of the references that a feature is compared with, besides the metric tuned on."""
 
 
 def doubtful_features(
-    names: Sequence[str], nbest: NBest, batch: Batch, metric: Metric
+    features: Sequence[Feature], nbest: NBest, batch: Batch, metric: Metric
 ) -> list[str]:
     """Return what looks wrong about added features, a line each.
 
@@ -27,8 +38,8 @@ def doubtful_features(
 
     Parameters
     ----------
-    names
-        The names of the features that the user added.
+    features
+        The features that the user added.
     nbest
         The lists with these features.
     batch
@@ -38,7 +49,8 @@ def doubtful_features(
     """
     columns = [name for name, size in nbest.feature_names for _ in range(size)]
     spread = nbest.features.std(axis=0)
-    lines, added = [], [columns.index(name) for name in names if name in columns]
+    added = {columns.index(one.name): one for one in features if one.name in columns}
+    lines = []
     for place in added:
         for other in range(len(columns)):
             if other == place or (other in added and other > place):
@@ -51,28 +63,95 @@ def doubtful_features(
                     f"it adds nothing; leave one of them out"
                 )
                 break
+    # Lengths and the like are computed from the lists alone.
+    read = {columns[place]: place for place, one in added.items() if one.files}
+    return lines + _functions_of_references(
+        {name: nbest.features[:, place] for name, place in read.items()},
+        batch,
+        [metric, *(registry.metric(one.metric) for one in features if one.metric)],
+    )
+
+
+def _functions_of_references(
+    features: Mapping[str, FloatArray], batch: Batch, metrics: Sequence[Metric]
+) -> list[str]:
+    """Return a line for each feature that a metric, or the share of known words, explains."""
     chosen = np.unique(np.linspace(0, len(batch) - 1, 60).astype(np.int64))
     starts, sizes = batch.offsets[chosen], np.diff(batch.offsets)[chosen]
     each = max(1, MOST_HYPOTHESES // len(chosen))
-    ends = starts + np.minimum(sizes, each)
-    rows = np.concatenate(list(map(np.arange, starts, ends)))
-    varying = [place for place in added if nbest.features[rows, place].std() > 0]
+    sizes = np.minimum(sizes, each)
+    rows = np.concatenate(list(map(np.arange, starts, starts + sizes)))
+    varying = {name: one[rows] for name, one in features.items() if one[rows].std() > 0}
+    lines: list[str] = []
     if not varying or len(rows) < LEAST_HYPOTHESES or not len(batch.references):
         return lines
-    part = batch.take(rows)
-    for judge in dict.fromkeys([metric, *map(registry.metric, JUDGES)]):
-        if judge.needs or judge.of_lists or not judge.reads_references or judge.reads_gold:
-            continue
-        scores = np.asarray(judge.score(statistics.compute_stats(judge, part)), dtype=np.float64)
-        for place in list(varying):
-            if np.isfinite(scores).all() and _alike(nbest.features[rows, place], scores, ALIKE):
-                varying.remove(place)
+    segments = np.repeat(np.arange(len(sizes)), sizes)
+    ranks = {name: _ranks(values, segments) for name, values in varying.items()}
+    for told, scores in _scores_by_references(batch.take(rows), metrics):
+        scored = _ranks(scores, segments)
+        for name in list(varying):
+            same_ranks = len(rows) - len(sizes) >= LEAST_COMPARED and _alike(
+                ranks[name], scored, ALIKE_RANKS
+            )
+            if same_ranks or _alike(varying[name], scores, ALIKE):
+                del varying[name]
+                how = "" if not same_ranks else "of ranks within segments "
+                least = ALIKE_RANKS if same_ranks else ALIKE
                 lines.append(
-                    f"feature {columns[place]} is {judge.name()} of the hypotheses against these "
-                    f"references (correlation above {ALIKE}): where there are no references, "
-                    f"there is no such feature, so the result means nothing"
+                    f"feature {name} is {told}, or a function of it (correlation {how}above "
+                    f"{least}): where there are no references, there is no such feature, so the "
+                    f"result means nothing"
                 )
+        if not varying:
+            break
     return lines
+
+
+def _scores_by_references(
+    batch: Batch, metrics: Sequence[Metric]
+) -> Iterator[tuple[str, FloatArray]]:
+    """Yield names, and (H,) scores against all references and against each alone."""
+    judges = dict.fromkeys([*metrics, *map(registry.metric, JUDGES)])
+    most = int(np.diff(batch.reference_offsets).max(initial=0))
+    alone = range(min(most, MOST_REFERENCES)) if most > 1 else ()
+    for part in [batch, *(_one_reference(batch, number) for number in alone)]:
+        words = [
+            np.mean([word in set().union(*references) for word in words]) if words else 0.0
+            for words, references in part.words()
+        ]
+        yield (
+            "the share of its words that these references have",
+            np.array(words, dtype=np.float64),
+        )
+        for judge in judges:
+            if judge.needs or judge.of_lists or not judge.reads_references or judge.reads_gold:
+                continue
+            stats = statistics.compute_stats(judge, part)
+            scores = np.asarray(judge.score(stats), dtype=np.float64)
+            if np.isfinite(scores).all():
+                yield f"{judge.name()} of the hypotheses against these references", scores
+
+
+def _one_reference(batch: Batch, number: int) -> Batch:
+    """Return a batch with one reference a segment: of this number, or the last."""
+    first, counts = batch.reference_offsets[:-1], np.diff(batch.reference_offsets)
+    rows = (first + np.minimum(number, counts - 1))[counts > 0]
+    offsets = np.concatenate([[0], np.cumsum(counts > 0)]).astype(np.int64)
+    return replace(batch, references=batch.references.take(rows), reference_offsets=offsets)
+
+
+def _ranks(values: FloatArray, segments: IntArray) -> FloatArray:
+    """Return the ranks of values within segments, less their mean; ties share one."""
+    order = np.lexsort((values, segments))
+    begins = np.flatnonzero(np.diff(segments[order], prepend=-1))
+    tied = np.diff(values[order], prepend=np.nan) != 0
+    tied[begins] = True
+    groups, places = np.cumsum(tied) - 1, np.arange(len(values), dtype=np.float64)
+    means = np.bincount(groups, places) / np.bincount(groups)
+    sizes = np.diff(np.append(begins, len(values)))
+    found = np.empty(len(values))
+    found[order] = means[groups] - np.repeat(begins + (sizes - 1) / 2, sizes)
+    return found
 
 
 def _alike(a: FloatArray, b: FloatArray, least: float) -> bool:

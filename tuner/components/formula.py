@@ -28,6 +28,7 @@ import dataclasses
 import functools
 import math
 import re
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -43,7 +44,7 @@ from portmert.metrics._shared import SMALLEST_COUNT
 from portmert.tuner.components import external
 from portmert.tuner.ground.errors import ConfigError, faults_at
 from portmert.tuner.ground.numbers import FINITE, parse_finite
-from portmert.tuner.ground.options import QUOTES, cut, exists, files, path, quoted, split, unquoted
+from portmert.tuner.ground.options import QUOTES, exists, files, path, quoted, split, unquoted
 from portmert.tuner.nbest.model import NBest
 
 _NAME = r"[A-Za-z][A-Za-z0-9_]*(?:-[A-Za-z][A-Za-z0-9_]*)*(?:(?<=(?i:chrf))\+\+)?"
@@ -99,7 +100,7 @@ def outside(text: str) -> Metric | None:
 def outside_metric(name: str, argument: str) -> Metric:
     """Return the metric `name:argument`; the name is one of `external.NAMES`.
 
-    A command is taken as it is, files may be in quotes.
+    A command is taken as it is, files may be in quotes; an existing file is the program.
 
     Raises
     ------
@@ -112,6 +113,8 @@ def outside_metric(name: str, argument: str) -> Metric:
         return comet.metric(argument)
     if name == "m2":
         return _m2(argument)
+    if name.startswith("command") and exists(argument):
+        argument = shlex.quote(argument)
     with faults_at(f"metric {name}", (ValueError, ConfigError), ConfigError):
         if name == "scores":
             return external.Scores(files(argument, where="write scores:FILE,FILE"))
@@ -122,7 +125,7 @@ def _m2(argument: str) -> M2:
     """Return the metric of `FILE,beta=1,level=0.5`; each part may be left out."""
     gold, values = None, {}
     for part in split(argument, ",") if argument else ():
-        name, equals, value = cut(part, "=")
+        name, equals, value = part.partition("=")
         if equals and name in ("beta", "level") and not exists(part):
             values[name] = value
         elif gold is None:

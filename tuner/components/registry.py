@@ -116,7 +116,7 @@ def metric(text: str | Metric) -> Metric:
     name, colon, rest = text.partition(":")
     name = name.lower()
     if name in external.NAMES:
-        if (name == "m2" and not rest) or exists(rest):
+        if (name == "m2" and not rest) or exists(rest) or _has_files(name, rest):
             return formula.outside_metric(name, rest)
         if not colon:
             raise errors.ConfigError(f"metric {text}: write it as {name}:{external.NAMES[name]}")
@@ -182,6 +182,16 @@ def _canonical(text: str) -> str:
     known, options = ALIASES.get(lowered, (lowered, ""))
     given = ",".join(filter(None, (options, rest)))
     return f"{known}:{given}" if given else known
+
+
+def _has_files(name: str, rest: str) -> bool:
+    """Return whether a metric from outside has existing files, and options, and nothing else."""
+    if name.startswith("command") or not rest:
+        return False
+    parts = split(rest, ",")
+    options = [part for part in parts if not exists(part)]
+    simple = all(re.fullmatch(r"\w+=[\w.:-]+", part) for part in options)
+    return simple and len(options) < len(parts)
 
 
 def _names_a_file(text: str) -> bool:

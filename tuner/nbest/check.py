@@ -128,34 +128,53 @@ def few_segments(count: int) -> str:
     )
 
 
-def length_order(nbest: NBest, scores: FloatArray) -> str:
-    """Return a line if the lists are in the order of the scores divided by length; else "".
+def length_order(nbest: NBest, scores: FloatArray | None = None) -> str:
+    """Return a line if the lists are in the order of scores divided by length; else "".
 
     Neighbours in the lists, of different scores, are compared.
 
     Parameters
     ----------
-    scores : (H,) float64
-        The scores of the hypotheses under the weights given.
+    scores : (H,) float64, optional
+        The scores of the hypotheses under the weights given. Without weights: the scores in the
+        lists or, if there are none, each feature. None of these may explain the order itself.
     """
     lengths = np.maximum(np.asarray(nbest.texts.tokens.lengths, dtype=np.float64), 1)
+    if scores is not None:
+        by_name = {"the scores under these weights": (scores, False)}
+    elif _in_order(nbest, nbest.model_scores) is not None:
+        by_name = {"the scores in the lists": (nbest.model_scores, False)}
+    else:
+        names = [name for name, size in nbest.feature_names for _ in range(size)]
+        columns = zip(names, nbest.features.T, strict=True)
+        by_name = {f"feature {name}": (np.asarray(column), True) for name, column in columns}
+    told = ""
+    for name, (values, is_feature) in by_name.items():
+        shares = [_in_order(nbest, one) for one in (values, values / lengths)]
+        plain, divided = (0.5 if share is None else share for share in shares)
+        if is_feature:  # it may be a cost
+            plain, divided = max(plain, 1 - plain), max(divided, 1 - divided)
+        if plain > SORTED - 0.05:
+            return ""
+        if divided >= SORTED and not told:
+            told = (
+                f"the lists are in the order of {name} divided by the length "
+                f"({100 * divided:.0f} % of neighbours), not of {name} ({100 * plain:.0f} %): "
+                f"does the decoder normalise by length? Try --length-penalty 0:2"
+            )
+    return told
+
+
+def _in_order(nbest: NBest, scores: FloatArray) -> float | None:
+    """Return the share of neighbours in order, of different scores; None if they are few."""
     rows = np.arange(len(scores))
     if len(nbest.ranks) == len(rows):
         segments = np.repeat(np.arange(len(nbest)), np.diff(nbest.offsets))
         rows = np.lexsort((nbest.ranks, segments))
-    pairs = np.setdiff1d(np.arange(1, len(rows)), nbest.offsets)
-    shares = []
-    for values in (scores[rows], (scores / lengths)[rows]):
-        steps = values[pairs - 1] - values[pairs]
-        steps = steps[np.abs(steps) > 1e-6 * np.abs(values[pairs])]  # printed digits end there
-        shares.append(float(np.mean(steps > 0)) if len(steps) >= LEAST_STEPS else 0.5)
-    if shares[1] < SORTED or shares[0] > SORTED - 0.05:
-        return ""
-    return (
-        f"the lists are in the order of the scores divided by the length ({100 * shares[1]:.0f} % "
-        f"of neighbours), not of the scores under these weights ({100 * shares[0]:.0f} %): does "
-        f"the decoder normalise by length? Try --length-penalty 0:2"
-    )
+    pairs, values = np.setdiff1d(np.arange(1, len(rows)), nbest.offsets), scores[rows]
+    steps = values[pairs - 1] - values[pairs]
+    steps = steps[np.abs(steps) > 1e-6 * np.abs(values[pairs])]  # printed digits end there
+    return float(np.mean(steps > 0)) if len(steps) >= LEAST_STEPS else None
 
 
 def score_fault(nbest: NBest, weights: FeatureWeights) -> str:

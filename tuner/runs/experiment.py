@@ -357,7 +357,7 @@ class _Run:
         If weights are some share of the way between two others, their estimate is taken to be so
         too. The start weights were not found on these segments, so their dev score is unbiased.
         """
-        if not self.experiment.optimizer.holds_out:
+        if not self.experiment.optimizer.holds_out or not self.evaluator.folds.any():
             return None
         if number == 1:
             return dev_score

@@ -29,21 +29,17 @@ def absolute_size(weights: FeatureWeights) -> float:
 def spread_size(weights: FeatureWeights, nbest: NBest, *, origin: str) -> float:
     """Return the root mean square deviation of model scores from the mean of their segment.
 
+    0 if all hypotheses of each segment have one model score.
+
     A feature counts by how much it moves the model scores on these lists, whatever its unit.
 
     Raises
     ------
     InputError
-        The lists have a dense feature that the weights do not name, or all hypotheses of each
-        segment have one model score; `origin` names the weights.
+        The lists have a dense feature that the weights do not name; `origin` names the weights.
     """
     scores = model_scores(nbest, weights, origin=origin)
-    spread = float(within_segment_spread(scores[np.newaxis], nbest.offsets, if_constant=0.0)[0])
-    if spread == 0:
-        raise InputError(
-            f"{origin}: under these weights all hypotheses of a segment have the same model score"
-        )
-    return spread
+    return float(within_segment_spread(scores[np.newaxis], nbest.offsets, if_constant=0.0)[0])
 
 
 def stacked(

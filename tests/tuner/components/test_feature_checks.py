@@ -1,5 +1,8 @@
 """Features that a user adds and that look wrong."""
 
+import math
+import random
+
 import numpy as np
 import pytest
 
@@ -8,6 +11,9 @@ from portmert.tuner.ground.warn import collected_warnings
 from portmert.tuner.nbest.check import length_order
 from tests.support.places import ROOT
 
+METRICS = (
+    "chrf", "bleu:smooth=exp", "ter", "wer", "per", "cer", "wil", "ribes", "nist", "meteor",
+)  # fmt: skip
 QUALITY = ROOT / "configs" / "quality"
 
 
@@ -30,11 +36,24 @@ def made(tmp_path_factory):
     (folder / "list").write_text("".join(rows))
     (folder / "ref").write_text("".join(f"{' '.join(one)}\n" for one in references))
     (folder / "noise").write_text("".join(f"{one:.6f}\n" for one in rng.normal(size=len(rows))))
-    for metric in ("chrf", "bleu:smooth=exp", "ter", "wer"):
+    for metric in METRICS:
         scores = portmert.score(
             [hyp for hyp, _ in targets], [[ref for _, ref in targets]], metric=metric
         ).segment_scores
         (folder / metric.partition(":")[0]).write_text("".join(f"{x:.4f}\n" for x in scores))
+    rates = [1 - float(line) for line in (folder / "wer").read_text().split()]
+    sizes = [len(reference.split()) for _, reference in targets]
+    functions = {
+        "edits": [rate * size for rate, size in zip(rates, sizes, strict=True)],
+        "squared": [rate**2 for rate in rates],
+        "logarithm": [-math.log1p(rate) for rate in rates],
+        "overlap": [
+            sum(word in reference.split() for word in hyp.split()) / len(hyp.split())
+            for hyp, reference in targets
+        ],
+    }
+    for name, values in functions.items():
+        (folder / name).write_text("".join(f"{x:.6f}\n" for x in values))
     return folder
 
 
@@ -54,6 +73,49 @@ def test_a_function_of_the_references_is_found(made, metric):
     names = ("ter", "wer") if metric in {"ter", "wer"} else (metric,)
     told = "of the hypotheses against these references"
     assert any(f"feature qe is {name} {told}" in line for name in names)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["per", "cer", "wil", "ribes", "nist", "meteor", "edits", "squared", "logarithm", "overlap"],
+)
+def test_any_function_of_the_references_is_found(made, name):
+    (line,) = warnings(made, f"qe={made / name}")
+    assert line.startswith("feature qe is ")
+    assert "where there are no references, there is no such feature" in line
+
+
+def test_a_metric_against_a_copy_of_one_reference_is_found(made, tmp_path):
+    shuffled = [line.split() for line in (made / "ref").read_text().splitlines()]
+    for words in shuffled:
+        random.Random(3).shuffle(words)
+    (tmp_path / "other").write_text("".join(f"{' '.join(one)}\n" for one in shuffled))
+    (tmp_path / "copy").write_text((made / "ref").read_text())
+    lists = portmert.Lists.read(
+        made / "list", refs=[tmp_path / "other", made / "ref"], notice=lambda _: None,
+        features=[f"bad=chrf:beta=3@{tmp_path / 'copy'}"],
+    )  # fmt: skip
+    with collected_warnings() as found:
+        portmert.optimize(lists, "qmean", optimizer="mert:restarts=1", notice=lambda _: None)
+    assert any(line.startswith("feature bad is chrf of the hypotheses") for line in found)
+
+
+def test_features_of_a_real_decoder_are_no_functions_of_the_references(tmp_path):
+    data = ROOT.parent / "shared" / "data" / "moses-ja-en"
+    if not data.is_dir():
+        pytest.skip("needs the real lists in shared/data")
+    nbest, refs = data / "mert-bleu" / "run1.best100.out.gz", data / "dev.en"
+    read = portmert.Lists.read(nbest, refs=refs, notice=lambda _: None).nbest
+    columns = read.features.T
+    for number, column in enumerate(columns):
+        values = np.zeros(sum(read.list_sizes))
+        values[read.lines] = column
+        (tmp_path / str(number)).write_text("".join(f"{x}\n" for x in values))
+    features = [f"f{number}={tmp_path / str(number)}" for number in range(len(columns))]
+    lists = portmert.Lists.read(nbest, refs=refs, features=features, notice=lambda _: None)
+    with collected_warnings() as found:
+        portmert.optimize(lists, "bleu", optimizer="mert:restarts=1", notice=lambda _: None)
+    assert not [line for line in found if "references" in line]
 
 
 def test_a_copy_is_found_and_noise_is_not(made):
@@ -90,6 +152,18 @@ def test_lists_in_the_order_of_scores_by_length_are_told(tmp_path):
             portmert.rerank(tmp_path / name, {"F": 1.0}, notice=lambda _: None)
         told = [line for line in found if "Try --length-penalty 0:2" in line]
         assert bool(told) == (name == "mean"), found
+        # Without weights the list's own scores count; where they say nothing, each feature.
+        (tmp_path / "ref").write_text("a\n" * 30)
+        bare = [f"{row.rpartition('|||')[0]}||| 0\n" for row in rows]
+        for lines in (rows, bare):
+            (tmp_path / name).write_text("".join(lines))
+            with collected_warnings() as found:
+                portmert.optimize(
+                    portmert.Lists.read(tmp_path / name, refs=tmp_path / "ref"), "wer",
+                    optimizer="mert:restarts=1", notice=lambda _: None,
+                )  # fmt: skip
+            told = [line for line in found if "Try --length-penalty 0:2" in line]
+            assert bool(told) == (name == "mean"), found
 
 
 def test_an_order_of_few_neighbours_is_no_order():
