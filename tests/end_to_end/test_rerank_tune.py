@@ -297,3 +297,27 @@ def test_killed_it_ends_as_one_left_alone(tmp_path, folder, numbers):
     ours, theirs = products(killed), products(folder)
     assert ours.keys() == theirs.keys()
     assert {name for name in ours if ours[name] != theirs[name]} <= {"inputs.json"}
+
+
+def test_lists_of_equal_model_scores_keep_the_start_weights(tmp_path):
+    rows, refs = [], []
+    for segment in range(12):
+        words = [f"w{segment * n % 7}" for n in range(1, 9)]
+        refs.append(f"{' '.join(words)}\n")
+        rows += [
+            f"{segment} ||| {' '.join(words[n:])} ||| LM= 1.5 TM= 2 ||| 3\n" for n in range(4)
+        ]
+    for size in (12, 1):
+        nbest, ref = tmp_path / f"list{size}", tmp_path / f"ref{size}"
+        nbest.write_text("".join(rows[: 4 * size]))
+        ref.write_text("".join(refs[:size]))
+        found = run(
+            "rerank-tune", "--nbest", nbest, "--ref", ref, "--test-nbest", nbest,
+            "--test-ref", ref, "--metric", "chrf", "--replicas", 2, "--out-dir",
+            tmp_path / f"run{size}",
+        )  # fmt: skip
+        assert "the weights are the start weights" in found.stderr
+        weights = read(tmp_path / f"run{size}" / "weights.json")["weights"]
+        assert set(map(tuple, weights.values())) == {(0.5,)}
+        assert "--length-penalty" not in found.stderr  # equal features order nothing
+        assert not found.stdout.startswith("\n")  # one segment is not tested: no answer

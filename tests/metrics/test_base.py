@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from portmert.metrics._base import Ragged, Texts, Vocabulary
+from portmert.metrics._display import Display
 from portmert.metrics.bleu import Bleu
 from portmert.metrics.port import Port
 from portmert.metrics.terp import Ter
@@ -78,3 +79,11 @@ def test_a_segment_without_reference_is_refused():
 def test_oriented_scores_rise_as_they_get_better():
     assert (Bleu().oriented(0.25), Ter().oriented(0.25)) == (0.25, -0.25)
     assert Ter().oriented(np.array([0.5, -1.0])).tolist() == [-0.5, 1.0]
+
+
+def test_what_rounds_to_nothing_has_no_minus():
+    for in_percent, printed in ((True, "0.00"), (False, "0.0000")):
+        for value in (-1e-9, 1e-9, -0.0):
+            display = Display(in_percent)
+            assert display.shown_change(value) == f"+{printed}"
+            assert display.shown(value) == printed

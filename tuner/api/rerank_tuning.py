@@ -92,8 +92,9 @@ class RerankTuned:
         found, percent = self.replicas.document, self.replicas.metric.shown
         dev = {key: percent(found[key]["dev_score"]) for key in ("first", "start", "average")}
         answers = "".join(f"{line}\n" for line in self.compared.document["answers"])
+        answers += "\n" if answers else ""
         return (
-            f"{answers and f'{answers}\n'}{self.replicas.metric.display.labelled(found['metric'])}, on the lists "
+            f"{answers}{self.replicas.metric.display.labelled(found['metric'])}, on the lists "
             f"tuned on: first {dev['first']} -> averaged {dev['average']} (start weights "
             f"{dev['start']}; {counted(len(found['replicas']), 'search')})\n\n"
             f"{_table(self.compared.document).text()}"

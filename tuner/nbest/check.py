@@ -150,8 +150,9 @@ def length_order(nbest: NBest, scores: FloatArray | None = None) -> str:
         by_name = {f"feature {name}": (np.asarray(column), True) for name, column in columns}
     told = ""
     for name, (values, is_feature) in by_name.items():
-        shares = [_in_order(nbest, one) for one in (values, values / lengths)]
-        plain, divided = (0.5 if share is None else share for share in shares)
+        plain, divided = (_in_order(nbest, one) for one in (values, values / lengths))
+        if plain is None or divided is None:
+            continue
         if is_feature:  # it may be a cost
             plain, divided = max(plain, 1 - plain), max(divided, 1 - divided)
         if plain > SORTED - 0.05:
@@ -166,7 +167,10 @@ def length_order(nbest: NBest, scores: FloatArray | None = None) -> str:
 
 
 def _in_order(nbest: NBest, scores: FloatArray) -> float | None:
-    """Return the share of neighbours in order, of different scores; None if they are few."""
+    """Return the share of neighbours in order, of different scores.
+
+    None if these are few, or less than half of all.
+    """
     rows = np.arange(len(scores))
     if len(nbest.ranks) == len(rows):
         segments = np.repeat(np.arange(len(nbest)), np.diff(nbest.offsets))
@@ -174,7 +178,7 @@ def _in_order(nbest: NBest, scores: FloatArray) -> float | None:
     pairs, values = np.setdiff1d(np.arange(1, len(rows)), nbest.offsets), scores[rows]
     steps = values[pairs - 1] - values[pairs]
     steps = steps[np.abs(steps) > 1e-6 * np.abs(values[pairs])]  # printed digits end there
-    return float(np.mean(steps > 0)) if len(steps) >= LEAST_STEPS else None
+    return float(np.mean(steps > 0)) if len(steps) >= max(LEAST_STEPS, len(pairs) / 2) else None
 
 
 def score_fault(nbest: NBest, weights: FeatureWeights) -> str:

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from portmert.metrics._base import FloatArray
-from portmert.tuner.ground.errors import InputError
 from portmert.tuner.ground.samples import deviation
 from portmert.tuner.nbest.model import NBest, model_scores
 from portmert.tuner.search.constraints import Constraints

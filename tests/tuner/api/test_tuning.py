@@ -271,3 +271,12 @@ def test_the_best_iteration_does_not_flatter_the_estimate(tmp_path):
     """The truth is 0.25 for all weights; the highest estimates are 0.02 above it."""
     found = np.array([by_chance(seed, tmp_path / str(seed)) for seed in range(30)])
     assert abs(found.mean() - 0.25) < 2 * found.std(ddof=1) / len(found) ** 0.5
+
+
+def test_one_segment_is_not_held_out_in_turn(tmp_path):
+    found = portmert.tune(
+        Toy(), SOURCES[:1], SOURCES[:1], folder=tmp_path, start=START, metric="wer", nbest=8,
+        iterations=2, log=print,
+    )  # fmt: skip
+    assert found.result.unseen is None
+    assert "held out in turn" not in str(found)

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from portmert.tuner.api.averaging import average
 from portmert.tuner.api.lists import Lists
 from portmert.tuner.ground.errors import InputError
 from portmert.tuner.nbest.model import best_hypotheses, model_scores
@@ -89,8 +90,11 @@ def test_the_spread_of_model_scores_by_hand():
 
 
 def test_what_moves_nothing_has_no_size():
-    with pytest.raises(InputError, match="W: under these weights all hypotheses of a segment"):
-        spread_size(FeatureWeights({"A": (0.0,), "B": (0.0,)}), LISTS, origin="W")
+    zero = FeatureWeights({"A": (0.0,), "B": (0.0,)})
+    assert spread_size(zero, LISTS, origin="W") == 0
+    made = Lists.from_arrays([[[0, 0], [2, 0]]], feature_names=["A", "B"])
+    with pytest.raises(InputError, match="1: under these weights all hypotheses of a segment"):
+        average([zero], lists=made)
     with pytest.raises(InputError, match="W: no weight for feature B"):
         spread_size(FeatureWeights({"A": (1.0,)}), LISTS, origin="W")
 
