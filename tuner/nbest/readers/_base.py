@@ -530,21 +530,20 @@ class Collector:
         return full
 
     def _check_together(self, ids: Sequence[str], places: Sequence[Place]) -> None:
-        """Raise the error of an id whose records may be two lists."""
+        """Raise the error of an id with two lists.
+
+        Records of one hypothesis each may stand anywhere: samples are often drawn pass by pass.
+        """
         first_places: dict[str, Place] = {}
         sizes = Counter(zip(ids, places, strict=True))
-        previous = ""
         for name, place in sizes:
             before = first_places.setdefault(name, place)
-            if before != place and (
-                name != previous or sizes[name, place] > 1 or sizes[name, before] > 1
-            ):
+            if before != place and max(sizes[name, place], sizes[name, before]) > 1:
                 self.file.fail(
                     place,
                     f"id '{name}' stands twice, first in {self._called(before)}; number its "
                     f"hypotheses ({_KEYS}), or {_OWN_FILES}",
                 )
-            previous = name
 
     def _called(self, place: Place) -> str:
         """Return a place for messages."""

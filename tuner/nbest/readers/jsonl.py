@@ -139,9 +139,10 @@ class Jsonl(JsonReader):
         text_key = self.text or js.usual(item, TEXTS)
         text = item.text(text_key)
         score = 0.0 if item.get(self.score) is None else item.number(self.score)
+        other_keys = {self.id, text_key, self.score, *options.names(self.features, "+")}
         return js.Hypothesis(
             item.place, segment, text, names, values, score, self._links(item), item.content,
-            index_in(item.content, {text_key, self.score, *options.names(self.features, "+")}),
+            index_in(item.content, other_keys),
         )  # fmt: skip
 
     def _list_key(self, whole: js.JsonObject) -> str:
