@@ -165,12 +165,26 @@ def as_text(scores: Sequence[Score], *, by_segment: bool) -> str:
 
 
 def _by_name(scores: Sequence[Score]) -> list[tuple[str, Score]]:
-    """Return each score and its metric's name, the signature where several have the same name."""
-    names = [score.metric.name() for score in scores]
-    return [
-        (score.metric.signature if names.count(name) > 1 else name, score)
-        for name, score in zip(names, scores, strict=True)
-    ]
+    """Return each score and its metric's name.
+
+    Metrics of one name have the options in which they differ, formulas their signatures.
+    """
+    labels = []
+    for score in scores:
+        name, signature = score.metric.name(), score.metric.signature
+        alike = [s.metric.signature for s in scores if s.metric.name() == name]
+        options = [text.removeprefix(f"{name}:").split(",") for text in alike]
+        differing = [
+            option
+            for option in signature.removeprefix(f"{name}:").split(",")
+            if any(option not in others for others in options)
+        ]
+        if len(alike) == 1 or not differing:
+            labels.append(name)
+        else:
+            has_options = signature.startswith(f"{name}:")
+            labels.append(f"{name}:{','.join(differing)}" if has_options else signature)
+    return list(zip(labels, scores, strict=True))
 
 
 def _lengths_line(scores: Sequence[Score]) -> str:

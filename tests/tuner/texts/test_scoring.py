@@ -80,3 +80,8 @@ def test_metrics_of_one_name_are_told_apart():
     assert [line.split("  ")[0].split(":")[0] for line in table.splitlines()[2:5]] == [
         "1 - ter", "0.5 * chrf", "wer ↓",
     ]  # fmt: skip
+    orders = [registry.metric(f"bleu:max_order={order}") for order in (2, 3)]
+    table = as_text(score_texts(orders, batch_of(EXAMPLE), Preparation()), by_segment=False)
+    assert [line.split()[0] for line in table.splitlines()[2:4]] == [
+        "bleu:max_order=2", "bleu:max_order=3",
+    ]  # fmt: skip
