@@ -692,7 +692,8 @@ def order_table(results: Mapping[str, Row]) -> Table:
         for third in one.get("by_order", ()):
             scores = {row["metric"]: row for row in third["scores"]}
             keys = ("difference", "difference_low", "difference_high")
-            cells = [shown(*(100 * scores[metric][key] for key in keys)) for metric in JUDGED]
+            values = [[scores[metric][key] for key in keys] for metric in JUDGED]
+            cells = ["-" if None in ends else shown(*(100 * x for x in ends)) for ends in values]
             lengths = ", ".join(f"{length:.3f}" for length in third["lengths"])
             crossed = f"{100 * third['crossing']:.0f} %"
             rows.append([name, crossed, f"{third['words']:.0f}", lengths, *cells])

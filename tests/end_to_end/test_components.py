@@ -52,7 +52,7 @@ def test_one_is_described_with_every_option_its_range_and_default(family, name):
         (("optimizer", "mert"), "restarts: integer, at least 1 (default: 2)"),
         (("aligner", "fast-align"), "p_null: number, above 0, below 1 (default: 0.08)"),
         (("decoder", "recorded"), "lists: list of path (must be given)"),
-        (("reader", "flat:n=5"), "n: integer, at least 1 (must be given; here: 5)"),
+        (("reader", "flat:n=5"), "n: integer, at least 1 (default: unset; here: 5)"),
         (("reader", "moses"), "  0 ||| b ||| LM0= -1 TM0= 0 2 ||| -4"),
         (("annotator", "udpipe"), "gives:      heads, tags"),
         (("metric", "PORT:alpha=0.5"), "alpha: number, 0 to 100 (default: 0.25; here: 0.5)"),

@@ -247,9 +247,10 @@ def command(name, **options):
 
 
 def fault(done):
-    """Return the one line of error; notes may stand before it."""
+    """Return the one line of error; notes and warnings may stand before it."""
     assert done.status == 1, done
-    [line] = [line for line in done.stderr.splitlines() if ": note: " not in line]
+    lines = done.stderr.splitlines()
+    [line] = [line for line in lines if not line.startswith(("portmert: note", "portmert: warn"))]
     return line
 
 

@@ -75,7 +75,10 @@ def test_other_numbers_are_another_run(config):
         ("qe=gone,2.qe", "tune.toml: [decoder] features: there is no file"),
         ("qe=1.qe", "--feature qe=1.qe: 1 file of numbers for 2 n-best lists"),
         ("qe=2.qe,1.qe", "1 number, n-best list 1 has"),
-        ("lenght", "tune.toml: [decoder] --feature lenght: expected NAME=FILE"),
+        (
+            "lenght",
+            "[decoder] --feature lenght: a file or a metric is missing; expected NAME=FILE",
+        ),
         ("LM0=1.qe,2.qe", "there can be no feature 'LM0': the lists have it already"),
         ("ratio", "take `ratio:list`"),
         ("x=chrf@1.qe", "lines, the lists have 40 segments"),

@@ -126,7 +126,7 @@ def score(
     >>> round(found.score, 4)
     0.7165
     >>> found
-    Score(score=0.7165313105737893, signature='bleu:max_order=2,...|refs:1|case:mixed|...')
+    Score(score=0.7165313105737893, signature='bleu:max_order=2,...', higher_is_better=True)
     """
     several = [metric] if isinstance(metric, str | Metric) else metric
     metrics = [registry.metric(one) for one in several]

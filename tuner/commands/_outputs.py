@@ -286,17 +286,16 @@ def _with_own_options(message: str, command: click.Command) -> str:
     """Return a message without the advice to give options that the command lacks.
 
     What is shared by commands writes messages. Their advice stands behind semicolons; text in
-    backquotes is a command line of its own.
+    backquotes, or behind `portmert`, is a command line of its own.
     """
     options = {name for parameter in command.params for name in parameter.opts}
     first, *advice = message.split("; ")
-    own = [
-        part for part in advice if options.issuperset(_OPTION.findall(re.sub("`[^`]*`", "", part)))
-    ]
+    own = [part for part in advice if options.issuperset(_OPTION.findall(_COMMAND.sub("", part)))]
     return "; ".join([first, *own])
 
 
 _OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*[a-z]")
+_COMMAND = re.compile(r"`[^`]*`|\bportmert .*")
 
 
 def _texts(value: object) -> Iterator[str]:
