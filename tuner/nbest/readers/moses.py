@@ -13,6 +13,7 @@ from portmert.tuner.nbest.readers._base import ListFile, hard_links
 _GLUED = re.compile(rb"(?<=\S)\|\|\||\|\|\|(?=\S)")
 """Moses' own reader (mert/Data.cpp) asks for no blanks; old versions wrote none behind the id."""
 _JOSHUA = re.compile(r"tm_\w+_\d+=|lm_\d+=|OOVPenalty=")
+_TREE = re.compile(rb"[0-9]+ \|\|\| \(\S+\{[0-9]+-[0-9]+\} ")
 _LINK = re.compile(rb"[0-9]{1,9}-([0-9]{1,9})")
 
 
@@ -95,6 +96,16 @@ class Joshua(BarsReader):
         """Whether some names are Joshua's."""
         named = all(are_named_values(row[2]) or _are_apart(row[2]) for row in rows)
         return named and any(_JOSHUA.match(token) for row in rows for token in row[2].split())
+
+    def as_moses(self, file: ListFile) -> tuple[bytes, str]:
+        """Return the list; raise InputError for derivation trees in place of texts."""
+        if _TREE.match(file.data):
+            file.fail(
+                1,
+                "the hypothesis is a derivation tree, as Joshua writes it; expected its text: set "
+                "use_tree_nbest = false in Joshua's configuration, and decode again",
+            )
+        return super().as_moses(file)
 
 
 @dataclass(frozen=True)

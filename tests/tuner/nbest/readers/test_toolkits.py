@@ -339,6 +339,7 @@ NBEST = '{"RecognitionStatus": "Success", "NBest": [{"Confidence": 0.9, "Lexical
         ('{"audio_filepath": "a.wav", "pred_text": ["a", "b"]}', "NeMo without beams; save them"),
         ("0 ||| a b ||| LM: -1.5 TM.0: -3 ||| -1.5", r"list1:1: .*Phrasal.*sed 's/: /= /g'"),
         ("0 ||| a ||| F0= -1 ||| -1 ||| WordScores= -0.2 -0.3", r"list1:1: word scores behind"),
+        ("0 ||| (ROOT{0-2} ([S]{0-1} the)) ||| lm_0=-1 ||| -1", "list1:1: .*Joshua.*use_tree_nbe"),
     ],
 )
 def test_lists_of_others_are_told_what_to_do(tmp_path, text, message):
