@@ -482,8 +482,6 @@ class _Run:
         unknown = dict.fromkeys(("excess", "excess_without", "gain", "gain_error"))
         if last.unseen_score is None or found.unseen is None or found.unseen_score is None:
             return {"next_score": listed, **unknown}
-        if not len(found.unseen.without):  # one fold: no segment was held out
-            return {"next_score": listed, **unknown}
         share = self._share(last.number, found.weights)
         excess = (1 - share) * (last.dev_score - last.unseen_score)
         excess += share * (found.final_score - found.unseen_score)

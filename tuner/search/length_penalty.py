@@ -160,7 +160,7 @@ def optimize_penalised(
         cpu_seconds=sum(each.cpu_seconds for each in tried.values()),
         seconds={p: sum(one.seconds[p] for one in tried.values()) for p in tried[alpha].seconds},
         unseen=unseen,
-        unseen_score=None if unseen is None else metric.oriented(unseen.value),
+        unseen_score=None if unseen is None else unseen.score(metric),
     ), alpha
 
 

@@ -331,7 +331,7 @@ def _optimize(
         known=int(_known_hypotheses(lists).sum()),
         line_searches=outcome.line_searches,
         seconds=seconds,
-        unseen_score=None if unseen is None else metric.oriented(unseen.value),
+        unseen_score=None if unseen is None else unseen.score(metric),
         unseen=unseen,
         cpu_seconds=outcome.cpu_seconds,
         warnings=tuple(doubts),

@@ -52,6 +52,10 @@ class Unseen:
     folds: IntArray = field(compare=False, repr=False)
     seed: int = field(default=0, compare=False, repr=False)
 
+    def score(self, metric: Metric) -> float | None:
+        """Return the estimate as a score; None if there is one fold, so nothing was held out."""
+        return metric.oriented(self.value) if len(self.without) else None
+
 
 def samples(segments: int, seed: int) -> FloatArray:
     """Return (1 + RESAMPLES, S): how often each segment counts in the text and in each sample.
