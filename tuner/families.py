@@ -262,6 +262,9 @@ def _lacking(base: type[Any], cls: type[Any], called: str) -> Iterator[str]:
         if not hasattr(cls, name):
             yield f"{called} does not say its {name}"
     for name, method in inspect.getmembers(base, inspect.isfunction):
+        if not callable(getattr(cls, name)):
+            yield f"{name} of {called} is no method"
+            continue
         for option in _not_taken(method, getattr(cls, name)):
             yield f"{name}() of {called} does not take '{option}'"
 

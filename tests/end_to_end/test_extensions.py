@@ -139,6 +139,7 @@ BROKEN = {
         "metric named of package broken 1.0: stat_names is 'length', expected a tuple",
     ),
     "typed": ("broken.module:Typed", "a type of broken.module:Typed cannot be evaluated: NameErr"),
+    "property": ("broken.module:Property", "stats of broken.module:Property is no method"),
     "needy": ("broken.module:Needy", "needs is frozenset({'link'}), expected a frozenset"),
     "Capital": ("broken.module:Checked", "a name has lowercase letters"),
     "scores": ("broken.module:Checked", "no meaning of its own yet"),
@@ -179,6 +180,10 @@ class Exit(Metric):
 class Made(Exit):
     def __post_init__(self):
         {}["a"]
+
+@checked(frozen=True)
+class Property(Exit):
+    stats = property(lambda self: 1)
 
 @checked(frozen=True)
 class Named(Exit):

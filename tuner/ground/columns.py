@@ -264,7 +264,7 @@ def _reason(record: _Record, key: str) -> str:
     if record.value is None:
         return f"'{key}' is null"
     names = sorted(whole)
-    some = ", ".join(names[:8]) or "none"
+    some = ", ".join(map(shown, names[:8])) or "none"
     return f"'{key}' is missing (keys found: {some})"
 
 

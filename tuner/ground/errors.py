@@ -25,7 +25,8 @@ _LONG_QUOTE = re.compile(rf"(?<!\S)'(?=\S)([^'\n]{{{LONGEST + 1},}}?)(?<=\S)'(?!
 
 
 def shown(text: str) -> str:
-    """Return input as a message shows it."""
+    """Return input as a message shows it: in one line, and cut if it is long."""
+    text = re.sub(r"\s*[\r\n]+\s*", " ", text)
     return text if len(text) <= LONGEST else text[:LONGEST] + "..."
 
 

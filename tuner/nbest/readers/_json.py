@@ -149,7 +149,7 @@ class JsonObject:
         """Raise the error of a key that holds something else; `inside`: in what it holds."""
         text, keys = shown(json.dumps(found, ensure_ascii=False)), ""
         if found is None and not inside:
-            names = sorted(self.content) or ["none"]
+            names = [shown(name) for name in sorted(self.content)] or ["none"]
             keys = f" (keys found: {', '.join(names[:_KEYS])}{', ...' * (len(names) > _KEYS)})"
             if key not in self.content:
                 text = "missing"

@@ -36,6 +36,12 @@ def scored(**item):
     return json.dumps({"u": {"hyp_1": item}})
 
 
+def test_a_key_with_a_line_end_stays_in_the_line_of_the_message(tmp_path):
+    message = fails(tmp_path, "jsonl", '{"id": 0, "b\\n": 1}\n')
+    assert "\n" not in message
+    assert message.endswith("(keys found: b , id)")
+
+
 @pytest.mark.parametrize(
     ("name", "text", "expected"),
     [
