@@ -504,7 +504,7 @@ class Collector:
         if not numbers or (len(numbers) == len(ranks) and min(numbers) == max(numbers) > 1):
             self._check_together(ids, places)
             return [None] * len(ranks)
-        first = min(*numbers, 1, 1) if self.first_rank is None else self.first_rank
+        first = min(1, *numbers) if self.first_rank is None else self.first_rank
         numbered = {name for name, rank in zip(ids, ranks, strict=True) if rank is not None}
         first_places: dict[tuple[str, int], Place] = {}
         sizes: Counter[str] = Counter()
