@@ -4,8 +4,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from portmert.aligners._base import Links
-from portmert.tuner.ground.errors import InputError, counted
+from portmert.tuner.base.errors import InputError, counted
+
+from ._base import Links
 
 GOLD = re.compile(r"([0-9]{1,9})([-?p])([0-9]{1,9})")
 

@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
-from portmert.tuner.ground.components import Check, Component, Refuse, described
-from portmert.tuner.ground.errors import InputError, counted
-from portmert.tuner.ground.warn import warn
+from portmert.tuner.base.components import Check, Component, Refuse, described
+from portmert.tuner.base.errors import InputError, counted
+from portmert.tuner.base.warn import warn
 
 LEAST_PAIRS = 3
 """Pairs of links without a 0 that raise a doubt."""

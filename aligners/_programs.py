@@ -8,10 +8,11 @@ from urllib.parse import quote
 
 from pydantic.dataclasses import dataclass
 
-from portmert.aligners._base import Links
-from portmert.aligners._symmetrize import Heuristic, symmetrize
-from portmert.aligners._training import Rows, TrainedAligner, check_lengths
-from portmert.tuner.ground import model_folders, programs
+from portmert.tuner.base import model_folders, programs
+
+from ._base import Links
+from ._symmetrize import Heuristic, symmetrize
+from ._training import Rows, TrainedAligner, check_lengths
 
 SPECIAL = frozenset(
     {

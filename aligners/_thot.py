@@ -5,12 +5,13 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import quote, unquote
 
-from portmert.aligners import _thot_training
-from portmert.aligners._base import Links
-from portmert.aligners._thot_training import DIRECTIONS, SOURCE, TARGET
-from portmert.aligners._training import check_lengths, usable
-from portmert.tuner.ground.errors import StateError, counted
-from portmert.tuner.ground.programs import Command, module_path, python, run
+from portmert.tuner.base.errors import StateError, counted
+from portmert.tuner.base.programs import Command, module_path, python, run
+
+from . import _thot_training
+from ._base import Links
+from ._thot_training import DIRECTIONS, SOURCE, TARGET
+from ._training import check_lengths, usable
 
 Kind = Literal["ibm1", "ibm2", "hmm", "ibm3", "ibm4", "fast_align", "eflomal"]
 

@@ -12,9 +12,10 @@ from typing import Annotated, Any
 from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
-from portmert.aligners._base import Aligner, Links, tokens
-from portmert.tuner.ground import files, model_folders, programs
-from portmert.tuner.ground.errors import InputError, ProgramError, StateError, counted, faults_at
+from portmert.tuner.base import files, model_folders, programs
+from portmert.tuner.base.errors import InputError, ProgramError, StateError, counted, faults_at
+
+from ._base import Aligner, Links, tokens
 
 Rows = Sequence[Sequence[str]]
 """The tokens of each line."""

@@ -7,12 +7,13 @@ from typing import Annotated, Any, ClassVar
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic.dataclasses import dataclass
 
-from portmert.aligners._base import Links, format_links, parse_links
-from portmert.aligners._programs import Directions, ProgramAligner, escape, write_rows
-from portmert.aligners._training import FORMAT, Rows, digest, usable
-from portmert.tuner.ground import model_folders, programs
-from portmert.tuner.ground.errors import counted
-from portmert.tuner.ground.files import make_folder, read_lines, write_text
+from portmert.tuner.base import model_folders, programs
+from portmert.tuner.base.errors import counted
+from portmert.tuner.base.files import make_folder, read_lines, write_text
+
+from ._base import Links, format_links, parse_links
+from ._programs import Directions, ProgramAligner, escape, write_rows
+from ._training import FORMAT, Rows, digest, usable
 
 PRIORS = "priors"
 

@@ -8,11 +8,12 @@ from typing import Annotated, Any, ClassVar
 from annotated_types import Ge, Gt, Lt
 from pydantic.dataclasses import dataclass
 
-from portmert.aligners._base import Links, parse_links
-from portmert.aligners._programs import Directions, ProgramAligner, escape, write_rows
-from portmert.aligners._training import Rows
-from portmert.tuner.ground.errors import InputError, counted
-from portmert.tuner.ground.programs import Command, run
+from portmert.tuner.base.errors import InputError, counted
+from portmert.tuner.base.programs import Command, run
+
+from ._base import Links, parse_links
+from ._programs import Directions, ProgramAligner, escape, write_rows
+from ._training import Rows
 
 DIRECTIONS: dict[str, list[str]] = {"forward": [], "reverse": ["-r"]}
 """In `forward` every target word has at most one link, in `reverse` every source word."""

@@ -10,11 +10,12 @@ from typing import Annotated, Any, ClassVar
 from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
-from portmert.aligners._base import Links
-from portmert.aligners._programs import Directions, ProgramAligner, escape, write_rows
-from portmert.aligners._training import Rows, usable
-from portmert.tuner.ground.errors import StateError, counted
-from portmert.tuner.ground.programs import Command, run
+from portmert.tuner.base.errors import StateError, counted
+from portmert.tuner.base.programs import Command, run
+
+from ._base import Links
+from ._programs import Directions, ProgramAligner, escape, write_rows
+from ._training import Rows, usable
 
 PROGRAMS = ("mkcls", "plain2snt", "snt2cooc", "mgiza")
 

@@ -5,7 +5,10 @@ from pathlib import Path
 
 from pydantic.dataclasses import dataclass
 
-from portmert.aligners._base import (
+from portmert.tuner.base.errors import InputError, counted
+from portmert.tuner.base.files import called, read_lines
+
+from ._base import (
     SUBTRACT,
     Aligner,
     Links,
@@ -14,8 +17,6 @@ from portmert.aligners._base import (
     tokens,
     warn_of_base,
 )
-from portmert.tuner.ground.errors import InputError, counted
-from portmert.tuner.ground.files import called, read_lines
 
 
 @dataclass(frozen=True)

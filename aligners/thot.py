@@ -6,9 +6,9 @@ from typing import Annotated, Any
 from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
-from portmert.aligners import _thot
-from portmert.aligners._base import Links
-from portmert.aligners._training import Rows, TrainedAligner
+from . import _thot
+from ._base import Links
+from ._training import Rows, TrainedAligner
 
 
 @dataclass(frozen=True)

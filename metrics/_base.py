@@ -24,10 +24,10 @@ from numpy.typing import ArrayLike, NDArray
 from pydantic import ConfigDict, TypeAdapter
 from pydantic.dataclasses import dataclass as component_dataclass
 
-from portmert.metrics._display import Display
+from ._display import Display
 
 if TYPE_CHECKING:
-    from portmert.metrics._pairs import WeightedLists
+    from ._pairs import WeightedLists
 
 T = TypeVar("T")
 Value = TypeVar("Value", bound="float | FloatArray")

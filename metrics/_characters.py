@@ -5,7 +5,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from portmert.metrics._base import Batch, Ragged, Texts, Vocabulary, offsets_of
+from ._base import Batch, Ragged, Texts, Vocabulary, offsets_of
 
 T = TypeVar("T", bound="Batch")
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from portmert.metrics._base import Metric
+    from ._base import Metric
 
 Value = TypeVar("Value")
 """A number or an array of numbers."""

@@ -10,8 +10,8 @@ import math
 
 import numpy as np
 
-from portmert.metrics._base import FloatArray
-from portmert.metrics.kernels import elementary
+from ._base import FloatArray
+from .kernels import elementary
 
 ROW = 8192
 """NumPy adds so many numbers in one order in every version. Longer rows it halves in

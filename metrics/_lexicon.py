@@ -12,11 +12,11 @@ import numpy as np
 import Stemmer
 from numpy.typing import NDArray
 
-from portmert.metrics import _lexicon_files, _shared
-from portmert.metrics._base import Batch, FloatArray, IntArray, Ragged, Texts, TokenArray
-from portmert.metrics.kernels.compiled import Segments
-from portmert.metrics.kernels.lexicon import Phrases, Words, matching_words, phrases_in
-from portmert.metrics.kernels.pairs import first_equals
+from . import _lexicon_files, _shared
+from ._base import Batch, FloatArray, IntArray, Ragged, Texts, TokenArray
+from .kernels.compiled import Segments
+from .kernels.lexicon import Phrases, Words, matching_words, phrases_in
+from .kernels.pairs import first_equals
 
 
 class Relations(NamedTuple):

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from portmert.metrics._base import FloatArray, Ragged, Vocabulary
+from ._base import FloatArray, Ragged, Vocabulary
 
 T = TypeVar("T")
 

@@ -13,15 +13,15 @@ import numpy as np
 from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
-from portmert.metrics._base import Batch, FloatArray, Metric, Texts, offsets_of
-from portmert.metrics._shared import (
+from ._base import Batch, FloatArray, Metric, Texts, offsets_of
+from ._shared import (
     best_reference,
     each_reference,
     named,
     quotient,
     segments_of,
 )
-from portmert.metrics.kernels.m2 import matched_edits
+from .kernels.m2 import matched_edits
 
 GOLD, BARS, OR = "\x02m2", "|||", "||"
 """What begins a row of gold edits, what stands before each, and between its corrections."""

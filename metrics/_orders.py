@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic.dataclasses import dataclass
 
-from portmert.metrics._base import (
+from ._base import (
     Batch,
     FloatArray,
     IntArray,
@@ -18,8 +18,8 @@ from portmert.metrics._base import (
     TokenArray,
     spans,
 )
-from portmert.metrics._shared import hypothesis_lengths, require_references
-from portmert.metrics.kernels import word_orders as kernels
+from ._shared import hypothesis_lengths, require_references
+from .kernels import word_orders as kernels
 
 Order = Literal["v", "rho", "tau"]
 Null = Literal["inherit", "plus_one"]

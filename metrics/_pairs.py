@@ -7,7 +7,7 @@ from typing import Self
 
 import numpy as np
 
-from portmert.metrics._base import Batch, FloatArray, IntArray, Ragged, Texts, spans
+from ._base import Batch, FloatArray, IntArray, Ragged, Texts, spans
 
 
 class Repeated(Ragged):

@@ -10,11 +10,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from portmert.metrics._base import Batch, FloatArray, IntArray, Metric, Ragged, Texts
-from portmert.metrics._elementary import exp
-from portmert.metrics._pairs import PairBatch, WeightedLists
-from portmert.metrics.kernels import ngrams, pairs
-from portmert.metrics.kernels.compiled import Segments
+from ._base import Batch, FloatArray, IntArray, Metric, Ragged, Texts
+from ._elementary import exp
+from ._pairs import PairBatch, WeightedLists
+from .kernels import ngrams, pairs
+from .kernels.compiled import Segments
 
 ReferenceLength = Literal["closest", "shortest", "average"]
 

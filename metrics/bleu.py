@@ -9,9 +9,9 @@ import numpy as np
 from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
-from portmert.metrics import _pairs, _shared
-from portmert.metrics._base import Batch, FloatArray, Metric
-from portmert.metrics._elementary import power
+from . import _pairs, _shared
+from ._base import Batch, FloatArray, Metric
+from ._elementary import power
 
 Smoothing = Literal["none", "exp", "mteval", "add1", "moses+1", "floor", "add-k"]
 

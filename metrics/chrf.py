@@ -7,9 +7,9 @@ import numpy as np
 from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
-from portmert.metrics import _characters, _pairs, _shared
-from portmert.metrics._base import Batch, FloatArray, Metric
-from portmert.metrics._shared import SMALLEST
+from . import _characters, _pairs, _shared
+from ._base import Batch, FloatArray, Metric
+from ._shared import SMALLEST
 
 T = TypeVar("T", bound=Batch)
 

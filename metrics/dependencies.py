@@ -13,9 +13,9 @@ import numpy as np
 from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
-from portmert.metrics import _shared
-from portmert.metrics._base import Arcs, Batch, FloatArray, Metric, Need, Texts
-from portmert.metrics.kernels.dependencies import DH, DL, DLH, LH, Linked, link_matches
+from . import _shared
+from ._base import Arcs, Batch, FloatArray, Metric, Need, Texts
+from .kernels.dependencies import DH, DL, DLH, LH, Linked, link_matches
 
 Combination = Literal["f", "mu-pr"]
 

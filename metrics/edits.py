@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 from pydantic.dataclasses import dataclass
 
-from portmert.metrics import _characters, _shared
-from portmert.metrics._base import Batch, FloatArray, Metric
-from portmert.metrics.kernels.edits import edit_distances, edit_kinds, equal_words
+from . import _characters, _shared
+from ._base import Batch, FloatArray, Metric
+from .kernels.edits import edit_distances, edit_kinds, equal_words
 
 
 @dataclass(frozen=True)

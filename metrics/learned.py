@@ -13,10 +13,10 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from pydantic.dataclasses import dataclass
 
-from portmert.metrics import _lexicon_files, _shared, dependencies
-from portmert.metrics._base import Arcs, Batch, FloatArray, Need
-from portmert.metrics._lexicon import Lexicon, check_language, read_lexicon
-from portmert.metrics.terp import COUNTS, PRESETS, terp_counts
+from . import _lexicon_files, _shared, dependencies
+from ._base import Arcs, Batch, FloatArray, Need
+from ._lexicon import Lexicon, check_language, read_lexicon
+from .terp import COUNTS, PRESETS, terp_counts
 
 _LINKS = ("lh", "dl", "dlh", "dh")
 _NGRAMS = ("1g", "2g")

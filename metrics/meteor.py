@@ -11,11 +11,11 @@ import numpy as np
 from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
-from portmert.metrics import _shared
-from portmert.metrics._base import Batch, FloatArray, Metric
-from portmert.metrics._elementary import power
-from portmert.metrics._lexicon import Lexicon, listed_words, matches, read_lexicon
-from portmert.metrics.kernels.meteor import alignments
+from . import _shared
+from ._base import Batch, FloatArray, Metric
+from ._elementary import power
+from ._lexicon import Lexicon, listed_words, matches, read_lexicon
+from .kernels.meteor import alignments
 
 _PENALTIES = {
     "2005": (0.9, 3.0, 0.5),

@@ -6,11 +6,11 @@ from typing import ClassVar
 import numpy as np
 from pydantic.dataclasses import dataclass
 
-from portmert.metrics import _shared
-from portmert.metrics._base import Batch, FloatArray, IntArray, Metric
-from portmert.metrics._elementary import exp, log
-from portmert.metrics._shared import SMALLEST_COUNT
-from portmert.metrics.kernels.ngrams import ngram_information, ngram_matches
+from . import _shared
+from ._base import Batch, FloatArray, IntArray, Metric
+from ._elementary import exp, log
+from ._shared import SMALLEST_COUNT
+from .kernels.ngrams import ngram_information, ngram_matches
 
 MAX_ORDER = 5
 

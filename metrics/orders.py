@@ -9,10 +9,10 @@ import numpy as np
 from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
-from portmert.metrics import _orders, _shared
-from portmert.metrics._base import Batch, FloatArray, Metric
-from portmert.metrics.bleu import bleu_parts, bleu_score, bleu_stat_names, bleu_stats
-from portmert.metrics.kernels.word_orders import AGREEMENT, DISCORDANCE
+from . import _orders, _shared
+from ._base import Batch, FloatArray, Metric
+from .bleu import bleu_parts, bleu_score, bleu_stat_names, bleu_stats
+from .kernels.word_orders import AGREEMENT, DISCORDANCE
 
 Measure = Literal["hamming", "kendall"]
 RefChoice = Literal["closest", "average"]

@@ -10,10 +10,10 @@ import numpy as np
 from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
-from portmert.metrics import _orders, _shared
-from portmert.metrics._base import Batch, FloatArray, Metric
-from portmert.metrics._elementary import power
-from portmert.metrics.bleu import geometric_precision
+from . import _orders, _shared
+from ._base import Batch, FloatArray, Metric
+from ._elementary import power
+from .bleu import geometric_precision
 
 MAX_ORDER = 4
 COUNTS = tuple(

@@ -10,8 +10,8 @@ import numpy as np
 from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
-from portmert.metrics import _shared, bleu
-from portmert.metrics._base import Batch, FloatArray, Metric, Need, Texts
+from . import _shared, bleu
+from ._base import Batch, FloatArray, Metric, Need, Texts
 
 Mean = Literal["gm", "am"]
 Figure = Literal["precision", "recall", "F"]

@@ -6,11 +6,11 @@ import numpy as np
 from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
-from portmert.metrics import _shared
-from portmert.metrics._base import Batch, FloatArray
-from portmert.metrics._elementary import exp, power
-from portmert.metrics._shared import SMALLEST_COUNT
-from portmert.metrics.kernels.edits import rank_agreements
+from . import _shared
+from ._base import Batch, FloatArray
+from ._elementary import exp, power
+from ._shared import SMALLEST_COUNT
+from .kernels.edits import rank_agreements
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ from annotated_types import Ge, Le
 from numpy.typing import NDArray
 from pydantic.dataclasses import dataclass
 
-from portmert.metrics import _base, _shared
-from portmert.metrics._base import Batch, FloatArray, IntArray, Need, Texts
-from portmert.metrics.kernels import semantics as kernels
-from portmert.metrics.kernels import trees
-from portmert.metrics.kernels.semantics import Items
+from . import _base, _shared
+from ._base import Batch, FloatArray, IntArray, Need, Texts
+from .kernels import semantics as kernels
+from .kernels import trees
+from .kernels.semantics import Items
 
 BoolArray = NDArray[np.bool_]
 

@@ -12,12 +12,12 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic.dataclasses import dataclass
 
-from portmert.metrics import _shared
-from portmert.metrics._base import Batch, FloatArray, IntArray, Metric, Texts, Vocabulary
-from portmert.metrics._lexicon import NO_LEXICON, Lexicon, matches, read_lexicon
-from portmert.metrics.kernels.compiled import Segments
-from portmert.metrics.kernels.lexicon import Occurrences, Phrases, Words
-from portmert.metrics.kernels.terp import Limits, plus_edits
+from . import _shared
+from ._base import Batch, FloatArray, IntArray, Metric, Texts, Vocabulary
+from ._lexicon import NO_LEXICON, Lexicon, matches, read_lexicon
+from .kernels.compiled import Segments
+from .kernels.lexicon import Occurrences, Phrases, Words
+from .kernels.terp import Limits, plus_edits
 
 COUNTS = (
     "match", "insert", "delete", "substitute", "stem", "synonym", "shift",

@@ -10,9 +10,9 @@ import numpy as np
 from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
-from portmert.metrics import _shared
-from portmert.metrics._base import Batch, FloatArray, Metric, Need, Ragged, Texts
-from portmert.metrics.kernels.trees import item_matches, tree_similarities, without_leaves
+from . import _shared
+from ._base import Batch, FloatArray, Metric, Need, Ragged, Texts
+from .kernels.trees import item_matches, tree_similarities, without_leaves
 
 Kind = Literal["precision", "F"]
 Noparse = Literal["ignore", "worst"]

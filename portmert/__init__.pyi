@@ -43,6 +43,7 @@ from .tuner.api.scoring import score as score
 from .tuner.api.tuning import TunedDecoder as TunedDecoder
 from .tuner.api.tuning import TuneSettings as TuneSettings
 from .tuner.api.tuning import tune as tune
+from .tuner.base.errors import PortmertError as PortmertError
 from .tuner.components.registry import metric as metric
 from .tuner.decoders._base import Decoder as Decoder
 from .tuner.decoders._base import Decoding as Decoding
@@ -51,7 +52,6 @@ from .tuner.evaluation.human_scores import JudgedSet as JudgedSet
 from .tuner.evaluation.humaneval.evaluation import Filters as Filters
 from .tuner.evaluation.page.html import Report as Report
 from .tuner.evaluation.significance import Resampling as Resampling
-from .tuner.ground.errors import PortmertError as PortmertError
 from .tuner.nbest.model import NBest as NBest
 from .tuner.nbest.readers._base import Collector as Collector
 from .tuner.nbest.readers._base import ListFile as ListFile

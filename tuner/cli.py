@@ -12,10 +12,10 @@ from typing import Any
 import click
 
 import portmert
-from portmert.tuner import commands, families
-from portmert.tuner.commands._outputs import VOICE, show_warning, with_volume
-from portmert.tuner.ground import pipes
-from portmert.tuner.ground.errors import (
+
+from . import commands, families
+from .base import pipes
+from .base.errors import (
     PortmertError,
     as_message,
     exhausted,
@@ -23,8 +23,9 @@ from portmert.tuner.ground.errors import (
     reason,
     suggest,
 )
-from portmert.tuner.ground.interrupts import signals_as_interrupts, status_after
-from portmert.tuner.ground.warn import shown_warnings
+from .base.interrupts import signals_as_interrupts, status_after
+from .base.warn import shown_warnings
+from .commands._outputs import VOICE, show_warning, with_volume
 
 MEMORY_FAULTS = (errno.ENOMEM, errno.EAGAIN, errno.EMFILE, errno.ENFILE)
 """Errors when a process or a thread starts, or one more file is opened."""

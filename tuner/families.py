@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, get_args, get_type_hints
 
-from portmert.tuner.ground.components import component_name
-from portmert.tuner.ground.errors import ConfigError, may_be_signal, named, suggest
+from .base.components import component_name
+from .base.errors import ConfigError, may_be_signal, named, suggest
 
 if TYPE_CHECKING:
     from importlib.metadata import Distribution, EntryPoint

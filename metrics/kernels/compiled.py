@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from numba import njit
 from numba.core import event
 
-from portmert.metrics._base import IntArray, TokenArray
+from .._base import IntArray, TokenArray
 
 _IMPORT = re.compile(rb"^(?:from|import)\s+([\w.]+)", re.MULTILINE)
 _KERNEL_FILE = re.compile(rb"^(?:from|import)\s.*\bkernels\b.*\bcompiled\b", re.MULTILINE)

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from portmert.metrics._base import FloatArray, IntArray, TokenArray
-from portmert.metrics.kernels.compiled import helper, kernel, longest_row, table_size
+from .._base import FloatArray, IntArray, TokenArray
+from .compiled import helper, kernel, longest_row, table_size
 
 Linked = tuple[TokenArray, IntArray, TokenArray, IntArray, FloatArray]
 """Tokens and where those of each text begin, links and where they begin, their weights."""

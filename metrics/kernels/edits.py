@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from portmert.metrics._base import FloatArray, IntArray, TokenArray
-from portmert.metrics.kernels.compiled import Segments, helper, kernel, longest_row
+from .._base import FloatArray, IntArray, TokenArray
+from .compiled import Segments, helper, kernel, longest_row
 
 OUT_OF_REACH = 1 << 40
 """More than any length: that of a phrase that does not exist."""

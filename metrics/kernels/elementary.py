@@ -2,8 +2,8 @@
 
 import math
 
-from portmert.metrics._base import FloatArray
-from portmert.metrics.kernels.compiled import kernel
+from .._base import FloatArray
+from .compiled import kernel
 
 
 @kernel

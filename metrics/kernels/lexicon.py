@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from portmert.metrics._base import IntArray, TokenArray
-from portmert.metrics.kernels.compiled import Segments, helper, kernel
+from .._base import IntArray, TokenArray
+from .compiled import Segments, helper, kernel
 
 
 class Words(NamedTuple):

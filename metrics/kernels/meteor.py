@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from portmert.metrics._base import FloatArray, IntArray, TokenArray
-from portmert.metrics.kernels.compiled import Segments, helper, kernel, longest_row
-from portmert.metrics.kernels.lexicon import Phrases, Words, are_synonyms
+from .._base import FloatArray, IntArray, TokenArray
+from .compiled import Segments, helper, kernel, longest_row
+from .lexicon import Phrases, Words, are_synonyms
 
 EXACT, STEM, SYNONYM, PARAPHRASE = range(4)
 """Modules."""

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from portmert.metrics._base import FloatArray, IntArray, TokenArray
-from portmert.metrics.kernels.compiled import (
+from .._base import FloatArray, IntArray, TokenArray
+from .compiled import (
     Segments,
     find,
     kernel,

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from portmert.metrics._base import FloatArray, IntArray, TokenArray
-from portmert.metrics.kernels.compiled import find, helper, kernel, longest_row, table_size
+from .._base import FloatArray, IntArray, TokenArray
+from .compiled import find, helper, kernel, longest_row, table_size
 
 AGAIN = 2**31 - 1
 """Stands for a token behind an n-gram that a text has once more: no token has this number."""

@@ -5,8 +5,8 @@ An item is a sequence of numbers, the first of which is its type.
 
 import numpy as np
 
-from portmert.metrics._base import FloatArray, IntArray, TokenArray
-from portmert.metrics.kernels.compiled import find, kernel, table_size
+from .._base import FloatArray, IntArray, TokenArray
+from .compiled import find, kernel, table_size
 
 Analysed = tuple[TokenArray, IntArray, TokenArray, IntArray, TokenArray, IntArray]
 """Nodes, words at them, tokens (or tags) of the texts, and where those of each text begin."""

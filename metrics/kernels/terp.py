@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from portmert.metrics._base import FloatArray, IntArray, TokenArray
-from portmert.metrics.kernels.compiled import Segments, borrower, kernel, longest_row
-from portmert.metrics.kernels.lexicon import Phrases, Words, are_synonyms
+from .._base import FloatArray, IntArray, TokenArray
+from .compiled import Segments, borrower, kernel, longest_row
+from .lexicon import Phrases, Words, are_synonyms
 
 MATCH, INSERT, DELETE, SUBSTITUTE, STEM, SYNONYM, SHIFT, PHRASE = range(8)
 """Columns of counts, as in TERp; behind them e * log10(p), e * p and e of the phrases."""

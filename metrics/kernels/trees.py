@@ -9,8 +9,8 @@ import math
 
 import numpy as np
 
-from portmert.metrics._base import FloatArray, IntArray, TokenArray
-from portmert.metrics.kernels.compiled import (
+from .._base import FloatArray, IntArray, TokenArray
+from .compiled import (
     Segments,
     find,
     helper,

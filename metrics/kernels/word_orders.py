@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from portmert.metrics._base import FloatArray, IntArray, TokenArray
-from portmert.metrics.kernels.compiled import helper, kernel
+from .._base import FloatArray, IntArray, TokenArray
+from .compiled import helper, kernel
 
 V, RHO, DISCORDANCE, AGREEMENT = range(4)
 """The values of `measure` in `compare_orders`."""

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from portmert.aligners._agreement import Gold, agreement, parse_gold
-from portmert.tuner.ground.errors import PortmertError
+from portmert.tuner.base.errors import PortmertError
 from tests.oracles import aligners as oracle
 
 

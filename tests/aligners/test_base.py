@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from portmert.aligners._base import format_links, parse_links, tokens
-from portmert.tuner.ground.errors import PortmertError
+from portmert.tuner.base.errors import PortmertError
 
 
 def test_parse_links_sorts_and_drops_repeats():

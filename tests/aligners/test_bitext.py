@@ -6,8 +6,8 @@ import lzma
 import pytest
 
 from portmert.aligners._training import digest, read_bitext
-from portmert.tuner.ground.errors import PortmertError
-from portmert.tuner.ground.files import read_lines
+from portmert.tuner.base.errors import PortmertError
+from portmert.tuner.base.files import read_lines
 
 
 def test_read_lines_reads_plain_gz_and_xz_alike(tmp_path):

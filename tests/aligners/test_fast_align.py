@@ -7,8 +7,8 @@ import pytest
 
 from portmert.aligners._symmetrize import symmetrize
 from portmert.aligners.fast_align import FastAlign
-from portmert.tuner.ground.errors import PortmertError
-from portmert.tuner.ground.model_folders import read_record
+from portmert.tuner.base.errors import PortmertError
+from portmert.tuner.base.model_folders import read_record
 from tests.support.aligner_programs import (
     DATA,
     PAIRS,

@@ -15,9 +15,9 @@ from portmert.aligners import giza
 from portmert.aligners._base import parse_links
 from portmert.aligners._symmetrize import symmetrize
 from portmert.aligners.giza import Giza
-from portmert.tuner.ground.errors import PortmertError
-from portmert.tuner.ground.model_folders import read_record
-from portmert.tuner.ground.programs import Command
+from portmert.tuner.base.errors import PortmertError
+from portmert.tuner.base.model_folders import read_record
+from portmert.tuner.base.programs import Command
 from tests.support.aligner_programs import (
     DATA,
     PAIRS,

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from portmert.aligners.precomputed import Precomputed
-from portmert.tuner.ground.errors import PortmertError
+from portmert.tuner.base.errors import PortmertError
 
 
 def align(tmp_path, links, source=("a b", ""), target=("x y z", "")):

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from portmert.aligners._training import Subwords, project, train_subwords
-from portmert.tuner.ground.errors import PortmertError
+from portmert.tuner.base.errors import PortmertError
 
 LINES = [f"{a}{b} {b}{a}" for a in ("under", "over", "out") for b in ("stand", "look", "come")] * 9
 

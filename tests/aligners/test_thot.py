@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from portmert.aligners import _thot
 from portmert.aligners.thot import Thot
-from portmert.tuner.ground.errors import PortmertError
+from portmert.tuner.base.errors import PortmertError
 from tests.support.languages.grammar import generate
 
 PAIRS = generate(400, seed=3)

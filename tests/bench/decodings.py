@@ -33,7 +33,7 @@ import numpy as np
 from scipy.stats import t as student
 
 import portmert
-from portmert.tuner.ground.tables import aligned
+from portmert.tuner.base.tables import aligned
 from portmert.tuner.runs.result import FEWEST
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
 from tests.support.places import MOSES, PROGRAMS, ROOT

@@ -28,7 +28,7 @@ from scipy.optimize import brentq
 from scipy.special import stdtrit
 
 import portmert
-from portmert.tuner.ground.files import file_digest
+from portmert.tuner.base.files import file_digest
 from portmert.tuner.weights.feature_weights import read_weights
 
 ROOT = Path(__file__).parents[2]

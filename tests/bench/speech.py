@@ -22,7 +22,7 @@ import numpy as np
 
 import portmert
 from portmert.metrics.edits import Wer
-from portmert.tuner.ground.tables import aligned
+from portmert.tuner.base.tables import aligned
 from portmert.tuner.texts.corpus import read_by_id
 from tests.support.places import CONFIGS
 

@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import portmert
+from portmert.tuner.base.tables import aligned
 from portmert.tuner.evaluation.crossval.report import tables_of, with_error
 from portmert.tuner.evaluation.documents import shown, signed
-from portmert.tuner.ground.tables import aligned
 from portmert.tuner.runs.config import load_config
 from portmert.tuner.runs.experiment import run
 from portmert.tuner.search import DEFAULT_OPTIMIZER

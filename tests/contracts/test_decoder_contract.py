@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from portmert.metrics._base import Vocabulary
+from portmert.tuner.base.errors import InputError
 from portmert.tuner.components import registry
 from portmert.tuner.decoders._base import Decoder
-from portmert.tuner.ground.errors import InputError
 from portmert.tuner.nbest.model import model_scores
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights

@@ -10,9 +10,9 @@ import pytest
 
 import portmert
 from portmert.metrics._base import Vocabulary
+from portmert.tuner.base.columns import DROP, ID_KEYS, INDEX_KEYS
+from portmert.tuner.base.errors import InputError
 from portmert.tuner.cli import main
-from portmert.tuner.ground.columns import DROP, ID_KEYS, INDEX_KEYS
-from portmert.tuner.ground.errors import InputError
 from portmert.tuner.texts.corpus import joined, read_lines, read_references, read_source
 
 SIZE = 3

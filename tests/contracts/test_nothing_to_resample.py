@@ -9,8 +9,8 @@ import re
 
 import pytest
 
+from portmert.tuner.base.tables import NOTHING
 from portmert.tuner.cli import main
-from portmert.tuner.ground.tables import NOTHING
 from tests.support import evaluations
 from tests.support.cli import fault, run
 

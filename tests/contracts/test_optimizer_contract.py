@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from portmert.tuner.base import mapped
+from portmert.tuner.base.errors import ConfigError
 from portmert.tuner.components import registry
-from portmert.tuner.ground import mapped
-from portmert.tuner.ground.errors import ConfigError
 from portmert.tuner.search.constraints import Bounds
 from portmert.tuner.search.optimizers._exact import ExactSearch
 from portmert.tuner.search.problem import Prior, StatTable, TuningProblem

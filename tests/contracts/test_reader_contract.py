@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from portmert.metrics._base import Vocabulary
+from portmert.tuner.base.columns import INDEX_KEYS
+from portmert.tuner.base.errors import InputError
 from portmert.tuner.components import registry
 from portmert.tuner.components.catalogue import describe
-from portmert.tuner.ground.columns import INDEX_KEYS
-from portmert.tuner.ground.errors import InputError
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.nbest.readers._base import ListFile, Reader, SegmentNames
 from portmert.tuner.nbest.readers._json import IDS

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import portmert
-from portmert.tuner.ground import streams
+from portmert.tuner.base import streams
 from portmert.tuner.nbest.model import write_nbest
 from tests.support.cli import fault, run
 from tests.support.forks import forks

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from portmert.tuner import commands as tuner_commands
-from portmert.tuner.ground.model_folders import make_folder
-from portmert.tuner.ground.programs import module_path
+from portmert.tuner.base.model_folders import make_folder
+from portmert.tuner.base.programs import module_path
 from tests.support.annotation_models import udpipe
 from tests.support.cli import fault
 from tests.support.places import ROOT
@@ -108,7 +108,7 @@ def test_processes_do_not_get_the_current_folder(monkeypatch, tmp_path):
 def test_what_a_killed_training_left_is_removed_and_what_runs_is_not(tmp_path):
     folder = tmp_path / "model"
     code = (
-        "import sys, time, pathlib; from portmert.tuner.ground.model_folders import make_folder\n"
+        "import sys, time, pathlib; from portmert.tuner.base.model_folders import make_folder\n"
         "def make(folder): print(folder, flush=True); time.sleep(60)\n"
         f"make_folder(pathlib.Path({str(folder)!r}), {{}}, make)\n"
     )

@@ -9,7 +9,7 @@ import pytest
 from pydantic.dataclasses import dataclass
 
 import portmert
-from portmert.tuner.ground.errors import ProgramError
+from portmert.tuner.base.errors import ProgramError
 from tests.support.extensions import install, wheel
 from tests.support.forks import forks
 from tests.support.places import ROOT

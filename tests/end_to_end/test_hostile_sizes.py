@@ -12,11 +12,11 @@ import pytest
 
 from portmert.metrics._base import Vocabulary
 from portmert.metrics._lexicon_files import read_words
+from portmert.tuner.base.errors import ConfigError, InputError
+from portmert.tuner.base.files import each_line, writing
 from portmert.tuner.components import registry
 from portmert.tuner.evaluation.human_scores import read_human_scores
 from portmert.tuner.evaluation.humaneval.sheets import read_xlsx
-from portmert.tuner.ground.errors import ConfigError, InputError
-from portmert.tuner.ground.files import each_line, writing
 from portmert.tuner.nbest.read import read_nbest
 from tests.support.cli import fault
 from tests.support.run_folders import write, write_lines

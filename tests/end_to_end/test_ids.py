@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from portmert.tuner.base.columns import DROP
 from portmert.tuner.cli import main
-from portmert.tuner.ground.columns import DROP
 
 LIST = "id\thyp\tF\tG\nu2\tb x\t1\t0\nu2\tb b\t0\t1\nu1\ta\t1\t0\nu1\ta a\t0\t1\nu3\tc\t0\t0\n"
 TEXT = "u1 a a\nu2 b b\nu3 c\n"

@@ -8,10 +8,10 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from portmert.tuner.base.columns import DROP
+from portmert.tuner.base.errors import InputError
 from portmert.tuner.cli import main
 from portmert.tuner.commands._outputs import with_volume
-from portmert.tuner.ground.columns import DROP
-from portmert.tuner.ground.errors import InputError
 from portmert.tuner.texts.corpus import seem_ids
 
 SIZE = 6

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from portmert.tuner.ground.files import clear_parts, writing
+from portmert.tuner.base.files import clear_parts, writing
 from portmert.tuner.texts import corpus
 from tests.support.cli import fault, run
 from tests.support.places import ROOT

@@ -122,7 +122,7 @@ def test_from_python(files):
 
 LONG = """
 import random, sys, tempfile, pathlib, portmert
-from portmert.tuner.ground import processes
+from portmert.tuner.base import processes
 from portmert.tuner.texts import mbr
 
 processes.available_processors = lambda: 2

@@ -9,9 +9,9 @@ import sys
 
 import pytest
 
+from portmert.tuner.base.files import LOCK
 from portmert.tuner.dropin._request import read_request
 from portmert.tuner.dropin.mert import main as mert_shim
-from portmert.tuner.ground.files import LOCK
 from portmert.tuner.nbest.moses_dat import read_dat
 from portmert.tuner.runs.folder import open_run
 from portmert.tuner.search import averaging

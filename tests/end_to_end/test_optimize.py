@@ -245,7 +245,7 @@ def test_disk_full_leaves_older_weights_alone(files, monkeypatch):
 def test_killed_leaves_older_weights_alone():
     Path("w.json").write_text("older")
     program = (
-        "import os, signal, portmert.tuner.ground.files as files\n"
+        "import os, signal, portmert.tuner.base.files as files\n"
         "files.os.fsync = lambda _: os.kill(os.getpid(), signal.SIGKILL)\n"
         "from portmert.tuner.cli import main\n"
         f"main({['optimize', *BASE]!r})\n"

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import portmert
-from portmert.tuner.ground import mapped
-from portmert.tuner.ground.errors import ConfigError, InputError
+from portmert.tuner.base import mapped
+from portmert.tuner.base.errors import ConfigError, InputError
 from portmert.tuner.nbest import parts
 from portmert.tuner.texts import statistics
 from tests.support.cli import fault, run
@@ -49,7 +49,7 @@ def files(tmp_path, monkeypatch):
     one = list(lines(rng, references))
     Path("one.nbest").write_text("".join(one))
     Path("two.nbest").write_text("".join(sorted([*lines(rng, references), *one[::3]], key=of)))
-    monkeypatch.setattr("portmert.tuner.ground.files._READ", 500)
+    monkeypatch.setattr("portmert.tuner.base.files._READ", 500)
     monkeypatch.setattr(parts, "PART_BYTES", 3000)
     monkeypatch.setattr(mapped, "BLOCK_BYTES", 1000)
     return tmp_path
@@ -164,7 +164,7 @@ def test_a_killed_process_leaves_no_pool_and_the_next_one_makes_it():
     there = found()[0]
     child = f"""
 import sys, time
-from portmert.tuner.ground import files
+from portmert.tuner.base import files
 from portmert.tuner.nbest import parts, pool_files
 from portmert.tuner.cli import main
 files._READ, parts.PART_BYTES = 500, 3000

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import portmert
-from portmert.tuner.ground import streams
+from portmert.tuner.base import streams
 from portmert.tuner.weights.feature_weights import read_weights
 from tests.end_to_end.test_tune_killed import products
 from tests.support.cli import fault, run

@@ -7,9 +7,9 @@ import shutil
 
 import pytest
 
+from portmert.tuner.base.errors import InputError
 from portmert.tuner.components import registry
 from portmert.tuner.evaluation.reproduction.run import experiments_of
-from portmert.tuner.ground.errors import InputError
 from tests.support.bracketed import write_trees
 from tests.support.cli import fault, run
 from tests.support.readme import ROOT

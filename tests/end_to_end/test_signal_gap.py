@@ -21,8 +21,8 @@ import numpy as np
 from portmert.metrics._base import Ragged, Texts, Vocabulary
 from portmert.tuner.components import external
 from portmert.tuner.dropin import _scorer
-from portmert.tuner.ground import programs
-from portmert.tuner.ground.interrupts import ENDING, signals_as_interrupts
+from portmert.tuner.base import programs
+from portmert.tuner.base.interrupts import ENDING, signals_as_interrupts
 
 kind, trials, sleeper = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 signal.signal(signal.SIGINT, signal.default_int_handler)

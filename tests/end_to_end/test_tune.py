@@ -118,7 +118,7 @@ def pooled(folder):
 def test_lists_on_disk_give_the_bytes_of_memory(tmp_path, monkeypatch, options):
     options = ("--set=tune.iterations=2", *options)
     tune(tmp_path / "memory", *options)
-    monkeypatch.setattr("portmert.tuner.ground.mapped.BLOCK_BYTES", 2000)
+    monkeypatch.setattr("portmert.tuner.base.mapped.BLOCK_BYTES", 2000)
     monkeypatch.setattr("portmert.tuner.runs.lists.BLOCK_BYTES", 2000)
     tune(tmp_path / "disk", *options, "--set=tune.pool=true")
     made, pools = pooled(tmp_path / "disk")
@@ -210,7 +210,7 @@ def test_fresh_with_a_wrong_config_removes_nothing(finished):
 def test_a_second_process_is_refused(finished):
     folder, _ = finished
     code = (
-        "import sys; from pathlib import Path; from portmert.tuner.ground.files import LOCK\n"
+        "import sys; from pathlib import Path; from portmert.tuner.base.files import LOCK\n"
         "import fcntl, os; lock = os.open(Path(sys.argv[1]) / LOCK, os.O_RDWR)\n"
         "fcntl.flock(lock, fcntl.LOCK_EX); print('held', flush=True); sys.stdin.read()\n"
     )

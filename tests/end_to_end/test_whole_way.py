@@ -10,7 +10,7 @@ import random
 import pytest
 
 import portmert
-from portmert.tuner.ground import streams
+from portmert.tuner.base import streams
 from portmert.tuner.runs.result import is_behind, is_cut
 from portmert.tuner.search import averaging
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights

@@ -13,9 +13,9 @@ import numpy as np
 
 from portmert.metrics._base import Vocabulary
 from portmert.tuner.annotation.cache import AnnotationCache, line_key
+from portmert.tuner.base.errors import InputError
+from portmert.tuner.base.files import read_lines
 from portmert.tuner.components import registry
-from portmert.tuner.ground.errors import InputError
-from portmert.tuner.ground.files import read_lines
 from portmert.tuner.nbest.model import write_nbest
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from portmert.metrics._base import Arcs
 from portmert.metrics._shared import each_reference
 from portmert.metrics.dependencies import Dpm, Edpm, EdpmExact, MuPr, item_counts
+from portmert.tuner.base.errors import ConfigError
 from portmert.tuner.components import registry
-from portmert.tuner.ground.errors import ConfigError
 from tests.oracles import dependencies as oracles
 from tests.oracles.metrics import Segment, Text
 from tests.support.strategies_metrics import batch_of, corpora

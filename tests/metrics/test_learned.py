@@ -20,8 +20,8 @@ from portmert.metrics.learned import (
     checked_groups,
 )
 from portmert.metrics.terp import PRESETS, terp_counts
+from portmert.tuner.base.errors import ConfigError
 from portmert.tuner.components import registry
-from portmert.tuner.ground.errors import ConfigError
 from tests.oracles import dependencies
 from tests.oracles import lexical as oracle
 from tests.oracles.metrics import Text

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import portmert
 from portmert.metrics._m2 import M2, corrected, gold_of, gold_row
+from portmert.tuner.base.errors import InputError
 from portmert.tuner.cli import main
-from portmert.tuner.ground.errors import InputError
 from tests.oracles.m2 import max_match
 
 # The example that the README of the M2 scorer explains.

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from portmert.metrics._base import Batch, Texts, Vocabulary
 from portmert.metrics.meteor import _TASKS
+from portmert.tuner.base.errors import ConfigError
 from portmert.tuner.components import registry
-from portmert.tuner.ground.errors import ConfigError
 from tests.oracles import lexical as oracle
 from tests.support.strategies_metrics import batch_of_pairs
 

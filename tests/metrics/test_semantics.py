@@ -11,8 +11,8 @@ from hypothesis import given, settings
 
 from portmert.metrics import semantics
 from portmert.metrics._base import Ragged
+from portmert.tuner.base.errors import ConfigError
 from portmert.tuner.components import registry
-from portmert.tuner.ground.errors import ConfigError
 from tests.oracles import semantics as oracle
 from tests.oracles.metrics import Segment, Text
 from tests.oracles.semantics import Node

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from portmert.metrics._base import Batch, Texts, Vocabulary
 from portmert.metrics._lexicon_files import read_paraphrases
 from portmert.metrics.terp import PRESETS, terp_counts
+from portmert.tuner.base.errors import ConfigError
 from portmert.tuner.components import registry
-from portmert.tuner.ground.errors import ConfigError
 from tests.oracles import lexical as oracle
 from tests.support.places import SHARED, needs
 from tests.support.strategies_metrics import batch_of_pairs

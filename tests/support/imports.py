@@ -28,6 +28,15 @@ def imports(path):
     return tuple(_imports(path))
 
 
+def origin(node, path):
+    """The module that a statement `from MODULE import ...` in a file names, written in full."""
+    if not node.level:
+        return node.module
+    package = dotted(path).split(".")
+    above = node.level - (path.name == "__init__.py")
+    return ".".join([*package[: len(package) - above], *filter(None, [node.module])])
+
+
 @functools.cache
 def parsed(path):
     """The syntax tree of a file."""
@@ -43,7 +52,7 @@ def _imports(path):
         elif isinstance(node, ast.Import):
             yield from (name.name for name in node.names)
         elif isinstance(node, ast.ImportFrom):
-            yield from (f"{node.module}.{name.name}" for name in node.names)
+            yield from (f"{origin(node, path)}.{name.name}" for name in node.names)
         elif not isinstance(node, ast.expr):  # an import is a statement, and in no expression
             below += ast.iter_child_nodes(node)
 
@@ -59,8 +68,8 @@ def imported_modules(path):
 
 
 def placed(module):
-    """Return the folders that lead to a module; tuner/ground stands below all packages."""
-    return module.replace("portmert.tuner.ground", "portmert.ground").split(".")
+    """Return the folders that lead to a module; tuner/base stands below all packages."""
+    return module.replace("portmert.tuner.base", "portmert.base").split(".")
 
 
 def arrows():

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from portmert.tuner.ground.mapped import map_array
+from portmert.tuner.base.mapped import map_array
 
 
 def in_file(array, path):

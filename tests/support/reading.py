@@ -3,8 +3,8 @@
 import pytest
 
 from portmert.metrics._base import Vocabulary
+from portmert.tuner.base.errors import InputError
 from portmert.tuner.components import registry
-from portmert.tuner.ground.errors import InputError
 from portmert.tuner.nbest.read import read_nbest
 
 

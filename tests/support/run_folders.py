@@ -3,7 +3,7 @@
 import json
 import random
 
-from portmert.tuner.ground.files import file_digest, write_text
+from portmert.tuner.base.files import file_digest, write_text
 from portmert.tuner.runs.config import load_config
 from portmert.tuner.runs.folder import open_run
 from portmert.tuner.runs.inputs import write_inputs

@@ -11,8 +11,8 @@ from pydantic.dataclasses import is_pydantic_dataclass
 
 from portmert.metrics._base import Metric
 from portmert.tuner import families
+from portmert.tuner.base.errors import ConfigError
 from portmert.tuner.components import registry
-from portmert.tuner.ground.errors import ConfigError
 
 ALL = [(family, name) for family in families.FAMILIES for name in families.own_names(family)]
 

@@ -1,1 +1,1 @@
-"""Tags and parses texts, and keeps the results; imports texts and the ground."""
+"""Tags and parses texts, and keeps the results; imports texts and base."""

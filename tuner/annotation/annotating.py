@@ -19,22 +19,23 @@ import numpy as np
 from portmert.metrics import _base
 from portmert.metrics._shared import flat
 from portmert.metrics.kernels.pairs import first_equals
-from portmert.tuner.annotation import layers as layers_of
-from portmert.tuner.annotation import records
-from portmert.tuner.annotation.annotators._base import Annotation, AnnotationRequest, Annotator
-from portmert.tuner.annotation.annotators._lookup import shown
-from portmert.tuner.annotation.cache import AnnotationCache, Row, line_key
-from portmert.tuner.annotation.layers import KeptLayer
-from portmert.tuner.executors.team import Team
-from portmert.tuner.ground.errors import (
+
+from ..base.errors import (
     AnnotatorError,
     InputError,
     ProgramError,
     counted,
     faults_at,
 )
-from portmert.tuner.ground.files import with_absolute_paths
-from portmert.tuner.texts.statistics import NEED_NAMES
+from ..base.files import with_absolute_paths
+from ..executors.team import Team
+from ..texts.statistics import NEED_NAMES
+from . import layers as layers_of
+from . import records
+from .annotators._base import Annotation, AnnotationRequest, Annotator
+from .annotators._lookup import shown
+from .cache import AnnotationCache, Row, line_key
+from .layers import KeptLayer
 
 Words = tuple[str, ...]
 

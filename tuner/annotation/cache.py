@@ -18,8 +18,8 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from portmert.tuner.ground.errors import ConfigError, StateError
-from portmert.tuner.ground.files import expanded
+from ..base.errors import ConfigError, StateError
+from ..base.files import expanded
 
 Row = tuple[bytes, Mapping[str, bytes]]
 """The key of a sentence, and its record for each layer."""

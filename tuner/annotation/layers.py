@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from typing import Literal, cast
 
 from portmert.metrics._base import Arcs, Need
-from portmert.tuner.annotation import records
-from portmert.tuner.annotation.annotators import _rules, _trees
-from portmert.tuner.annotation.annotators._base import Annotation, AnnotationRequest, Layer
+
+from . import records
+from .annotators import _rules, _trees
+from .annotators._base import Annotation, AnnotationRequest, Layer
 
 Gives = frozenset["Layer"]
 

@@ -24,9 +24,10 @@ from portmert.metrics._base import (
     offsets_of,
 )
 from portmert.metrics._elementary import exp
-from portmert.tuner.annotation.annotators import _tokens, _trees
-from portmert.tuner.annotation.annotators._base import Heads, Structure, WeightedArc, heads_fault
-from portmert.tuner.texts._kernels import intern_tokens
+
+from ..texts._kernels import intern_tokens
+from .annotators import _tokens, _trees
+from .annotators._base import Heads, Structure, WeightedArc, heads_fault
 
 UNPARSED = b""
 

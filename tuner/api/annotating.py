@@ -11,21 +11,22 @@ from typing import IO, Literal
 from portmert.aligners._agreement import Agreement, agreement, parse_gold
 from portmert.aligners._base import SUBTRACT, Aligner, Links, parse_links, warn_of_base
 from portmert.metrics._base import Need
-from portmert.tuner.annotation import annotating, cache
-from portmert.tuner.annotation.annotators import _conllu, _meaning, udpipe
-from portmert.tuner.annotation.annotators import _udpipe_training as training
-from portmert.tuner.annotation.annotators._base import Annotation, Annotator
-from portmert.tuner.annotation.annotators._conllu import Tagset
-from portmert.tuner.annotation.layers import MEANING
-from portmert.tuner.api.texts import Notice, PathLike, Progress, TextLike, log_notice, text_file
-from portmert.tuner.components import registry
-from portmert.tuner.executors.opening import opened
-from portmert.tuner.ground.arguments import checked
-from portmert.tuner.ground.errors import InputError, counted, faults_at
-from portmert.tuner.ground.files import TextFile, check_writable, read_lines, writing
-from portmert.tuner.ground.processes import available_processors
-from portmert.tuner.ground.warn import warn_of_machine
-from portmert.tuner.texts import corpus
+
+from ..annotation import annotating, cache
+from ..annotation.annotators import _conllu, _meaning, udpipe
+from ..annotation.annotators import _udpipe_training as training
+from ..annotation.annotators._base import Annotation, Annotator
+from ..annotation.annotators._conllu import Tagset
+from ..annotation.layers import MEANING
+from ..base.arguments import checked
+from ..base.errors import InputError, counted, faults_at
+from ..base.files import TextFile, check_writable, read_lines, writing
+from ..base.processes import available_processors
+from ..base.warn import warn_of_machine
+from ..components import registry
+from ..executors.opening import opened
+from ..texts import corpus
+from .texts import Notice, PathLike, Progress, TextLike, log_notice, text_file
 
 LINES_AT_ONCE = 2048
 """Lines that are in memory and written together."""

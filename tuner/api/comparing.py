@@ -6,16 +6,17 @@ from pathlib import Path
 from typing import Any
 
 from portmert.metrics._base import Metric
-from portmert.tuner.annotation.annotators._base import Annotator
-from portmert.tuner.api.texts import Notice, PathLike, Progress, log_notice, pipeline_of, preparing
-from portmert.tuner.evaluation.comparison import report
-from portmert.tuner.evaluation.comparison.compare import CompareRequest, compare_request
-from portmert.tuner.evaluation.comparison.systems import SystemFiles, TestSet
-from portmert.tuner.evaluation.page.html import Report
-from portmert.tuner.evaluation.significance import Resampling
-from portmert.tuner.executors.opening import opened
-from portmert.tuner.ground import arguments, processes
-from portmert.tuner.texts.text_pipeline import TextPipeline
+
+from ..annotation.annotators._base import Annotator
+from ..base import arguments, processes
+from ..evaluation.comparison import report
+from ..evaluation.comparison.compare import CompareRequest, compare_request
+from ..evaluation.comparison.systems import SystemFiles, TestSet
+from ..evaluation.page.html import Report
+from ..evaluation.significance import Resampling
+from ..executors.opening import opened
+from ..texts.text_pipeline import TextPipeline
+from .texts import Notice, PathLike, Progress, log_notice, pipeline_of, preparing
 
 RESAMPLING = Resampling()
 

@@ -13,19 +13,20 @@ import numpy as np
 
 import portmert
 from portmert.metrics._base import Batch, FloatArray, IntArray, Metric, Vocabulary, offsets_of
-from portmert.tuner.api.texts import Notice
-from portmert.tuner.components import external, registry
-from portmert.tuner.ground.errors import ConfigError, InputError, counted, faults_at
-from portmert.tuner.ground.files import Lines, TextFile
-from portmert.tuner.ground.warn import warn
-from portmert.tuner.nbest import check, moses_dat, parts, pool, pool_files
-from portmert.tuner.nbest.model import NBest, without_texts
-from portmert.tuner.nbest.readers._base import Reader
-from portmert.tuner.runs.config import content_of
-from portmert.tuner.search import problem, stat_tables
-from portmert.tuner.texts import corpus, statistics, text_pipeline
-from portmert.tuner.texts.prepare import Preparation, signature
-from portmert.tuner.weights.feature_weights import FeatureNames
+
+from ..base.errors import ConfigError, InputError, counted, faults_at
+from ..base.files import Lines, TextFile
+from ..base.warn import warn
+from ..components import external, registry
+from ..nbest import check, moses_dat, parts, pool, pool_files
+from ..nbest.model import NBest, without_texts
+from ..nbest.readers._base import Reader
+from ..runs.config import content_of
+from ..search import problem, stat_tables
+from ..texts import corpus, statistics, text_pipeline
+from ..texts.prepare import Preparation, signature
+from ..weights.feature_weights import FeatureNames
+from .texts import Notice
 
 
 class CountedLists(NamedTuple):

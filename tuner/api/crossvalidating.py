@@ -6,19 +6,20 @@ from pathlib import Path
 from typing import Any, Unpack, cast
 
 from portmert.metrics._base import Metric
-from portmert.tuner.api import optimizing
-from portmert.tuner.api.counts import Mean
-from portmert.tuner.api.lists import Lists, ListsLike, as_lists
-from portmert.tuner.api.texts import Notice, PathLike, Phases, log_notice, once, phase
-from portmert.tuner.components import registry
-from portmert.tuner.evaluation.crossval import cells
-from portmert.tuner.evaluation.crossval.report import document_of, headlines, tables_of
-from portmert.tuner.evaluation.page.html import Report, render
-from portmert.tuner.ground import arguments, documents, files, processes
-from portmert.tuner.ground.tables import as_text
-from portmert.tuner.ground.warn import with_warnings
-from portmert.tuner.search import DEFAULT_OPTIMIZER
-from portmert.tuner.search.optimizers._base import Optimizer
+
+from ..base import arguments, documents, files, processes
+from ..base.tables import as_text
+from ..base.warn import with_warnings
+from ..components import registry
+from ..evaluation.crossval import cells
+from ..evaluation.crossval.report import document_of, headlines, tables_of
+from ..evaluation.page.html import Report, render
+from ..search import DEFAULT_OPTIMIZER
+from ..search.optimizers._base import Optimizer
+from . import optimizing
+from .counts import Mean
+from .lists import Lists, ListsLike, as_lists
+from .texts import Notice, PathLike, Phases, log_notice, once, phase
 
 OptimizerLike = str | Optimizer
 

@@ -5,22 +5,22 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from portmert.tuner.api.texts import Notice, log_notice, pipeline_of
-from portmert.tuner.evaluation.comparison.systems import (
+from ..base import arguments, files, tables
+from ..base.errors import InputError, suggest
+from ..evaluation.comparison.systems import (
     SystemFiles,
     TestSet,
     find_systems,
     find_test_files,
     in_one_order,
 )
-from portmert.tuner.evaluation.humaneval import answers, evaluation, results
-from portmert.tuner.evaluation.humaneval import sheets as written
-from portmert.tuner.evaluation.humaneval.evaluation import Filters, read_and_select, read_key
-from portmert.tuner.evaluation.page.html import Report
-from portmert.tuner.ground import arguments, files, tables
-from portmert.tuner.ground.errors import InputError, suggest
-from portmert.tuner.texts import corpus
-from portmert.tuner.texts.corpus import check_lines
+from ..evaluation.humaneval import answers, evaluation, results
+from ..evaluation.humaneval import sheets as written
+from ..evaluation.humaneval.evaluation import Filters, read_and_select, read_key
+from ..evaluation.page.html import Report
+from ..texts import corpus
+from ..texts.corpus import check_lines
+from .texts import Notice, log_notice, pipeline_of
 
 FILTERS = Filters()
 

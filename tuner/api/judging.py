@@ -8,28 +8,29 @@ from typing import Any
 import numpy as np
 
 from portmert.metrics._base import Batch, Metric, Vocabulary
-from portmert.tuner.annotation.annotators._base import Annotator
-from portmert.tuner.api.texts import Notice, PathLike, Progress, log_notice, pipeline_of, preparing
-from portmert.tuner.components import registry
-from portmert.tuner.evaluation.human_scores import (
+
+from ..annotation.annotators._base import Annotator
+from ..base import arguments, processes, tables
+from ..base.files import TextFile
+from ..base.warn import warn_of
+from ..components import registry
+from ..evaluation.human_scores import (
     HumanScores,
     JudgedSet,
     find_outputs,
     read_human_scores,
     read_judged_sets,
 )
-from portmert.tuner.evaluation.metaeval import combined, data, report
-from portmert.tuner.evaluation.metaeval.data import Judged, MetricScores, Resampled
-from portmert.tuner.evaluation.metaeval.evaluation import MetaEvaluation, Settings, evaluate
-from portmert.tuner.evaluation.metaeval.page import page_data
-from portmert.tuner.evaluation.page.html import Report, render
-from portmert.tuner.evaluation.significance import Resampling
-from portmert.tuner.ground import arguments, processes, tables
-from portmert.tuner.ground.files import TextFile
-from portmert.tuner.ground.warn import warn_of
-from portmert.tuner.texts import corpus, text_pipeline
-from portmert.tuner.texts.prepare import Preparation, coverage, read_output
-from portmert.tuner.texts.statistics import notices
+from ..evaluation.metaeval import combined, data, report
+from ..evaluation.metaeval.data import Judged, MetricScores, Resampled
+from ..evaluation.metaeval.evaluation import MetaEvaluation, Settings, evaluate
+from ..evaluation.metaeval.page import page_data
+from ..evaluation.page.html import Report, render
+from ..evaluation.significance import Resampling
+from ..texts import corpus, text_pipeline
+from ..texts.prepare import Preparation, coverage, read_output
+from ..texts.statistics import notices
+from .texts import Notice, PathLike, Progress, log_notice, pipeline_of, preparing
 
 RESAMPLING = Resampling(samples=1000)
 

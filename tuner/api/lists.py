@@ -13,34 +13,35 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from portmert.metrics._base import IntArray, Metric, Vocabulary
-from portmert.tuner.annotation.annotators._base import Annotator
-from portmert.tuner.api import segments, texts
-from portmert.tuner.api.counts import Arrays, Counts, DatFiles, Pooled, pool_cannot
-from portmert.tuner.api.texts import Notice, PathLike, TextLike, text_files
-from portmert.tuner.components import registry
-from portmert.tuner.components.features import Feature, with_features
-from portmert.tuner.ground.arguments import checked
-from portmert.tuner.ground.columns import in_natural_order, unordered
-from portmert.tuner.ground.errors import ConfigError, InputError
-from portmert.tuner.ground.warn import warn
-from portmert.tuner.nbest import check, join
-from portmert.tuner.nbest import read as files
-from portmert.tuner.nbest.model import (
+
+from ..annotation.annotators._base import Annotator
+from ..base.arguments import checked
+from ..base.columns import in_natural_order, unordered
+from ..base.errors import ConfigError, InputError
+from ..base.warn import warn
+from ..components import registry
+from ..components.features import Feature, with_features
+from ..nbest import check, join
+from ..nbest import read as files
+from ..nbest.model import (
     NBest,
     best_hypotheses,
     model_scores,
     segments_taken,
     without_texts,
 )
-from portmert.tuner.nbest.moses_dat import read_dat
-from portmert.tuner.nbest.readers._base import ListFile, Reader, SegmentNames, read_list
-from portmert.tuner.nbest.readers._json import Hypothesis, JsonReader, records_file
-from portmert.tuner.search import problem, stat_tables
-from portmert.tuner.search.length_penalty import penalised
-from portmert.tuner.texts import corpus, prepare, text_pipeline
-from portmert.tuner.texts.corpus import References
-from portmert.tuner.texts.statistics import needs_of
-from portmert.tuner.weights.feature_weights import FeatureWeights
+from ..nbest.moses_dat import read_dat
+from ..nbest.readers._base import ListFile, Reader, SegmentNames, read_list
+from ..nbest.readers._json import Hypothesis, JsonReader, records_file
+from ..search import problem, stat_tables
+from ..search.length_penalty import penalised
+from ..texts import corpus, prepare, text_pipeline
+from ..texts.corpus import References
+from ..texts.statistics import needs_of
+from ..weights.feature_weights import FeatureWeights
+from . import segments, texts
+from .counts import Arrays, Counts, DatFiles, Pooled, pool_cannot
+from .texts import Notice, PathLike, TextLike, text_files
 
 
 class ReadOptions(TypedDict, total=False):

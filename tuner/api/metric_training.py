@@ -11,20 +11,21 @@ import numpy as np
 
 from portmert.metrics import _lexicon_files, learned
 from portmert.metrics._base import Batch, IntArray, Need
-from portmert.tuner.annotation.annotating import TextAnnotator
-from portmert.tuner.annotation.cache import default_folder
-from portmert.tuner.api import judging, texts
-from portmert.tuner.components import registry
-from portmert.tuner.evaluation import metric_training as training
-from portmert.tuner.evaluation.human_scores import JudgedSet
-from portmert.tuner.evaluation.metaeval import data
-from portmert.tuner.evaluation.metaeval.data import Judged
-from portmert.tuner.evaluation.page.html import Report
-from portmert.tuner.evaluation.reproduction.document import read_published
-from portmert.tuner.ground import arguments, pipes, processes, tables
-from portmert.tuner.ground.errors import InputError
-from portmert.tuner.ground.warn import warn_of_machine
-from portmert.tuner.texts import corpus, prepare, text_pipeline
+
+from ..annotation.annotating import TextAnnotator
+from ..annotation.cache import default_folder
+from ..base import arguments, pipes, processes, tables
+from ..base.errors import InputError
+from ..base.warn import warn_of_machine
+from ..components import registry
+from ..evaluation import metric_training as training
+from ..evaluation.human_scores import JudgedSet
+from ..evaluation.metaeval import data
+from ..evaluation.metaeval.data import Judged
+from ..evaluation.page.html import Report
+from ..evaluation.reproduction.document import read_published
+from ..texts import corpus, prepare, text_pipeline
+from . import judging, texts
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,9 +13,32 @@ import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray, Metric, rows_taken
 from portmert.metrics._display import Rated
-from portmert.tuner.api.counts import Counts, Pooled, pool_cannot
-from portmert.tuner.api.lists import Lists, ListsLike, PreparedLists, as_lists
-from portmert.tuner.api.texts import (
+
+from ..base import arguments, processes
+from ..base.documents import to_json
+from ..base.errors import ConfigError, faults_at, suggest
+from ..base.warn import warn, warn_of, warn_of_machine, warnings_so_far
+from ..components import comet, registry
+from ..components.feature_checks import doubtful_features
+from ..components.features import Feature
+from ..components.formula import Formula
+from ..executors.opening import opened
+from ..executors.team import Team
+from ..nbest.check import few_segments, length_order
+from ..nbest.model import NBest, best_hypotheses, model_scores
+from ..search import DEFAULT_OPTIMIZER
+from ..search.constraints import Constraints, ConstraintsLike
+from ..search.length_penalty import LengthPenalty, optimize_penalised
+from ..search.optimization import Optimization, Setup, equal_weights
+from ..search.optimizers._base import Optimizer
+from ..search.problem import StatTable
+from ..search.weight_bootstrap import Confidence, bootstrap, confidence
+from ..texts import corpus, statistics
+from ..texts.prepare import Preparation, depth
+from ..weights.feature_weights import FeatureWeights, read_penalised_weights
+from .counts import Counts, Pooled, pool_cannot
+from .lists import Lists, ListsLike, PreparedLists, as_lists
+from .texts import (
     Notice,
     PathLike,
     Phases,
@@ -25,28 +48,6 @@ from portmert.tuner.api.texts import (
     phase,
     preparing,
 )
-from portmert.tuner.components import comet, registry
-from portmert.tuner.components.feature_checks import doubtful_features
-from portmert.tuner.components.features import Feature
-from portmert.tuner.components.formula import Formula
-from portmert.tuner.executors.opening import opened
-from portmert.tuner.executors.team import Team
-from portmert.tuner.ground import arguments, processes
-from portmert.tuner.ground.documents import to_json
-from portmert.tuner.ground.errors import ConfigError, faults_at, suggest
-from portmert.tuner.ground.warn import warn, warn_of, warn_of_machine, warnings_so_far
-from portmert.tuner.nbest.check import few_segments, length_order
-from portmert.tuner.nbest.model import NBest, best_hypotheses, model_scores
-from portmert.tuner.search import DEFAULT_OPTIMIZER
-from portmert.tuner.search.constraints import Constraints, ConstraintsLike
-from portmert.tuner.search.length_penalty import LengthPenalty, optimize_penalised
-from portmert.tuner.search.optimization import Optimization, Setup, equal_weights
-from portmert.tuner.search.optimizers._base import Optimizer
-from portmert.tuner.search.problem import StatTable
-from portmert.tuner.search.weight_bootstrap import Confidence, bootstrap, confidence
-from portmert.tuner.texts import corpus, statistics
-from portmert.tuner.texts.prepare import Preparation, depth
-from portmert.tuner.weights.feature_weights import FeatureWeights, read_penalised_weights
 
 SEGMENTS_SHOWN = 50
 """At most so many segments tell which metric of a formula dominates."""

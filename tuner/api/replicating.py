@@ -17,30 +17,31 @@ import numpy as np
 import portmert
 from portmert.aligners._base import format_links
 from portmert.metrics._base import IntArray, Metric
-from portmert.tuner.api.lists import Lists, ListsLike, PreparedLists, as_lists
-from portmert.tuner.api.optimizing import ListProblem, SearchOptions, list_problem
-from portmert.tuner.api.reranking import Reranked
-from portmert.tuner.api.texts import Notice, PathLike, Phases, Progress, log_notice, phase
-from portmert.tuner.components import registry
-from portmert.tuner.components.features import Feature
-from portmert.tuner.executors.team import Team
-from portmert.tuner.ground import arguments, streams
-from portmert.tuner.ground.errors import ConfigError, InputError
-from portmert.tuner.ground.files import text_digest, write_text
-from portmert.tuner.ground.warn import left_out_so_far, warn, warn_of, warnings_so_far
-from portmert.tuner.nbest.model import NBest, taken, without_texts, write_nbest
-from portmert.tuner.runs.config import ListsData, content_of
-from portmert.tuner.runs.folder import RunFolder, open_run
-from portmert.tuner.runs.inputs import write_inputs
-from portmert.tuner.runs.replicas import SCORES, Chosen, Replicas, run_tasks, write_result
-from portmert.tuner.runs.scorer import NUMBER, Scored, finish, is_finished, read_json, write_json
-from portmert.tuner.search.averaging import averaged_within, spread_size
-from portmert.tuner.search.optimization import Optimization, Setup, equal_weights, optimize_stats
-from portmert.tuner.search.oracle import oracle
-from portmert.tuner.search.problem import StatTable
-from portmert.tuner.texts.statistics import finite_scores
-from portmert.tuner.weights.feature_weights import FeatureWeights
-from portmert.tuner.weights.weights_file import WeightsFile, read_weights_file
+
+from ..base import arguments, streams
+from ..base.errors import ConfigError, InputError
+from ..base.files import text_digest, write_text
+from ..base.warn import left_out_so_far, warn, warn_of, warnings_so_far
+from ..components import registry
+from ..components.features import Feature
+from ..executors.team import Team
+from ..nbest.model import NBest, taken, without_texts, write_nbest
+from ..runs.config import ListsData, content_of
+from ..runs.folder import RunFolder, open_run
+from ..runs.inputs import write_inputs
+from ..runs.replicas import SCORES, Chosen, Replicas, run_tasks, write_result
+from ..runs.scorer import NUMBER, Scored, finish, is_finished, read_json, write_json
+from ..search.averaging import averaged_within, spread_size
+from ..search.optimization import Optimization, Setup, equal_weights, optimize_stats
+from ..search.oracle import oracle
+from ..search.problem import StatTable
+from ..texts.statistics import finite_scores
+from ..weights.feature_weights import FeatureWeights
+from ..weights.weights_file import WeightsFile, read_weights_file
+from .lists import Lists, ListsLike, PreparedLists, as_lists
+from .optimizing import ListProblem, SearchOptions, list_problem
+from .reranking import Reranked
+from .texts import Notice, PathLike, Phases, Progress, log_notice, phase
 
 MoreChoices = Callable[
     [ListProblem, PreparedLists, FeatureWeights, Sequence[FeatureWeights]], dict[str, IntArray]

@@ -5,17 +5,17 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from portmert.tuner.api.texts import Notice, PathLike, Progress, log_notice, preparing
-from portmert.tuner.components import registry
-from portmert.tuner.evaluation.comparison.compare import METRICS, CompareRequest, compare_request
-from portmert.tuner.evaluation.comparison.systems import SystemFiles
-from portmert.tuner.evaluation.history import dev_set, run_history
-from portmert.tuner.evaluation.history.report import as_text, document_of
-from portmert.tuner.evaluation.page.html import Report
-from portmert.tuner.evaluation.reproduction.run import SCORED_WITH, TUNED_ON, experiments_of
-from portmert.tuner.evaluation.reproduction.run import reproduce as fill
-from portmert.tuner.executors.opening import opened
-from portmert.tuner.ground import arguments, errors, files, processes
+from ..base import arguments, errors, files, processes
+from ..components import registry
+from ..evaluation.comparison.compare import METRICS, CompareRequest, compare_request
+from ..evaluation.comparison.systems import SystemFiles
+from ..evaluation.history import dev_set, run_history
+from ..evaluation.history.report import as_text, document_of
+from ..evaluation.page.html import Report
+from ..evaluation.reproduction.run import SCORED_WITH, TUNED_ON, experiments_of
+from ..evaluation.reproduction.run import reproduce as fill
+from ..executors.opening import opened
+from .texts import Notice, PathLike, Progress, log_notice, preparing
 
 
 @arguments.checked

@@ -12,22 +12,26 @@ import numpy as np
 
 import portmert
 from portmert.metrics._base import FloatArray, IntArray, Metric, Texts, Vocabulary
-from portmert.tuner.api import optimizing, replicating
-from portmert.tuner.api.comparing import Compared, compare
-from portmert.tuner.api.lists import Lists, ListsLike, PreparedLists, as_lists
-from portmert.tuner.api.texts import Notice, PathLike, Phases, log_notice, phase
-from portmert.tuner.components import registry
-from portmert.tuner.components.external import Scores
-from portmert.tuner.evaluation.comparison import report
-from portmert.tuner.evaluation.comparison.material import Material
-from portmert.tuner.evaluation.comparison.scores import (
+
+from ..base import arguments, tables
+from ..base.documents import plain, to_json
+from ..base.errors import ConfigError, counted
+from ..base.files import write_text
+from ..base.options import files as files_of
+from ..base.options import written_files
+from ..base.warn import left_out_so_far, warnings_so_far
+from ..components import registry
+from ..components.external import Scores
+from ..evaluation.comparison import report
+from ..evaluation.comparison.material import Material
+from ..evaluation.comparison.scores import (
     Counted,
     described,
     in_families,
     score_systems,
 )
-from portmert.tuner.evaluation.comparison.systems import TestSet
-from portmert.tuner.evaluation.documents import (
+from ..evaluation.comparison.systems import TestSet
+from ..evaluation.documents import (
     changed,
     directed,
     interval,
@@ -35,22 +39,19 @@ from portmert.tuner.evaluation.documents import (
     shown,
     spread,
 )
-from portmert.tuner.evaluation.significance import Resampling
-from portmert.tuner.ground import arguments, tables
-from portmert.tuner.ground.documents import plain, to_json
-from portmert.tuner.ground.errors import ConfigError, counted
-from portmert.tuner.ground.files import write_text
-from portmert.tuner.ground.options import files as files_of
-from portmert.tuner.ground.options import written_files
-from portmert.tuner.ground.warn import left_out_so_far, warnings_so_far
-from portmert.tuner.nbest.extra import answers_of, numbers_of
-from portmert.tuner.nbest.model import NBest, model_scores
-from portmert.tuner.runs.inputs import read_inputs
-from portmert.tuner.runs.replicas import Chosen, Replicas
-from portmert.tuner.search.oracle import oracle
-from portmert.tuner.search.problem import within_segment_spread
-from portmert.tuner.texts import corpus, mbr, statistics, text_pipeline
-from portmert.tuner.weights.feature_weights import FeatureWeights
+from ..evaluation.significance import Resampling
+from ..nbest.extra import answers_of, numbers_of
+from ..nbest.model import NBest, model_scores
+from ..runs.inputs import read_inputs
+from ..runs.replicas import Chosen, Replicas
+from ..search.oracle import oracle
+from ..search.problem import within_segment_spread
+from ..texts import corpus, mbr, statistics, text_pipeline
+from ..weights.feature_weights import FeatureWeights
+from . import optimizing, replicating
+from .comparing import Compared, compare
+from .lists import Lists, ListsLike, PreparedLists, as_lists
+from .texts import Notice, PathLike, Phases, log_notice, phase
 
 TUNED = "tuned"
 SPREAD = 2.0

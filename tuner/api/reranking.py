@@ -11,18 +11,19 @@ from typing import Any, Literal
 import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray, Metric, Texts
-from portmert.tuner.api.lists import Lists, ListsLike, Original, PreparedLists, as_lists
-from portmert.tuner.api.optimizing import WeightsLike, as_weights
-from portmert.tuner.api.texts import Notice, Progress, log_notice, preparing
-from portmert.tuner.components import registry
-from portmert.tuner.ground import arguments, errors
-from portmert.tuner.ground.warn import warn, warnings_so_far
-from portmert.tuner.nbest.check import length_order
-from portmert.tuner.nbest.model import NBest, best_hypotheses, finite, model_scores
-from portmert.tuner.search.oracle import oracle
-from portmert.tuner.texts.mbr import Average, by_model, expected_scores
-from portmert.tuner.weights.feature_weights import FeatureWeights
-from portmert.tuner.weights.moses_ini import NEVER_TUNED
+
+from ..base import arguments, errors
+from ..base.warn import warn, warnings_so_far
+from ..components import registry
+from ..nbest.check import length_order
+from ..nbest.model import NBest, best_hypotheses, finite, model_scores
+from ..search.oracle import oracle
+from ..texts.mbr import Average, by_model, expected_scores
+from ..weights.feature_weights import FeatureWeights
+from ..weights.moses_ini import NEVER_TUNED
+from .lists import Lists, ListsLike, Original, PreparedLists, as_lists
+from .optimizing import WeightsLike, as_weights
+from .texts import Notice, Progress, log_notice, preparing
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,8 +5,17 @@ from dataclasses import replace
 from typing import NamedTuple, Self, TypedDict, Unpack, overload
 
 from portmert.metrics._base import Metric, Texts, Vocabulary
-from portmert.tuner.annotation.annotators._base import Annotator
-from portmert.tuner.api.texts import (
+
+from ..annotation.annotators._base import Annotator
+from ..base import arguments, errors
+from ..base.files import TextFile
+from ..base.warn import warn_of, warnings_so_far
+from ..components import registry
+from ..texts import corpus, scoring, statistics, text_pipeline
+from ..texts.corpus import References
+from ..texts.prepare import read_output
+from ..texts.scoring import Score
+from .texts import (
     Notice,
     PathLike,
     Progress,
@@ -18,14 +27,6 @@ from portmert.tuner.api.texts import (
     text_file,
     text_files,
 )
-from portmert.tuner.components import registry
-from portmert.tuner.ground import arguments, errors
-from portmert.tuner.ground.files import TextFile
-from portmert.tuner.ground.warn import warn_of, warnings_so_far
-from portmert.tuner.texts import corpus, scoring, statistics, text_pipeline
-from portmert.tuner.texts.corpus import References
-from portmert.tuner.texts.prepare import read_output
-from portmert.tuner.texts.scoring import Score
 
 
 class ScoreOptions(TypedDict, total=False):

@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from portmert.metrics._base import Vocabulary
-from portmert.tuner.api.texts import PathLike, TextLike, text_file, text_files
-from portmert.tuner.ground.errors import InputError, counted
-from portmert.tuner.ground.files import Lines, TextFile, called, read_lines
-from portmert.tuner.nbest.model import NBest, segments_taken
-from portmert.tuner.nbest.readers._base import SegmentNames, positions
-from portmert.tuner.texts import corpus
-from portmert.tuner.texts.corpus import LinesById, References
+
+from ..base.errors import InputError, counted
+from ..base.files import Lines, TextFile, called, read_lines
+from ..nbest.model import NBest, segments_taken
+from ..nbest.readers._base import SegmentNames, positions
+from ..texts import corpus
+from ..texts.corpus import LinesById, References
+from .texts import PathLike, TextLike, text_file, text_files
 
 LISTS = "the n-best lists"
 

@@ -9,16 +9,17 @@ from functools import partial
 from pathlib import Path
 
 from portmert.metrics._base import Metric
-from portmert.tuner.annotation.annotating import TextAnnotator
-from portmert.tuner.annotation.annotators._base import Annotator
-from portmert.tuner.annotation.cache import default_folder
-from portmert.tuner.components import comet, registry
-from portmert.tuner.executors.team import Team
-from portmert.tuner.ground import errors, files, options, processes
-from portmert.tuner.ground.warn import warn_of_machine
-from portmert.tuner.texts import statistics
-from portmert.tuner.texts.prepare import Preparation, Prepare
-from portmert.tuner.texts.text_pipeline import TextPipeline
+
+from ..annotation.annotating import TextAnnotator
+from ..annotation.annotators._base import Annotator
+from ..annotation.cache import default_folder
+from ..base import errors, files, options, processes
+from ..base.warn import warn_of_machine
+from ..components import comet, registry
+from ..executors.team import Team
+from ..texts import statistics
+from ..texts.prepare import Preparation, Prepare
+from ..texts.text_pipeline import TextPipeline
 
 PathLike = Path | str
 TextLike = Path | str | Sequence[str]

@@ -10,26 +10,27 @@ from typing import Any, TypedDict, Unpack
 
 from portmert.metrics._base import Metric
 from portmert.metrics._display import Display
-from portmert.tuner.annotation.annotators._base import Annotator
-from portmert.tuner.api.reporting import report
-from portmert.tuner.api.texts import Notice, PathLike, Progress, TextLike, log_notice
-from portmert.tuner.components import registry
-from portmert.tuner.decoders._function import Decode, FunctionDecoder
-from portmert.tuner.evaluation.page.html import Report
-from portmert.tuner.executors.opening import opened
-from portmert.tuner.ground.arguments import checked
-from portmert.tuner.ground.errors import ConfigError, InputError, counted, suggest
-from portmert.tuner.ground.files import make_folder, read_lines, write_text
-from portmert.tuner.ground.tables import NOTHING
-from portmert.tuner.runs import config as configs
-from portmert.tuner.runs.config import Experiment, Tune
-from portmert.tuner.runs.inputs import CALLED
-from portmert.tuner.runs.replicas import Replicas, run
-from portmert.tuner.runs.result import Result
-from portmert.tuner.runs.scorer import read_json
-from portmert.tuner.search.constraints import Constraints, ConstraintsLike
-from portmert.tuner.search.optimizers._base import Optimizer
-from portmert.tuner.weights.feature_weights import FeatureWeights
+
+from ..annotation.annotators._base import Annotator
+from ..base.arguments import checked
+from ..base.errors import ConfigError, InputError, counted, suggest
+from ..base.files import make_folder, read_lines, write_text
+from ..base.tables import NOTHING
+from ..components import registry
+from ..decoders._function import Decode, FunctionDecoder
+from ..evaluation.page.html import Report
+from ..executors.opening import opened
+from ..runs import config as configs
+from ..runs.config import Experiment, Tune
+from ..runs.inputs import CALLED
+from ..runs.replicas import Replicas, run
+from ..runs.result import Result
+from ..runs.scorer import read_json
+from ..search.constraints import Constraints, ConstraintsLike
+from ..search.optimizers._base import Optimizer
+from ..weights.feature_weights import FeatureWeights
+from .reporting import report
+from .texts import Notice, PathLike, Progress, TextLike, log_notice
 
 
 class TuneSettings(TypedDict, total=False):

@@ -7,8 +7,12 @@ from typing import Any
 import click
 
 import portmert
-from portmert.tuner.commands import _options, _outputs
-from portmert.tuner.commands._options import (
+
+from ..base import options as language
+from ..families import names
+from ..search import DEFAULT_OPTIMIZER
+from . import _options, _outputs
+from ._options import (
     FILE,
     LIST,
     Decorator,
@@ -16,9 +20,6 @@ from portmert.tuner.commands._options import (
     Whole,
     several,
 )
-from portmert.tuner.families import names
-from portmert.tuner.ground import options as language
-from portmert.tuner.search import DEFAULT_OPTIMIZER
 
 TEST = (
     "test_lists",
@@ -301,7 +302,7 @@ search_options = _options.all_of(
 
 def take_search(given: dict[str, Any]) -> None:
     """Put optimizer and constraints into the options given, as `SearchOptions` has them."""
-    from portmert.tuner.components import registry  # noqa: PLC0415  start-up time
+    from ..components import registry  # noqa: PLC0415  start-up time
 
     options, restarts = _options.key_values(given.pop("settings")), given.pop("restarts")
     if restarts is not None:
@@ -312,7 +313,7 @@ def take_search(given: dict[str, Any]) -> None:
 
 def take_constraints(given: dict[str, Any]) -> None:
     """Put the constraints into the options given as one."""
-    from portmert.tuner.search.constraints import Constraints  # noqa: PLC0415  start-up time
+    from ..search.constraints import Constraints  # noqa: PLC0415  start-up time
 
     names = ("fixed", "tied", "bounds", "signs")
     options = {name: given.pop(name) for name in names}

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import portmert
-from portmert.tuner.ground.numbers import LARGEST, MOST, bounded
+
+from ..base.numbers import LARGEST, MOST, bounded
 
 if TYPE_CHECKING:
     from click import Context, Parameter
@@ -84,7 +85,7 @@ def refuse_all_but(names: Sequence[str], reason: str) -> None:
 
 def key_values(settings: Iterable[str]) -> dict[str, Any]:
     """Return the options given as --set KEY=VALUE."""
-    from portmert.tuner.components import registry  # noqa: PLC0415  start-up time
+    from ..components import registry  # noqa: PLC0415  start-up time
 
     return registry.key_values(settings, where="--set")
 

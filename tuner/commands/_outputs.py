@@ -14,18 +14,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from portmert.tuner.commands._options import OUT_FILE, all_of
-from portmert.tuner.ground.documents import to_json
-from portmert.tuner.ground.errors import PortmertError, counted
-from portmert.tuner.ground.files import check_writable, write_text
-from portmert.tuner.ground.warn import left_out_so_far, with_warnings
+from ..base.documents import to_json
+from ..base.errors import PortmertError, counted
+from ..base.files import check_writable, write_text
+from ..base.warn import left_out_so_far, with_warnings
+from ._options import OUT_FILE, all_of
 
 if TYPE_CHECKING:
     from click import Context, Parameter
     from numba.core.event import Event
 
     from portmert import Optimized
-    from portmert.tuner.evaluation.page.html import Report
+
+    from ..evaluation.page.html import Report
 
 json_option = click.option(
     "--json",

@@ -7,12 +7,13 @@ from typing import Any
 import click
 
 import portmert
-from portmert.tuner.commands import _options
-from portmert.tuner.commands._options import key_values, refuse_all_but
-from portmert.tuner.families import component
-from portmert.tuner.ground.errors import ConfigError, counted
-from portmert.tuner.ground.files import write_text
-from portmert.tuner.ground.tables import NOTHING
+
+from ..base.errors import ConfigError, counted
+from ..base.files import write_text
+from ..base.tables import NOTHING
+from ..families import component
+from . import _options
+from ._options import key_values, refuse_all_but
 
 EXISTING = click.Path(exists=True, dir_okay=False, path_type=Path, allow_dash=True)
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import click
 
-from portmert.tuner.commands import _options, _outputs
-from portmert.tuner.commands._outputs import notice
-from portmert.tuner.ground.errors import counted
+from ..base.errors import counted
+from . import _options, _outputs
+from ._outputs import notice
 
 
 @click.group(invoke_without_command=True)

@@ -6,9 +6,10 @@ from typing import Any
 import click
 
 import portmert
-from portmert.tuner.commands import _lists, _outputs
-from portmert.tuner.commands._options import FILE, several
-from portmert.tuner.commands._outputs import notice
+
+from . import _lists, _outputs
+from ._options import FILE, several
+from ._outputs import notice
 
 
 @click.command()

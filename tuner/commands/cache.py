@@ -4,8 +4,8 @@ from pathlib import Path
 
 import click
 
-from portmert.tuner.commands import _options
-from portmert.tuner.ground.errors import InputError, counted
+from ..base.errors import InputError, counted
+from . import _options
 
 MIB = 1 << 20
 
@@ -33,8 +33,8 @@ def show(folder: Path | None) -> None:
     \b
     portmert cache info
     """  # noqa: D301  \b is click's sign for lines to leave alone
-    from portmert.tuner.annotation.cache import FILE, default_folder, info, size_limit  # noqa: PLC0415
-    from portmert.tuner.ground.tables import aligned  # noqa: PLC0415
+    from ..annotation.cache import FILE, default_folder, info, size_limit  # noqa: PLC0415
+    from ..base.tables import aligned  # noqa: PLC0415
 
     if folder is not None and not (folder / FILE).exists():
         raise InputError(f"{folder}: no cache (no {FILE})")
@@ -65,8 +65,8 @@ def clear(folder: Path | None, annotator: str) -> None:
     \b
     portmert cache clear --annotator udpipe
     """  # noqa: D301  \b is click's sign for lines to leave alone
-    from portmert.tuner.annotation.cache import FILE, default_folder  # noqa: PLC0415  start-up time
-    from portmert.tuner.annotation.cache import clear as delete  # noqa: PLC0415
+    from ..annotation.cache import FILE, default_folder  # noqa: PLC0415  start-up time
+    from ..annotation.cache import clear as delete  # noqa: PLC0415
 
     folder = default_folder() if folder is None else folder
     deleted = delete(folder, annotator)

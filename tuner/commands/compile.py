@@ -6,7 +6,7 @@ import time
 
 import click
 
-from portmert.tuner.ground.errors import ProgramError
+from ..base.errors import ProgramError
 
 
 @click.command()
@@ -19,11 +19,11 @@ def command() -> None:
     \b
     portmert compile
     """  # noqa: D301  \b is click's sign for lines to leave alone
-    from portmert.tuner.ground.processes import (  # noqa: PLC0415  start-up time
+    from ..base.processes import (  # noqa: PLC0415  start-up time
         available_processors,
         environment,
     )
-    from portmert.tuner.ground.programs import Command, python, run, scratch  # noqa: PLC0415
+    from ..base.programs import Command, python, run, scratch  # noqa: PLC0415
 
     begin, shares = time.perf_counter(), min(available_processors(), MOST)
     if shares > 1:
@@ -47,8 +47,8 @@ MOST = 8
 
 
 def _compile(share: int, shares: int) -> None:
-    from portmert.tuner.evaluation.metaeval import evaluation as judging  # noqa: PLC0415  start-up time
-    from portmert.tuner.runs import warm_up as tuning  # noqa: PLC0415
+    from ..evaluation.metaeval import evaluation as judging  # noqa: PLC0415  start-up time
+    from ..runs import warm_up as tuning  # noqa: PLC0415
 
     tuning.warm_up(share, shares)
     if share == shares - 1:

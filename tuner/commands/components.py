@@ -5,10 +5,10 @@ from typing import Any
 
 import click
 
-from portmert.tuner.commands._outputs import notice
-from portmert.tuner.families import FAMILIES, names, unreadable
-from portmert.tuner.ground.documents import to_json
-from portmert.tuner.ground.errors import ConfigError, suggest
+from ..base.documents import to_json
+from ..base.errors import ConfigError, suggest
+from ..families import FAMILIES, names, unreadable
+from ._outputs import notice
 
 Described = Mapping[str, Any]
 """A component or an option, see `catalogue.describe`."""
@@ -49,7 +49,7 @@ def command(*, family: str | None, name: str | None, as_json: bool) -> None:
             family, name = _family_of(family, name), family
         show(family, name, as_json=as_json)
         return
-    from portmert.tuner.components.catalogue import catalogue  # noqa: PLC0415  start-up time
+    from ..components.catalogue import catalogue  # noqa: PLC0415  start-up time
 
     found = {each: list(catalogue(each)) for each in FAMILIES}
     _tell_unreadable()
@@ -62,7 +62,7 @@ def command(*, family: str | None, name: str | None, as_json: bool) -> None:
 def _family_of(text: str, more: str | None) -> str:
     """Return the one family that has a component of a name."""
     name = text.partition(":")[0].lower()
-    from portmert.tuner.components.external import NAMES  # noqa: PLC0415  start-up time
+    from ..components.external import NAMES  # noqa: PLC0415  start-up time
 
     known = {family: names(family) for family in FAMILIES}
     known["metric"] += NAMES.keys() - known["decoder"]
@@ -78,7 +78,7 @@ def _family_of(text: str, more: str | None) -> str:
 
 def show(family: str, name: str | None, *, as_json: bool) -> None:
     """Print the components of a family, or the one of this name."""
-    from portmert.tuner.components.catalogue import catalogue, describe  # noqa: PLC0415  start-up time
+    from ..components.catalogue import catalogue, describe  # noqa: PLC0415  start-up time
 
     if name is None:
         found = list(catalogue(family))
@@ -96,7 +96,7 @@ def _tell_unreadable() -> None:
 
 
 def _table(family: str, found: Iterable[Described]) -> str:
-    from portmert.tuner.ground.tables import aligned  # noqa: PLC0415  start-up time
+    from ..base.tables import aligned  # noqa: PLC0415  start-up time
 
     last = "source" if family == "metric" else "what it does"
     return aligned(

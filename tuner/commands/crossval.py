@@ -6,11 +6,12 @@ from typing import Any
 import click
 
 import portmert
-from portmert.tuner.commands import _lists, _options, _outputs
-from portmert.tuner.commands._options import FOLDER, LIST, FiniteRange, Whole, defaulted, several
-from portmert.tuner.commands._outputs import notice
-from portmert.tuner.ground import options
-from portmert.tuner.search import DEFAULT_OPTIMIZER
+
+from ..base import options
+from ..search import DEFAULT_OPTIMIZER
+from . import _lists, _options, _outputs
+from ._options import FOLDER, LIST, FiniteRange, Whole, defaulted, several
+from ._outputs import notice
 
 
 @click.command()

@@ -5,10 +5,10 @@ from typing import Any
 
 import click
 
-from portmert.tuner.commands import _options, _outputs
-from portmert.tuner.commands._options import FOLDER, Whole
-from portmert.tuner.commands._outputs import log
-from portmert.tuner.ground.tables import aligned
+from ..base.tables import aligned
+from . import _options, _outputs
+from ._options import FOLDER, Whole
+from ._outputs import log
 
 TITLES = {
     "bleu": "BLEU", "port": "PORT", "qmean": "Qmean", "ter": "TER", "posf": "POSF",
@@ -48,7 +48,7 @@ def command(folder: Path, **given: Any) -> None:
     \b
     portmert demo --out demo-run
     """  # noqa: D301  \b is click's sign for lines to leave alone
-    from portmert.tuner.demo.run import SETS, run_demo  # noqa: PLC0415
+    from ..demo.run import SETS, run_demo  # noqa: PLC0415
 
     with _outputs.decoding() as progress:
         demo = run_demo(

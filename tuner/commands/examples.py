@@ -18,8 +18,8 @@ def command(folder: Path) -> None:
     cd portmert-examples
     portmert tune configs/recorded.toml
     """  # noqa: D301  \b is click's sign for lines to leave alone
-    from portmert.tuner.ground.errors import PortmertError, faults_at  # noqa: PLC0415
-    from portmert.tuner.ground.files import shipped  # noqa: PLC0415
+    from ..base.errors import PortmertError, faults_at  # noqa: PLC0415
+    from ..base.files import shipped  # noqa: PLC0415
 
     for name in ("configs", "docs"):
         if (folder / name).exists():

@@ -7,10 +7,11 @@ from typing import Any
 import click
 
 import portmert
-from portmert.tuner.commands import _lists, _options, _outputs
-from portmert.tuner.commands._options import FILE, FiniteRange, Whole, defaulted
-from portmert.tuner.commands._outputs import notice
-from portmert.tuner.ground.errors import counted
+
+from ..base.errors import counted
+from . import _lists, _options, _outputs
+from ._options import FILE, FiniteRange, Whole, defaulted
+from ._outputs import notice
 
 
 @click.group()

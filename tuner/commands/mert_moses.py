@@ -2,8 +2,8 @@
 
 import click
 
-from portmert.tuner.commands import _outputs
-from portmert.tuner.commands._outputs import log, notice
+from . import _outputs
+from ._outputs import log, notice
 
 USAGE = """Usage: portmert mert-moses SRC REF DECODER INI [options]
 
@@ -73,8 +73,8 @@ class _Raw(click.Command):
 @click.pass_context
 def command(context: click.Context) -> None:
     """Tune a Moses system with mert-moses.pl's command line and files."""
-    from portmert.tuner.dropin._request import read_request  # noqa: PLC0415  start-up time
-    from portmert.tuner.dropin.mert_moses import run  # noqa: PLC0415
+    from ..dropin._request import read_request  # noqa: PLC0415  start-up time
+    from ..dropin.mert_moses import run  # noqa: PLC0415
 
     if context.args in ([], ["-h"]):
         click.echo(USAGE)

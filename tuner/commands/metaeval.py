@@ -8,9 +8,10 @@ from typing import Any
 import click
 
 import portmert
-from portmert.tuner.commands import _lists, _options, _outputs
-from portmert.tuner.commands._options import FILE, FOLDER, Whole, defaulted
-from portmert.tuner.commands._outputs import notice
+
+from . import _lists, _options, _outputs
+from ._options import FILE, FOLDER, Whole, defaulted
+from ._outputs import notice
 
 _NEEDED = {"human": "human", "outputs": "outputs", "refs": "ref"}
 _OF_A_SET = ("penalties", "judgments", "systems", "source", "links", "ref_links", "drop_missing")

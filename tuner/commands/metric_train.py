@@ -6,12 +6,13 @@ from typing import Any
 import click
 
 import portmert
-from portmert.tuner.commands import _lists, _options, _outputs
-from portmert.tuner.commands._options import FILE, FOLDER, FiniteRange, Whole, defaulted
-from portmert.tuner.commands._outputs import notice
-from portmert.tuner.ground.errors import faults_at
-from portmert.tuner.ground.files import write_text
-from portmert.tuner.ground.warn import warn
+
+from ..base.errors import faults_at
+from ..base.files import write_text
+from ..base.warn import warn
+from . import _lists, _options, _outputs
+from ._options import FILE, FOLDER, FiniteRange, Whole, defaulted
+from ._outputs import notice
 
 
 @click.command()

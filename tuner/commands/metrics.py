@@ -2,7 +2,7 @@
 
 import click
 
-from portmert.tuner.commands.components import json_option, show
+from .components import json_option, show
 
 
 @click.command()

@@ -6,8 +6,9 @@ from typing import Any
 import click
 
 import portmert
-from portmert.tuner.commands import _options, _outputs
-from portmert.tuner.commands._outputs import notice
+
+from . import _options, _outputs
+from ._outputs import notice
 
 
 @click.command()

@@ -6,10 +6,11 @@ from typing import Any
 import click
 
 import portmert
-from portmert.tuner.commands import _options, _outputs
-from portmert.tuner.commands._options import FILE, several
-from portmert.tuner.commands._outputs import log, notice
-from portmert.tuner.ground.files import write_text
+
+from ..base.files import write_text
+from . import _options, _outputs
+from ._options import FILE, several
+from ._outputs import log, notice
 
 
 @click.command()

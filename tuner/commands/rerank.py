@@ -9,9 +9,10 @@ from typing import Any
 import click
 
 import portmert
-from portmert.tuner.commands import _lists, _options, _outputs
-from portmert.tuner.commands._outputs import notice
-from portmert.tuner.ground import documents, errors, files
+
+from ..base import documents, errors, files
+from . import _lists, _options, _outputs
+from ._outputs import notice
 
 
 @click.command()

@@ -6,10 +6,11 @@ from typing import Any
 import click
 
 import portmert
-from portmert.tuner.commands import _lists, _options, _outputs
-from portmert.tuner.commands._options import FOLDER, LIST, Whole, defaulted, several
-from portmert.tuner.commands._outputs import notice
-from portmert.tuner.ground import options
+
+from ..base import options
+from . import _lists, _options, _outputs
+from ._options import FOLDER, LIST, Whole, defaulted, several
+from ._outputs import notice
 
 
 @click.command()
@@ -70,7 +71,7 @@ def command(*, json_out: Path | None, **given: Any) -> None:
     portmert rerank-tune --metric scores:dev.jsonl#right --nbest dev.jsonl \\
         --test-nbest test.jsonl --test-scores right=test.jsonl#right --out-dir tuned
     """  # noqa: D301  \b is click's sign for lines to leave alone
-    from portmert.tuner.components import registry  # noqa: PLC0415  start-up time
+    from ..components import registry  # noqa: PLC0415  start-up time
 
     _outputs.check_outputs(json_out)
     _outputs.announce_compiling()

@@ -6,9 +6,10 @@ from typing import Any
 import click
 
 import portmert
-from portmert.tuner.commands import _lists, _options, _outputs
-from portmert.tuner.commands._options import FILE
-from portmert.tuner.commands._outputs import notice
+
+from . import _lists, _options, _outputs
+from ._options import FILE
+from ._outputs import notice
 
 
 @click.command()
@@ -45,7 +46,7 @@ def command(
     given["text"] = _lists.steps(given["text"], lowercase=given.pop("lowercase"))
     if given["source"] is None and (given["hyp_links"] or given["ref_links"]):
         raise click.UsageError("--hyp-links and --ref-links need --source to be checked against")
-    from portmert.tuner.texts.scoring import as_json, as_text  # noqa: PLC0415  start-up time
+    from ..texts.scoring import as_json, as_text  # noqa: PLC0415  start-up time
 
     _outputs.check_outputs(json_out)
     _outputs.announce_compiling()

@@ -6,8 +6,9 @@ import sys
 import click
 
 import portmert
-from portmert.tuner.commands import _outputs
-from portmert.tuner.ground.errors import InputError
+
+from ..base.errors import InputError
+from . import _outputs
 
 
 @click.command()
@@ -29,7 +30,7 @@ def command(*, metric_text: str) -> None:
     \b
     SCORE ||| the cat ||| cat the ||| links: 2 ; 0-0 1-1 ; 1-0 0-1
     """  # noqa: D301  \b is click's sign for lines to leave alone
-    from portmert.tuner.components.metric_server import (  # noqa: PLC0415  start-up time
+    from ..components.metric_server import (  # noqa: PLC0415  start-up time
         MOST_IN_A_LINE,
         MetricServer,
     )

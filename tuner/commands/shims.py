@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from portmert.tuner.ground import errors, files
+from ..base import errors, files
 
 PROGRAMS = {
     "extractor": "extractor",

@@ -6,9 +6,10 @@ from typing import Any
 import click
 
 import portmert
-from portmert.tuner.commands import _options, _outputs
-from portmert.tuner.commands._options import Whole
-from portmert.tuner.commands._outputs import log
+
+from . import _options, _outputs
+from ._options import Whole
+from ._outputs import log
 
 
 @click.command()

@@ -9,9 +9,10 @@ from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from portmert.metrics._m2 import M2
-from portmert.tuner.components import external, registry
-from portmert.tuner.families import fault_of, package_of
-from portmert.tuner.ground.errors import PortmertError
+
+from ..base.errors import PortmertError
+from ..families import fault_of, package_of
+from . import external, registry
 
 _FIELD = re.compile(r"^(\w[\w, ]*?)(?: : .*)?$")
 _SECTION = re.compile(r"\n\n([A-Z][a-z]+)\n-+\n")
@@ -97,7 +98,7 @@ def describe(family: str, text: str) -> dict[str, Any]:
 
 def _from_outside(name: str) -> dict[str, Any]:
     """Describe a metric that is written `name:ARGUMENT`; the argument is all it takes."""
-    from portmert.tuner.components.comet import Comet  # noqa: PLC0415  start-up time
+    from .comet import Comet  # noqa: PLC0415  start-up time
 
     classes: dict[str, type[Any]] = {"scores": external.Scores, "comet": Comet, "m2": M2}
     cls = classes.get(name, external.CommandMetric)

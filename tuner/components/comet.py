@@ -24,12 +24,13 @@ from annotated_types import Gt, Le
 from pydantic.dataclasses import dataclass
 
 from portmert.metrics._base import Batch, FloatArray, Metric, Need
-from portmert.tuner.annotation.annotators import _models
-from portmert.tuner.annotation.cache import AnnotationCache, Row, default_folder, line_key
-from portmert.tuner.components.external import MeanOfScores
-from portmert.tuner.ground import options
-from portmert.tuner.ground.errors import ConfigError, InputError, faults_at
-from portmert.tuner.ground.files import expanded
+
+from ..annotation.annotators import _models
+from ..annotation.cache import AnnotationCache, Row, default_folder, line_key
+from ..base import options
+from ..base.errors import ConfigError, InputError, faults_at
+from ..base.files import expanded
+from .external import MeanOfScores
 
 LAYER = "score"
 REFERENCE_FREE = "referenceless_regression_metric"

@@ -34,12 +34,13 @@ from pydantic.dataclasses import dataclass
 
 from portmert.aligners._base import format_links
 from portmert.metrics._base import Batch, FloatArray, Metric, Need
-from portmert.tuner.ground import options
-from portmert.tuner.ground.errors import InputError, ProgramError, counted, faults_at
-from portmert.tuner.ground.numbers import parse_finite
-from portmert.tuner.ground.programs import end, start, undisturbed
-from portmert.tuner.nbest.extra import keyed_numbers_of, read_numbers
-from portmert.tuner.nbest.model import NBest
+
+from ..base import options
+from ..base.errors import InputError, ProgramError, counted, faults_at
+from ..base.numbers import parse_finite
+from ..base.programs import end, start, undisturbed
+from ..nbest.extra import keyed_numbers_of, read_numbers
+from ..nbest.model import NBest
 
 BARS = "|||"
 LINKS_FIELD = "links:"

@@ -6,10 +6,11 @@ from dataclasses import replace
 import numpy as np
 
 from portmert.metrics._base import Batch, FloatArray, IntArray, Metric
-from portmert.tuner.components import registry
-from portmert.tuner.components.features import Feature
-from portmert.tuner.nbest.model import NBest
-from portmert.tuner.texts import statistics
+
+from ..nbest.model import NBest
+from ..texts import statistics
+from . import registry
+from .features import Feature
 
 MOST_HYPOTHESES = 600
 """Hypotheses that are looked at."""

@@ -12,7 +12,7 @@ numbers where less is better; it stays part of the name.
                        segment, such as another system's output; several files are several
                        references
 
-`COMPUTED` has the others. `ground/options.py` says where texts are split, and what quotes do.
+`COMPUTED` has the others. `base/options.py` says where texts are split, and what quotes do.
 """
 
 from __future__ import annotations
@@ -28,14 +28,15 @@ from numpy.typing import NDArray
 from pydantic import BeforeValidator
 
 from portmert.metrics._base import FloatArray, Metric, Texts
-from portmert.tuner.components import registry
-from portmert.tuner.ground import options, pipes
-from portmert.tuner.ground.errors import ConfigError, InputError, counted, faults_at
-from portmert.tuner.ground.files import Lines, TextFile, read_lines
-from portmert.tuner.ground.warn import warn
-from portmert.tuner.nbest.extra import numbers_of
-from portmert.tuner.nbest.model import NBest, finite
-from portmert.tuner.texts import corpus, mbr, prepare, statistics
+
+from ..base import options, pipes
+from ..base.errors import ConfigError, InputError, counted, faults_at
+from ..base.files import Lines, TextFile, read_lines
+from ..base.warn import warn
+from ..nbest.extra import numbers_of
+from ..nbest.model import NBest, finite
+from ..texts import corpus, mbr, prepare, statistics
+from . import registry
 
 
 @dataclass(frozen=True, eq=False)

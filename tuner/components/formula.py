@@ -41,11 +41,12 @@ from pydantic.dataclasses import dataclass
 from portmert.metrics._base import Batch, FloatArray, IntArray, Metric
 from portmert.metrics._m2 import M2
 from portmert.metrics._shared import SMALLEST_COUNT
-from portmert.tuner.components import external
-from portmert.tuner.ground.errors import ConfigError, faults_at
-from portmert.tuner.ground.numbers import FINITE, parse_finite
-from portmert.tuner.ground.options import QUOTES, exists, files, path, quoted, split, unquoted
-from portmert.tuner.nbest.model import NBest
+
+from ..base.errors import ConfigError, faults_at
+from ..base.numbers import FINITE, parse_finite
+from ..base.options import QUOTES, exists, files, path, quoted, split, unquoted
+from ..nbest.model import NBest
+from . import external
 
 _NAME = r"[A-Za-z][A-Za-z0-9_]*(?:-[A-Za-z][A-Za-z0-9_]*)*(?:(?<=(?i:chrf))\+\+)?"
 _OPTION = (
@@ -108,7 +109,7 @@ def outside_metric(name: str, argument: str) -> Metric:
         The argument is empty, or no command line.
     """
     if name == "comet":
-        from portmert.tuner.components import comet  # noqa: PLC0415  start-up time
+        from . import comet  # noqa: PLC0415  start-up time
 
         return comet.metric(argument)
     if name == "m2":

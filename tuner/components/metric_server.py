@@ -7,11 +7,12 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from portmert.metrics._base import Batch, Metric, Texts, Vocabulary
-from portmert.tuner.components.external import LINKS_FIELD, format_number
-from portmert.tuner.ground.errors import InputError, counted
-from portmert.tuner.ground.files import decode_line
-from portmert.tuner.ground.numbers import parse_finite
-from portmert.tuner.texts.statistics import compute_stats
+
+from ..base.errors import InputError, counted
+from ..base.files import decode_line
+from ..base.numbers import parse_finite
+from ..texts.statistics import compute_stats
+from .external import LINKS_FIELD, format_number
 
 _BARS = re.compile(r"(?:^|(?<=[ \t]))\|\|\|(?=[ \t]|$)")
 _LINK = r"\d{1,9}+-\d{1,9}+(?![\d-])\s*"  # possessive: digits can be split in one way only

@@ -9,14 +9,15 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from portmert.aligners._base import Aligner
 from portmert.metrics._base import Metric, Need
-from portmert.tuner import families
-from portmert.tuner.annotation.annotators._base import Annotator
-from portmert.tuner.families import check_name
-from portmert.tuner.ground import errors, numbers
-from portmert.tuner.ground.options import QUOTES, exists, name_value, quoted, split, unquoted
-from portmert.tuner.ground.pipes import standing
-from portmert.tuner.nbest.readers._base import Reader
-from portmert.tuner.search.optimizers._base import Optimizer
+
+from .. import families
+from ..annotation.annotators._base import Annotator
+from ..base import errors, numbers
+from ..base.options import QUOTES, exists, name_value, quoted, split, unquoted
+from ..base.pipes import standing
+from ..families import check_name
+from ..nbest.readers._base import Reader
+from ..search.optimizers._base import Optimizer
 
 names, own_names, component = families.names, families.own_names, families.component
 
@@ -99,7 +100,7 @@ def metric(text: str | Metric) -> Metric:
     >>> portmert.metric("PRT")
     Traceback (most recent call last):
         ...
-    portmert.tuner.ground.errors.ConfigError: unknown metric 'prt'; did you mean 'port'?
+    portmert.tuner.base.errors.ConfigError: unknown metric 'prt'; did you mean 'port'?
     """
     if isinstance(text, Metric):
         check_name("metric", text)
@@ -111,7 +112,7 @@ def metric(text: str | Metric) -> Metric:
             f"unknown metric '{text}'; a program is written command:{text}, a file of scores "
             f"scores:{text}"
         )
-    from portmert.tuner.components import external, formula  # noqa: PLC0415  start-up time
+    from . import external, formula  # noqa: PLC0415  start-up time
 
     name, colon, rest = text.partition(":")
     name = name.lower()

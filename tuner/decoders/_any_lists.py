@@ -8,13 +8,14 @@ from pathlib import Path
 import numpy as np
 
 from portmert.metrics._base import Vocabulary, rows_taken
-from portmert.tuner.components import registry
-from portmert.tuner.ground.errors import InputError
-from portmert.tuner.nbest import check, read
-from portmert.tuner.nbest.model import NBest, model_scores, nbest_lines, taken
-from portmert.tuner.nbest.readers._base import ListFile, positions, read_list
-from portmert.tuner.nbest.readers.moses import MosesReader
-from portmert.tuner.weights.feature_weights import FeatureWeights
+
+from ..base.errors import InputError
+from ..components import registry
+from ..nbest import check, read
+from ..nbest.model import NBest, model_scores, nbest_lines, taken
+from ..nbest.readers._base import ListFile, positions, read_list
+from ..nbest.readers.moses import MosesReader
+from ..weights.feature_weights import FeatureWeights
 
 Lines = Sequence[tuple[int, bytes]]
 """Segments of the whole text, counted from 0, and the text of each."""

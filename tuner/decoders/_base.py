@@ -8,9 +8,9 @@ from typing import ClassVar, NotRequired, TypedDict, Unpack
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
-from portmert.tuner.executors.team import Team
-from portmert.tuner.ground.components import Check, Component, Refuse, described
-from portmert.tuner.weights.feature_weights import FeatureWeights
+from ..base.components import Check, Component, Refuse, described
+from ..executors.team import Team
+from ..weights.feature_weights import FeatureWeights
 
 Progress = Callable[[int, int], None]
 """Called as progress(segments done, segments in all)."""

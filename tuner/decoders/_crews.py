@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
-from portmert.tuner.ground import errors, programs
-from portmert.tuner.ground.processes import Crew, Died, LineProcess, Silent
+from ..base import errors, programs
+from ..base.processes import Crew, Died, LineProcess, Silent
 
 KEPT = 4
 """Models whose processes a worker keeps; a command has one, under changing weights."""

@@ -6,16 +6,17 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from portmert.metrics._base import Vocabulary
-from portmert.tuner.decoders._any_lists import Fitting, answers_of
-from portmert.tuner.decoders._base import Decoder, Decoding, Progress
-from portmert.tuner.decoders._shards import Shard, Work, decode_lines
-from portmert.tuner.ground import errors
-from portmert.tuner.ground.files import read_lines, write_text
-from portmert.tuner.nbest.model import NBest, best_rows, nbest_lines, taken
-from portmert.tuner.nbest.read import read_nbest
-from portmert.tuner.nbest.readers._json import records_file
-from portmert.tuner.nbest.readers.jsonl import Jsonl
-from portmert.tuner.weights.feature_weights import FeatureWeights
+
+from ..base import errors
+from ..base.files import read_lines, write_text
+from ..nbest.model import NBest, best_rows, nbest_lines, taken
+from ..nbest.read import read_nbest
+from ..nbest.readers._json import records_file
+from ..nbest.readers.jsonl import Jsonl
+from ..weights.feature_weights import FeatureWeights
+from ._any_lists import Fitting, answers_of
+from ._base import Decoder, Decoding, Progress
+from ._shards import Shard, Work, decode_lines
 
 Decode = Callable[[dict[str, Any], list[Any], int], Any]
 """Called as decode(weights, sources, size); see `portmert.tune`."""

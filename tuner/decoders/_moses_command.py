@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from portmert.tuner.ground.errors import InputError
-from portmert.tuner.ground.numbers import parse_finite
-from portmert.tuner.weights.feature_weights import FeatureNames, FeatureWeights
+from ..base.errors import InputError
+from ..base.numbers import parse_finite
+from ..weights.feature_weights import FeatureNames, FeatureWeights
 
 PLACEHOLDER = "{command}"
 NOT_TUNED = "UNTUNEABLECOMPONENT"

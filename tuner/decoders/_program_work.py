@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from portmert.tuner.decoders import _any_lists, _moses_command
-from portmert.tuner.decoders._base import Progress
-from portmert.tuner.decoders._shards import Prints, Shard, Work
-from portmert.tuner.ground import errors, programs
-from portmert.tuner.ground.files import make_folder, writing
+from ..base import errors, programs
+from ..base.files import make_folder, writing
+from . import _any_lists, _moses_command
+from ._base import Progress
+from ._shards import Prints, Shard, Work
 
 MOST_PRINTED = 1 << 20
 """Bytes that a decoder may print, besides those of segments."""

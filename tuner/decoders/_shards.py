@@ -14,10 +14,10 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import IO, NamedTuple, Self
 
-from portmert.tuner.decoders._base import Decoding, Progress
-from portmert.tuner.executors.team import Team
-from portmert.tuner.ground.errors import InputError, faults_at
-from portmert.tuner.ground.files import read_bytes, writing
+from ..base.errors import InputError, faults_at
+from ..base.files import read_bytes, writing
+from ..executors.team import Team
+from ._base import Decoding, Progress
 
 READ = 1 << 16
 """Bytes at either end that identify a file: models are too large to be read for it."""

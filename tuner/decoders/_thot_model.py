@@ -10,7 +10,8 @@ import numpy as np
 from portmert.aligners import _thot, _training
 from portmert.aligners._base import Links
 from portmert.metrics._elementary import exp, log
-from portmert.tuner.ground.errors import ProgramError, StateError
+
+from ..base.errors import ProgramError, StateError
 
 Kind = Literal["ibm1", "ibm2", "hmm", "fast_align"]
 """The word alignment models that thot's decoder can load, under other names (SMT_TYPES)."""

@@ -13,8 +13,9 @@ from typing import Any
 
 from portmert.aligners._base import Links
 from portmert.aligners._thot import escape, matrix_links, symmetrized, unescape
-from portmert.tuner.decoders._thot_model import load
-from portmert.tuner.ground.processes import own_output
+
+from ..base.processes import own_output
+from ._thot_model import load
 
 NAMES = (
     *("WordPenalty0", "LM0", "PhrasePenalty0", "Distortion0", "SegLenDiff0"),

@@ -13,14 +13,8 @@ from typing import IO, Annotated, ClassVar, Literal, Unpack
 from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
-from portmert.tuner.components import registry
-from portmert.tuner.decoders import _crews, _program_work
-from portmert.tuner.decoders._any_lists import Fitting, answers_of
-from portmert.tuner.decoders._base import Decoder, Decoding, Progress
-from portmert.tuner.decoders._shards import Shard, Work, decode_lines, lines_of
-from portmert.tuner.executors.team import Team
-from portmert.tuner.ground.documents import parse_json
-from portmert.tuner.ground.errors import (
+from ..base.documents import parse_json
+from ..base.errors import (
     ConfigError,
     InputError,
     ProgramError,
@@ -28,13 +22,19 @@ from portmert.tuner.ground.errors import (
     shown,
     suggest,
 )
-from portmert.tuner.ground.files import read_bytes, writing
-from portmert.tuner.ground.processes import Died, LineProcess
-from portmert.tuner.ground.programs import PATIENCE_SECONDS
-from portmert.tuner.nbest.readers._base import ListFile
-from portmert.tuner.weights.feature_weights import FeatureWeights
-from portmert.tuner.weights.formulas import WeightFormula
-from portmert.tuner.weights.weights_file import WeightsFile, read_weights_file
+from ..base.files import read_bytes, writing
+from ..base.processes import Died, LineProcess
+from ..base.programs import PATIENCE_SECONDS
+from ..components import registry
+from ..executors.team import Team
+from ..nbest.readers._base import ListFile
+from ..weights.feature_weights import FeatureWeights
+from ..weights.formulas import WeightFormula
+from ..weights.weights_file import WeightsFile, read_weights_file
+from . import _crews, _program_work
+from ._any_lists import Fitting, answers_of
+from ._base import Decoder, Decoding, Progress
+from ._shards import Shard, Work, decode_lines, lines_of
 
 FORMS = {
     "moses": "dense", "cdec": "sparse", "joshua": "sparse", "travatar": "travatar",

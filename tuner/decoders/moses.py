@@ -12,15 +12,15 @@ from typing import Annotated, ClassVar, Unpack
 from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
-from portmert.tuner.decoders import _moses_command, _program_work, _shards
-from portmert.tuner.decoders._base import Decoder, Decoding
-from portmert.tuner.executors.team import Team
-from portmert.tuner.ground import errors, programs
-from portmert.tuner.ground.files import read_bytes, writing
-from portmert.tuner.ground.processes import available_processors
-from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
-from portmert.tuner.weights.moses_ini import read_moses_ini
-from portmert.tuner.weights.weights_file import read_sparse, sparse_text, written_beside
+from ..base import errors, programs
+from ..base.files import read_bytes, writing
+from ..base.processes import available_processors
+from ..executors.team import Team
+from ..weights.feature_weights import FeatureWeights, read_weights
+from ..weights.moses_ini import read_moses_ini
+from ..weights.weights_file import read_sparse, sparse_text, written_beside
+from . import _moses_command, _program_work, _shards
+from ._base import Decoder, Decoding
 
 PATIENCE_SECONDS = 4 * 3600.0
 """A decoder that writes nothing for so long hangs: its models load in minutes, and a segment takes

@@ -7,16 +7,17 @@ from typing import ClassVar, Unpack
 from pydantic.dataclasses import dataclass
 
 from portmert.metrics._base import Vocabulary
-from portmert.tuner.components import registry
-from portmert.tuner.components.features import FeatureLike, with_features
-from portmert.tuner.decoders._base import Decoder, Decoding
-from portmert.tuner.ground.errors import ConfigError, InputError, counted, faults_at
-from portmert.tuner.ground.files import read_lines, write_text, writing
-from portmert.tuner.nbest.model import NBest, best_rows, model_scores, taken, write_nbest
-from portmert.tuner.nbest.read import read_nbest
-from portmert.tuner.texts import prepare, text_pipeline
-from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
-from portmert.tuner.weights.moses_ini import read_moses_ini
+
+from ..base.errors import ConfigError, InputError, counted, faults_at
+from ..base.files import read_lines, write_text, writing
+from ..components import registry
+from ..components.features import FeatureLike, with_features
+from ..nbest.model import NBest, best_rows, model_scores, taken, write_nbest
+from ..nbest.read import read_nbest
+from ..texts import prepare, text_pipeline
+from ..weights.feature_weights import FeatureWeights, read_weights
+from ..weights.moses_ini import read_moses_ini
+from ._base import Decoder, Decoding
 
 
 @dataclass(frozen=True)

@@ -13,14 +13,15 @@ from pydantic.dataclasses import dataclass
 
 from portmert.aligners._base import tokens
 from portmert.aligners._training import digest, read_bitext
-from portmert.tuner.decoders import _crews, _shards, _thot_model, _thot_worker
-from portmert.tuner.decoders._base import Decoder, Decoding, Progress
-from portmert.tuner.decoders._thot_worker import NAMES
-from portmert.tuner.executors.team import Team
-from portmert.tuner.ground import files, model_folders, programs
-from portmert.tuner.ground.errors import InputError, ProgramError, counted
-from portmert.tuner.ground.processes import Died, LineProcess, available_processors
-from portmert.tuner.weights.feature_weights import FeatureNames, FeatureWeights, read_weights
+
+from ..base import files, model_folders, programs
+from ..base.errors import InputError, ProgramError, counted
+from ..base.processes import Died, LineProcess, available_processors
+from ..executors.team import Team
+from ..weights.feature_weights import FeatureNames, FeatureWeights, read_weights
+from . import _crews, _shards, _thot_model, _thot_worker
+from ._base import Decoder, Decoding, Progress
+from ._thot_worker import NAMES
 
 FORMAT = 1
 """The format of a trained model. A model of another format is refused, not misread."""

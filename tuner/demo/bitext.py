@@ -10,7 +10,7 @@ tests/support/languages/; a test generates the files of this folder again and co
 
 from pathlib import Path
 
-from portmert.tuner.ground import errors, files
+from ..base import errors, files
 
 HERE = Path(__file__).parent
 PAIRS = HERE / "bitext.tsv.xz"

@@ -7,20 +7,21 @@ from typing import NamedTuple
 import numpy as np
 
 from portmert.metrics._base import Vocabulary
-from portmert.tuner.api.texts import preparing
-from portmert.tuner.components import registry
-from portmert.tuner.decoders._base import Progress
-from portmert.tuner.demo.bitext import TREEBANK, write_bitext
-from portmert.tuner.ground.errors import StateError, counted
-from portmert.tuner.ground.files import make_folder, read_lines, shipped, write_text
-from portmert.tuner.nbest.read import read_nbest
-from portmert.tuner.runs import replicas
-from portmert.tuner.runs.config import Experiment, load_config
-from portmert.tuner.texts.corpus import read_references
-from portmert.tuner.texts.links import Linker
-from portmert.tuner.texts.prepare import Preparation, Prepare
-from portmert.tuner.texts.scoring import score_texts
-from portmert.tuner.texts.text_pipeline import TextPipeline
+
+from ..api.texts import preparing
+from ..base.errors import StateError, counted
+from ..base.files import make_folder, read_lines, shipped, write_text
+from ..components import registry
+from ..decoders._base import Progress
+from ..nbest.read import read_nbest
+from ..runs import replicas
+from ..runs.config import Experiment, load_config
+from ..texts.corpus import read_references
+from ..texts.links import Linker
+from ..texts.prepare import Preparation, Prepare
+from ..texts.scoring import score_texts
+from ..texts.text_pipeline import TextPipeline
+from .bitext import TREEBANK, write_bitext
 
 SIZES = {"train": 4000, "dev": 200, "test": 500}
 """Sentence pairs: enough for tuning to matter, and few enough for five minutes on two cores."""
@@ -148,7 +149,7 @@ def _train_annotator(treebank: Path, model: Path, log: Callable[[str], None]) ->
     """Train the model of the configurations that compare syntax, once."""
     if model.exists():
         return
-    from portmert.tuner.annotation.annotators._udpipe_training import train  # noqa: PLC0415  only here
+    from ..annotation.annotators._udpipe_training import train  # noqa: PLC0415  only here
 
     log(f"training a tagger and parser on {treebank}")
     train(treebank, model, size="micro", notice=lambda _: None)
@@ -161,10 +162,10 @@ def _comparison(
 
     Times are left out, so that the same demo writes the same bytes.
     """
-    from portmert.tuner.evaluation.comparison.compare import CompareRequest, compare_request  # noqa: PLC0415
-    from portmert.tuner.evaluation.comparison.report import summaries  # noqa: PLC0415
-    from portmert.tuner.evaluation.comparison.systems import SystemFiles  # noqa: PLC0415
-    from portmert.tuner.evaluation.page.html import render  # noqa: PLC0415  heavy, and only here
+    from ..evaluation.comparison.compare import CompareRequest, compare_request  # noqa: PLC0415
+    from ..evaluation.comparison.report import summaries  # noqa: PLC0415
+    from ..evaluation.comparison.systems import SystemFiles  # noqa: PLC0415
+    from ..evaluation.page.html import render  # noqa: PLC0415  heavy, and only here
 
     systems = tuple(SystemFiles(None, (run,)) for run in runs)
     request = CompareRequest(systems, prepare=prepare, runs=True, timing=False)

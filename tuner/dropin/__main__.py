@@ -3,8 +3,8 @@
 import sys
 from importlib import import_module
 
-from portmert.tuner.ground.interrupts import signals_as_interrupts, status_after
-from portmert.tuner.ground.warn import shown_warnings
+from ..base.interrupts import signals_as_interrupts, status_after
+from ..base.warn import shown_warnings
 
 NAMES = ("evaluator", "extractor", "kbmira", "megam", "mert", "pro")
 

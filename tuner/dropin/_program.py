@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import click
 
 from portmert.metrics._base import Metric
-from portmert.tuner.components import registry
-from portmert.tuner.ground import errors, numbers
+
+from ..base import errors, numbers
+from ..components import registry
 
 FAILURE = 1
 

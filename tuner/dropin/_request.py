@@ -11,17 +11,17 @@ from pathlib import Path
 
 import click
 
-from portmert.tuner.components import registry
-from portmert.tuner.decoders.moses import PATIENCE_SECONDS
-from portmert.tuner.dropin import extractor, kbmira, mert, pro
-from portmert.tuner.dropin._program import Flag, Given, UsageError, parse, parse_perl
-from portmert.tuner.dropin._scorer import Scorer, read_scorer
-from portmert.tuner.dropin.mert import optimizer_of_type
-from portmert.tuner.executors.opening import Workplace
-from portmert.tuner.ground.errors import ConfigError, InputError, counted, faults_at
-from portmert.tuner.ground.numbers import parse_finite
-from portmert.tuner.search import DEFAULT_OPTIMIZER
-from portmert.tuner.search.optimizers._base import Optimizer
+from ..base.errors import ConfigError, InputError, counted, faults_at
+from ..base.numbers import parse_finite
+from ..components import registry
+from ..decoders.moses import PATIENCE_SECONDS
+from ..executors.opening import Workplace
+from ..search import DEFAULT_OPTIMIZER
+from ..search.optimizers._base import Optimizer
+from . import extractor, kbmira, mert, pro
+from ._program import Flag, Given, UsageError, parse, parse_perl
+from ._scorer import Scorer, read_scorer
+from .mert import optimizer_of_type
 
 OPTIONS = {
     name: kind

@@ -11,17 +11,18 @@ from pathlib import Path
 import numpy as np
 
 from portmert.metrics._base import Metric, Texts, Vocabulary
-from portmert.tuner.annotation.annotating import TextAnnotator
-from portmert.tuner.annotation.cache import default_folder
-from portmert.tuner.components import registry
-from portmert.tuner.dropin._program import Flag, Given, UsageError, say
-from portmert.tuner.ground import numbers, programs
-from portmert.tuner.ground.errors import ConfigError, InputError, ProgramError, counted, faults_at
-from portmert.tuner.ground.warn import warn_of_machine
-from portmert.tuner.nbest.moses_dat import DatLists, read_dat
-from portmert.tuner.texts import corpus, prepare, text_pipeline
-from portmert.tuner.texts.corpus import References
-from portmert.tuner.texts.statistics import needs_of
+
+from ..annotation.annotating import TextAnnotator
+from ..annotation.cache import default_folder
+from ..base import numbers, programs
+from ..base.errors import ConfigError, InputError, ProgramError, counted, faults_at
+from ..base.warn import warn_of_machine
+from ..components import registry
+from ..nbest.moses_dat import DatLists, read_dat
+from ..texts import corpus, prepare, text_pipeline
+from ..texts.corpus import References
+from ..texts.statistics import needs_of
+from ._program import Flag, Given, UsageError, say
 
 NOT_HERE = {
     "sempos": "it compares tectogrammatic factors, which only Moses' own program reads",

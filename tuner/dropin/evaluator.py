@@ -6,14 +6,15 @@ import click
 import numpy as np
 
 from portmert.metrics._base import FloatArray, Metric, Vocabulary
-from portmert.tuner.dropin._program import Flag, Given, UsageError, printed_score, program, say
-from portmert.tuner.dropin._scorer import Scorer, given_scorer
-from portmert.tuner.ground import streams
-from portmert.tuner.ground.errors import InputError
-from portmert.tuner.ground.warn import warn_of
-from portmert.tuner.nbest.check import check_links
-from portmert.tuner.nbest.read import read_nbest
-from portmert.tuner.texts import corpus, prepare, statistics
+
+from ..base import streams
+from ..base.errors import InputError
+from ..base.warn import warn_of
+from ..nbest.check import check_links
+from ..nbest.read import read_nbest
+from ..texts import corpus, prepare, statistics
+from ._program import Flag, Given, UsageError, printed_score, program, say
+from ._scorer import Scorer, given_scorer
 
 SHARE_OUTSIDE = 0.05
 """Share of the bootstrap samples that lie outside the interval printed."""

@@ -8,17 +8,18 @@ from pathlib import Path
 import numpy as np
 
 from portmert.metrics._base import Vocabulary, offsets_of
-from portmert.tuner.dropin._program import Flag, Given, UsageError, program, say
-from portmert.tuner.dropin._scorer import Scorer, given_scorer
-from portmert.tuner.ground.errors import InputError, counted
-from portmert.tuner.ground.processes import available_processors
-from portmert.tuner.ground.warn import warn_of
-from portmert.tuner.nbest import check, moses_dat
-from portmert.tuner.nbest.model import NBest, taken, without_texts
-from portmert.tuner.nbest.moses_dat import DatLists
-from portmert.tuner.nbest.read import read_nbest
-from portmert.tuner.nbest.readers._base import read_list
-from portmert.tuner.texts import corpus, statistics
+
+from ..base.errors import InputError, counted
+from ..base.processes import available_processors
+from ..base.warn import warn_of
+from ..nbest import check, moses_dat
+from ..nbest.model import NBest, taken, without_texts
+from ..nbest.moses_dat import DatLists
+from ..nbest.read import read_nbest
+from ..nbest.readers._base import read_list
+from ..texts import corpus, statistics
+from ._program import Flag, Given, UsageError, program, say
+from ._scorer import Scorer, given_scorer
 
 OPTIONS = (
     Flag("sctype", "s", help="the scorer type: any metric of `portmert metrics`, as BLEU, PORT"),

@@ -3,13 +3,14 @@
 import numpy as np
 
 from portmert.metrics._base import FloatArray
-from portmert.tuner.components import registry
-from portmert.tuner.dropin import _program, _scorer, mert
-from portmert.tuner.dropin._program import Flag
-from portmert.tuner.ground import errors, files
-from portmert.tuner.ground.numbers import parse_number
-from portmert.tuner.weights.feature_weights import FeatureNames, FeatureWeights, read_weights
-from portmert.tuner.weights.weights_file import read_sparse
+
+from ..base import errors, files
+from ..base.numbers import parse_number
+from ..components import registry
+from ..weights.feature_weights import FeatureNames, FeatureWeights, read_weights
+from ..weights.weights_file import read_sparse
+from . import _program, _scorer, mert
+from ._program import Flag
 
 SMALLEST = 1e-8
 """Weights of sparse features below this are not written, as in Moses."""

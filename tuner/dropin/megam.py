@@ -8,11 +8,12 @@ from scipy.sparse import csr_array
 
 from portmert.metrics._base import FloatArray
 from portmert.metrics._elementary import exp, inner, summed
-from portmert.tuner.dropin._program import FAILURE, number, say
-from portmert.tuner.ground import files, numbers
-from portmert.tuner.ground.errors import InputError, PortmertError
-from portmert.tuner.search.descent import descend
-from portmert.tuner.search.optimizers.pro import ITERATIONS
+
+from ..base import files, numbers
+from ..base.errors import InputError, PortmertError
+from ..search.descent import descend
+from ..search.optimizers.pro import ITERATIONS
+from ._program import FAILURE, number, say
 
 USAGE = """usage: megam [-fvals] [-nobias] [-maxi N] [-lambda L] binary FILE
 reads lines `1 name value name value` and `0 ...`, prints a weight for each name"""

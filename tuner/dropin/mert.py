@@ -11,8 +11,22 @@ from typing import NamedTuple
 import numpy as np
 
 from portmert.metrics._base import FloatArray, Metric
-from portmert.tuner.components import registry
-from portmert.tuner.dropin._program import (
+
+from ..base import errors, numbers, streams
+from ..base.files import read_lines, write_text
+from ..base.warn import warn_of
+from ..components import registry
+from ..executors.team import Team
+from ..nbest import model, moses_dat
+from ..search import averaging, constraints, optimization
+from ..search.optimizers._base import Optimizer
+from ..search.optimizers.mert import Mert
+from ..search.problem import StatTable, TuningProblem
+from ..search.stat_tables import moses_stats
+from ..search.unseen import gain_of
+from ..weights.feature_weights import FeatureNames, FeatureWeights
+from ..weights.weights_file import read_sparse
+from ._program import (
     Flag,
     Given,
     UsageError,
@@ -21,20 +35,7 @@ from portmert.tuner.dropin._program import (
     program,
     say,
 )
-from portmert.tuner.dropin._scorer import scorer_of
-from portmert.tuner.executors.team import Team
-from portmert.tuner.ground import errors, numbers, streams
-from portmert.tuner.ground.files import read_lines, write_text
-from portmert.tuner.ground.warn import warn_of
-from portmert.tuner.nbest import model, moses_dat
-from portmert.tuner.search import averaging, constraints, optimization
-from portmert.tuner.search.optimizers._base import Optimizer
-from portmert.tuner.search.optimizers.mert import Mert
-from portmert.tuner.search.problem import StatTable, TuningProblem
-from portmert.tuner.search.stat_tables import moses_stats
-from portmert.tuner.search.unseen import gain_of
-from portmert.tuner.weights.feature_weights import FeatureNames, FeatureWeights
-from portmert.tuner.weights.weights_file import read_sparse
+from ._scorer import scorer_of
 
 NO_STARTS = 3
 """Exit status where starting points are at fault, as Moses' mert has it."""

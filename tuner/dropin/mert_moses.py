@@ -18,27 +18,28 @@ import numpy as np
 
 import portmert
 from portmert.metrics._base import FloatArray, Vocabulary
-from portmert.tuner.components import registry
-from portmert.tuner.decoders._base import Progress
-from portmert.tuner.decoders.moses import Moses
-from portmert.tuner.dropin import mert
-from portmert.tuner.dropin._mert_folder import FINISHED, NOT_ESTIMATED, SHARE, StepFolder
-from portmert.tuner.dropin._program import number, printed_score
-from portmert.tuner.dropin._request import MertRequest
-from portmert.tuner.dropin.extractor import extract
-from portmert.tuner.executors.opening import opened
-from portmert.tuner.executors.team import Team
-from portmert.tuner.ground.errors import InputError, StateError, suggest
-from portmert.tuner.ground.files import alone, copy_file, make_folder, writing
-from portmert.tuner.ground.programs import Command
-from portmert.tuner.ground.programs import run as run_program
-from portmert.tuner.ground.warn import warn
-from portmert.tuner.nbest.check import few_segments
-from portmert.tuner.nbest.moses_dat import DatLists, merge_dat, write_features, write_scores
-from portmert.tuner.runs.result import FEWEST, is_behind, is_cut
-from portmert.tuner.search.constraints import moves
-from portmert.tuner.weights.feature_weights import FeatureNames, FeatureWeights
-from portmert.tuner.weights.weights_file import sparse_text
+
+from ..base.errors import InputError, StateError, suggest
+from ..base.files import alone, copy_file, make_folder, writing
+from ..base.programs import Command
+from ..base.programs import run as run_program
+from ..base.warn import warn
+from ..components import registry
+from ..decoders._base import Progress
+from ..decoders.moses import Moses
+from ..executors.opening import opened
+from ..executors.team import Team
+from ..nbest.check import few_segments
+from ..nbest.moses_dat import DatLists, merge_dat, write_features, write_scores
+from ..runs.result import FEWEST, is_behind, is_cut
+from ..search.constraints import moves
+from ..weights.feature_weights import FeatureNames, FeatureWeights
+from ..weights.weights_file import sparse_text
+from . import mert
+from ._mert_folder import FINISHED, NOT_ESTIMATED, SHARE, StepFolder
+from ._program import number, printed_score
+from ._request import MertRequest
+from .extractor import extract
 
 SEEDS = 10**6
 """Steps of a run draw from this many seeds, so that runs of different seeds share none."""

@@ -15,17 +15,18 @@ import numpy as np
 from portmert.metrics._base import FloatArray, IntArray, Metric
 from portmert.metrics._elementary import exp, log
 from portmert.metrics.bleu import Bleu
-from portmert.tuner.components import registry
-from portmert.tuner.dropin import _scorer
-from portmert.tuner.dropin._program import Flag, Given, number, program, say
-from portmert.tuner.ground import files, streams
-from portmert.tuner.ground.errors import counted
-from portmert.tuner.nbest.moses_dat import DatLists
-from portmert.tuner.search.constraints import Bounds
-from portmert.tuner.search.optimizers._linear import Linear
-from portmert.tuner.search.optimizers.pro import Pro
-from portmert.tuner.search.problem import StatTable, TuningProblem
-from portmert.tuner.search.stat_tables import moses_stats
+
+from ..base import files, streams
+from ..base.errors import counted
+from ..components import registry
+from ..nbest.moses_dat import DatLists
+from ..search.constraints import Bounds
+from ..search.optimizers._linear import Linear
+from ..search.optimizers.pro import Pro
+from ..search.problem import StatTable, TuningProblem
+from ..search.stat_tables import moses_stats
+from . import _scorer
+from ._program import Flag, Given, number, program, say
 
 SAMPLES, PAIRS, LEAST = 5000, 50, 0.05
 """Pairs drawn and kept of each segment, and their least difference in BLEU, as in Moses."""

@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from portmert.metrics._display import Display
-from portmert.tuner.ground.numbers import shown_p
-from portmert.tuner.ground.tables import NOTHING
+
+from ..base.numbers import shown_p
+from ..base.tables import NOTHING
 
 LIKELY = 0.05
 """A p-value below it counts as more than chance."""

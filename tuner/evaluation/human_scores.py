@@ -20,11 +20,12 @@ import pydantic.dataclasses
 from pydantic import Field, TypeAdapter
 
 from portmert.metrics._base import FloatArray, IntArray
-from portmert.tuner.ground.compressed import COMPRESSED
-from portmert.tuner.ground.documents import parse_toml
-from portmert.tuner.ground.errors import InputError, counted, faults_at, suggest
-from portmert.tuner.ground.files import read_lines
-from portmert.tuner.ground.numbers import FINITE, parse_finite
+
+from ..base.compressed import COMPRESSED
+from ..base.documents import parse_toml
+from ..base.errors import InputError, counted, faults_at, suggest
+from ..base.files import read_lines
+from ..base.numbers import FINITE, parse_finite
 
 Several = Literal["refuse", "mean", "each"]
 """How to treat several judgments of one output: as a fault, by their mean, or one by one."""

@@ -21,11 +21,12 @@ from numpy.typing import NDArray
 
 from portmert.metrics._base import FloatArray, IntArray
 from portmert.metrics.learned import GROUPS, feature_names
-from portmert.tuner.evaluation.correlation import from_sums, mean_removed, pearson
-from portmert.tuner.ground import streams, tables
-from portmert.tuner.ground.errors import InputError
-from portmert.tuner.ground.samples import interval
-from portmert.tuner.ground.tables import NOTHING
+
+from ..base import streams, tables
+from ..base.errors import InputError
+from ..base.samples import interval
+from ..base.tables import NOTHING
+from .correlation import from_sums, mean_removed, pearson
 
 BoolArray = NDArray[np.bool_]
 

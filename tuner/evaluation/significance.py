@@ -22,11 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from portmert.metrics._base import FloatArray, IntArray, Metric
-from portmert.tuner.executors.team import Team
-from portmert.tuner.ground import streams
-from portmert.tuner.ground.errors import InputError, faults_at
-from portmert.tuner.ground.samples import TIE, deviation, interval
-from portmert.tuner.texts.statistics import finite_scores
+
+from ..base import streams
+from ..base.errors import InputError, faults_at
+from ..base.samples import TIE, deviation, interval
+from ..executors.team import Team
+from ..texts.statistics import finite_scores
 
 Progress = Callable[[int, int], None]
 SingleArray = NDArray[np.float32]

@@ -21,10 +21,11 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import portmert
-from portmert.tuner.executors.team import Team
-from portmert.tuner.ground import documents, errors, programs
-from portmert.tuner.ground.errors import ConfigError
-from portmert.tuner.ground.warn import warn_of_machine
+
+from ..base import documents, errors, programs
+from ..base.errors import ConfigError
+from ..base.warn import warn_of_machine
+from .team import Team
 
 Value = TypeVar("Value")
 

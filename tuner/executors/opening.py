@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from portmert.tuner.executors.cluster import KINDS, check_address, connected, started
-from portmert.tuner.executors.team import Team
-from portmert.tuner.ground import documents, files
-from portmert.tuner.ground.errors import ConfigError, faults_at, suggest
-from portmert.tuner.ground.numbers import MOST
+from ..base import documents, files
+from ..base.errors import ConfigError, faults_at, suggest
+from ..base.numbers import MOST
+from .cluster import KINDS, check_address, connected, started
+from .team import Team
 
 EXPECTED = "local, dask:ADDRESS, dask:FILE.json, dask-slurm:JOBS or FILE.toml with [executor]"
 

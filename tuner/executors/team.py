@@ -15,7 +15,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, ClassVar, TypeVar
 
-from portmert.tuner.ground.programs import Cancelled
+from ..base.programs import Cancelled
 
 Progress = Callable[[int, int], None]
 

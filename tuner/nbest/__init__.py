@@ -1,4 +1,4 @@
 """Read, merge, check and write n-best lists.
 
-It imports texts, weights and the ground.
+It imports texts, weights and base.
 """

@@ -11,7 +11,8 @@ import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray, TokenArray
 from portmert.metrics.kernels.compiled import helper, kernel
-from portmert.tuner.texts._kernels import (
+
+from ..texts._kernels import (
     ByteArray,
     empty_table,
     grown,

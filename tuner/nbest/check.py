@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from portmert.aligners._base import warn_of_base
 from portmert.metrics._base import FloatArray
-from portmert.tuner.ground.errors import InputError, counted
-from portmert.tuner.nbest.model import NBest, model_scores
-from portmert.tuner.weights.feature_weights import FeatureWeights
+
+from ..base.errors import InputError, counted
+from ..weights.feature_weights import FeatureWeights
+from .model import NBest, model_scores
 
 FEW_SEGMENTS = 100
 """Segments below which a set to tune on is small."""

@@ -17,12 +17,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray
-from portmert.tuner.ground.columns import RecordColumn, column_of, unordered
-from portmert.tuner.ground.errors import InputError, counted, faults_at, shown
-from portmert.tuner.ground.files import each_line, read_lines
-from portmert.tuner.ground.numbers import FINITE, LARGEST, bounded, parse_finite, parse_number
-from portmert.tuner.ground.pipes import standing
-from portmert.tuner.nbest.model import NBest
+
+from ..base.columns import RecordColumn, column_of, unordered
+from ..base.errors import InputError, counted, faults_at, shown
+from ..base.files import each_line, read_lines
+from ..base.numbers import FINITE, LARGEST, bounded, parse_finite, parse_number
+from ..base.pipes import standing
+from .model import NBest
 
 _KEYED = re.compile(r"(\S+)-([1-9][0-9]{0,8})(?:[ \t]+(.*))?")
 _COMET = re.compile(r"(.*)\tSegment ([0-9]{1,9})\tscore: (\S+)(?:\tvariance: \S+)?")

@@ -6,10 +6,11 @@ from itertools import groupby
 import numpy as np
 
 from portmert.metrics._base import Texts, offsets_of
-from portmert.tuner.ground.errors import ConfigError, InputError, counted
-from portmert.tuner.nbest.model import NBest
-from portmert.tuner.nbest.pool_files import text_keys, word_hashes
-from portmert.tuner.texts.corpus import concatenate
+
+from ..base.errors import ConfigError, InputError, counted
+from ..texts.corpus import concatenate
+from .model import NBest
+from .pool_files import text_keys, word_hashes
 
 
 def groups_of(systems: Sequence[str], lists: int) -> list[tuple[str, slice]]:

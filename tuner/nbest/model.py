@@ -22,8 +22,9 @@ from portmert.metrics._base import (
     offsets_of,
     rows_taken,
 )
-from portmert.tuner.ground import errors, files, mapped
-from portmert.tuner.weights.feature_weights import FeatureNames, FeatureWeights
+
+from ..base import errors, files, mapped
+from ..weights.feature_weights import FeatureNames, FeatureWeights
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,12 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from portmert.metrics._base import FloatArray, IntArray, offsets_of
-from portmert.tuner.ground.errors import InputError, counted
-from portmert.tuner.ground.files import called, read_bytes, writing
-from portmert.tuner.ground.numbers import FINITE, parse_finite, parse_number
-from portmert.tuner.nbest import _text_kernels as kernels
-from portmert.tuner.nbest import model, pool
-from portmert.tuner.weights.feature_weights import FeatureNames
+
+from ..base.errors import InputError, counted
+from ..base.files import called, read_bytes, writing
+from ..base.numbers import FINITE, parse_finite, parse_number
+from ..weights.feature_weights import FeatureNames
+from . import _text_kernels as kernels
+from . import model, pool
 
 _SPARSE = re.compile(rb"(?<!\S)(\S+)=(\S+)")  # once a token: a long one would be squared
 _SPACE = 32

@@ -7,12 +7,13 @@ from pathlib import Path
 import numpy as np
 
 from portmert.metrics._base import IntArray, Vocabulary
-from portmert.tuner.ground import errors, files
-from portmert.tuner.nbest.model import NBest
-from portmert.tuner.nbest.pool import ArrivedList, empty_rows, take_rows
-from portmert.tuner.nbest.read import Merger
-from portmert.tuner.nbest.readers import _base
-from portmert.tuner.nbest.readers._bars import BarsReader
+
+from ..base import errors, files
+from .model import NBest
+from .pool import ArrivedList, empty_rows, take_rows
+from .read import Merger
+from .readers import _base
+from .readers._bars import BarsReader
 
 PART_BYTES = 1 << 24
 """Text that is parsed at once: small beside what it becomes, large beside a segment."""

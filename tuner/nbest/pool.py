@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from portmert.metrics._base import FloatArray, IntArray, TokenArray, offsets_of
-from portmert.tuner.ground.errors import InputError, counted
-from portmert.tuner.nbest import _pool_kernels as kernels
-from portmert.tuner.nbest._pool_kernels import Rows
-from portmert.tuner.weights.feature_weights import FeatureNames
+
+from ..base.errors import InputError, counted
+from ..weights.feature_weights import FeatureNames
+from . import _pool_kernels as kernels
+from ._pool_kernels import Rows
 
 
 @dataclass

@@ -23,8 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from portmert.metrics._base import FloatArray, IntArray, Texts
-from portmert.tuner.ground import documents, errors, files, mapped
-from portmert.tuner.weights.feature_weights import FeatureNames
+
+from ..base import documents, errors, files, mapped
+from ..weights.feature_weights import FeatureNames
 
 VERSION = 1
 """Version of the format; a pool of another version is made anew."""

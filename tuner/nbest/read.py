@@ -8,14 +8,15 @@ import numpy as np
 
 from portmert.metrics import _base
 from portmert.metrics._shared import flat
-from portmert.tuner.ground.errors import InputError, counted
-from portmert.tuner.ground.warn import warn
-from portmert.tuner.nbest import pool
-from portmert.tuner.nbest._pool_kernels import Rows
-from portmert.tuner.nbest.model import NBest, SparseFeatures
-from portmert.tuner.nbest.readers._base import ListFile, Reader, SegmentNames, read_list
-from portmert.tuner.nbest.readers.moses import MosesReader
-from portmert.tuner.weights.feature_weights import FeatureNames, columns_by_name
+
+from ..base.errors import InputError, counted
+from ..base.warn import warn
+from ..weights.feature_weights import FeatureNames, columns_by_name
+from . import pool
+from ._pool_kernels import Rows
+from .model import NBest, SparseFeatures
+from .readers._base import ListFile, Reader, SegmentNames, read_list
+from .readers.moses import MosesReader
 
 
 def read_nbest(

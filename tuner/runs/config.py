@@ -20,19 +20,20 @@ import portmert
 from portmert.aligners._base import Aligner
 from portmert.metrics._base import Metric
 from portmert.metrics._lexicon_files import content_hash
-from portmert.tuner.annotation.annotators._base import Annotator
-from portmert.tuner.components import features, registry
-from portmert.tuner.decoders._base import Decoder
-from portmert.tuner.executors.opening import Workplace
-from portmert.tuner.ground import arguments, documents, errors, files, numbers, pipes, processes
-from portmert.tuner.ground.errors import AnnotatorError, ConfigError, counted, faults_at, suggest
-from portmert.tuner.ground.options import cut, file_key, unquoted
-from portmert.tuner.nbest.readers._base import TABLES
-from portmert.tuner.runs.joined import JoinedTexts, SetOfTexts, joined_set
-from portmert.tuner.search import DEFAULT_OPTIMIZER
-from portmert.tuner.search.constraints import Constraints
-from portmert.tuner.search.optimizers._base import Optimizer
-from portmert.tuner.texts import statistics, text_pipeline
+
+from ..annotation.annotators._base import Annotator
+from ..base import arguments, documents, errors, files, numbers, pipes, processes
+from ..base.errors import AnnotatorError, ConfigError, counted, faults_at, suggest
+from ..base.options import cut, file_key, unquoted
+from ..components import features, registry
+from ..decoders._base import Decoder
+from ..executors.opening import Workplace
+from ..nbest.readers._base import TABLES
+from ..search import DEFAULT_OPTIMIZER
+from ..search.constraints import Constraints
+from ..search.optimizers._base import Optimizer
+from ..texts import statistics, text_pipeline
+from .joined import JoinedTexts, SetOfTexts, joined_set
 
 Table = TypeVar("Table")
 

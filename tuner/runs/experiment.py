@@ -16,18 +16,26 @@ import numpy as np
 
 import portmert
 from portmert.metrics._base import FloatArray
-from portmert.tuner.decoders._base import Progress
-from portmert.tuner.executors.team import Team
-from portmert.tuner.ground import streams
-from portmert.tuner.ground.documents import plain, to_json
-from portmert.tuner.ground.errors import counted
-from portmert.tuner.ground.files import copy_file, write_text
-from portmert.tuner.ground.warn import collected_warnings, warn, warn_of, with_warnings
-from portmert.tuner.nbest.check import few_segments, model_score_mismatch
-from portmert.tuner.nbest.model import NBest, best_hypotheses, model_scores
-from portmert.tuner.runs import inputs, scorer
-from portmert.tuner.runs.config import Experiment
-from portmert.tuner.runs.folder import (
+
+from ..base import streams
+from ..base.documents import plain, to_json
+from ..base.errors import counted
+from ..base.files import copy_file, write_text
+from ..base.warn import collected_warnings, warn, warn_of, with_warnings
+from ..decoders._base import Progress
+from ..executors.team import Team
+from ..nbest.check import few_segments, model_score_mismatch
+from ..nbest.model import NBest, best_hypotheses, model_scores
+from ..search.averaging import step_share, weight_change
+from ..search.constraints import moves
+from ..search.optimization import Optimization, Setup, optimize_stats
+from ..search.problem import StatTable
+from ..search.unseen import chosen_by_others, gain_of, worths_without
+from ..search.weight_bootstrap import Confidence, bootstrap, confidence
+from ..weights.feature_weights import FeatureWeights, read_weights
+from . import inputs, scorer
+from .config import Experiment
+from .folder import (
     ANNOTATION_NAME,
     CONFIG_NAME,
     RunFolder,
@@ -35,8 +43,8 @@ from portmert.tuner.runs.folder import (
     open_run,
     today,
 )
-from portmert.tuner.runs.lists import ListMerger, PooledLists
-from portmert.tuner.runs.result import (
+from .lists import ListMerger, PooledLists
+from .result import (
     Iteration,
     Result,
     best_iteration,
@@ -45,13 +53,6 @@ from portmert.tuner.runs.result import (
     is_short,
     stop_reason,
 )
-from portmert.tuner.search.averaging import step_share, weight_change
-from portmert.tuner.search.constraints import moves
-from portmert.tuner.search.optimization import Optimization, Setup, optimize_stats
-from portmert.tuner.search.problem import StatTable
-from portmert.tuner.search.unseen import chosen_by_others, gain_of, worths_without
-from portmert.tuner.search.weight_bootstrap import Confidence, bootstrap, confidence
-from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
 
 
 def run(

@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from portmert.tuner.ground import errors, files
-from portmert.tuner.ground.documents import parse_json, to_json
+from ..base import errors, files
+from ..base.documents import parse_json, to_json
 
 STATE = "state.json"
 CONFIG_NAME = "decoder.config"

@@ -12,10 +12,10 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from portmert.tuner.annotation.annotators._base import Annotator
-from portmert.tuner.components import registry
-from portmert.tuner.ground import documents, errors, files
-from portmert.tuner.runs.config import Data, Experiment, ListsData
+from ..annotation.annotators._base import Annotator
+from ..base import documents, errors, files
+from ..components import registry
+from .config import Data, Experiment, ListsData
 
 NAME = "inputs.json"
 CALLED = Path("portmert.tune")

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from portmert.tuner.ground.errors import InputError
-from portmert.tuner.ground.files import read_lines, text_digest, write_text
-from portmert.tuner.ground.options import file_key
-from portmert.tuner.texts import corpus
+from ..base.errors import InputError
+from ..base.files import read_lines, text_digest, write_text
+from ..base.options import file_key
+from ..texts import corpus
 
 
 class SetOfTexts(NamedTuple):

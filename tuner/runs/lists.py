@@ -9,19 +9,20 @@ import numpy as np
 
 import portmert
 from portmert.metrics._base import FloatArray, IntArray, offsets_of
-from portmert.tuner.ground.errors import InputError
-from portmert.tuner.ground.files import file_digest
-from portmert.tuner.ground.mapped import BLOCK_BYTES, release
-from portmert.tuner.nbest._pool_kernels import Rows
-from portmert.tuner.nbest.check import check_links
-from portmert.tuner.nbest.model import NBest, without_texts
-from portmert.tuner.nbest.pool import HypothesisPool, empty_rows
-from portmert.tuner.nbest.pool_files import Pool, PoolWriter, open_pool, text_keys, word_hashes
-from portmert.tuner.nbest.read import merge
-from portmert.tuner.runs.scorer import Evaluator
-from portmert.tuner.search.problem import StatTable
-from portmert.tuner.search.stat_tables import check_pooled, statistics_table
-from portmert.tuner.texts.statistics import check_texts, compute_stats
+
+from ..base.errors import InputError
+from ..base.files import file_digest
+from ..base.mapped import BLOCK_BYTES, release
+from ..nbest._pool_kernels import Rows
+from ..nbest.check import check_links
+from ..nbest.model import NBest, without_texts
+from ..nbest.pool import HypothesisPool, empty_rows
+from ..nbest.pool_files import Pool, PoolWriter, open_pool, text_keys, word_hashes
+from ..nbest.read import merge
+from ..search.problem import StatTable
+from ..search.stat_tables import check_pooled, statistics_table
+from ..texts.statistics import check_texts, compute_stats
+from .scorer import Evaluator
 
 
 class ListMerger:

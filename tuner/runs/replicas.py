@@ -23,18 +23,21 @@ import numpy as np
 
 import portmert
 from portmert.metrics._base import Metric
-from portmert.tuner.decoders._base import Progress
-from portmert.tuner.executors.team import Team
-from portmert.tuner.ground import files, streams, tables
-from portmert.tuner.ground.documents import plain
-from portmert.tuner.ground.errors import counted
-from portmert.tuner.ground.samples import deviation
-from portmert.tuner.runs import experiment as single
-from portmert.tuner.runs.config import Experiment
-from portmert.tuner.runs.folder import CONFIG_NAME, RunFolder, Shared, today
-from portmert.tuner.runs.inputs import write_inputs
-from portmert.tuner.runs.result import Result
-from portmert.tuner.runs.scorer import (
+
+from ..base import files, streams, tables
+from ..base.documents import plain
+from ..base.errors import counted
+from ..base.samples import deviation
+from ..decoders._base import Progress
+from ..executors.team import Team
+from ..search.averaging import averaged_within, weight_spreads
+from ..weights.feature_weights import FeatureWeights
+from . import experiment as single
+from .config import Experiment
+from .folder import CONFIG_NAME, RunFolder, Shared, today
+from .inputs import write_inputs
+from .result import Result
+from .scorer import (
     LOCAL,
     Evaluator,
     Scored,
@@ -43,8 +46,6 @@ from portmert.tuner.runs.scorer import (
     read_json,
     read_scored,
 )
-from portmert.tuner.search.averaging import averaged_within, weight_spreads
-from portmert.tuner.weights.feature_weights import FeatureWeights
 
 Notice = Callable[[str], None]
 Found = TypeVar("Found")

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from portmert.metrics._base import Metric
-from portmert.tuner.ground.errors import counted
-from portmert.tuner.runs import config, scorer
-from portmert.tuner.search.weight_bootstrap import Confidence
-from portmert.tuner.weights.feature_weights import FeatureWeights
+
+from ..base.errors import counted
+from ..search.weight_bootstrap import Confidence
+from ..weights.feature_weights import FeatureWeights
+from . import config, scorer
 
 FEWEST = 3
 """Decodings before a run may end by its gain: the first lists show only what is near the start."""

@@ -13,22 +13,23 @@ from typing import Any
 import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray, Texts, Vocabulary
-from portmert.tuner.annotation import annotating, cache
-from portmert.tuner.decoders._base import Progress
-from portmert.tuner.executors.team import Team
-from portmert.tuner.ground import documents, errors, streams
-from portmert.tuner.ground.files import file_digest, read_lines, text_digest, write_text
-from portmert.tuner.ground.warn import warn, warn_of_machine
-from portmert.tuner.nbest.model import NBest
-from portmert.tuner.nbest.read import read_nbest
-from portmert.tuner.runs.config import Experiment
-from portmert.tuner.runs.folder import ANNOTATION_NAME
-from portmert.tuner.search.unseen import worths_without
-from portmert.tuner.texts.corpus import References, read_references
-from portmert.tuner.texts.links import Linker
-from portmert.tuner.texts.prepare import Preparation
-from portmert.tuner.texts.statistics import compute_stats, finite_scores, notices
-from portmert.tuner.weights.feature_weights import FeatureWeights
+
+from ..annotation import annotating, cache
+from ..base import documents, errors, streams
+from ..base.files import file_digest, read_lines, text_digest, write_text
+from ..base.warn import warn, warn_of_machine
+from ..decoders._base import Progress
+from ..executors.team import Team
+from ..nbest.model import NBest
+from ..nbest.read import read_nbest
+from ..search.unseen import worths_without
+from ..texts.corpus import References, read_references
+from ..texts.links import Linker
+from ..texts.prepare import Preparation
+from ..texts.statistics import compute_stats, finite_scores, notices
+from ..weights.feature_weights import FeatureWeights
+from .config import Experiment
+from .folder import ANNOTATION_NAME
 
 LOCAL = Team(1)
 """The team of a run on this machine; decoders and annotators start their own processes."""

@@ -11,12 +11,13 @@ import numpy as np
 
 from portmert.metrics import _base
 from portmert.metrics._m2 import gold_row
-from portmert.tuner.components import registry
-from portmert.tuner.nbest import model, read
-from portmert.tuner.nbest.moses_dat import DatLists, read_dat, write_features, write_scores
-from portmert.tuner.search import DEFAULT_OPTIMIZER
-from portmert.tuner.search.optimization import Setup, optimize_dat, optimize_lists
-from portmert.tuner.texts import corpus, mbr, statistics
+
+from ..components import registry
+from ..nbest import model, read
+from ..nbest.moses_dat import DatLists, read_dat, write_features, write_scores
+from ..search import DEFAULT_OPTIMIZER
+from ..search.optimization import Setup, optimize_dat, optimize_lists
+from ..texts import corpus, mbr, statistics
 
 LIST = """\
 0 ||| a b c d e ||| F0= -3 -1.5 G0= -3 ||| -1 ||| 0-1=0-1 2-3=2-4 ||| 0-0 1-1 2-2

@@ -9,11 +9,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from portmert.metrics._base import FloatArray
-from portmert.tuner.ground.samples import deviation
-from portmert.tuner.nbest.model import NBest, model_scores
-from portmert.tuner.search.constraints import Constraints
-from portmert.tuner.search.problem import within_segment_spread
-from portmert.tuner.weights.feature_weights import FeatureWeights, columns_by_name
+
+from ..base.samples import deviation
+from ..nbest.model import NBest, model_scores
+from ..weights.feature_weights import FeatureWeights, columns_by_name
+from .constraints import Constraints
+from .problem import within_segment_spread
 
 FARTHEST = 0.35
 """The most that weights change at once, both scaled to absolute values that add to 1. Lists tell

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from portmert.metrics._base import FloatArray
-from portmert.tuner.ground import options
-from portmert.tuner.ground.errors import ConfigError, suggest
-from portmert.tuner.ground.numbers import bounded, parse_number
-from portmert.tuner.weights.feature_weights import FeatureNames, FeatureWeights, columns_by_name
+
+from ..base import options
+from ..base.errors import ConfigError, suggest
+from ..base.numbers import bounded, parse_number
+from ..weights.feature_weights import FeatureNames, FeatureWeights, columns_by_name
 
 TINY = 1e-9
 """The size of tied weights that may only be 0 or have the other sign: ratios of 0 are unknown."""

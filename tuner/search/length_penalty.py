@@ -15,11 +15,12 @@ import numpy as np
 
 from portmert.metrics._base import IntArray, Metric
 from portmert.metrics._elementary import power
-from portmert.tuner.ground.errors import ConfigError, ScoreError
-from portmert.tuner.ground.numbers import parse_number
-from portmert.tuner.nbest.model import NBest, best_hypotheses, model_scores
-from portmert.tuner.search import optimization, problem
-from portmert.tuner.search.unseen import typical
+
+from ..base.errors import ConfigError, ScoreError
+from ..base.numbers import parse_number
+from ..nbest.model import NBest, best_hypotheses, model_scores
+from . import optimization, problem
+from .unseen import typical
 
 GRID_POINTS = 9
 """Alphas tried first, at equal distances, from one end of the range to the other."""

@@ -6,10 +6,11 @@ import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray
 from portmert.metrics._elementary import inner, norm
-from portmert.tuner.executors.team import raise_if_cancelled
-from portmert.tuner.ground.mapped import segment_blocks
-from portmert.tuner.search import _kernels
-from portmert.tuner.search.problem import NOTHING, TuningProblem, finite
+
+from ..base.mapped import segment_blocks
+from ..executors.team import raise_if_cancelled
+from . import _kernels
+from .problem import NOTHING, TuningProblem, finite
 
 OUTER_STEP = 0.1
 """How far beyond the outermost breakpoint the outer intervals are entered, in units of the

@@ -10,20 +10,21 @@ from numpy.typing import NDArray
 
 from portmert.metrics._base import FloatArray, IntArray, Metric, rows_taken
 from portmert.metrics._elementary import summed
-from portmert.tuner.executors.team import Team
-from portmert.tuner.ground.errors import InputError, counted
-from portmert.tuner.nbest import model, moses_dat
-from portmert.tuner.nbest.model import NBest
-from portmert.tuner.search.constraints import Constraints, moves
-from portmert.tuner.search.optimizers._base import Optimizer, Outcome
-from portmert.tuner.search.oracle import oracle
-from portmert.tuner.search.problem import NOTHING, Prior, StatTable, TuningProblem, worth
-from portmert.tuner.search.stat_tables import Annotate, moses_stats, statistics_table
-from portmert.tuner.search.unseen import Unseen
-from portmert.tuner.search.variables import Variables, choose_variables
-from portmert.tuner.texts.corpus import References
-from portmert.tuner.texts.statistics import finite_scores, named
-from portmert.tuner.weights.feature_weights import FeatureNames, FeatureWeights
+
+from ..base.errors import InputError, counted
+from ..executors.team import Team
+from ..nbest import model, moses_dat
+from ..nbest.model import NBest
+from ..texts.corpus import References
+from ..texts.statistics import finite_scores, named
+from ..weights.feature_weights import FeatureNames, FeatureWeights
+from .constraints import Constraints, moves
+from .optimizers._base import Optimizer, Outcome
+from .oracle import oracle
+from .problem import NOTHING, Prior, StatTable, TuningProblem, worth
+from .stat_tables import Annotate, moses_stats, statistics_table
+from .unseen import Unseen
+from .variables import Variables, choose_variables
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,10 @@
 import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray, Metric
-from portmert.tuner.ground.mapped import gather, segment_blocks
-from portmert.tuner.search.problem import objective
-from portmert.tuner.texts.statistics import finite_scores
+
+from ..base.mapped import gather, segment_blocks
+from ..texts.statistics import finite_scores
+from .problem import objective
 
 ORACLE_SWEEPS = 10
 

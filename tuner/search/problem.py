@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from portmert.metrics._base import FloatArray, IntArray, Metric
 from portmert.metrics._elementary import inner, norm, summed
-from portmert.tuner.ground.mapped import empty_beside, gather, is_mapped, release, segment_blocks
-from portmert.tuner.search import _kernels
+
+from ..base.mapped import empty_beside, gather, is_mapped, release, segment_blocks
+from . import _kernels
 
 NOTHING: FloatArray = np.empty(0)
 
@@ -196,7 +197,7 @@ class TuningProblem:
     ----------
     features : (F, H) float64, C order
         Feature-major: the column of one feature over all hypotheses is contiguous. In memory, or
-        mapped from a file (see `portmert.tuner.ground.mapped`).
+        mapped from a file (see `portmert.tuner.base.mapped`).
     offsets : (S + 1,) int64
         Hypotheses of segment s are `offsets[s]:offsets[s + 1]`, at least one.
     stats : StatTable

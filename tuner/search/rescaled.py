@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from portmert.metrics._base import Batch, FloatArray, Metric
-from portmert.tuner.search.problem import TuningProblem, objective
-from portmert.tuner.search.unseen import Unseen
+
+from .problem import TuningProblem, objective
+from .unseen import Unseen
 
 PARTS = 16
 """The text is scored in so many parts, to see how much the metric's scores differ."""

@@ -7,11 +7,12 @@ from dataclasses import replace
 import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray, Metric, Texts
-from portmert.tuner.ground.errors import ConfigError, InputError
-from portmert.tuner.nbest.model import NBest
-from portmert.tuner.nbest.moses_dat import DatLists
-from portmert.tuner.search.problem import StatTable
-from portmert.tuner.texts import corpus, statistics
+
+from ..base.errors import ConfigError, InputError
+from ..nbest.model import NBest
+from ..nbest.moses_dat import DatLists
+from ..texts import corpus, statistics
+from .problem import StatTable
 
 Annotate = Callable[[IntArray], Texts]
 

@@ -8,9 +8,10 @@ import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray, Metric
 from portmert.metrics._elementary import exp
-from portmert.tuner.ground import streams
-from portmert.tuner.ground.samples import deviation, is_constant
-from portmert.tuner.search.problem import StatTable, finite, objective
+
+from ..base import streams
+from ..base.samples import deviation, is_constant
+from .problem import StatTable, finite, objective
 
 RESAMPLES = 200
 """Bootstrap samples of the segments; a standard error is the deviation over them."""

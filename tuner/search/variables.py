@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray
-from portmert.tuner.ground import errors, mapped
-from portmert.tuner.search.constraints import Bounds, Constraints, columns_of, multiples
-from portmert.tuner.search.problem import NOTHING, within_segment_spread
-from portmert.tuner.weights.feature_weights import FeatureNames
+
+from ..base import errors, mapped
+from ..weights.feature_weights import FeatureNames
+from .constraints import Bounds, Constraints, columns_of, multiples
+from .problem import NOTHING, within_segment_spread
 
 EQUAL_SPREADS = 1e-9
 """Relative difference up to which two features may be equal; a closer look follows."""

@@ -6,12 +6,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from portmert.metrics._base import IntArray, Metric
-from portmert.tuner.executors.team import Team
-from portmert.tuner.ground import errors, mapped, streams, tables
-from portmert.tuner.ground.samples import is_constant
-from portmert.tuner.nbest.model import NBest, without_texts
-from portmert.tuner.search import averaging, optimization, problem
-from portmert.tuner.weights.feature_weights import FeatureWeights, columns_by_name
+
+from ..base import errors, mapped, streams, tables
+from ..base.samples import is_constant
+from ..executors.team import Team
+from ..nbest.model import NBest, without_texts
+from ..weights.feature_weights import FeatureWeights, columns_by_name
+from . import averaging, optimization, problem
 
 PERCENTILES = (2.5, 50.0, 97.5)
 """The middle one, and the ends of the interval of 95 % of the samples."""

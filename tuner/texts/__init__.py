@@ -1,4 +1,4 @@
 """Prepares texts for metrics and scores them: tokens, word alignments, text steps, statistics.
 
-It imports the ground and the executors.
+It imports base and the executors.
 """

@@ -18,7 +18,7 @@ ByteArray = NDArray[np.uint8]
 HashArray = NDArray[np.uint64]
 LARGEST_POWER = 60
 """Decimal exponents beyond this go to Python's `float`."""
-_LARGEST = 1e30  # portmert.tuner.ground.numbers.LARGEST
+_LARGEST = 1e30  # portmert.tuner.base.numbers.LARGEST
 
 
 def _powers_of_five() -> HashArray:
@@ -98,7 +98,7 @@ def _rounded(mantissa: int, power: int) -> tuple[float, bool]:
 def read_number(text: ByteArray, begin: int, end: int) -> tuple[float, bool]:
     """Return the number text[begin:end] correctly rounded, and whether it was that simple.
 
-    If it was not, Python has to decide (ground.numbers): for more than 18 digits, large exponents,
+    If it was not, Python has to decide (base.numbers): for more than 18 digits, large exponents,
     inf, nan, large values, and texts that are no numbers. -0 is read as 0, so that equal values
     have equal bits.
     """

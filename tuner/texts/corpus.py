@@ -3,7 +3,7 @@
 A text file has one segment a line; spaces or tabs separate tokens. A links file has the links of
 one text a line, `0-0 1-2`: source and target positions, counted from 0. Lines may also begin with
 the id of their segment, as in the `text` files of Kaldi. A text may also be a column of a file of
-records, `FILE#KEY` (see ground/columns.py). Texts that have ids are joined by them.
+records, `FILE#KEY` (see base/columns.py). Texts that have ids are joined by them.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ from portmert.metrics._base import (
     rows_taken,
 )
 from portmert.metrics._m2 import BARS, OR, gold_row
-from portmert.tuner.ground.columns import DROP, column_of, unordered
-from portmert.tuner.ground.errors import InputError, counted, shown
-from portmert.tuner.ground.files import (
+
+from ..base.columns import DROP, column_of, unordered
+from ..base.errors import InputError, counted, shown
+from ..base.files import (
     Lines,
     TextFile,
     called,
@@ -40,7 +41,7 @@ from portmert.tuner.ground.files import (
     read_lines,
     text_digest,
 )
-from portmert.tuner.ground.warn import warn
+from ..base.warn import warn
 
 IntegerArray = NDArray[np.signedinteger[Any]]
 

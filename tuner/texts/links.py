@@ -20,9 +20,10 @@ import numpy as np
 
 from portmert.aligners._base import Aligner, Links, format_links, tokens
 from portmert.metrics._base import IntArray, Ragged, Texts
-from portmert.tuner.ground.errors import InputError, StateError, counted
-from portmert.tuner.ground.files import read_lines, write_text
-from portmert.tuner.texts.corpus import joined
+
+from ..base.errors import InputError, StateError, counted
+from ..base.files import read_lines, write_text
+from .corpus import joined
 
 Pairs = list[tuple[str, str]]
 

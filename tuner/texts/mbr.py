@@ -12,9 +12,10 @@ from portmert.metrics import _pairs, _shared
 from portmert.metrics._base import Batch, FloatArray, IntArray, Metric, Texts
 from portmert.metrics._elementary import exp, summed
 from portmert.metrics.kernels.pairs import first_equals
-from portmert.tuner.executors.team import each, raise_if_cancelled
-from portmert.tuner.ground import errors, numbers, processes
-from portmert.tuner.texts.statistics import check_texts, checked_stats
+
+from ..base import errors, numbers, processes
+from ..executors.team import each, raise_if_cancelled
+from .statistics import check_texts, checked_stats
 
 Average = Literal["scores", "statistics"]
 """The quantity that is averaged over a list; see `expected_scores`."""

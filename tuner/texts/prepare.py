@@ -14,9 +14,10 @@ import numpy as np
 
 import portmert
 from portmert.metrics._base import Batch, IntArray, Metric, Need, Ragged, Texts
-from portmert.tuner.ground.errors import InputError, counted
-from portmert.tuner.ground.files import TextFile, called
-from portmert.tuner.texts.corpus import (
+
+from ..base.errors import InputError, counted
+from ..base.files import TextFile, called
+from .corpus import (
     LinesById,
     References,
     check_lines,
@@ -27,12 +28,12 @@ from portmert.tuner.texts.corpus import (
     read_links,
     read_texts,
 )
-from portmert.tuner.texts.statistics import needs_of
-from portmert.tuner.texts.text_pipeline import Side, TextPipeline
+from .statistics import needs_of
+from .text_pipeline import Side, TextPipeline
 
 if TYPE_CHECKING:
-    from portmert.tuner.annotation.annotating import TextAnnotator  # a room above this one
-    from portmert.tuner.annotation.annotators._base import Annotator
+    from ..annotation.annotating import TextAnnotator  # a room above this one
+    from ..annotation.annotators._base import Annotator
 
 Prepare: TypeAlias = "Callable[[Sequence[Metric], TextPipeline, Annotator | None], Preparation]"
 """Makes the preparation for metrics; the annotator is that of a run."""

@@ -8,8 +8,9 @@ import numpy as np
 
 from portmert.metrics._base import Batch, FloatArray, Metric
 from portmert.metrics._display import Rated
-from portmert.tuner.ground import errors, tables
-from portmert.tuner.texts import prepare, statistics
+
+from ..base import errors, tables
+from . import prepare, statistics
 
 SEGMENTS_PER_PART = 65536
 """Segments that are scored at a time, for the sake of memory."""

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from portmert.metrics._base import SYNTAX, Batch, FloatArray, IntArray, Metric, Need, Texts
 from portmert.metrics._m2 import has_gold
-from portmert.tuner.executors.team import each, raise_if_cancelled
-from portmert.tuner.ground.errors import InputError, ProgramError, ScoreError, counted
-from portmert.tuner.texts import plausible
-from portmert.tuner.texts.corpus import first_outside
-from portmert.tuner.texts.text_pipeline import unknown_tokens, untokenised
+
+from ..base.errors import InputError, ProgramError, ScoreError, counted
+from ..executors.team import each, raise_if_cancelled
+from . import plausible
+from .corpus import first_outside
+from .text_pipeline import unknown_tokens, untokenised
 
 HYPOTHESES_PER_CHUNK = 8192
 """Small enough for small arrays, and for an even share of the work among threads."""

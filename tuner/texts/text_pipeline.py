@@ -37,9 +37,10 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from portmert.metrics._base import IntArray, Ragged, Texts, Vocabulary, spans
-from portmert.tuner.ground.errors import ConfigError, InputError, suggest
-from portmert.tuner.texts.corpus import with_words, without_duplicates
-from portmert.tuner.texts.text_steps import CHARACTER_STEPS
+
+from ..base.errors import ConfigError, InputError, suggest
+from .corpus import with_words, without_duplicates
+from .text_steps import CHARACTER_STEPS
 
 TOKENISERS = {
     "13a": ("tokenizer_13a", "Tokenizer13a"),

@@ -1,4 +1,4 @@
 """Feature weights, and the formats of their files.
 
-It imports the ground.
+It imports base.
 """

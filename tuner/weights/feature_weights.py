@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from portmert.metrics._base import FloatArray
-from portmert.tuner.ground.documents import parse_json, to_json
-from portmert.tuner.ground.errors import InputError, counted, suggest
-from portmert.tuner.ground.files import TextFile, called, read_lines
-from portmert.tuner.ground.numbers import FINITE, bounded, parse_number
-from portmert.tuner.weights.moses_ini import MosesIni
+
+from ..base.documents import parse_json, to_json
+from ..base.errors import InputError, counted, suggest
+from ..base.files import TextFile, called, read_lines
+from ..base.numbers import FINITE, bounded, parse_number
+from .moses_ini import MosesIni
 
 FeatureNames = tuple[tuple[str, int], ...]
 """(name, number of values) of each dense feature, in column order."""
@@ -35,7 +36,7 @@ def columns_by_name(names: Iterable[tuple[str, int]]) -> dict[str, slice]:
 class FeatureWeights:
     """Feature weights by name; a feature has one weight for each of its values.
 
-    All weights are finite and not too large to calculate with (`ground.numbers`). Names keep the
+    All weights are finite and not too large to calculate with (`base.numbers`). Names keep the
     order in which they were given, but weights are compared by name, never by position.
     """
 

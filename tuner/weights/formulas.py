@@ -10,7 +10,7 @@ import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from portmert.tuner.ground import errors, numbers
+from ..base import errors, numbers
 
 LONGEST = 1000
 """Characters of a formula: functions that walk through it call themselves."""

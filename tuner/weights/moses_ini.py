@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from portmert.tuner.ground.errors import InputError, counted
-from portmert.tuner.ground.files import called, read_bytes
+from ..base.errors import InputError, counted
+from ..base.files import called, read_bytes
 
 _SECTION = re.compile(r"\[([^\[\]]+)\]")
 _WEIGHT = re.compile(

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from portmert.tuner.ground import files
-from portmert.tuner.ground.errors import InputError
-from portmert.tuner.ground.numbers import parse_number
-from portmert.tuner.weights import feature_weights, moses_ini
+from ..base import files
+from ..base.errors import InputError
+from ..base.numbers import parse_number
+from . import feature_weights, moses_ini
 
 
 @dataclass(frozen=True)

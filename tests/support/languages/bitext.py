@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from portmert.tuner.ground.files import write_text
+from portmert.tuner.base.files import write_text
 from tests.support.languages.grammar import generate
 from tests.support.languages.treebank import to_conllu
 

@@ -18,7 +18,7 @@ from portmert.tuner.annotation import cache as annotation_cache
 from portmert.tuner.annotation import layers as annotation_layers
 from portmert.tuner.annotation.annotating import TextAnnotator
 from portmert.tuner.annotation.annotators._base import Annotation, AnnotationRequest
-from portmert.tuner.ground.errors import AnnotatorError, InputError, ProgramError
+from portmert.tuner.base.errors import AnnotatorError, InputError, ProgramError
 from portmert.tuner.texts.prepare import coverage
 from tests.oracles import annotators as oracle
 from tests.oracles.metrics import Text, expected_links

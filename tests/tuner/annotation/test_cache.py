@@ -19,7 +19,7 @@ from portmert.tuner.annotation.cache import (
     info,
     size_limit,
 )
-from portmert.tuner.ground.errors import ConfigError, StateError
+from portmert.tuner.base.errors import ConfigError, StateError
 
 KEYS = [annotation_cache.line_key(str(number)) for number in range(2000)]
 DAY = 86_400

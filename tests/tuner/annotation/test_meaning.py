@@ -22,7 +22,7 @@ from portmert.tuner.annotation.annotators._meaning import (
 from portmert.tuner.annotation.annotators._rules import Sentence, arguments, representation
 from portmert.tuner.annotation.annotators._rules import roles as roles_of
 from portmert.tuner.annotation.cache import FILE
-from portmert.tuner.ground.errors import InputError
+from portmert.tuner.base.errors import InputError
 from tests.oracles.metrics import Text
 from tests.support.known_annotator import Fixed, OneTree, TreesOnly
 from tests.support.strategies_metrics import boxes, heads, role_tree, roles, structures

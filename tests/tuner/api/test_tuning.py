@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import portmert
-from portmert.tuner.ground.errors import ConfigError, InputError, ProgramError
+from portmert.tuner.base.errors import ConfigError, InputError, ProgramError
 
 SOURCES = [" ".join(random.Random(n).choices("abcdefgh", k=6)) for n in range(16)]
 START = {"am": 1.0, "lm": 0.5, "words": 0.0}

@@ -4,9 +4,9 @@ from typing import Annotated, Literal
 import pytest
 from annotated_types import Ge, Gt, Le, Lt
 
+from portmert.tuner.base.errors import ConfigError
 from portmert.tuner.components import catalogue, registry
 from portmert.tuner.components.catalogue import describe
-from portmert.tuner.ground.errors import ConfigError
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ import pytest
 
 import portmert
 from portmert.tuner.annotation import cache
+from portmert.tuner.base.errors import PortmertError
 from portmert.tuner.components import comet as comet_of
 from portmert.tuner.components import registry
-from portmert.tuner.ground.errors import PortmertError
 from tests.support.optional_models import models
 
 LIST = """0 ||| the house ||| F= 1 G= 0 ||| 0

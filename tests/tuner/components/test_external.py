@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from portmert.metrics._base import Batch, Texts, Vocabulary
+from portmert.tuner.base.errors import ConfigError, InputError, ProgramError
 from portmert.tuner.components import registry
 from portmert.tuner.components.external import CommandMetric
-from portmert.tuner.ground.errors import ConfigError, InputError, ProgramError
 from portmert.tuner.nbest.model import without_texts
 from portmert.tuner.texts.statistics import compute_stats
 from tests.metrics.test_port import EXAMPLE

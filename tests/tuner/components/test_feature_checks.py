@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import portmert
-from portmert.tuner.ground.warn import collected_warnings
+from portmert.tuner.base.warn import collected_warnings
 from portmert.tuner.nbest.check import length_order
 from tests.support.places import ROOT
 

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import portmert
+from portmert.tuner.base.errors import PortmertError
+from portmert.tuner.base.warn import collected_warnings
 from portmert.tuner.components.features import Ground, with_features
-from portmert.tuner.ground.errors import PortmertError
-from portmert.tuner.ground.warn import collected_warnings
 from portmert.tuner.nbest.extra import read_numbers
 from portmert.tuner.texts.prepare import Preparation
 from portmert.tuner.texts.text_pipeline import TextPipeline

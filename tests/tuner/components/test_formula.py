@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from portmert.tuner.base.errors import ConfigError
 from portmert.tuner.components import registry
 from portmert.tuner.components.formula import Formula, is_formula, parse
-from portmert.tuner.ground.errors import ConfigError
 from tests.support.cli import run
 from tests.support.strategies_metrics import batch_of, corpora
 

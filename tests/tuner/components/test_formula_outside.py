@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import portmert
+from portmert.tuner.base.errors import ConfigError
 from portmert.tuner.components import registry
 from portmert.tuner.components.external import CommandMetric, Scores
-from portmert.tuner.ground.errors import ConfigError
 from portmert.tuner.texts.corpus import make_batch, read_references
 from portmert.tuner.texts.statistics import compute_stats
 from tests.support.cli import fault, run

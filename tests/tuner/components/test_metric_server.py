@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from portmert.tuner.base.errors import InputError
 from portmert.tuner.components import registry
 from portmert.tuner.components.metric_server import MetricServer
-from portmert.tuner.ground.errors import InputError
 
 
 def answers(name, *lines):

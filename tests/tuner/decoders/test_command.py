@@ -6,9 +6,9 @@ import shutil
 import pytest
 
 from portmert.metrics._base import Vocabulary
+from portmert.tuner.base.errors import ConfigError, InputError, ProgramError
 from portmert.tuner.components import registry
 from portmert.tuner.decoders import _crews
-from portmert.tuner.ground.errors import ConfigError, InputError, ProgramError
 from portmert.tuner.nbest.model import model_scores
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.weights.feature_weights import FeatureWeights

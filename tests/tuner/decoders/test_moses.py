@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from portmert.metrics._base import Vocabulary
+from portmert.tuner.base.errors import ConfigError, InputError, ProgramError
+from portmert.tuner.base.programs import Command, run
 from portmert.tuner.components import registry
 from portmert.tuner.decoders._moses_command import flag_sections, parse_shown, wrapped
 from portmert.tuner.decoders.moses import Moses
-from portmert.tuner.ground.errors import ConfigError, InputError, ProgramError
-from portmert.tuner.ground.programs import Command, run
 from portmert.tuner.nbest.check import model_score_mismatch
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights

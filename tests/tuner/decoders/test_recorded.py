@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from portmert.metrics._base import Vocabulary
+from portmert.tuner.base.errors import InputError
 from portmert.tuner.decoders.recorded import Recorded, best_rows
-from portmert.tuner.ground.errors import InputError
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
 

@@ -10,11 +10,11 @@ import pytest
 
 from portmert.aligners import _thot
 from portmert.metrics._base import Vocabulary
+from portmert.tuner.base.errors import ConfigError, InputError, ProgramError, StateError
+from portmert.tuner.base.model_folders import RECORD
 from portmert.tuner.components import registry
 from portmert.tuner.decoders._thot_worker import NAMES, Translator
 from portmert.tuner.decoders.thot import FEATURES, START, Thot
-from portmert.tuner.ground.errors import ConfigError, InputError, ProgramError, StateError
-from portmert.tuner.ground.model_folders import RECORD
 from portmert.tuner.nbest.model import model_scores
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights

@@ -7,12 +7,12 @@ import types
 
 import pytest
 
+from portmert.tuner.base.errors import ProgramError
+from portmert.tuner.base.processes import LineProcess
 from portmert.tuner.decoders import _crews, thot
 from portmert.tuner.decoders._shards import decode_lines
 from portmert.tuner.decoders.thot import ThotWork
 from portmert.tuner.executors.team import Team
-from portmert.tuner.ground.errors import ProgramError
-from portmert.tuner.ground.processes import LineProcess
 
 WORKER = """
 import json, os, sys, time

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
+from portmert.tuner.base.errors import InputError
 from portmert.tuner.demo import bitext as demo
-from portmert.tuner.ground.errors import InputError
 from tests.support.languages.bitext import write_bitext
 from tests.support.languages.derivation import Leaf, Phrase, pair
 from tests.support.languages.grammar import Grammar, generate

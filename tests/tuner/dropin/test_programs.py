@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from portmert.metrics._base import Vocabulary
+from portmert.tuner.base.errors import InputError, StateError
 from portmert.tuner.components import registry
 from portmert.tuner.dropin import _scorer, evaluator, extractor, kbmira, megam, mert, pro
 from portmert.tuner.dropin._mert_folder import StepFolder
 from portmert.tuner.dropin._program import number
-from portmert.tuner.ground.errors import InputError, StateError
 from portmert.tuner.nbest.moses_dat import read_dat
 from portmert.tuner.nbest.read import read_nbest
 from tests.support.bracketed import write_trees

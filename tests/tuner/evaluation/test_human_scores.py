@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from portmert.tuner.base.errors import InputError
 from portmert.tuner.evaluation.human_scores import find_outputs, read_human_scores
-from portmert.tuner.ground.errors import InputError
 from tests.support.places import SHARED, needs
 
 REAL = SHARED / "data" / "mqm-ted-zh-en"

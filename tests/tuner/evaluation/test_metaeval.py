@@ -12,6 +12,7 @@ from hypothesis.extra import numpy as hnp
 from portmert.metrics._base import Texts, Vocabulary
 from portmert.metrics.bleu import Bleu
 from portmert.metrics.terp import Ter
+from portmert.tuner.base.errors import InputError
 from portmert.tuner.evaluation.correlation import VARIANTS, Pairs, kendall
 from portmert.tuner.evaluation.correlation import pearson as pearson_of
 from portmert.tuner.evaluation.human_scores import HumanScores, Judgments
@@ -32,7 +33,6 @@ from portmert.tuner.evaluation.metaeval.report import (
     combined_tables,
     tables,
 )
-from portmert.tuner.ground.errors import InputError
 from portmert.tuner.texts import corpus
 from tests.oracles import metaeval as oracle
 from tests.support.agreements import Given, given_scores, two_sets

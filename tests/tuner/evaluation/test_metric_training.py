@@ -10,8 +10,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from portmert.metrics.learned import feature_names
+from portmert.tuner.base.errors import InputError
 from portmert.tuner.evaluation import metric_training as training
-from portmert.tuner.ground.errors import InputError
 
 NAMES = feature_names("NB")
 

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
+from portmert.tuner.base.errors import ConfigError, PortmertError, ProgramError, StateError
 from portmert.tuner.executors.opening import Workplace, opened
-from portmert.tuner.ground.errors import ConfigError, PortmertError, ProgramError, StateError
 from tests.support.clusters import NEEDS_DASK, PROGRAMS, cluster
 from tests.support.places import ROOT
 

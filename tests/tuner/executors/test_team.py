@@ -5,8 +5,8 @@ import time
 
 import pytest
 
+from portmert.tuner.base.programs import Cancelled
 from portmert.tuner.executors.team import Team, each
-from portmert.tuner.ground.programs import Cancelled
 
 
 def test_each_keeps_the_order_whatever_ends_first():

@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 import portmert
+from portmert.tuner.base.errors import ConfigError, InputError
 from portmert.tuner.cli import main
-from portmert.tuner.ground.errors import ConfigError, InputError
 
 A = (
     "0 ||| x y ||| F0= 1 F1= 2 ||| 5\n0 ||| z ||| F0= 3 F1= 4 ||| 6\n"

@@ -16,10 +16,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from portmert.metrics._base import Vocabulary
+from portmert.tuner.base.errors import InputError
+from portmert.tuner.base.numbers import LARGEST
+from portmert.tuner.base.warn import collected_warnings
 from portmert.tuner.components import registry
-from portmert.tuner.ground.errors import InputError
-from portmert.tuner.ground.numbers import LARGEST
-from portmert.tuner.ground.warn import collected_warnings
 from portmert.tuner.nbest.check import check_links, model_score_mismatch
 from portmert.tuner.nbest.model import best_hypotheses, model_scores, write_nbest
 from portmert.tuner.nbest.read import merge, read_nbest

@@ -15,8 +15,8 @@ from portmert.metrics._base import Vocabulary
 from portmert.metrics.bleu import Bleu
 from portmert.metrics.nist import Nist
 from portmert.metrics.terp import Ter
-from portmert.tuner.ground.errors import InputError
-from portmert.tuner.ground.numbers import LARGEST
+from portmert.tuner.base.errors import InputError
+from portmert.tuner.base.numbers import LARGEST
 from portmert.tuner.nbest.model import SparseFeatures
 from portmert.tuner.nbest.moses_dat import (
     DatLists,

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from portmert.metrics._base import Vocabulary
+from portmert.tuner.base.errors import InputError
 from portmert.tuner.components import registry
-from portmert.tuner.ground.errors import InputError
 from portmert.tuner.nbest import parts
 from portmert.tuner.nbest.parts import PartedList, merged_parts
 from portmert.tuner.nbest.read import read_nbest
@@ -18,7 +18,7 @@ from portmert.tuner.nbest.read import read_nbest
 
 @pytest.fixture(autouse=True)
 def _small_reads(monkeypatch):
-    monkeypatch.setattr("portmert.tuner.ground.files._READ", 16)
+    monkeypatch.setattr("portmert.tuner.base.files._READ", 16)
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def test_parts_are_the_whole_list(tmp_path_factory, given_lists, size):
 @pytest.mark.parametrize("suffix", ["", ".gz"])
 def test_lists_are_cut_between_segments(tmp_path, monkeypatch, suffix):
     monkeypatch.setattr(parts, "PART_BYTES", 1)
-    monkeypatch.setattr("portmert.tuner.ground.compressed._PIECE", 5)
+    monkeypatch.setattr("portmert.tuner.base.compressed._PIECE", 5)
     text = ("\ufeff" + "".join(line(s, f"w{s} w{n}") for s in range(5) for n in range(3))).encode()
     path = tmp_path / f"list{suffix}"
     path.write_bytes(gzip.compress(text) if suffix else text)

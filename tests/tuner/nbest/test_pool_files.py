@@ -6,7 +6,7 @@ import zlib
 import numpy as np
 import pytest
 
-from portmert.tuner.ground.errors import InputError, PortmertError
+from portmert.tuner.base.errors import InputError, PortmertError
 from portmert.tuner.nbest.pool_files import PoolWriter, locked, open_pool
 
 FEATURES = np.arange(12.0).reshape(6, 2) / 8

@@ -1,8 +1,8 @@
 import pytest
 
+from portmert.tuner.base import streams
+from portmert.tuner.base.errors import ConfigError
 from portmert.tuner.components import registry
-from portmert.tuner.ground import streams
-from portmert.tuner.ground.errors import ConfigError
 from portmert.tuner.runs.config import load_config
 
 CONFIG = """

@@ -6,7 +6,7 @@ import pytest
 
 from portmert.metrics.bleu import Bleu
 from portmert.metrics.terp import Ter
-from portmert.tuner.ground.errors import StateError
+from portmert.tuner.base.errors import StateError
 from portmert.tuner.runs.config import Tune
 from portmert.tuner.runs.folder import today
 from portmert.tuner.runs.result import Iteration, best_iteration, enough, stop_reason

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from portmert.tuner.ground.errors import PortmertError, StateError
+from portmert.tuner.base.errors import PortmertError, StateError
 from portmert.tuner.runs.folder import PRODUCTS, RunFolder, open_run
 
 PRINT = {"tune.seed": "1", "data.source": '"sha256:aa"'}

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from portmert.tuner.ground.errors import ConfigError, StateError
+from portmert.tuner.base.errors import ConfigError, StateError
 from portmert.tuner.runs.config import load_config
 from portmert.tuner.runs.inputs import read_inputs, write_inputs
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from portmert.metrics._base import Vocabulary
+from portmert.tuner.base import mapped
+from portmert.tuner.base.errors import ConfigError, InputError
 from portmert.tuner.components import registry
-from portmert.tuner.ground import mapped
-from portmert.tuner.ground.errors import ConfigError, InputError
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.runs import lists as module
 from portmert.tuner.runs.config import load_config

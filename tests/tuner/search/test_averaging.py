@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from portmert.tuner.api.averaging import average
 from portmert.tuner.api.lists import Lists
-from portmert.tuner.ground.errors import InputError
+from portmert.tuner.base.errors import InputError
 from portmert.tuner.nbest.model import best_hypotheses, model_scores
 from portmert.tuner.search.averaging import (
     FARTHEST,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import portmert
-from portmert.tuner.ground.errors import ConfigError
+from portmert.tuner.base.errors import ConfigError
 from portmert.tuner.search import variables
 from portmert.tuner.search.constraints import Bounds, Constraints, columns_of
 from portmert.tuner.search.variables import choose_variables

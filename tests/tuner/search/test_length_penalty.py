@@ -10,8 +10,8 @@ from pydantic.dataclasses import dataclass
 
 import portmert
 from portmert.metrics._base import Vocabulary
+from portmert.tuner.base.errors import ConfigError, InputError, ScoreError
 from portmert.tuner.components import registry
-from portmert.tuner.ground.errors import ConfigError, InputError, ScoreError
 from portmert.tuner.nbest.model import best_hypotheses, model_scores
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.search.length_penalty import (

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from portmert.metrics._base import Metric, Vocabulary
+from portmert.tuner.base.errors import InputError
 from portmert.tuner.components import registry
-from portmert.tuner.ground.errors import InputError
 from portmert.tuner.nbest.model import best_hypotheses, model_scores, without_texts
 from portmert.tuner.nbest.moses_dat import DatLists
 from portmert.tuner.nbest.read import read_nbest

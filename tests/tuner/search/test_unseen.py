@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from portmert.tuner.ground import streams
+from portmert.tuner.base import streams
 from portmert.tuner.nbest.model import without_texts
 from portmert.tuner.search import optimization
 from portmert.tuner.search.length_penalty import GRID_POINTS, LengthPenalty, optimize_penalised

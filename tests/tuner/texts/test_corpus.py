@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 
 from portmert.aligners._base import counts_from_one, parse_links
 from portmert.metrics._base import Texts, Vocabulary
-from portmert.tuner.ground.errors import InputError
-from portmert.tuner.ground.warn import collected_warnings
+from portmert.tuner.base.errors import InputError
+from portmert.tuner.base.warn import collected_warnings
 from portmert.tuner.texts import corpus
 from tests.support.places import SHARED, needs
 

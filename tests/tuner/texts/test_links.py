@@ -6,7 +6,7 @@ import pytest
 
 from portmert.aligners._base import Aligner
 from portmert.metrics._base import Ragged, Texts, Vocabulary
-from portmert.tuner.ground.errors import InputError, ProgramError, StateError
+from portmert.tuner.base.errors import InputError, ProgramError, StateError
 from portmert.tuner.texts.links import DATABASE, Linker
 
 

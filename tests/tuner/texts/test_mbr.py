@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from sacrebleu.metrics import CHRF
 
 from portmert.metrics._base import Batch, Texts, Vocabulary
+from portmert.tuner.base.errors import InputError
 from portmert.tuner.components import registry
-from portmert.tuner.ground.errors import InputError
 from portmert.tuner.texts import mbr
 from portmert.tuner.texts.mbr import by_model, expected_scores, uniform
 from tests.oracles import mbr as oracle

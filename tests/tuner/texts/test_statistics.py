@@ -6,7 +6,7 @@ import pytest
 from portmert.metrics._base import Batch, Ragged, Texts, Vocabulary
 from portmert.metrics.bleu import Bleu
 from portmert.metrics.port import Port
-from portmert.tuner.ground.errors import InputError
+from portmert.tuner.base.errors import InputError
 from portmert.tuner.texts import statistics
 from portmert.tuner.texts.statistics import compute_stats, notices
 from tests.support.interrupts import pieces_begun

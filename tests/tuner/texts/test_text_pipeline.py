@@ -10,8 +10,8 @@ from sacrebleu.metrics.bleu import BLEU
 
 import portmert
 from portmert.metrics._base import Batch, Ragged, Texts, Vocabulary
+from portmert.tuner.base.errors import ConfigError, InputError
 from portmert.tuner.components import registry
-from portmert.tuner.ground.errors import ConfigError, InputError
 from portmert.tuner.texts.statistics import notices
 from portmert.tuner.texts.text_pipeline import (
     TextPipeline,

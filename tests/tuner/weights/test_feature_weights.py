@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from portmert.tuner.ground.errors import InputError
-from portmert.tuner.ground.numbers import LARGEST, parse_number
+from portmert.tuner.base.errors import InputError
+from portmert.tuner.base.numbers import LARGEST, parse_number
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
 from tests.support.places import MOSES, needs
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from portmert.tuner.ground.errors import InputError
-from portmert.tuner.ground.numbers import LARGEST
+from portmert.tuner.base.errors import InputError
+from portmert.tuner.base.numbers import LARGEST
 from portmert.tuner.weights.feature_weights import read_weights
 from portmert.tuner.weights.moses_ini import MosesIni, read_moses_ini
 from tests.support.places import MOSES, needs

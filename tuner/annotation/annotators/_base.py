@@ -14,8 +14,8 @@ from typing import Any, ClassVar, Literal, get_args
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as component_dataclass
 
-from portmert.tuner.ground.components import Check, Component, Refuse, described
-from portmert.tuner.ground.errors import counted, shown
+from ...base.components import Check, Component, Refuse, described
+from ...base.errors import counted, shown
 
 Layer = Literal["tags", "heads", "tree", "parses", "marginals", "roles", "drs"]
 """The parts of a sentence's annotation; see `Annotation`."""

@@ -7,10 +7,10 @@ predicate if that is below it too. The third marks spans by brackets.
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from portmert.tuner.annotation.annotators import _meaning, _rules
-from portmert.tuner.annotation.annotators._base import faulty_word, heads_fault
-from portmert.tuner.annotation.annotators._meaning import Fault
-from portmert.tuner.ground.errors import counted
+from ...base.errors import counted
+from . import _meaning, _rules
+from ._base import faulty_word, heads_fault
+from ._meaning import Fault
 
 NOTHING = ("_", "-", "", "*")
 

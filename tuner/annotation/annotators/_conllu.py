@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from portmert.tuner.annotation.annotators._base import Heads, faulty_word, heads_fault
-from portmert.tuner.ground.errors import InputError, counted
-from portmert.tuner.ground.files import decode_line, read_bytes
+from ...base.errors import InputError, counted
+from ...base.files import decode_line, read_bytes
+from ._base import Heads, faulty_word, heads_fault
 
 Tagset = Literal["upos", "xpos", "upos+feats", "xpos+feats"]
 """The columns that are the tag of a word. An empty UPOS is replaced by XPOS, and the other way."""

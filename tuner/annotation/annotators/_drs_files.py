@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from xml.parsers import expat
 
-from portmert.tuner.annotation.annotators._meaning import (
+from ._meaning import (
     DEEPEST,
     Analysed,
     Fault,

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from portmert.tuner.annotation.annotators import _models, _tokens
-from portmert.tuner.annotation.annotators._base import Annotation, AnnotationRequest, Annotator
-from portmert.tuner.ground.errors import AnnotatorError, counted, faults_at
+from ...base.errors import AnnotatorError, counted, faults_at
+from . import _models, _tokens
+from ._base import Annotation, AnnotationRequest, Annotator
 
 Missing = Literal["error", "unparsed"]
 """How a sentence counts that the files do not have."""

@@ -20,9 +20,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from portmert.metrics._base import WORD_KINDS
-from portmert.tuner.annotation.annotators._base import Annotation, Structure
-from portmert.tuner.ground.documents import parse_json, to_json
-from portmert.tuner.ground.errors import counted
+
+from ...base.documents import parse_json, to_json
+from ...base.errors import counted
+from ._base import Annotation, Structure
 
 Argument = tuple[str, tuple[int, ...]]
 """Role, and the positions of its words, rising."""

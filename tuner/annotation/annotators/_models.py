@@ -6,7 +6,7 @@ import importlib.metadata
 from collections.abc import Mapping
 from pathlib import Path
 
-from portmert.tuner.ground.errors import AnnotatorError, faults_at
+from ...base.errors import AnnotatorError, faults_at
 
 
 def version(library: str, *, extra: str, needs: tuple[str, ...] = ()) -> str:

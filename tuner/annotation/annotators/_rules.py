@@ -16,9 +16,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from portmert.tuner.annotation.annotators import _meaning
-from portmert.tuner.annotation.annotators._base import Heads, Structure
-from portmert.tuner.annotation.annotators._meaning import Part
+from . import _meaning
+from ._base import Heads, Structure
+from ._meaning import Part
 
 OLD = {
     "nsubjpass": "nsubj:pass", "csubjpass": "csubj:pass", "auxpass": "aux:pass", "dobj": "obj",

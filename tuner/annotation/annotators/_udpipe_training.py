@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from portmert.tuner.annotation.annotators import _conllu
-from portmert.tuner.annotation.annotators._base import AnnotationRequest, Annotator
-from portmert.tuner.annotation.annotators._conllu import ConlluTree
-from portmert.tuner.annotation.annotators._trees import ROOT
-from portmert.tuner.ground import processes
-from portmert.tuner.ground.errors import AnnotatorError, InputError, ProgramError
-from portmert.tuner.ground.files import check_writable, writing
-from portmert.tuner.ground.programs import end, python, start, undisturbed
+from ...base import processes
+from ...base.errors import AnnotatorError, InputError, ProgramError
+from ...base.files import check_writable, writing
+from ...base.programs import end, python, start, undisturbed
+from . import _conllu
+from ._base import AnnotationRequest, Annotator
+from ._conllu import ConlluTree
+from ._trees import ROOT
 
 Size = Literal["micro", "tiny", "full"]
 Case = Literal["keep", "lower", "both"]

@@ -22,10 +22,10 @@ from typing import Any, ClassVar
 
 from pydantic import TypeAdapter
 
-from portmert.tuner.annotation.annotators import _models
-from portmert.tuner.annotation.annotators._base import Annotation, AnnotationRequest, Annotator
-from portmert.tuner.ground.errors import AnnotatorError, counted, named
-from portmert.tuner.ground.processes import Ask, Crew, Died, LineProcess, Silent, own_output
+from ...base.errors import AnnotatorError, counted, named
+from ...base.processes import Ask, Crew, Died, LineProcess, Silent, own_output
+from . import _models
+from ._base import Annotation, AnnotationRequest, Annotator
 
 Sentence = Sequence[str]
 Parse = Callable[[Sequence[Sentence], AnnotationRequest], list[Annotation | None]]

@@ -9,9 +9,9 @@ from typing import Annotated, Any, Literal
 from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
-from portmert.tuner.annotation.annotators import _tokens, _trees, _workers
-from portmert.tuner.annotation.annotators._base import Annotation, AnnotationRequest, Heads
-from portmert.tuner.ground.errors import AnnotatorError
+from ...base.errors import AnnotatorError
+from . import _tokens, _trees, _workers
+from ._base import Annotation, AnnotationRequest, Heads
 
 VOCABULARY, TERMS = "pSgT.txt", "terms.txt"
 """Files of every model: the words with their parts of speech, and the categories."""

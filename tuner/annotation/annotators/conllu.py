@@ -10,12 +10,12 @@ from typing import ClassVar, NamedTuple
 
 from pydantic.dataclasses import dataclass
 
-from portmert.tuner.annotation.annotators import _conllu, _lookup, _tokens, _trees
-from portmert.tuner.annotation.annotators._base import Annotation, AnnotationRequest, Heads, Layer
-from portmert.tuner.annotation.annotators._conllu import ConlluTree, Tagset
-from portmert.tuner.annotation.annotators._lookup import FileAnnotator, Missing
-from portmert.tuner.ground.errors import InputError, counted, faults_at
-from portmert.tuner.ground.warn import warn
+from ...base.errors import InputError, counted, faults_at
+from ...base.warn import warn
+from . import _conllu, _lookup, _tokens, _trees
+from ._base import Annotation, AnnotationRequest, Heads, Layer
+from ._conllu import ConlluTree, Tagset
+from ._lookup import FileAnnotator, Missing
 
 
 @dataclass(frozen=True)

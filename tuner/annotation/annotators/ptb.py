@@ -12,12 +12,12 @@ from typing import Annotated, ClassVar, NamedTuple
 from annotated_types import Gt
 from pydantic.dataclasses import dataclass
 
-from portmert.tuner.annotation.annotators import _conllu, _lookup, _trees
-from portmert.tuner.annotation.annotators._base import Annotation, AnnotationRequest, Layer
-from portmert.tuner.annotation.annotators._lookup import FileAnnotator, Missing
-from portmert.tuner.annotation.annotators._trees import Tree
-from portmert.tuner.ground.errors import InputError, counted, faults_at
-from portmert.tuner.ground.files import read_lines
+from ...base.errors import InputError, counted, faults_at
+from ...base.files import read_lines
+from . import _conllu, _lookup, _trees
+from ._base import Annotation, AnnotationRequest, Layer
+from ._lookup import FileAnnotator, Missing
+from ._trees import Tree
 
 _HEADER = re.compile(r"([0-9]{1,9})[ \t]+([^(].*)")
 

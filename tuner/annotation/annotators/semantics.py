@@ -7,12 +7,12 @@ from typing import Any, ClassVar, NamedTuple
 
 from pydantic.dataclasses import dataclass
 
-from portmert.tuner.annotation.annotators import _columns, _drs_files, _lookup, _meaning
-from portmert.tuner.annotation.annotators._base import Annotation, AnnotationRequest, Layer
-from portmert.tuner.annotation.annotators._lookup import FileAnnotator, Missing
-from portmert.tuner.annotation.annotators._meaning import Analysed, Fault, is_one_word
-from portmert.tuner.ground.errors import InputError
-from portmert.tuner.ground.files import read_lines
+from ...base.errors import InputError
+from ...base.files import read_lines
+from . import _columns, _drs_files, _lookup, _meaning
+from ._base import Annotation, AnnotationRequest, Layer
+from ._lookup import FileAnnotator, Missing
+from ._meaning import Analysed, Fault, is_one_word
 
 NAMES: dict[Layer, str] = {
     "tags": "parts of speech",

@@ -9,11 +9,11 @@ from typing import Annotated, Any
 from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
-from portmert.tuner.annotation.annotators import _conllu, _models, _tokens, _workers
-from portmert.tuner.annotation.annotators._base import Annotation, AnnotationRequest, Heads
-from portmert.tuner.annotation.annotators._conllu import Tagset
-from portmert.tuner.annotation.annotators._trees import ROOT
-from portmert.tuner.ground.errors import AnnotatorError
+from ...base.errors import AnnotatorError
+from . import _conllu, _models, _tokens, _workers
+from ._base import Annotation, AnnotationRequest, Heads
+from ._conllu import Tagset
+from ._trees import ROOT
 
 BEAMS_AT_ONCE = 128
 """Sentences whose beams are in memory at the same time."""

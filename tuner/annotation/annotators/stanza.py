@@ -10,16 +10,16 @@ import numpy as np
 from annotated_types import Gt
 from pydantic.dataclasses import dataclass
 
-from portmert.tuner.annotation.annotators import _conllu, _models, _tokens, _trees, _workers
-from portmert.tuner.annotation.annotators._base import Annotation, AnnotationRequest, WeightedArc
-from portmert.tuner.annotation.annotators._conllu import Tagset
-from portmert.tuner.annotation.annotators._marginals import (
+from ...base.errors import AnnotatorError, counted
+from . import _conllu, _models, _tokens, _trees, _workers
+from ._base import Annotation, AnnotationRequest, WeightedArc
+from ._conllu import Tagset
+from ._marginals import (
     FloatArray,
     flattened,
     tree_marginals,
     weighted_arcs,
 )
-from portmert.tuner.ground.errors import AnnotatorError, counted
 
 RESOURCES = "resources.json"
 """The list of models in a folder made by `stanza.download`."""

@@ -6,9 +6,9 @@ from typing import Annotated, Any, ClassVar
 from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
-from portmert.tuner.annotation.annotators import _base, _conllu, _tokens, _workers
-from portmert.tuner.annotation.annotators._conllu import Tagset
-from portmert.tuner.ground.errors import AnnotatorError
+from ...base.errors import AnnotatorError
+from . import _base, _conllu, _tokens, _workers
+from ._conllu import Tagset
 
 TRAIN = "portmert annotate train --treebank TREEBANK.conllu --out {model}"
 """The command that makes a model."""

@@ -10,20 +10,30 @@ from typing import Any
 
 import portmert
 from portmert.metrics._base import Metric
-from portmert.tuner.annotation.annotators._base import Annotator
-from portmert.tuner.components import registry
-from portmert.tuner.evaluation.comparison import differences
-from portmert.tuner.evaluation.comparison import scores as tables
-from portmert.tuner.evaluation.comparison.material import (
+
+from ...annotation.annotators._base import Annotator
+from ...base.documents import plain
+from ...base.errors import InputError, ProgramError
+from ...base.warn import warn
+from ...components import registry
+from ...executors.team import Team
+from ...texts.prepare import Preparation, Prepare
+from ...texts.statistics import needs_of, notices
+from ...texts.text_pipeline import TextPipeline
+from ..history import dev_set, run_history
+from ..significance import Resampling
+from . import differences
+from . import scores as tables
+from .material import (
     Material,
     find_links,
     identical_segments,
     parse_link_set,
     read_material,
 )
-from portmert.tuner.evaluation.comparison.report import ORDERING, headlines
-from portmert.tuner.evaluation.comparison.scores import Counted
-from portmert.tuner.evaluation.comparison.systems import (
+from .report import ORDERING, headlines
+from .scores import Counted
+from .systems import (
     NamedSystem,
     SystemFiles,
     TestFiles,
@@ -32,15 +42,6 @@ from portmert.tuner.evaluation.comparison.systems import (
     find_test_files,
     in_one_order,
 )
-from portmert.tuner.evaluation.history import dev_set, run_history
-from portmert.tuner.evaluation.significance import Resampling
-from portmert.tuner.executors.team import Team
-from portmert.tuner.ground.documents import plain
-from portmert.tuner.ground.errors import InputError, ProgramError
-from portmert.tuner.ground.warn import warn
-from portmert.tuner.texts.prepare import Preparation, Prepare
-from portmert.tuner.texts.statistics import needs_of, notices
-from portmert.tuner.texts.text_pipeline import TextPipeline
 
 METRICS = ("bleu", "port", "qmean", "ter")
 """Metrics of a comparison that names none. Those that need links are left out without links."""

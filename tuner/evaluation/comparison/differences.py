@@ -12,11 +12,12 @@ import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray, Metric, Ragged, Texts, offsets_of
 from portmert.metrics._orders import word_orders
-from portmert.tuner.components import registry
-from portmert.tuner.evaluation.comparison.material import Material
-from portmert.tuner.evaluation.comparison.scores import Counted
-from portmert.tuner.texts.corpus import IntegerArray, References, make_batch
-from portmert.tuner.texts.statistics import compute_stats
+
+from ...components import registry
+from ...texts.corpus import IntegerArray, References, make_batch
+from ...texts.statistics import compute_stats
+from .material import Material
+from .scores import Counted
 
 LENGTHS = (10, 20, 30, 40, 50)
 """Longest references of the buckets. One more bucket has the longer segments."""

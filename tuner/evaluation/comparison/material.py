@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 from portmert.aligners._base import Aligner
 from portmert.metrics._base import Batch, IntArray, Texts, Vocabulary
 from portmert.metrics._m2 import corrected, has_gold
-from portmert.tuner.evaluation.comparison.systems import NamedSystem, Output, TestFiles
-from portmert.tuner.ground import options
-from portmert.tuner.ground.errors import ConfigError, InputError, counted, faults_at
-from portmert.tuner.ground.warn import warn
-from portmert.tuner.nbest.read import read_nbest
-from portmert.tuner.texts import corpus, prepare
-from portmert.tuner.texts.links import Linker
+
+from ...base import options
+from ...base.errors import ConfigError, InputError, counted, faults_at
+from ...base.warn import warn
+from ...nbest.read import read_nbest
+from ...texts import corpus, prepare
+from ...texts.links import Linker
+from .systems import NamedSystem, Output, TestFiles
 
 
 @dataclass(frozen=True)

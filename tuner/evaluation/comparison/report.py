@@ -7,7 +7,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from portmert.metrics._display import Display
-from portmert.tuner.evaluation.documents import (
+
+from ...base import tables as printed
+from ...base.errors import counted
+from ...base.numbers import shown_p
+from ...base.tables import NOTHING, Table, fold, inert
+from ..documents import (
     Chart,
     changed,
     chart,
@@ -22,10 +27,6 @@ from portmert.tuner.evaluation.documents import (
     signed,
     spread,
 )
-from portmert.tuner.ground import tables as printed
-from portmert.tuner.ground.errors import counted
-from portmert.tuner.ground.numbers import shown_p
-from portmert.tuner.ground.tables import NOTHING, Table, fold, inert
 
 Document = Mapping[str, Any]
 

@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 
 from portmert.metrics._base import FloatArray, Metric, Ragged
-from portmert.tuner.components import registry
-from portmert.tuner.evaluation.comparison.material import Material
-from portmert.tuner.evaluation.comparison.report import ORDERING
-from portmert.tuner.evaluation.significance import PairTest, Resampling, holm, systems_tested
-from portmert.tuner.executors.team import Team
-from portmert.tuner.ground.errors import InputError, faults_at
-from portmert.tuner.texts.statistics import compute_stats, finite_scores
+
+from ...base.errors import InputError, faults_at
+from ...components import registry
+from ...executors.team import Team
+from ...texts.statistics import compute_stats, finite_scores
+from ..significance import PairTest, Resampling, holm, systems_tested
+from .material import Material
+from .report import ORDERING
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,19 +8,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from portmert.aligners._base import Aligner
-from portmert.tuner.components import registry
-from portmert.tuner.ground import options
-from portmert.tuner.ground.documents import parse_json
-from portmert.tuner.ground.errors import ConfigError, InputError, StateError, faults_at
-from portmert.tuner.ground.files import called, read_lines, write_text
-from portmert.tuner.ground.pipes import is_input
-from portmert.tuner.runs.folder import STATE, refuse_misplaced
-from portmert.tuner.runs.inputs import CALLED, Inputs, read_inputs
-from portmert.tuner.runs.scorer import read_json, refuse_changed
-from portmert.tuner.texts import corpus
+
+from ...base import options
+from ...base.documents import parse_json
+from ...base.errors import ConfigError, InputError, StateError, faults_at
+from ...base.files import called, read_lines, write_text
+from ...base.pipes import is_input
+from ...components import registry
+from ...runs.folder import STATE, refuse_misplaced
+from ...runs.inputs import CALLED, Inputs, read_inputs
+from ...runs.scorer import read_json, refuse_changed
+from ...texts import corpus
 
 if TYPE_CHECKING:
-    from portmert.tuner.evaluation.comparison.scores import Counted
+    from .scores import Counted
 
 
 @dataclass(frozen=True)

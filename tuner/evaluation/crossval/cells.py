@@ -19,16 +19,17 @@ from numpy.typing import NDArray
 
 import portmert
 from portmert.metrics._base import FloatArray, IntArray, Metric
-from portmert.tuner.executors.team import Team
-from portmert.tuner.ground import files, streams
-from portmert.tuner.ground.documents import parse_json, to_json
-from portmert.tuner.ground.errors import ConfigError, InputError, StateError, counted, suggest
-from portmert.tuner.ground.warn import warn_of
-from portmert.tuner.nbest.model import NBest, best_hypotheses, model_scores, without_texts
-from portmert.tuner.search import optimization, problem
-from portmert.tuner.search.constraints import Constraints, columns_of
-from portmert.tuner.search.optimizers._base import Optimizer
-from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
+
+from ...base import files, streams
+from ...base.documents import parse_json, to_json
+from ...base.errors import ConfigError, InputError, StateError, counted, suggest
+from ...base.warn import warn_of
+from ...executors.team import Team
+from ...nbest.model import NBest, best_hypotheses, model_scores, without_texts
+from ...search import optimization, problem
+from ...search.constraints import Constraints, columns_of
+from ...search.optimizers._base import Optimizer
+from ...weights.feature_weights import FeatureWeights, read_weights
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,12 @@ import numpy as np
 import portmert
 from portmert.metrics._base import FloatArray, Metric
 from portmert.metrics._display import Display
-from portmert.tuner.evaluation.crossval.cells import FIRST, CrossPlan, MeasuredChoice
-from portmert.tuner.evaluation.documents import (
+
+from ...base.documents import plain
+from ...base.errors import counted
+from ...base.samples import TIE, deviation, is_constant
+from ...base.tables import NOTHING, Table
+from ..documents import (
     LIKELY,
     Chart,
     chart,
@@ -23,11 +27,8 @@ from portmert.tuner.evaluation.documents import (
     signed,
     spread,
 )
-from portmert.tuner.evaluation.significance import holm
-from portmert.tuner.ground.documents import plain
-from portmert.tuner.ground.errors import counted
-from portmert.tuner.ground.samples import TIE, deviation, is_constant
-from portmert.tuner.ground.tables import NOTHING, Table
+from ..significance import holm
+from .cells import FIRST, CrossPlan, MeasuredChoice
 
 LEGEND = (
     "seen: score on the segments learnt from, unseen: on the others; means over splits and "

@@ -19,18 +19,19 @@ from typing import Any
 import numpy as np
 
 from portmert.metrics._base import IntArray, Metric, Need, Vocabulary
-from portmert.tuner.annotation.annotators._base import Annotator
-from portmert.tuner.ground.errors import ConfigError, InputError, ProgramError, StateError
-from portmert.tuner.ground.files import file_digest, read_lines
-from portmert.tuner.nbest.check import check_links
-from portmert.tuner.nbest.model import NBest
-from portmert.tuner.nbest.read import read_first_hypotheses
-from portmert.tuner.runs.inputs import NAME, Inputs, read_inputs
-from portmert.tuner.runs.scorer import held_out_split, read_json, write_json
-from portmert.tuner.search import problem, stat_tables
-from portmert.tuner.texts import corpus, statistics
-from portmert.tuner.texts.links import Linker
-from portmert.tuner.texts.prepare import Preparation, Prepare
+
+from ...annotation.annotators._base import Annotator
+from ...base.errors import ConfigError, InputError, ProgramError, StateError
+from ...base.files import file_digest, read_lines
+from ...nbest.check import check_links
+from ...nbest.model import NBest
+from ...nbest.read import read_first_hypotheses
+from ...runs.inputs import NAME, Inputs, read_inputs
+from ...runs.scorer import held_out_split, read_json, write_json
+from ...search import problem, stat_tables
+from ...texts import corpus, statistics
+from ...texts.links import Linker
+from ...texts.prepare import Preparation, Prepare
 
 
 class UnknownDevSet(Exception):  # noqa: N818  not a fault: the answer is not known
@@ -279,7 +280,7 @@ def metric_of(signature: str) -> Metric:
     UnknownDevSet
         The signature is not enough: it does not contain the folders of files.
     """
-    from portmert.tuner.components import registry  # noqa: PLC0415  it reads all metrics
+    from ...components import registry  # noqa: PLC0415  it reads all metrics
 
     text = signature.partition("|")[0]
     try:

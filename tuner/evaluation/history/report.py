@@ -9,8 +9,9 @@ from typing import Any
 
 import portmert
 from portmert.metrics._display import Display
-from portmert.tuner.evaluation.documents import Chart, chart, charted, option, shown
-from portmert.tuner.ground.tables import NOTHING, Table, fold, inert
+
+from ...base.tables import NOTHING, Table, fold, inert
+from ..documents import Chart, chart, charted, option, shown
 
 Run = Mapping[str, Any]
 

@@ -41,18 +41,19 @@ import numpy as np
 
 from portmert.metrics._base import FloatArray, Metric, rows_taken
 from portmert.metrics._display import Display
-from portmert.tuner.evaluation.history import dev_set
-from portmert.tuner.evaluation.history.dev_set import DevSet
-from portmert.tuner.ground import documents, files
-from portmert.tuner.ground.errors import StateError, counted
-from portmert.tuner.ground.samples import deviation
-from portmert.tuner.nbest.model import NBest, model_scores
-from portmert.tuner.nbest.read import merge, read_nbest
-from portmert.tuner.runs.folder import STATE, is_at_work, refuse_misplaced
-from portmert.tuner.runs.scorer import read_json, read_scored, refuse_changed
-from portmert.tuner.search import averaging, line_search
-from portmert.tuner.search.problem import NOTHING, TuningProblem
-from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
+
+from ...base import documents, files
+from ...base.errors import StateError, counted
+from ...base.samples import deviation
+from ...nbest.model import NBest, model_scores
+from ...nbest.read import merge, read_nbest
+from ...runs.folder import STATE, is_at_work, refuse_misplaced
+from ...runs.scorer import read_json, read_scored, refuse_changed
+from ...search import averaging, line_search
+from ...search.problem import NOTHING, TuningProblem
+from ...weights.feature_weights import FeatureWeights, read_weights
+from . import dev_set
+from .dev_set import DevSet
 
 PASS = (
     "number",  # counted from 1

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from portmert.tuner.evaluation.humaneval import sheets
-from portmert.tuner.evaluation.humaneval.evaluation import FORM, Evaluation, Placed
-from portmert.tuner.ground import documents, files
-from portmert.tuner.ground.errors import InputError, counted, suggest
+from ...base import documents, files
+from ...base.errors import InputError, counted, suggest
+from . import sheets
+from .evaluation import FORM, Evaluation, Placed
 
 Vote = Literal[0, 1, 2]
 """The first system is better, the second is, neither is."""

@@ -15,10 +15,11 @@ from pydantic import TypeAdapter
 import portmert
 from portmert.metrics._base import IntArray, Texts, Vocabulary
 from portmert.metrics.terp import Ter
-from portmert.tuner.ground import documents, files, streams
-from portmert.tuner.ground.errors import InputError, counted
-from portmert.tuner.texts import corpus, statistics, text_pipeline
-from portmert.tuner.texts.prepare import Preparation, read_output
+
+from ...base import documents, files, streams
+from ...base.errors import InputError, counted
+from ...texts import corpus, statistics, text_pipeline
+from ...texts.prepare import Preparation, read_output
 
 FORM = 1
 """Version of the format of keys and exported answers."""

@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray
-from portmert.tuner.evaluation.documents import p_or_dash
-from portmert.tuner.evaluation.humaneval.answers import Answers
-from portmert.tuner.evaluation.humaneval.evaluation import Evaluation
-from portmert.tuner.ground import errors
-from portmert.tuner.ground.tables import NOTHING, Table
+
+from ...base import errors
+from ...base.tables import NOTHING, Table
+from ..documents import p_or_dash
+from .answers import Answers
+from .evaluation import Evaluation
 
 CATEGORIES = 3
 """The first system is better, the second is, neither is."""

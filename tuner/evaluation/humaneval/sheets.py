@@ -14,9 +14,9 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from portmert.tuner.evaluation.humaneval.evaluation import FORM, Evaluation
-from portmert.tuner.ground.errors import InputError, PortmertError, counted
-from portmert.tuner.ground.files import resolved, write_text, writing
+from ...base.errors import InputError, PortmertError, counted
+from ...base.files import resolved, write_text, writing
+from .evaluation import FORM, Evaluation
 
 ANSWERS = ("left", "right", "equal")
 FORMULA = ("=", "+", "-", "@")

@@ -7,10 +7,11 @@ from functools import partial
 import numpy as np
 
 from portmert.metrics._base import FloatArray
-from portmert.tuner.evaluation.metaeval import evaluation
-from portmert.tuner.evaluation.metaeval.differences import Permuted, permute_all
-from portmert.tuner.evaluation.metaeval.intervals import PearsonSums, pair_correlations
-from portmert.tuner.ground import streams
+
+from ...base import streams
+from . import evaluation
+from .differences import Permuted, permute_all
+from .intervals import PearsonSums, pair_correlations
 
 EVERYTHING = "all"
 """Name of the group of all test sets."""

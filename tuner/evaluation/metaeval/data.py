@@ -20,11 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from portmert.metrics._base import Batch, FloatArray, IntArray, Metric
-from portmert.tuner.evaluation.correlation import Pairs, rounded
-from portmert.tuner.evaluation.human_scores import HumanScores, Judgments
-from portmert.tuner.ground.errors import InputError, counted
-from portmert.tuner.texts.corpus import with_references
-from portmert.tuner.texts.statistics import compute_stats, finite_scores
+
+from ...base.errors import InputError, counted
+from ...texts.corpus import with_references
+from ...texts.statistics import compute_stats, finite_scores
+from ..correlation import Pairs, rounded
+from ..human_scores import HumanScores, Judgments
 
 BoolArray = NDArray[np.bool_]
 Resampled = Literal["both", "segments", "systems"]

@@ -26,10 +26,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from portmert.metrics._base import FloatArray, IntArray
-from portmert.tuner.evaluation.correlation import Pairs, ranks, rounded
-from portmert.tuner.evaluation.metaeval._kernels import kendall_terms, system_differences
-from portmert.tuner.evaluation.metaeval.data import Points
-from portmert.tuner.evaluation.metaeval.intervals import correlation, joined_moments, standardised
+
+from ..correlation import Pairs, ranks, rounded
+from ._kernels import kendall_terms, system_differences
+from .data import Points
+from .intervals import correlation, joined_moments, standardised
 
 _CHUNK = 1 << 23
 """Entries of the largest array of a chunk of permutations."""

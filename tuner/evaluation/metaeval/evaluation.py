@@ -17,18 +17,19 @@ import numpy as np
 
 from portmert.metrics._base import FloatArray
 from portmert.metrics._display import Display
-from portmert.tuner.components import registry
-from portmert.tuner.evaluation import correlation
-from portmert.tuner.evaluation.metaeval import intervals
-from portmert.tuner.evaluation.metaeval.data import Draws, Judged, MetricScores, Resampled
-from portmert.tuner.evaluation.metaeval.differences import (
+
+from ...base import streams
+from ...components import registry
+from .. import correlation
+from ..significance import Resampling, is_resampled
+from . import intervals
+from .data import Draws, Judged, MetricScores, Resampled
+from .differences import (
     Permuted,
     ScoredPoints,
     metric_pairs,
     permute_all,
 )
-from portmert.tuner.evaluation.significance import Resampling, is_resampled
-from portmert.tuner.ground import streams
 
 PEARSONS = ("pearson", "pearson_weighted", "pearson_mean_removed", "pearson_mean_removed_weighted")
 SYSTEMS = tuple(

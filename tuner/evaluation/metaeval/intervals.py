@@ -14,7 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from portmert.metrics._base import FloatArray
-from portmert.tuner.evaluation.correlation import (
+
+from ...base.samples import interval, is_mostly_unknown
+from ..correlation import (
     VARIANTS,
     Pairs,
     from_sums,
@@ -24,9 +26,8 @@ from portmert.tuner.evaluation.correlation import (
     ranks,
     rounded,
 )
-from portmert.tuner.evaluation.metaeval._kernels import SUMS, RowTerms, row_sums
-from portmert.tuner.evaluation.metaeval.data import Draws, Judged, MetricScores, Points
-from portmert.tuner.ground.samples import interval, is_mostly_unknown
+from ._kernels import SUMS, RowTerms, row_sums
+from .data import Draws, Judged, MetricScores, Points
 
 _CHUNK = 1 << 22
 """Entries of the largest array of a chunk of samples."""

@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 
 import portmert
-from portmert.tuner.evaluation.documents import Chart, chart, option
-from portmert.tuner.evaluation.metaeval import report
-from portmert.tuner.evaluation.metaeval.combined import Combined
-from portmert.tuner.evaluation.metaeval.evaluation import MetaEvaluation
+
+from ..documents import Chart, chart, option
+from . import report
+from .combined import Combined
+from .evaluation import MetaEvaluation
 
 MOST_POINTS = 1000
 """Points of a scatter plot. If there are more segments, evenly spaced ones are drawn."""

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from portmert.metrics._base import FloatArray
-from portmert.tuner.evaluation.documents import LIKELY
-from portmert.tuner.evaluation.metaeval import evaluation
-from portmert.tuner.evaluation.metaeval.combined import Combined
-from portmert.tuner.ground.errors import counted
-from portmert.tuner.ground.numbers import shown_p
-from portmert.tuner.ground.tables import NOTHING, Table, fold
+
+from ...base.errors import counted
+from ...base.numbers import shown_p
+from ...base.tables import NOTHING, Table, fold
+from ..documents import LIKELY
+from . import evaluation
+from .combined import Combined
 
 _DECIMALS = 10
 """Decimals of numbers in JSON. Further ones depend on the processor."""

@@ -18,13 +18,13 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from portmert.tuner.evaluation import documents
-from portmert.tuner.evaluation.comparison import report as comparison
-from portmert.tuner.evaluation.crossval import report as crossval
-from portmert.tuner.evaluation.history import report as history
-from portmert.tuner.evaluation.metaeval import page as metaeval
-from portmert.tuner.ground.tables import Table, as_latex
-from portmert.tuner.ground.warn import left_out_so_far, warnings_so_far
+from ...base.tables import Table, as_latex
+from ...base.warn import left_out_so_far, warnings_so_far
+from .. import documents
+from ..comparison import report as comparison
+from ..crossval import report as crossval
+from ..history import report as history
+from ..metaeval import page as metaeval
 
 SCRIPTS = ("theme.js", "tables.js", "charts.js", "drawing.js", "segments.js", "start.js")
 

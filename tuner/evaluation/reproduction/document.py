@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 
-from portmert.tuner.evaluation.comparison.report import Document
-from portmert.tuner.evaluation.documents import changed, directed, p_or_dash, shown, spread
-from portmert.tuner.ground import documents, errors, numbers
-from portmert.tuner.ground.tables import aligned
+from ...base import documents, errors, numbers
+from ...base.tables import aligned
+from ..comparison.report import Document
+from ..documents import changed, directed, p_or_dash, shown, spread
 
 Rows = list[list[str]]
 

@@ -11,23 +11,24 @@ from typing import Any
 
 from portmert.aligners._base import parse_links
 from portmert.metrics._base import Ragged
-from portmert.tuner.decoders._base import Progress
-from portmert.tuner.evaluation.comparison import compare, material, scores
-from portmert.tuner.evaluation.comparison.systems import SystemFiles
-from portmert.tuner.evaluation.reproduction.document import (
+
+from ...base.errors import ConfigError, InputError, counted
+from ...base.files import read_lines
+from ...decoders._base import Progress
+from ...executors.team import Team
+from ...runs import replicas
+from ...runs.config import Experiment, load_config
+from ...texts.links import Linker
+from ...texts.prepare import Prepare
+from ..comparison import compare, material, scores
+from ..comparison.systems import SystemFiles
+from ..significance import Resampling
+from .document import (
     Published,
     Shown,
     document,
     read_published,
 )
-from portmert.tuner.evaluation.significance import Resampling
-from portmert.tuner.executors.team import Team
-from portmert.tuner.ground.errors import ConfigError, InputError, counted
-from portmert.tuner.ground.files import read_lines
-from portmert.tuner.runs import replicas
-from portmert.tuner.runs.config import Experiment, load_config
-from portmert.tuner.texts.links import Linker
-from portmert.tuner.texts.prepare import Prepare
 
 TUNED_ON = ("bleu", "port", "qmean", "port-rho", "port-tau")
 """The metrics that the paper tunes on; the others are compared with the first."""

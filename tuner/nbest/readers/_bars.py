@@ -10,14 +10,15 @@ from typing import ClassVar, NoReturn
 import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray, TokenArray, Vocabulary
-from portmert.tuner.ground.errors import InputError, counted, shown
-from portmert.tuner.ground.numbers import FINITE, parse_number
-from portmert.tuner.ground.warn import warn
-from portmert.tuner.nbest import _text_kernels as kernels
-from portmert.tuner.nbest.pool import ArrivedList, beyond, empty_rows, with_sparse
-from portmert.tuner.nbest.readers._base import ListFile, Reader
-from portmert.tuner.texts._kernels import ByteArray, intern_tokens
-from portmert.tuner.weights.feature_weights import FeatureNames
+
+from ...base.errors import InputError, counted, shown
+from ...base.numbers import FINITE, parse_number
+from ...base.warn import warn
+from ...texts._kernels import ByteArray, intern_tokens
+from ...weights.feature_weights import FeatureNames
+from .. import _text_kernels as kernels
+from ..pool import ArrivedList, beyond, empty_rows, with_sparse
+from ._base import ListFile, Reader
 
 MOST_FILLED = 100
 """Where absent means 0: with more features than this that some hypotheses lack they are lexical

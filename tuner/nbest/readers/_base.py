@@ -23,15 +23,16 @@ from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as component_dataclass
 
 from portmert.metrics._base import IntArray, Ragged, TokenArray, Vocabulary
-from portmert.tuner.ground import options
-from portmert.tuner.ground.columns import DROP, INDEX_KEYS
-from portmert.tuner.ground.components import Check, Component, Refuse, described
-from portmert.tuner.ground.errors import InputError, counted, shown
-from portmert.tuner.ground.files import called, decode_line, read_bytes
-from portmert.tuner.ground.numbers import FINITE, parse_number
-from portmert.tuner.nbest.pool import ArrivedList, beyond, empty_rows, list_fault
-from portmert.tuner.texts._kernels import intern_tokens
-from portmert.tuner.weights.feature_weights import FeatureNames
+
+from ...base import options
+from ...base.columns import DROP, INDEX_KEYS
+from ...base.components import Check, Component, Refuse, described
+from ...base.errors import InputError, counted, shown
+from ...base.files import called, decode_line, read_bytes
+from ...base.numbers import FINITE, parse_number
+from ...texts._kernels import intern_tokens
+from ...weights.feature_weights import FeatureNames
+from ..pool import ArrivedList, beyond, empty_rows, list_fault
 
 HEAD_LINES = 20
 """Lines that a format is recognised by."""

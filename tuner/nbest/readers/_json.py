@@ -8,13 +8,13 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, NoReturn
 
-from portmert.tuner.ground import options
-from portmert.tuner.ground.columns import DROP, ID_KEYS, failure_of
-from portmert.tuner.ground.documents import parse_json
-from portmert.tuner.ground.errors import InputError, shown
-from portmert.tuner.ground.numbers import FINITE, bounded
-from portmert.tuner.nbest.readers._base import CollectingReader, Collector, ListFile, Place
-from portmert.tuner.weights.feature_weights import FeatureNames
+from ...base import options
+from ...base.columns import DROP, ID_KEYS, failure_of
+from ...base.documents import parse_json
+from ...base.errors import InputError, shown
+from ...base.numbers import FINITE, bounded
+from ...weights.feature_weights import FeatureNames
+from ._base import CollectingReader, Collector, ListFile, Place
 
 _STRING = r'"(?:[^"\\]|\\.)*+"'
 _DIALECTS = {

@@ -7,11 +7,12 @@ from typing import ClassVar
 from pydantic.dataclasses import dataclass
 
 from portmert.metrics._base import Vocabulary
-from portmert.tuner.families import component, fault_of, names
-from portmert.tuner.ground.errors import ConfigError, InputError, shown
-from portmert.tuner.nbest.pool import ArrivedList
-from portmert.tuner.nbest.readers._base import ListFile, Reader
-from portmert.tuner.nbest.readers.moses import MosesReader
+
+from ...base.errors import ConfigError, InputError, shown
+from ...families import component, fault_of, names
+from ..pool import ArrivedList
+from ._base import ListFile, Reader
+from .moses import MosesReader
 
 _FLAT = "--nbest-format flat:n=N"
 _KINDS = {

@@ -7,12 +7,12 @@ from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from portmert.tuner.ground.errors import InputError
-from portmert.tuner.ground.files import read_lines
-from portmert.tuner.nbest.extra import plain_number
-from portmert.tuner.nbest.readers import _base
-from portmert.tuner.nbest.readers import _json as js
-from portmert.tuner.nbest.readers._json import JsonObject, JsonReader
+from ...base.errors import InputError
+from ...base.files import read_lines
+from ..extra import plain_number
+from . import _base
+from . import _json as js
+from ._json import JsonObject, JsonReader
 
 _TABLE = re.compile(r"(?:.*/)?([1-9][0-9]{0,8})best_recog/[^/]+")
 

@@ -7,8 +7,8 @@ from typing import ClassVar, Literal
 
 from pydantic.dataclasses import dataclass
 
-from portmert.tuner.ground.errors import shown
-from portmert.tuner.nbest.readers._base import (
+from ...base.errors import shown
+from ._base import (
     CollectingReader,
     Collector,
     ListFile,

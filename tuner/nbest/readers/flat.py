@@ -7,10 +7,10 @@ from typing import Annotated, ClassVar
 from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
-from portmert.tuner.ground import options
-from portmert.tuner.ground.errors import ConfigError, InputError, counted
-from portmert.tuner.ground.numbers import parse_number
-from portmert.tuner.nbest.readers._base import (
+from ...base import options
+from ...base.errors import ConfigError, InputError, counted
+from ...base.numbers import parse_number
+from ._base import (
     CollectingReader,
     Collector,
     ListFile,

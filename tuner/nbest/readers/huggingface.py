@@ -10,13 +10,13 @@ import numpy as np
 from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
-from portmert.tuner.ground import options
-from portmert.tuner.ground.compressed import FREE, RATIO
-from portmert.tuner.ground.errors import InputError, counted, shown
-from portmert.tuner.nbest.extra import OF_ARRAYS
-from portmert.tuner.nbest.readers import _json as js
-from portmert.tuner.nbest.readers._base import ListFile
-from portmert.tuner.nbest.readers._json import JsonReader
+from ...base import options
+from ...base.compressed import FREE, RATIO
+from ...base.errors import InputError, counted, shown
+from ..extra import OF_ARRAYS
+from . import _json as js
+from ._base import ListFile
+from ._json import JsonReader
 
 _SCORES = "sequences_scores"
 _ZIP = b"PK\x03\x04"

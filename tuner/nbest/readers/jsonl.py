@@ -6,11 +6,11 @@ from typing import Annotated, Any, ClassVar
 from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
-from portmert.tuner.ground import options
-from portmert.tuner.ground.errors import InputError, counted
-from portmert.tuner.nbest.readers import _json as js
-from portmert.tuner.nbest.readers._base import ListFile, index_in
-from portmert.tuner.nbest.readers._json import JsonReader
+from ...base import options
+from ...base.errors import InputError, counted
+from . import _json as js
+from ._base import ListFile, index_in
+from ._json import JsonReader
 
 LISTS = ("hypotheses", "translations", "beams", "nbest")
 TEXTS = ("text", "hypothesis", "translation", "tokens")

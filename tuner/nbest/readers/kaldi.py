@@ -6,9 +6,9 @@ from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from portmert.tuner.ground.errors import InputError, counted
-from portmert.tuner.nbest.extra import keyed_lines, number_under, read_keyed
-from portmert.tuner.nbest.readers import _base
+from ...base.errors import InputError, counted
+from ..extra import keyed_lines, number_under, read_keyed
+from . import _base
 
 
 @dataclass(frozen=True)

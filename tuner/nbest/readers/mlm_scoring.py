@@ -6,10 +6,10 @@ from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from portmert.tuner.ground.errors import InputError
-from portmert.tuner.nbest.readers import _json as js
-from portmert.tuner.nbest.readers._base import ListFile, check_all_used, read_list
-from portmert.tuner.nbest.readers._json import JsonObject, JsonReader
+from ...base.errors import InputError
+from . import _json as js
+from ._base import ListFile, check_all_used, read_list
+from ._json import JsonObject, JsonReader
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@ from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from portmert.tuner.ground.errors import counted
-from portmert.tuner.ground.numbers import parse_number
-from portmert.tuner.nbest.readers._bars import BarsReader, are_named_values, split_fields
-from portmert.tuner.nbest.readers._base import ListFile, hard_links
+from ...base.errors import counted
+from ...base.numbers import parse_number
+from ._bars import BarsReader, are_named_values, split_fields
+from ._base import ListFile, hard_links
 
 _GLUED = re.compile(rb"(?<=\S)\|\|\||\|\|\|(?=\S)")
 """Moses' own reader (mert/Data.cpp) asks for no blanks; old versions wrote none behind the id."""

@@ -5,9 +5,9 @@ from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from portmert.tuner.nbest.readers import _json as js
-from portmert.tuner.nbest.readers._base import ListFile
-from portmert.tuner.nbest.readers._json import JsonReader
+from . import _json as js
+from ._base import ListFile
+from ._json import JsonReader
 
 _LACKING = "'beams' is missing, expected a list of hypotheses with scores"
 

@@ -6,12 +6,12 @@ from typing import Any, ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from portmert.tuner.ground.columns import failure_of
-from portmert.tuner.ground.errors import counted, shown
-from portmert.tuner.ground.warn import warn
-from portmert.tuner.nbest.readers import _json as js
-from portmert.tuner.nbest.readers._base import ListFile
-from portmert.tuner.nbest.readers._json import JsonReader
+from ...base.columns import failure_of
+from ...base.errors import counted, shown
+from ...base.warn import warn
+from . import _json as js
+from ._base import ListFile
+from ._json import JsonReader
 
 FILTERED = "content_filter"
 """Why an answer ended that the service held back."""

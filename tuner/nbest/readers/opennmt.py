@@ -6,8 +6,8 @@ from typing import ClassVar, NamedTuple
 
 from pydantic.dataclasses import dataclass
 
-from portmert.tuner.ground.errors import shown
-from portmert.tuner.nbest.readers._base import CollectingReader, Collector, ListFile
+from ...base.errors import shown
+from ._base import CollectingReader, Collector, ListFile
 
 _STAMP = re.compile(r"\A[^\[\]]{0,99}\[[^\[\]]{0,99}\b(?:DEBUG|INFO|WARNING|ERROR)\] ?")
 _LINE = re.compile(

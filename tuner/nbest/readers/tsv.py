@@ -5,11 +5,11 @@ from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from portmert.tuner.ground import options
-from portmert.tuner.ground.columns import INDEX_KEYS
-from portmert.tuner.ground.errors import counted, suggest
-from portmert.tuner.ground.warn import warn
-from portmert.tuner.nbest.readers._base import (
+from ...base import options
+from ...base.columns import INDEX_KEYS
+from ...base.errors import counted, suggest
+from ...base.warn import warn
+from ._base import (
     CollectingReader,
     Collector,
     ListFile,

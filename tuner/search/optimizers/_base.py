@@ -13,13 +13,14 @@ from pydantic.dataclasses import dataclass as component_dataclass
 
 from portmert.metrics._base import FloatArray, IntArray
 from portmert.metrics._elementary import norm
-from portmert.tuner.executors.team import Team
-from portmert.tuner.ground import streams
-from portmert.tuner.ground.components import Check, Component, Refuse, described
-from portmert.tuner.search.constraints import Bounds
-from portmert.tuner.search.problem import TuningProblem
-from portmert.tuner.search.rescaled import rescaled
-from portmert.tuner.search.unseen import Unseen, typical
+
+from ...base import streams
+from ...base.components import Check, Component, Refuse, described
+from ...executors.team import Team
+from ..constraints import Bounds
+from ..problem import TuningProblem
+from ..rescaled import rescaled
+from ..unseen import Unseen, typical
 
 
 @dataclass(frozen=True)

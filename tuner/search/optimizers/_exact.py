@@ -9,10 +9,11 @@ from pydantic.dataclasses import dataclass as component_dataclass
 
 from portmert.metrics._base import FloatArray, IntArray
 from portmert.metrics._elementary import norm
-from portmert.tuner.search.constraints import Bounds
-from portmert.tuner.search.line_search import LinePoint, LineSearch
-from portmert.tuner.search.optimizers._base import Found, Optimizer
-from portmert.tuner.search.problem import TuningProblem
+
+from ..constraints import Bounds
+from ..line_search import LinePoint, LineSearch
+from ..problem import TuningProblem
+from ._base import Found, Optimizer
 
 Stand = tuple[FloatArray, FloatArray, float]
 """A place on the way: weights (F,), model scores (H,) of the problem, objective."""

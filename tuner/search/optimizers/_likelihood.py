@@ -4,11 +4,12 @@ import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray
 from portmert.metrics._elementary import exp, inner, log, summed
-from portmert.tuner.executors.team import raise_if_cancelled
-from portmert.tuner.search._kernels import best_hypotheses
-from portmert.tuner.search.descent import descend
-from portmert.tuner.search.optimizers import _linear
-from portmert.tuner.search.problem import TuningProblem, objective, within_segment_spread
+
+from ...executors.team import raise_if_cancelled
+from .._kernels import best_hypotheses
+from ..descent import descend
+from ..problem import TuningProblem, objective, within_segment_spread
+from . import _linear
 
 STRENGTHS = (0.3, 0.1, 0.03, 0.01, 0.003)
 """Weights of half the squared numbers, of which held-out segments choose one; the strongest first,

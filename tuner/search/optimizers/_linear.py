@@ -4,12 +4,13 @@ import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray
 from portmert.metrics._elementary import summed
-from portmert.tuner.executors.team import raise_if_cancelled
-from portmert.tuner.ground.mapped import empty_beside, release, segment_blocks
-from portmert.tuner.search.constraints import Bounds
-from portmert.tuner.search.line_search import LineSearch
-from portmert.tuner.search.optimizers._base import Found
-from portmert.tuner.search.problem import TuningProblem, finite, within_segment_spread
+
+from ...base.mapped import empty_beside, release, segment_blocks
+from ...executors.team import raise_if_cancelled
+from ..constraints import Bounds
+from ..line_search import LineSearch
+from ..problem import TuningProblem, finite, within_segment_spread
+from ._base import Found
 
 SMALLEST_SHARE = 1e-6
 """Smallest scaled weight of the part of the model scores that is not searched."""

@@ -11,16 +11,17 @@ from numpy.typing import NDArray
 from pydantic.dataclasses import dataclass
 
 from portmert.metrics._base import FloatArray, IntArray, offsets_of, rows_taken
-from portmert.tuner.executors.team import each, raise_if_cancelled
-from portmert.tuner.ground import streams
-from portmert.tuner.search._kernels import best_hypotheses
-from portmert.tuner.search.constraints import Bounds
-from portmert.tuner.search.optimizers import _linear, kbmira, mert
-from portmert.tuner.search.optimizers._base import Found, Optimizer
-from portmert.tuner.search.optimizers._likelihood import Likelihood, are_outcomes
-from portmert.tuner.search.optimizers.min_risk import Risk
-from portmert.tuner.search.problem import TuningProblem, objective, within_segment_spread
-from portmert.tuner.search.unseen import SHARES, Unseen, blends_of, choose, judged, samples
+
+from ...base import streams
+from ...executors.team import each, raise_if_cancelled
+from .._kernels import best_hypotheses
+from ..constraints import Bounds
+from ..problem import TuningProblem, objective, within_segment_spread
+from ..unseen import SHARES, Unseen, blends_of, choose, judged, samples
+from . import _linear, kbmira, mert
+from ._base import Found, Optimizer
+from ._likelihood import Likelihood, are_outcomes
+from .min_risk import Risk
 
 SCALES = (1.0, 2.0, 4.0)
 """Sharpness of the stages of minimum risk, see `min-risk`."""

@@ -7,12 +7,13 @@ from annotated_types import Ge, Gt
 from pydantic.dataclasses import dataclass
 
 from portmert.metrics._base import FloatArray, IntArray
-from portmert.tuner.executors.team import raise_if_cancelled
-from portmert.tuner.ground.mapped import BLOCK_BYTES, release
-from portmert.tuner.search.constraints import Bounds
-from portmert.tuner.search.optimizers import _kernels, _linear
-from portmert.tuner.search.optimizers._base import Found, Optimizer
-from portmert.tuner.search.problem import TuningProblem, within_segment_spread
+
+from ...base.mapped import BLOCK_BYTES, release
+from ...executors.team import raise_if_cancelled
+from ..constraints import Bounds
+from ..problem import TuningProblem, within_segment_spread
+from . import _kernels, _linear
+from ._base import Found, Optimizer
 
 DECAY = 0.999
 """The background is multiplied by this after each segment."""

@@ -7,7 +7,8 @@ from annotated_types import Ge, Gt
 from pydantic.dataclasses import dataclass
 
 from portmert.metrics._elementary import norm
-from portmert.tuner.search.optimizers._exact import Climb, ExactSearch
+
+from ._exact import Climb, ExactSearch
 
 REACH = 2.4
 """Radius of the region searched at once, in perturbations. It is wide enough for a perturbation

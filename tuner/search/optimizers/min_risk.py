@@ -9,15 +9,16 @@ from pydantic.dataclasses import dataclass
 
 from portmert.metrics._base import FloatArray
 from portmert.metrics._elementary import inner
-from portmert.tuner.executors.team import raise_if_cancelled
-from portmert.tuner.ground.mapped import segment_blocks
-from portmert.tuner.ground.numbers import LARGEST
-from portmert.tuner.search.constraints import Bounds
-from portmert.tuner.search.descent import descend
-from portmert.tuner.search.optimizers import _kernels
-from portmert.tuner.search.optimizers._base import Found, Optimizer
-from portmert.tuner.search.optimizers._linear import Linear, all_stats, best_of
-from portmert.tuner.search.problem import NOTHING, TuningProblem
+
+from ...base.mapped import segment_blocks
+from ...base.numbers import LARGEST
+from ...executors.team import raise_if_cancelled
+from ..constraints import Bounds
+from ..descent import descend
+from ..problem import NOTHING, TuningProblem
+from . import _kernels
+from ._base import Found, Optimizer
+from ._linear import Linear, all_stats, best_of
 
 STEP = 1e-6
 """Relative step of the central differences: the cube root of float64's precision, rounded."""

@@ -10,13 +10,14 @@ from pydantic.dataclasses import dataclass
 
 from portmert.metrics._base import FloatArray, IntArray
 from portmert.metrics._elementary import exp, inner, summed
-from portmert.tuner.executors.team import raise_if_cancelled
-from portmert.tuner.ground.mapped import gather
-from portmert.tuner.search.constraints import Bounds
-from portmert.tuner.search.descent import descend
-from portmert.tuner.search.optimizers import _linear
-from portmert.tuner.search.optimizers._base import Found, Optimizer
-from portmert.tuner.search.problem import TuningProblem
+
+from ...base.mapped import gather
+from ...executors.team import raise_if_cancelled
+from ..constraints import Bounds
+from ..descent import descend
+from ..problem import TuningProblem
+from . import _linear
+from ._base import Found, Optimizer
 
 PILOT = 100
 """Pairs of each segment that the median difference is taken from."""

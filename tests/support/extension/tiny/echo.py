@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pydantic.dataclasses import dataclass
 
+from portmert.tuner.base.files import read_lines, write_text
 from portmert.tuner.decoders._base import Decoder
-from portmert.tuner.ground.files import read_lines, write_text
 from portmert.tuner.weights.feature_weights import FeatureWeights
 
 

@@ -9,8 +9,8 @@ from portmert.tuner.annotation.annotators import _trees
 from portmert.tuner.annotation.annotators._base import AnnotationRequest
 from portmert.tuner.annotation.annotators._tokens import escaped
 from portmert.tuner.annotation.annotators.bllip import _Parser
+from portmert.tuner.base.errors import AnnotatorError
 from portmert.tuner.components import registry
-from portmert.tuner.ground.errors import AnnotatorError
 from tests.support.optional_models import bllip
 
 ALL = AnnotationRequest(frozenset({"tags", "heads", "tree", "parses"}), parses=5)

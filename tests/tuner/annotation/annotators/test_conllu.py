@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from portmert.tuner.annotation.annotators import _conllu
 from portmert.tuner.annotation.annotators._base import AnnotationRequest, heads_fault
+from portmert.tuner.base.errors import AnnotatorError, ConfigError, InputError
+from portmert.tuner.base.warn import collected_warnings
 from portmert.tuner.components import registry
-from portmert.tuner.ground.errors import AnnotatorError, ConfigError, InputError
-from portmert.tuner.ground.warn import collected_warnings
 from tests.oracles import annotators as oracle
 from tests.support.cli import run
 from tests.support.strategies_metrics import heads

@@ -6,7 +6,7 @@ import os
 import pytest
 
 from portmert.tuner.annotation.annotators import _models
-from portmert.tuner.ground.errors import AnnotatorError
+from portmert.tuner.base.errors import AnnotatorError
 
 
 def test_a_missing_library_names_the_command_that_installs_it():

@@ -13,8 +13,8 @@ import pytest
 from portmert.tuner.annotation.annotators._base import AnnotationRequest
 from portmert.tuner.annotation.annotators._base import heads_fault as fault
 from portmert.tuner.annotation.annotators.stanza import _tables
+from portmert.tuner.base.errors import AnnotatorError, ConfigError
 from portmert.tuner.components import registry
-from portmert.tuner.ground.errors import AnnotatorError, ConfigError
 from tests.support.annotation_models import SENTENCES
 from tests.support.optional_models import models
 

@@ -7,12 +7,12 @@ import pytest
 from portmert.tuner.annotation.annotators import _workers
 from portmert.tuner.annotation.annotators._base import Annotation, AnnotationRequest
 from portmert.tuner.annotation.annotators._workers import Workers
-from portmert.tuner.ground.errors import AnnotatorError
+from portmert.tuner.base.errors import AnnotatorError
 
 BACKEND = """
 import os, time
 from portmert.tuner.annotation.annotators._base import Annotation
-from portmert.tuner.ground.errors import AnnotatorError
+from portmert.tuner.base.errors import AnnotatorError
 
 def load(options):
     if options.get("start") == "error":

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from portmert.tuner.api.crossvalidating import crossval
 from portmert.tuner.api.lists import Lists
+from portmert.tuner.base.errors import ConfigError, InputError, StateError
 from portmert.tuner.components import registry
 from portmert.tuner.evaluation.crossval.cells import (
     CrossPlan,
@@ -26,7 +27,6 @@ from portmert.tuner.evaluation.crossval.report import (
     tables_of,
 )
 from portmert.tuner.executors.team import Team
-from portmert.tuner.ground.errors import ConfigError, InputError, StateError
 from portmert.tuner.nbest.model import SparseFeatures, model_scores
 from portmert.tuner.weights.feature_weights import FeatureWeights
 

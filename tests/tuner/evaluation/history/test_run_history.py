@@ -7,6 +7,8 @@ import shutil
 import numpy as np
 import pytest
 
+from portmert.tuner.base.errors import PortmertError, StateError
+from portmert.tuner.base.files import LOCK
 from portmert.tuner.components import registry
 from portmert.tuner.evaluation.history import dev_set, run_history
 from portmert.tuner.evaluation.history.dev_set import (
@@ -16,8 +18,6 @@ from portmert.tuner.evaluation.history.dev_set import (
     metric_of,
 )
 from portmert.tuner.evaluation.history.run_history import read_history
-from portmert.tuner.ground.errors import PortmertError, StateError
-from portmert.tuner.ground.files import LOCK
 from portmert.tuner.nbest.model import best_hypotheses, model_scores
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.runs.folder import STATE

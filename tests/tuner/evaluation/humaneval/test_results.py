@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from portmert.tuner.base.errors import InputError
 from portmert.tuner.evaluation.humaneval.answers import Answers
 from portmert.tuner.evaluation.humaneval.results import (
     evaluate,
@@ -15,7 +16,6 @@ from portmert.tuner.evaluation.humaneval.results import (
     sign_test,
     tables,
 )
-from portmert.tuner.ground.errors import InputError
 from tests.oracles import metaeval as oracle
 from tests.support.evaluations import evaluation
 

@@ -9,10 +9,10 @@ import zipfile
 import pytest
 from openpyxl import load_workbook
 
+from portmert.tuner.base.errors import InputError, PortmertError
 from portmert.tuner.evaluation.humaneval.answers import read_answers
 from portmert.tuner.evaluation.humaneval.evaluation import LONGEST, read_key, visible
 from portmert.tuner.evaluation.humaneval.sheets import as_csv, as_html, as_xlsx, find_keys, write
-from portmert.tuner.ground.errors import InputError, PortmertError
 from tests.support.evaluations import HOSTILE, answered_csv, answered_xlsx, evaluation, export
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from portmert.tuner.base.errors import ConfigError
 from portmert.tuner.components import registry
-from portmert.tuner.ground.errors import ConfigError
 from portmert.tuner.nbest.readers import _bars
 from tests.support.reading import fails, read
 

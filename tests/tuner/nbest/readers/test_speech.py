@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import portmert
-from portmert.tuner.ground.errors import InputError
+from portmert.tuner.base.errors import InputError
 
 WORDS = "u-1 a\nu-2 a b\nv-1 c\n"
 

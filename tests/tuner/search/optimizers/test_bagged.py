@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic.dataclasses import dataclass
 from scipy.sparse import csr_array
 
-from portmert.tuner.ground.errors import PortmertError
+from portmert.tuner.base.errors import PortmertError
 from portmert.tuner.search.constraints import Bounds
 from portmert.tuner.search.optimizers import _kernels, bagged
 from portmert.tuner.search.optimizers._likelihood import Likelihood

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from portmert.tuner.ground.errors import StateError
-from portmert.tuner.ground.files import clear_parts
+from .errors import StateError
+from .files import clear_parts
 
 RECORD = "model.json"
 """In every folder: its `fingerprint` (the settings and texts), `notes` (counts) and `files`.

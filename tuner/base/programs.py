@@ -21,7 +21,8 @@ from typing import Any
 from weakref import WeakSet
 
 import portmert
-from portmert.tuner.ground.errors import PortmertError, ProgramError, counted, faults_at
+
+from .errors import PortmertError, ProgramError, counted, faults_at
 
 LOOK_SECONDS = 0.5
 """Time between two looks at what a program has written."""

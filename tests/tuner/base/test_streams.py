@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portmert.tuner.ground import streams
-from portmert.tuner.ground.numbers import MOST
+from portmert.tuner.base import streams
+from portmert.tuner.base.numbers import MOST
 
 SEEDS = st.integers(0, 2**63 - 1)
 

@@ -9,9 +9,9 @@ from typing import Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin
 import numpy as np
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from portmert.tuner.ground.errors import PortmertError
-from portmert.tuner.ground.pipes import kept
-from portmert.tuner.ground.warn import collected_warnings
+from .errors import PortmertError
+from .pipes import kept
+from .warn import collected_warnings
 
 P = ParamSpec("P")
 R = TypeVar("R")

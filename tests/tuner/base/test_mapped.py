@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portmert.tuner.ground import mapped
-from portmert.tuner.ground.errors import PortmertError
-from portmert.tuner.ground.mapped import empty_beside, gather, is_mapped, release, segment_blocks
+from portmert.tuner.base import mapped
+from portmert.tuner.base.errors import PortmertError
+from portmert.tuner.base.mapped import empty_beside, gather, is_mapped, release, segment_blocks
 from portmert.tuner.search.problem import within_segment_spread
 from tests.support.mapped import in_file
 

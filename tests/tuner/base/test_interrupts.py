@@ -6,8 +6,8 @@ import weakref
 
 import pytest
 
-from portmert.tuner.ground.errors import Interrupted
-from portmert.tuner.ground.interrupts import ENDING, signals_as_interrupts
+from portmert.tuner.base.errors import Interrupted
+from portmert.tuner.base.interrupts import ENDING, signals_as_interrupts
 
 
 class Object:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-from portmert.tuner.ground.errors import Interrupted
+from .errors import Interrupted
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Signals of the keyboard, `kill`, `timeout`, a batch system, and a terminal that is closed."""
@@ -70,7 +70,7 @@ def status_after(error: BaseException, name: str) -> int:
     status = 128 + number
     others = set(threading.enumerate()) - {threading.main_thread()}
     if not all(thread.daemon for thread in others):
-        from portmert.tuner.ground.programs import end_all  # noqa: PLC0415  start-up time
+        from .programs import end_all  # noqa: PLC0415  start-up time
 
         end_all()
         os._exit(status)

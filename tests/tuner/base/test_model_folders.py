@@ -7,8 +7,8 @@ import os
 
 import pytest
 
-from portmert.tuner.ground.errors import PortmertError
-from portmert.tuner.ground.model_folders import RECORD, make_folder, read_record
+from portmert.tuner.base.errors import PortmertError
+from portmert.tuner.base.model_folders import RECORD, make_folder, read_record
 
 
 def make(folder):

@@ -9,8 +9,8 @@ import tracemalloc
 import pytest
 import zstandard
 
-from portmert.tuner.ground import compressed
-from portmert.tuner.ground.compressed import DamagedError, expanding
+from portmert.tuner.base import compressed
+from portmert.tuner.base.compressed import DamagedError, expanding
 from tests.support.interrupts import must_end
 
 PACK = {

@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self, TypeVar, cast
 
 import portmert
-from portmert.tuner.ground.compressed import COMPRESSED, DamagedError, expanding, suffix_of
-from portmert.tuner.ground.errors import InputError, PortmertError, faults_at, innermost, reason
-from portmert.tuner.ground.pipes import STDIN, standing
+
+from .compressed import COMPRESSED, DamagedError, expanding, suffix_of
+from .errors import InputError, PortmertError, faults_at, innermost, reason
+from .pipes import STDIN, standing
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

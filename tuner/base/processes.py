@@ -17,7 +17,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import IO, TypeVar
 from weakref import WeakSet
 
-from portmert.tuner.ground.programs import (
+from .programs import (
     Cancelled,
     described,
     end,

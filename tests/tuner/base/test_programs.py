@@ -13,9 +13,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from portmert.tuner.ground import programs
-from portmert.tuner.ground.errors import PortmertError, ProgramError
-from portmert.tuner.ground.programs import (
+from portmert.tuner.base import programs
+from portmert.tuner.base.errors import PortmertError, ProgramError
+from portmert.tuner.base.programs import (
     Bound,
     Command,
     find_program,

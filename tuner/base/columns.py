@@ -15,10 +15,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from portmert.tuner.ground import options
-from portmert.tuner.ground.documents import parse_json
-from portmert.tuner.ground.errors import InputError, shown
-from portmert.tuner.ground.files import called, each_line
+from . import options
+from .documents import parse_json
+from .errors import InputError, shown
+from .files import called, each_line
 
 ID_KEYS = (
     "custom_id", "id", "segment", "seg_id", "segment_id", "sent_id", "utt", "utt_id",

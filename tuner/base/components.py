@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, ClassVar, NoReturn, Protocol
 
-from portmert.tuner.ground.errors import ProgramError
+from .errors import ProgramError
 
 _WORDS = re.compile("(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 """Where a word begins in the name of a class."""

@@ -3,8 +3,8 @@
 import logging
 from dataclasses import dataclass
 
-from portmert.tuner.ground.arguments import checked
-from portmert.tuner.ground.warn import (
+from portmert.tuner.base.arguments import checked
+from portmert.tuner.base.warn import (
     collected_warnings,
     shown_warnings,
     warn,

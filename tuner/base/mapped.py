@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from portmert.metrics._base import FloatArray, IntArray
-from portmert.tuner.ground.errors import PortmertError
+
+from .errors import PortmertError
 
 BLOCK_BYTES = 1 << 26
 """Bytes of mapped arrays that are read at once."""

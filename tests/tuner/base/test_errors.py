@@ -2,7 +2,7 @@
 
 import pytest
 
-from portmert.tuner.ground.errors import counted
+from portmert.tuner.base.errors import counted
 
 
 @pytest.mark.parametrize(

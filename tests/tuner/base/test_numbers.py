@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portmert.tuner.ground.numbers import LARGEST, bounded, parse_number, shown_p
+from portmert.tuner.base.numbers import LARGEST, bounded, parse_number, shown_p
 
 
 @pytest.mark.parametrize("text", ["", "1_000", "\u0663", "0x10", "1e", "--1", " 1", "one"])

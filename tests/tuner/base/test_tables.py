@@ -1,6 +1,6 @@
 import re
 
-from portmert.tuner.ground.tables import MOST_ROWS, Table, as_latex
+from portmert.tuner.base.tables import MOST_ROWS, Table, as_latex
 
 
 def test_latex_has_minus_signs_in_numbers_and_hyphens_in_words():

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from portmert.tuner.ground import processes
-from portmert.tuner.ground.processes import Crew, Died, LineProcess, Silent
+from portmert.tuner.base import processes
+from portmert.tuner.base.processes import Crew, Died, LineProcess, Silent
 from tests.support.places import ROOT
 
 WORKER = """

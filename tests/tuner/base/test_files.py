@@ -15,9 +15,9 @@ import zstandard
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from portmert.tuner.ground.compressed import suffix_of
-from portmert.tuner.ground.errors import InputError, PortmertError
-from portmert.tuner.ground.files import (
+from portmert.tuner.base.compressed import suffix_of
+from portmert.tuner.base.errors import InputError, PortmertError
+from portmert.tuner.base.files import (
     check_writable,
     each_line,
     make_folder,

@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from portmert.tuner.ground.compressed import suffix_of
-from portmert.tuner.ground.errors import InputError, faults_at
+from .compressed import suffix_of
+from .errors import InputError, faults_at
 
 STDIN = "-"
 _ARRAY = b"\x93NUMPY"

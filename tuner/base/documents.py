@@ -8,7 +8,7 @@ import tomllib
 from collections import Counter
 from typing import Any
 
-from portmert.tuner.ground.numbers import LARGEST, MOST
+from .numbers import LARGEST, MOST
 
 _DEPTH = 100
 """Brackets within brackets: what walks through them calls itself."""

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from portmert.tuner.ground import options
-from portmert.tuner.ground.errors import ConfigError
+from portmert.tuner.base import options
+from portmert.tuner.base.errors import ConfigError
 
 TEXTS = st.text("ab=,@+:#'\"~ -ü()*/.\\", min_size=1, max_size=8)
 NAMES = TEXTS.filter(lambda text: not text.startswith("/") and not options.exists(text))

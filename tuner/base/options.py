@@ -15,8 +15,8 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from portmert.tuner.ground.errors import ConfigError, faults_at, shown
-from portmert.tuner.ground.files import expanded
+from .errors import ConfigError, faults_at, shown
+from .files import expanded
 
 QUOTES = r"""(?:"[^"]*"|'[^']*')"""
 """A quoted part, as a regular expression."""
