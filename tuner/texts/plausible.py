@@ -1,7 +1,7 @@
-"""What looks wrong about texts: the two sides are written differently, or one is no text.
+"""Signs that texts do not fit: the two sides are written differently, or one is no text.
 
-Each check looks at the distinct tokens of a sample of segments and at how often they occur, so its
-cost does not grow with the lists. A check returns a line for the user, or None.
+Each check counts the distinct tokens of a sample of segments, so its cost does not grow with the
+lists. A check returns a line for the user, or None.
 """
 
 import re
@@ -15,17 +15,19 @@ import numpy as np
 from portmert.metrics._base import Batch, IntArray, Texts
 
 MOST_SEGMENTS = 1000
-"""Segments that are looked at."""
+"""Segments in the sample."""
 LEAST = 3
-"""Tokens of a kind below which nothing is said of it."""
+"""Least tokens of a form that count as a sign."""
+MOST_EMPTY = 0.2
+"""Share of empty lines of one side from which they count as a sign."""
+LONGEST_WORDS = 6.0
+"""Letters of a token, on average, above which a script without blanks is not segmented."""
+MOST_RATIO = 4.0
+"""Ratio of the lengths of source and references above which one of them is not segmented."""
 
-_JSON = re.compile(r'[\[{]\s*["\'{\[]|[\[{]$')
-_ESCAPE = re.compile(r"&(?:apos|quot|amp|lt|gt|bar|#\d{2,5}|#x[0-9a-fA-F]{2,5});")
-_PIECE = re.compile(r"▁|^##\w|\w@@$|^￭|\w￭$")
-_BYTE_PIECE = re.compile("^[\u0120\u010a]")
-_TWICE = re.compile("[\u00c2\u00c3][\u0080-\u00bf]|\u00e2(?:\u20ac|\u0080)")
-"""UTF-8 that was read as Latin-1 or Windows-1252, and encoded again."""
-_PUNCTUATION = re.compile("[.,!?;:\u3002\uff0c\uff01\uff1f]")
+Form = Callable[[str], object]
+"""Tells whether a token has a form."""
+_JSON = r'[\[{]\s*["\'{\[]|[\[{]$'
 _WRAPPED = {
     "are fields of CSV": (r'[\w.-]+,["\w]', ""),
     "are within tags": (r"<\w", r"<?/\w+>$"),
@@ -34,30 +36,16 @@ _WRAPPED = {
     "begin with ids": (r"(?=.*\d)(?=.*[-_])[\w.-]+$|[A-Za-z]+\d+$", ""),
     "end with ids": ("", r"^\([^\s()]*\d\)$"),
 }
-"""What stands around texts -> patterns of the first and the last token of a line."""
-MOST_EMPTY = 0.2
-"""Share of empty lines on one side above which something is said of them."""
-_ATTACHED = re.compile(r"\w[.,!?;:\u3002\uff0c\uff01\uff1f]+$")
-_ALONE = re.compile(r"[.,!?;:\u3002\uff0c\uff01\uff1f]+$")
-_NUMBERS = {
-    "decimal": (r"\d+,(?:\d{1,2}|\d{4,})", r"\d+\.(?:\d{1,2}|\d{4,})"),
-    "thousands": (r"\d{1,3}(?:,\d{3})+", r"\d{1,3}(?:\.\d{3})+"),
-}
-"""Part of a number -> its form with commas and with points."""
-_WIDE = re.compile("[\uff01-\uff5e]")
-_QUOTES = {
-    "apostrophes": (re.compile("[\u2018\u2019]"), re.compile("'")),
-    "quotes": (re.compile("[\u201c\u201d\u201e\u00ab\u00bb]"), re.compile('"')),
-}
-"""Marks -> their typographic form and the straight one."""
+"""Lines that are more than a text -> patterns of their first and their last token."""
+_PUNCTUATION = re.compile("[.,!?;:\u3002\uff0c\uff01\uff1f]").search
+_ATTACHED = re.compile(r"\w[.,!?;:\u3002\uff0c\uff01\uff1f]+$").search
+_ALONE = re.compile(r"[.,!?;:\u3002\uff0c\uff01\uff1f]+$").match
+_ESCAPE = re.compile(r"&(?:apos|quot|amp|lt|gt|bar|#\d{2,5}|#x[0-9a-fA-F]{2,5});").search
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]"
 )
 """Letters of Thai, Lao, Burmese, Khmer, Kana and Han."""
-LONGEST_WORDS = 6.0
-"""Letters of a token, on average, above which a text of such letters is not segmented."""
-MOST_RATIO = 4.0
-"""Ratio of the lengths of source and references above which one of them is not segmented."""
+_ALIKE = "--lowercase compares both in lower case; or write both alike"
 
 
 @dataclass(frozen=True)
@@ -75,7 +63,7 @@ class Side:
     lines
         The first and the last token of each text that has any.
     empty
-        The number of texts that have none.
+        The number of texts without tokens.
     """
 
     name: str
@@ -106,22 +94,28 @@ class Side:
         """The number of tokens."""
         return int(self.counts.sum())
 
-    def count(self, is_such: Callable[[str], object]) -> int:
-        """Return how many tokens are such."""
-        return sum(
-            count
-            for word, count in zip(self.words, self.counts.tolist(), strict=True)
-            if is_such(word)
-        )
+    def count(self, form: Form) -> int:
+        """Return the number of tokens that have a form."""
+        counts = zip(self.words, self.counts.tolist(), strict=True)
+        return sum(count for word, count in counts if form(word))
 
-    def example(self, is_such: Callable[[str], object]) -> str:
-        """Return the most frequent token that is such."""
+    def example(self, form: Form) -> str:
+        """Return the most frequent token that has a form."""
         order = np.argsort(-self.counts, kind="stable").tolist()
-        return next((self.words[place] for place in order if is_such(self.words[place])), "")
+        return next((self.words[place] for place in order if form(self.words[place])), "")
+
+    def share_of_lines(self, begin: str, end: str) -> float:
+        """Return the share of lines of whose first and last token these are patterns."""
+        begins, ends = re.compile(begin), re.compile(end)
+        lines = sum(bool(begins.match(first) and ends.search(last)) for first, last in self.lines)
+        return lines / max(1, len(self.lines))
+
+
+Sides = tuple[Side, Side]
 
 
 def doubts(batch: Batch, *, compares_words: bool, reads_order: bool) -> list[str]:
-    """Return what looks wrong about a batch, a line each.
+    """Return the signs that the texts of a batch do not fit, a line each.
 
     Parameters
     ----------
@@ -130,46 +124,51 @@ def doubts(batch: Batch, *, compares_words: bool, reads_order: bool) -> list[str
     reads_order
         Whether the metric compares word orders, which the tokens of the source decide.
     """
-    chosen = np.unique(np.linspace(0, len(batch) - 1, MOST_SEGMENTS).astype(np.int64))
+    segments = np.unique(np.linspace(0, len(batch) - 1, MOST_SEGMENTS).astype(np.int64))
     if not len(batch) or not len(batch.references):
         return []
-    firsts = [
-        starts[:-1][chosen][np.diff(starts)[chosen] > 0]
-        for starts in (batch.offsets, batch.reference_offsets)
+    first_rows = [
+        offsets[:-1][segments][np.diff(offsets)[segments] > 0]
+        for offsets in (batch.offsets, batch.reference_offsets)
     ]
-    hyp = Side.of("hypotheses", batch.hypotheses, firsts[0])
-    ref = Side.of("references", batch.references, firsts[1])
-    lines = [_json(ref, hyp)]
+    hyp = Side.of("hypotheses", batch.hypotheses, first_rows[0])
+    ref = Side.of("references", batch.references, first_rows[1])
+    sides = hyp, ref
+    lines = [_json_references(hyp, ref)]
     if batch.source is not None:
-        source = [batch.source[number] for number in chosen.tolist()]
-        lines.append(_json_lines(source))
+        source = [batch.source[number] for number in segments.tolist()]
+        lines.append(_json_source(source))
         if reads_order and batch.source_lengths is not None:
-            linked = int(batch.source_lengths[chosen].sum())
-            lines.append(unsegmented_source(source, linked, ref.total))
-    lines += [empty_lines(hyp, ref), wrapped(hyp, ref)]
-    unlike = encoded_twice(hyp, ref) or subwords(hyp, ref)
-    checks: tuple[Callable[[Side, Side], str | None], ...] = FORMS
-    if unlike is None:  # of pieces and broken letters, case and tokens say nothing
-        checks += (casing, punctuation, tokenisation) if compares_words else (casing, punctuation)
-    lines += [unlike, *(check(hyp, ref) for check in checks)]
+            linked = int(batch.source_lengths[segments].sum())
+            lines.append(_unsegmented_source(source, linked, ref.total))
+    lines += [_empty_lines(sides), _wrapped(sides)]
+    broken = _broken(sides)
+    lines.append(broken)
+    writing = (_number_format, _digits, _unicode_forms, _wide_letters, _quotes, _escapes)
+    lines += [check(sides) for check in writing]
+    if broken is None:  # case and tokens of pieces and of broken letters say nothing
+        lines += [_casing(sides), _punctuation(sides)]
+        if compares_words:
+            lines.append(_tokenisation(sides))
     return [line for line in lines if line is not None]
 
 
-def _json(ref: Side, hyp: Side) -> str | None:
-    shares = [
-        sum(_JSON.match(first) is not None for first, _ in side.lines) / max(1, len(side.lines))
-        for side in (ref, hyp)
-    ]
-    if shares[0] <= 0.5 or shares[1] > 0.1:
+def _both_ways(sides: Sides) -> tuple[Sides, Sides]:
+    return sides, (sides[1], sides[0])
+
+
+def _json_references(hyp: Side, ref: Side) -> str | None:
+    shares = [side.share_of_lines(_JSON, "") for side in (hyp, ref)]
+    if shares[1] <= 0.5 or shares[0] > 0.1:
         return None
     return (
-        f"{100 * shares[0]:.0f} % of the references look like JSON (`{ref.lines[0][0]}`): "
+        f"{100 * shares[1]:.0f} % of the references look like JSON (`{ref.lines[0][0]}`): "
         f"FILE#KEY names the key that has the text"
     )
 
 
-def _json_lines(source: Sequence[str]) -> str | None:
-    share = sum(_JSON.match(line) is not None for line in source) / max(1, len(source))
+def _json_source(source: Sequence[str]) -> str | None:
+    share = sum(re.match(_JSON, line) is not None for line in source) / max(1, len(source))
     if share <= 0.5:
         return None
     return (
@@ -178,7 +177,7 @@ def _json_lines(source: Sequence[str]) -> str | None:
     )
 
 
-def unsegmented_source(
+def _unsegmented_source(
     source: Sequence[str], linked_tokens: int, reference_tokens: int
 ) -> str | None:
     """Return a line if the source has no blanks between words.
@@ -195,276 +194,269 @@ def unsegmented_source(
     tokens = [word for line in source for word in line.split()]
     letters = sum(len(_UNSPACED.findall(word)) for word in tokens)
     with_letters = sum(_UNSPACED.search(word) is not None for word in tokens)
-    what = (
+    advice = (
         "word order means little then. Segment its file into words and align it anew (links count "
         "the words of the file, which no text step changes)"
     )
-    each = letters * len(tokens) / max(1, with_letters * linked_tokens)
-    if with_letters > 0.2 * len(tokens) and each > LONGEST_WORDS:
+    letters_a_token = letters * len(tokens) / max(1, with_letters * linked_tokens)
+    if with_letters > 0.2 * len(tokens) and letters_a_token > LONGEST_WORDS:
         return (
-            f"the source has {each:.0f} letters a token: its script has no "
-            f"blanks between words, and it is not segmented; {what}"
+            f"the source has {letters_a_token:.0f} letters a token: its script has no "
+            f"blanks between words, and it is not segmented; {advice}"
         )
     ratio = linked_tokens / max(1, reference_tokens)
     if min(linked_tokens, reference_tokens) >= 20 and not 1 / MOST_RATIO <= ratio <= MOST_RATIO:
         return (
             f"the source has {linked_tokens} tokens, the references {reference_tokens}: one of "
-            f"them is not cut into words; {what}"
+            f"them is not cut into words; {advice}"
         )
     return None
 
 
-def _pair(
-    hyp: Side, ref: Side, is_such: Callable[[str], object], least: float
-) -> tuple[Side, Side] | None:
-    """Return the side with tokens of a kind and the side without, if there are such sides."""
-    counts = hyp.count(is_such), ref.count(is_such)
-    shares = [count / max(1, side.total) for count, side in zip(counts, (hyp, ref), strict=True)]
-    more, less = (0, 1) if shares[0] > shares[1] else (1, 0)
-    if counts[more] < LEAST or shares[more] < least or shares[less] > 0.1 * shares[more]:
-        return None
-    if (hyp, ref)[less].total * shares[more] < 2 * LEAST:
-        return None  # too little text to expect any there
-    return ((hyp, ref), (ref, hyp))[more]
-
-
-def empty_lines(hyp: Side, ref: Side) -> str | None:
-    """Return a line if many texts of one side alone are empty."""
-    for side, other in ((hyp, ref), (ref, hyp)):
+def _empty_lines(sides: Sides) -> str | None:
+    for side, full in _both_ways(sides):
         number, empty = side.empty + len(side.lines), side.empty
-        if empty >= max(LEAST, MOST_EMPTY * number) and other.empty <= 0.1 * empty:
+        if empty >= max(LEAST, MOST_EMPTY * number) and full.empty <= 0.1 * empty:
             return (
-                f"{100 * empty / number:.0f} % of the {side.name} are empty, of the {other.name} "
-                f"{100 * other.empty / max(1, other.empty + len(other.lines)):.0f} %: see whether "
+                f"{100 * empty / number:.0f} % of the {side.name} are empty, of the {full.name} "
+                f"{100 * full.empty / max(1, full.empty + len(full.lines)):.0f} %: see whether "
                 f"the file is whole and its lines stand in the same order"
             )
     return None
 
 
-def wrapped(hyp: Side, ref: Side) -> str | None:
-    """Return a line if the texts of one side alone stand among ids, tags, quotes or fields."""
+def _wrapped(sides: Sides) -> str | None:
     for kind, patterns in _WRAPPED.items():
-        begins, ends = map(re.compile, patterns)
-        shares = [
-            sum(bool(begins.match(first) and ends.search(last)) for first, last in side.lines)
-            / max(LEAST, len(side.lines))
-            for side in (hyp, ref)
-        ]
-        for a, b, side in ((0, 1, hyp), (1, 0, ref)):
-            if shares[a] > 0.9 and shares[b] <= 0.1:
+        for side, plain in _both_ways(sides):
+            shares = [each.share_of_lines(*patterns) for each in (side, plain)]
+            if len(side.lines) >= LEAST and shares[0] > 0.9 and shares[1] <= 0.1:
                 first, last = side.lines[0]
                 verb = "are" if kind.startswith("are ") else "do"
                 return (
-                    f"the {side.name} {kind} (`{first} ... {last}`), the {(hyp, ref)[b].name} "
+                    f"the {side.name} {kind} (`{first} ... {last}`), the {plain.name} "
                     f"{verb} not: a file has the text of a segment on each line and no more "
                     f"(FILE.tsv#COLUMN reads a column, --ids reads ids on both sides)"
                 )
     return None
 
 
-def encoded_twice(hyp: Side, ref: Side) -> str | None:
-    """Return a line if one side is UTF-8 that was encoded twice."""
-    sides = _pair(hyp, ref, _TWICE.search, 0.0)
-    if sides is None:
-        return None
-    return (
-        f"the {sides[0].name} were encoded twice (`{sides[0].example(_TWICE.search)}`): UTF-8 was "
-        f"read as Latin-1 and encoded again; `iconv -f UTF-8 -t LATIN1` undoes it (WINDOWS-1252 "
-        f"where it fails)"
-    )
+def _one_sided(sides: Sides, message: str, form: Form, least_share: float = 0.0) -> str | None:
+    """Return a message if tokens of a form are on one side alone.
+
+    Parameters
+    ----------
+    message
+        `{present}` and `{absent}` are the names of the sides, `{example}` a token of the form.
+    least_share
+        The least share of the tokens on their side.
+    """
+    for side, plain in _both_ways(sides):
+        count = side.count(form)
+        share, expected = count / max(1, side.total), count * plain.total / max(1, side.total)
+        if count < LEAST or share < least_share or expected < 2 * LEAST:
+            continue  # too few, or too little text to expect any on the other side
+        if plain.count(form) <= 0.1 * expected:
+            return message.format(present=side.name, absent=plain.name, example=side.example(form))
+    return None
 
 
-def subwords(hyp: Side, ref: Side) -> str | None:
-    """Return a line if one side is in subwords."""
-    sides = _pair(hyp, ref, _BYTE_PIECE.search, 0.2)
-    if sides is not None:
-        return (
-            f"the {sides[0].name} are in subwords of bytes "
-            f"(`{sides[0].example(_BYTE_PIECE.search)}`), the {sides[1].name} are not: decode "
-            f"them with the tokenizer of the model"
+def _opposed(
+    sides: Sides, message: str, form1: Form, form2: Form, absent: Form | None = None
+) -> str | None:
+    """Return a message if one side has the first of two forms alone, and the other the second.
+
+    Parameters
+    ----------
+    message
+        `{first}` and `{second}` are the names of the sides, `{example1}` and `{example2}` tokens
+        of the forms.
+    absent
+        A form that the side of the first form may not have at all.
+    """
+    for first, second in _both_ways(sides):
+        count1, count2 = first.count(form1), second.count(form2)
+        is_opposed = (
+            min(count1, count2) >= LEAST
+            and first.count(form2) <= 0.1 * count1
+            and second.count(form1) <= 0.1 * count2
         )
-    sides = _pair(hyp, ref, _PIECE.search, 0.01)
-    if sides is None:
-        return None
+        if is_opposed and (absent is None or not first.count(absent)):
+            return message.format(
+                first=first.name,
+                second=second.name,
+                example1=first.example(form1),
+                example2=second.example(form2),
+            )
+    return None
+
+
+def _broken(sides: Sides) -> str | None:
+    """Return a line if the tokens of one side are no words: broken letters or subwords."""
     return (
-        f"the {sides[0].name} are in subwords (`{sides[0].example(_PIECE.search)}`), the "
-        f"{sides[1].name} are not: join them (`@@`: --text debpe, `▁`: --text spm-decode)"
+        _one_sided(
+            sides,
+            "the {present} were encoded twice (`{example}`): UTF-8 was read as Latin-1 and "
+            "encoded again; `iconv -f UTF-8 -t LATIN1` undoes it (WINDOWS-1252 where it fails)",
+            re.compile("[\u00c2\u00c3][\u0080-\u00bf]|\u00e2(?:\u20ac|\u0080)").search,
+        )
+        or _one_sided(
+            sides,
+            "the {present} are in subwords of bytes (`{example}`), the {absent} are not: decode "
+            "them with the tokenizer of the model",
+            re.compile("^[\u0120\u010a]").search,
+            0.2,
+        )
+        or _one_sided(
+            sides,
+            "the {present} are in subwords (`{example}`), the {absent} are not: join them (`@@`: "
+            "--text debpe, `▁`: --text spm-decode)",
+            re.compile(r"▁|^##\w|\w@@$|^￭|\w￭$").search,
+            0.01,
+        )
     )
 
 
-def _has_upper(word: str) -> bool:
-    return word != word.lower()
+def _wide_letters(sides: Sides) -> str | None:
+    return _one_sided(
+        sides,
+        "the {present} have full-width characters (`{example}`), the {absent} have none: --text "
+        "nfkc makes both narrow",
+        re.compile("[\uff01-\uff5e]").search,
+        0.01,
+    )
 
 
-def _begins_upper(side: Side) -> float:
+def _numbers(sides: Sides, kind: str, commas: str, points: str) -> str | None:
+    return _opposed(
+        sides,
+        f"numbers of the {{first}} have {kind} commas (`{{example1}}`), those of the {{second}} "
+        f"{kind} points (`{{example2}}`): write both alike",
+        re.compile(rf"\W*{commas}\W*").fullmatch,
+        re.compile(rf"\W*{points}\W*").fullmatch,
+    )
+
+
+def _number_format(sides: Sides) -> str | None:
+    return _numbers(
+        sides, "decimal", r"\d+,(?:\d{1,2}|\d{4,})", r"\d+\.(?:\d{1,2}|\d{4,})"
+    ) or _numbers(sides, "thousands", r"\d{1,3}(?:,\d{3})+", r"\d{1,3}(?:\.\d{3})+")
+
+
+def _digits(sides: Sides) -> str | None:
+    return _opposed(
+        sides,
+        "the {first} have other digits (`{example1}`) than the {second}: write both alike",
+        lambda word: not word.isascii() and re.search(r"[^\D0-9]", word),
+        re.compile("[0-9]").search,
+    )
+
+
+def _unicode_forms(sides: Sides) -> str | None:
+    return _opposed(
+        sides,
+        "letters with marks are decomposed (NFD) in the {first}, composed (NFC) in the {second} "
+        "(`{example2}`): --text nfc composes both",
+        lambda word: not word.isascii() and not unicodedata.is_normalized("NFC", word),
+        lambda word: not word.isascii() and not unicodedata.is_normalized("NFD", word),
+    )
+
+
+def _quotes(sides: Sides) -> str | None:
+    for marks, typographic, straight in (
+        ("apostrophes", "[\u2018\u2019]", "'"),
+        ("quotes", "[\u201c\u201d\u201e\u00ab\u00bb]", '"'),
+    ):
+        line = _opposed(
+            sides,
+            f"{marks} are typographic in the {{first}} (`{{example1}}`), straight in the "
+            f"{{second}} (`{{example2}}`): --text plain-punct makes both straight",
+            re.compile(typographic).search,
+            re.compile(straight).search,
+            # A system may write quotes its own way, and apostrophes as all do: no sign then.
+            absent=re.compile("'").search,
+        )
+        if line:
+            return line
+    return None
+
+
+def _escapes(sides: Sides) -> str | None:
+    for side, plain in _both_ways(sides):
+        count = side.count(_ESCAPE)
+        if count >= LEAST and plain.count(_ESCAPE) <= 0.1 * count:
+            return (
+                f"the {side.name} have XML escapes (`{side.example(_ESCAPE)}`), "
+                f"the {plain.name} have none: --text unescape undoes them"
+            )
+    return None
+
+
+def _higher_first(sides: Sides, values: Sequence[float]) -> Sides:
+    return _both_ways(sides)[values[0] < values[1]]
+
+
+def _casing(sides: Sides) -> str | None:
+    """Return a line if one side is in lower case, in capitals or true-cased."""
+    shares = [
+        side.count(lambda word: len(word) > 1 and word.isupper())
+        / max(1, side.count(lambda word: len(word) > 1 and word.lower() != word.upper()))
+        for side in sides
+    ]
+    if abs(shares[0] - shares[1]) > 0.5:
+        capitals, mixed = _higher_first(sides, shares)
+        return f"the {capitals.name} are in capitals, the {mixed.name} are not: {_ALIKE}"
+    lower = "the {absent} are in lower case, the {present} are not (`{example}`): "
+    if line := _one_sided(sides, lower + _ALIKE, lambda word: word != word.lower(), 0.01):
+        return line
+    begins = [_share_of_capital_begins(side) for side in sides]
+    if min(begins) < 0 or abs(begins[0] - begins[1]) <= 0.6:
+        return None
+    capitals, lower_case = _higher_first(sides, begins)
+    return (
+        f"the {capitals.name} begin with capitals, the {lower_case.name} do not (are they "
+        f"true-cased?): {_ALIKE}"
+    )
+
+
+def _share_of_capital_begins(side: Side) -> float:
+    """Return the share of lines with letters that begin with a capital; -1 if there are few."""
     letters = [first for first, _ in side.lines if first[:1].lower() != first[:1].upper()]
     return sum(first[0].isupper() for first in letters) / len(letters) if len(letters) > 9 else -1
 
 
-def casing(hyp: Side, ref: Side) -> str | None:
-    """Return a line if one side is in lower case, in capitals or true-cased."""
-    advice = "--lowercase compares both in lower case; or write both alike"
-    shares = [
-        side.count(lambda word: len(word) > 1 and word.isupper())
-        / max(1, side.count(lambda word: len(word) > 1 and word.lower() != word.upper()))
-        for side in (hyp, ref)
-    ]
-    if abs(shares[0] - shares[1]) > 0.5:
-        names = (hyp.name, ref.name) if shares[0] > shares[1] else (ref.name, hyp.name)
-        return f"the {names[0]} are in capitals, the {names[1]} are not: {advice}"
-    sides = _pair(hyp, ref, _has_upper, 0.01)
-    if sides is not None:
-        return (
-            f"the {sides[1].name} are in lower case, the {sides[0].name} are not "
-            f"(`{sides[0].example(_has_upper)}`): {advice}"
-        )
-    begins = _begins_upper(hyp), _begins_upper(ref)
-    if min(begins) >= 0 and abs(begins[0] - begins[1]) > 0.6:
-        names = (hyp.name, ref.name) if begins[0] > begins[1] else (ref.name, hyp.name)
-        return (
-            f"the {names[0]} begin with capitals, the {names[1]} do not (are they true-cased?): "
-            f"{advice}"
-        )
-    return None
-
-
-def _apart(
-    hyp: Side, ref: Side, forms: Sequence[Callable[[str], object]]
-) -> tuple[Side, Side] | None:
-    """Return the side that has the first of two forms alone and the side with the second alone."""
-    first, second = ([side.count(form) for side in (hyp, ref)] for form in forms)
-    for a, b, sides in ((0, 1, (hyp, ref)), (1, 0, (ref, hyp))):
-        enough = min(first[a], second[b]) >= LEAST
-        if enough and second[a] <= 0.1 * first[a] and first[b] <= 0.1 * second[b]:
-            return sides
-    return None
-
-
-def number_format(hyp: Side, ref: Side) -> str | None:
-    """Return a line if numbers have commas on one side and points on the other."""
-    for part, forms in _NUMBERS.items():
-        whole = [re.compile(rf"\W*{form}\W*").fullmatch for form in forms]
-        sides = _apart(hyp, ref, whole)
-        if sides is not None:
-            return (
-                f"numbers of the {sides[0].name} have {part} commas "
-                f"(`{sides[0].example(whole[0])}`), those of the {sides[1].name} {part} points "
-                f"(`{sides[1].example(whole[1])}`): write both alike"
-            )
-    return None
-
-
-def _other_digits(word: str) -> bool:
-    return not word.isascii() and re.search(r"[^\D0-9]", word) is not None
-
-
-def digits(hyp: Side, ref: Side) -> str | None:
-    """Return a line if the digits of the sides are of different scripts."""
-    sides = _apart(hyp, ref, (_other_digits, re.compile("[0-9]").search))
-    if sides is None:
+def _punctuation(sides: Sides) -> str | None:
+    bare = [side for side in sides if not side.count(_PUNCTUATION)]
+    if not bare or bare[0].total < 200:
         return None
-    return (
-        f"the {sides[0].name} have other digits (`{sides[0].example(_other_digits)}`) than the "
-        f"{sides[1].name}: write both alike"
+    message = (
+        "the {absent} have no punctuation, the {present} have some (`{example}`): --text no-punct "
+        "takes it from both"
     )
+    return _one_sided(sides, message, _PUNCTUATION, 0.05)
 
 
-def _decomposed(word: str) -> bool:
-    return not word.isascii() and not unicodedata.is_normalized("NFC", word)
-
-
-def _composed(word: str) -> bool:
-    return not word.isascii() and not unicodedata.is_normalized("NFD", word)
-
-
-def unicode_forms(hyp: Side, ref: Side) -> str | None:
-    """Return a line if letters with marks are one character on one side, two on the other."""
-    sides = _apart(hyp, ref, (_decomposed, _composed))
-    if sides is None:
-        return None
-    return (
-        f"letters with marks are decomposed (NFD) in the {sides[0].name}, composed (NFC) in the "
-        f"{sides[1].name} (`{sides[1].example(_composed)}`): --text nfc composes both"
-    )
-
-
-def wide_letters(hyp: Side, ref: Side) -> str | None:
-    """Return a line if one side has full-width characters."""
-    sides = _pair(hyp, ref, _WIDE.search, 0.01)
-    if sides is None:
-        return None
-    return (
-        f"the {sides[0].name} have full-width characters "
-        f"(`{sides[0].example(_WIDE.search)}`), the {sides[1].name} have none: --text nfkc makes "
-        f"both narrow"
-    )
-
-
-def quotes(hyp: Side, ref: Side) -> str | None:
-    """Return a line if quotes are typographic on one side, straight on the other."""
-    for marks, (curly, straight) in _QUOTES.items():
-        sides = _apart(hyp, ref, (curly.search, straight.search))
-        # A system may write quotes its own way, and apostrophes as all do: no fault of the text.
-        if sides is not None and not sides[0].count(_QUOTES["apostrophes"][1].search):
-            return (
-                f"{marks} are typographic in the {sides[0].name} "
-                f"(`{sides[0].example(curly.search)}`), straight in the {sides[1].name} "
-                f"(`{sides[1].example(straight.search)}`): --text plain-punct makes both straight"
-            )
-    return None
-
-
-def escapes(hyp: Side, ref: Side) -> str | None:
-    """Return a line if one side has XML escapes."""
-    counts = [side.count(_ESCAPE.search) for side in (hyp, ref)]
-    for a, b, sides in ((0, 1, (hyp, ref)), (1, 0, (ref, hyp))):
-        if counts[a] >= LEAST and counts[b] <= 0.1 * counts[a]:
-            return (
-                f"the {sides[0].name} have XML escapes (`{sides[0].example(_ESCAPE.search)}`), "
-                f"the {sides[1].name} have none: --text unescape undoes them"
-            )
-    return None
-
-
-def punctuation(hyp: Side, ref: Side) -> str | None:
-    """Return a line if one side has no punctuation at all."""
-    sides = _pair(hyp, ref, _PUNCTUATION.search, 0.05)
-    if sides is None or sides[1].count(_PUNCTUATION.search) or sides[1].total < 200:
-        return None
-    return (
-        f"the {sides[1].name} have no punctuation, the {sides[0].name} have some "
-        f"(`{sides[0].example(_PUNCTUATION.search)}`): --text no-punct takes it from both"
-    )
-
-
-def tokenisation(hyp: Side, ref: Side) -> str | None:
+def _tokenisation(sides: Sides) -> str | None:
     """Return a line if one side is tokenised and the other is not."""
     shares = []
-    for side in (hyp, ref):
-        alone, attached = side.count(_ALONE.match), side.count(_ATTACHED.search)
-        shares.append(alone / (alone + attached) if alone + attached >= 10 else None)
-    if shares[0] is not None and shares[1] is not None and abs(shares[0] - shares[1]) > 0.6:
-        sides = (hyp, ref) if shares[0] > shares[1] else (ref, hyp)
+    for side in sides:
+        alone, attached = side.count(_ALONE), side.count(_ATTACHED)
+        if alone + attached >= 10:
+            shares.append(alone / (alone + attached))
+    if len(shares) == 2 and abs(shares[0] - shares[1]) > 0.6:
+        cut, plain = _higher_first(sides, shares)
         return (
-            f"the {sides[0].name} are tokenised, the {sides[1].name} are not "
-            f"(`{sides[1].example(_ATTACHED.search)}`): --text 13a (zh, ja-mecab, ...) tokenises"
+            f"the {cut.name} are tokenised, the {plain.name} are not "
+            f"(`{plain.example(_ATTACHED)}`): --text 13a (zh, ja-mecab, ...) tokenises"
         )
-    means = [
-        side.count(_UNSPACED.search) and _letters(side) / side.count(_UNSPACED.search)
-        for side in (hyp, ref)
-    ]
+    means = [_letters_a_word(side) for side in sides]
     if min(means) > 0 and max(means) > 3 * min(means) and max(means) > LONGEST_WORDS:
-        names = (ref.name, hyp.name) if means[0] > means[1] else (hyp.name, ref.name)
-        return f"the {names[0]} are segmented into words, the {names[1]} are not: segment both"
+        whole, words = _higher_first(sides, means)
+        return f"the {words.name} are segmented into words, the {whole.name} are not: segment both"
     return None
 
 
-def _letters(side: Side) -> int:
-    return sum(
-        len(_UNSPACED.findall(word)) * count
-        for word, count in zip(side.words, side.counts.tolist(), strict=True)
-    )
-
-
-FORMS = (number_format, digits, unicode_forms, wide_letters, quotes, escapes)
-"""Checks of how letters and numbers are written."""
+def _letters_a_word(side: Side) -> float:
+    """Return how many letters of scripts without blanks a token of such letters has; 0 if none."""
+    counts = zip(side.words, side.counts.tolist(), strict=True)
+    letters = sum(len(_UNSPACED.findall(word)) * count for word, count in counts)
+    return letters / max(1, side.count(_UNSPACED.search))
