@@ -113,13 +113,13 @@ def test_value_is_found_again_from_scratch(name):
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_the_restart_of_the_highest_worth_wins(name, monkeypatch):
     optimizer, ends = build(name), []
-    search = type(optimizer).search_in
+    search = type(optimizer).search
 
     def spy(*arguments):
         ends.append(search(*arguments))
         return ends[-1]
 
-    monkeypatch.setattr(type(optimizer), "search_in", spy)
+    monkeypatch.setattr(type(optimizer), "search", spy)
     outcome = optimizer.optimize(random_problem(), START, seed=3)
     worths = [end.value if end.unseen is None else end.unseen.value for end in ends]
     assert outcome.weights.tobytes() == ends[int(np.argmax(worths))].weights.tobytes()

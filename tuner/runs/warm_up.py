@@ -16,7 +16,8 @@ from ..components import registry
 from ..nbest import model, read
 from ..nbest.moses_dat import DatLists, read_dat, write_features, write_scores
 from ..search import DEFAULT_OPTIMIZER
-from ..search.optimization import Setup, optimize_dat, optimize_lists
+from ..search.optimization import Setup, optimize_dat, optimize_stats
+from ..search.stat_tables import statistics_table
 from ..texts import corpus, mbr, statistics
 
 LIST = """\
@@ -74,8 +75,9 @@ def _steps(folder: Path) -> list[Callable[[], object]]:
         metric.details(batch)
 
     def optimize() -> None:
+        table = statistics_table(nbest, references, port, threads=1, notice=lambda _: None)
         for setup in (quick, usual):
-            optimize_lists(nbest, references, port, setup, notice=lambda _: None)
+            optimize_stats(nbest, table, port, setup, notice=lambda _: None)
         counted = statistics.compute_stats(bleu, batch)
         dat = DatLists(nbest.features, counted, nbest.offsets, nbest.feature_names, "BLEU")
         write_features(dat, folder / "features")

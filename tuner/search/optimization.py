@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,16 +14,17 @@ from ..base.errors import InputError, counted
 from ..executors.team import Team
 from ..nbest import model, moses_dat
 from ..nbest.model import NBest
-from ..texts.corpus import References
 from ..texts.statistics import finite_scores, named
 from ..weights.feature_weights import FeatureNames, FeatureWeights
-from .constraints import Constraints, moves
-from .optimizers._base import Optimizer, Outcome
+from .constraints import Bounds, Constraints, moves
+from .optimizers._base import Found, Optimizer
 from .oracle import oracle
 from .problem import NOTHING, Prior, StatTable, TuningProblem, worth
-from .stat_tables import Annotate, moses_stats, statistics_table
+from .stat_tables import moses_stats
 from .unseen import Unseen
 from .variables import Variables, choose_variables
+
+NO_SEARCH = "no feature is left to search; the weights are the start weights"
 
 
 @dataclass(frozen=True)
@@ -115,47 +115,6 @@ class Optimization:
         return None if self.unseen is None else self.unseen.error or None
 
 
-def optimize_lists(
-    nbest: NBest,
-    references: References,
-    metric: Metric,
-    setup: Setup,
-    *,
-    notice: Callable[[str], None],
-    annotate: Annotate | None = None,
-    segments: IntArray | None = None,
-) -> Optimization:
-    """Find the weights under which the lists' best hypotheses score highest.
-
-    Parameters
-    ----------
-    annotate : callable, optional
-        See `statistics_table`.
-    segments : (n,) int64, optional
-        Search and score on these segments only, each as often as it is named; absent: on all.
-    setup
-        Where the optimizer does not search sparse features, their weights stay as they are in
-        the first start, 0 where it has none.
-    notice
-        Called with one line for what the user should know.
-
-    Raises
-    ------
-    InputError
-        Lists and references do not fit, the metric needs what they lack, a feature has no weight.
-    ConfigError
-        Constraints on unknown features, or contradicting ones.
-    """
-    begin = time.perf_counter()
-    stats = statistics_table(
-        nbest, references, metric, threads=setup.threads, notice=notice, annotate=annotate
-    )
-    seconds = {"statistics": time.perf_counter() - begin}
-    return optimize_stats(
-        nbest, stats, metric, setup, notice=notice, segments=segments, seconds=seconds
-    )
-
-
 def optimize_stats(
     nbest: NBest,
     stats: StatTable,
@@ -165,54 +124,75 @@ def optimize_stats(
     notice: Callable[[str], None],
     progress: Callable[[int, int], None] | None = None,
     segments: IntArray | None = None,
-    seconds: dict[str, float] | None = None,
 ) -> Optimization:
-    """Optimize as `optimize_lists` where only the statistics are known: texts are not read.
+    """Find the weights under which the lists' best hypotheses score highest.
 
-    `progress` is called as progress(restarts done, restarts in all).
+    Parameters
+    ----------
+    nbest
+        The features of the hypotheses. Their texts are not read.
+    stats
+        The statistics of the hypotheses, see `statistics_table`.
+    setup
+        Where the optimizer does not search sparse features, their weights stay as they are in
+        the first start, 0 where it has none.
+    notice
+        Called with one line for what the user should know.
+    progress
+        Called as progress(restarts done, restarts in all).
+    segments : (n,) int64, optional
+        Search and score on these segments only, each as often as it is named; absent: on all.
+
+    Raises
+    ------
+    InputError
+        A feature has no weight, or there are no features.
+    ConfigError
+        Constraints on unknown features, or contradicting ones.
     """
+    begin = time.perf_counter()
     if stats.is_lazy and setup.optimizer.reads_all:
         notice(
             f"this optimizer compares all hypotheses: all {len(stats.rows)} of the lists are "
             f"annotated, not only those that can win"
         )
-    starts = setup.starts or (equal_weights(nbest.feature_names),)
-    sparse_scores, sparse = NOTHING, None
-    sparse_names: tuple[str, ...] = ()
-    if nbest.sparse is not None and setup.optimizer.sparse:
-        sparse, sparse_names = _matrix(nbest.sparse), nbest.sparse.names
-    elif nbest.sparse is not None:
-        notice(
-            f"the start weights of {counted(len(nbest.sparse.names), 'sparse feature')} stay: "
-            f"this search is for dense ones (pro, kbmira and min-risk search both)"
-        )
-        dense_only = FeatureWeights({name: (0.0,) * size for name, size in nbest.feature_names})
-        sparse_scores = model.model_scores(
-            nbest, FeatureWeights({**starts[0].values, **dense_only.values})
-        )
 
-    def rescore(weights: FeatureWeights) -> float:
+    def score(weights: FeatureWeights) -> float:
         """Score as `portmert rerank` chooses."""
         best = model.best_hypotheses(nbest, model.model_scores(nbest, weights))
-        if segments is not None:
-            best = best[segments]
-        return float(metric.score(stats.total(best)))
+        return float(metric.score(stats.total(best if segments is None else best[segments])))
 
-    lists = TuningProblem(  # the features of its variables are other ones: no spread yet
-        nbest.features.T, nbest.offsets, stats, metric, sparse_scores, sparse=sparse,
-        spread=np.ones(nbest.features.shape[1]),
-    )  # fmt: skip
-    if segments is not None:
-        lists = lists.take(*rows_taken(lists.offsets, segments))
-    return _optimize(
-        lists,
-        (nbest.feature_names, sparse_names),
-        rescore,
-        starts,
-        setup,
-        notice=notice,
-        progress=progress,
-        seconds={} if seconds is None else seconds,
+    start = setup.starts[0] if setup.starts else equal_weights(nbest.feature_names)
+    space = _search_space(nbest, stats, metric, setup, segments=segments, notice=notice)
+    start_score = score(start)
+    final, search = space.search(setup, start_score, progress)
+    searched = time.perf_counter()
+    final_score = score(final)
+    moved = moves(start, space.starts[0])
+    is_worse = worth(metric, final_score) < worth(metric, start_score)
+    if space.problem.width and is_worse and not moved and setup.prior == 0:
+        final, final_score = start, start_score  # scaling weights can turn ties over
+    oracle_score = _oracle_score(space.lists, space.problem.winners(space.reduce(final)))
+    if space.problem.width and start_score == final_score != oracle_score:
+        _notice_no_gain(metric, start_score, search, notice)
+    return Optimization(
+        weights=final,
+        start_score=start_score,
+        final_score=final_score,
+        oracle_score=oracle_score,
+        restarts=tuple(metric.oriented(value) for value in search.restarts),
+        hypotheses=space.lists.size,
+        known=int(_is_known(space.lists).sum()),
+        line_searches=search.line_searches,
+        seconds={"search": searched - begin, "oracle": time.perf_counter() - searched},
+        unseen_score=None if search.unseen is None else search.unseen.score(metric),
+        unseen=search.unseen,
+        cpu_seconds=search.seconds,
+        warnings=(
+            *([moved] if moved else []),
+            *([] if space.problem.width else [NO_SEARCH]),
+            *_doubts_of_scores(space.lists, start_score, final_score, oracle_score),
+        ),
     )
 
 
@@ -224,7 +204,7 @@ def optimize_dat(
     notice: Callable[[str], None],
     progress: Callable[[int, int], None] | None = None,
 ) -> Optimization:
-    """Optimize as `optimize_lists`, over Moses' features.dat and scores.dat.
+    """Find weights as `optimize_stats` does, over Moses' features.dat and scores.dat.
 
     Raises
     ------
@@ -236,14 +216,146 @@ def optimize_dat(
     return optimize_stats(nbest, stats, metric, setup, notice=notice, progress=progress)
 
 
-def _matrix(sparse: model.SparseFeatures) -> Any:
-    """Return sparse features as a scipy.sparse.csr_array (H, P)."""
-    from scipy.sparse import csr_array  # noqa: PLC0415  start-up time
+@dataclass(frozen=True, eq=False)
+class SearchSpace:
+    """The vectors that an optimizer searches, the variables and then sparse features.
 
-    return csr_array(
-        (sparse.values, sparse.columns, sparse.offsets - sparse.offsets[0]),
-        shape=(len(sparse.offsets) - 1, len(sparse.names)),
+    Parameters
+    ----------
+    names, sparse_names
+        The dense features, and the sparse ones that are searched.
+    starts : tuple of FeatureWeights
+        Weights within the constraints. Features that are not searched keep those of the first.
+    variables : Variables
+    lists, problem : TuningProblem
+        The problem of all features, and the problem that the optimizer sees.
+    """
+
+    names: FeatureNames
+    sparse_names: tuple[str, ...]
+    starts: tuple[FeatureWeights, ...]
+    variables: Variables
+    lists: TuningProblem
+    problem: TuningProblem
+
+    @property
+    def bounds(self) -> Bounds:
+        """Bounds of the vectors."""
+        return self.variables.bounds.followed_by(len(self.sparse_names))
+
+    def reduce(self, weights: FeatureWeights) -> FloatArray:
+        """Return the vector of weights; a sparse feature without a weight has weight 0."""
+        sparse = [weights.values.get(name, (0.0,))[0] for name in self.sparse_names]
+        return np.append(self.variables.reduce(weights.vector(self.names)), sparse)
+
+    def expand(self, vector: FloatArray) -> FeatureWeights:
+        """Return the weights of all features for the result of a search."""
+        start, count = self.starts[0], len(self.variables)
+        if not self.problem.fixed.size and self.bounds.allow_scaling:
+            # Absolute weights add to what those of the start do. Model scores only rank, so that
+            # any positive factor will do. This one keeps the proportion between the searched
+            # weights and those that the decoder has and nobody searches.
+            size = float(summed(np.abs(self.bounds.clip(self.reduce(start)))))
+            vector = vector * ((size or 1.0) / (float(summed(np.abs(vector))) or 1.0))
+        vector = _without_zeros(vector, self.problem, self.variables)
+        dense = FeatureWeights.from_vector(self.names, self.variables.expand(vector[:count]))
+        sparse = {  # a weight of 0 is kept only where it replaces another
+            name: (float(number),)
+            for name, number in zip(self.sparse_names, vector[count:], strict=True)
+            if number != 0 or name in start.values or name in dense.values
+        }
+        return FeatureWeights({**start.values, **dense.values, **sparse})
+
+    def search(
+        self, setup: Setup, start_score: float, progress: Callable[[int, int], None] | None
+    ) -> tuple[FeatureWeights, Found]:
+        """Search; return the weights of all features, and the optimizer's result."""
+        if not self.problem.width:
+            value = self.problem.metric.oriented(start_score)
+            vector = self.reduce(self.starts[0])
+            return self.starts[0], Found(vector, value, restarts=(value,))
+        search = setup.optimizer.optimize(
+            self.problem,
+            [self.bounds.clip(self.reduce(start)) for start in self.starts],
+            bounds=self.bounds,
+            seed=setup.seed,
+            threads=setup.threads,
+            team=setup.team,
+            progress=progress,
+        )
+        return self.expand(search.weights), search
+
+
+def _search_space(
+    nbest: NBest,
+    stats: StatTable,
+    metric: Metric,
+    setup: Setup,
+    *,
+    segments: IntArray | None,
+    notice: Callable[[str], None],
+) -> SearchSpace:
+    """Pose the problem of a list's features under the constraints."""
+    names = nbest.feature_names
+    starts = setup.starts or (equal_weights(names),)
+    lists, sparse_names = _list_problem(nbest, stats, metric, starts[0], setup, notice)
+    if not (names or sparse_names):
+        raise InputError(
+            "the hypotheses have no scores to find weights of; put some into the lists, or add "
+            "features to them (--feature NAME=FILE)"
+        )
+    if segments is not None:
+        lists = lists.take(*rows_taken(lists.offsets, segments))
+    setup.constraints.check(names)
+    starts = tuple(setup.constraints.allowed(start, names) for start in starts)
+    variables, moving = choose_variables(
+        lists.features, lists.offsets, names, starts[0].vector(names), setup.constraints, notice
     )
+    fixed = variables.fixed(lists.features, moving)
+    if lists.fixed.size:
+        fixed = lists.fixed if not fixed.size else fixed + lists.fixed
+    problem = replace(
+        lists, features=variables.features(lists.features), fixed=fixed, spread=NOTHING
+    )
+    space = SearchSpace(names, sparse_names, starts, variables, lists, problem)
+    if setup.prior <= 0:
+        return space
+    spread = np.concatenate([problem.spread, np.ones(len(sparse_names))])
+    prior = Prior(setup.prior, space.reduce(setup.toward or starts[0]), spread)
+    return replace(space, problem=replace(problem, prior=prior))
+
+
+def _list_problem(
+    nbest: NBest,
+    stats: StatTable,
+    metric: Metric,
+    start: FeatureWeights,
+    setup: Setup,
+    notice: Callable[[str], None],
+) -> tuple[TuningProblem, tuple[str, ...]]:
+    """Return the problem of all features of the lists, and the sparse ones that are searched."""
+    fixed, sparse = NOTHING, None
+    sparse_names: tuple[str, ...] = ()
+    if nbest.sparse is not None and setup.optimizer.sparse:
+        from scipy.sparse import csr_array  # noqa: PLC0415  start-up time
+
+        matrix, sparse_names = nbest.sparse, nbest.sparse.names
+        sparse = csr_array(
+            (matrix.values, matrix.columns, matrix.offsets - matrix.offsets[0]),
+            shape=(len(matrix.offsets) - 1, len(sparse_names)),
+        )
+    elif nbest.sparse is not None:
+        notice(
+            f"the start weights of {counted(len(nbest.sparse.names), 'sparse feature')} stay: "
+            f"this search is for dense ones (pro, kbmira and min-risk search both)"
+        )
+        no_dense = {name: (0.0,) * size for name, size in nbest.feature_names}
+        fixed = model.model_scores(nbest, FeatureWeights({**start.values, **no_dense}))
+    spread = np.ones(nbest.features.shape[1])  # the searched variables get their own
+    problem = TuningProblem(
+        nbest.features.T, nbest.offsets, stats, metric, fixed, sparse=sparse, spread=spread
+    )
+    return problem, sparse_names
 
 
 def equal_weights(names: FeatureNames) -> FeatureWeights:
@@ -252,91 +364,21 @@ def equal_weights(names: FeatureNames) -> FeatureWeights:
     return FeatureWeights({name: (1.0 / size,) * count for name, count in names})
 
 
-Names = tuple[FeatureNames, tuple[str, ...]]
-"""Those of the dense features, and of the sparse ones that are searched."""
-
-
-def _sparse_vector(names: Names, weights: FeatureWeights) -> FloatArray:
-    """Return the (P,) weights of the sparse features that are searched; 0 if not given."""
-    return np.array([weights.values.get(name, (0.0,))[0] for name in names[1]], dtype=np.float64)
-
-
-def _optimize(
-    lists: TuningProblem,
-    names: Names,
-    rescore: Callable[[FeatureWeights], float],
-    starts: tuple[FeatureWeights, ...],
-    setup: Setup,
-    *,
-    notice: Callable[[str], None],
-    progress: Callable[[int, int], None] | None,
-    seconds: dict[str, float],
-) -> Optimization:
-    if not any(names):
-        raise InputError(
-            "the hypotheses have no scores to find weights of; put some into the lists, or add "
-            "features to them (--feature NAME=FILE)"
-        )
-    begin = time.perf_counter()
-    metric = lists.metric
-    setup.constraints.check(names[0])
-    start_score = rescore(starts[0])
-    given, starts = starts[0], tuple(setup.constraints.allowed(one, names[0]) for one in starts)
-    doubts = [line for line in [moves(given, starts[0])] if line]
-    is_start_allowed = not doubts
-    variables, problem = _pose(lists, names, starts[0], setup, notice)
-    allowed = [variables.bounds.clip(variables.reduce(start.vector(names[0]))) for start in starts]
-    final, outcome = starts[0], Outcome(starts[0].vector(names[0]), start_score)
-    restarts: tuple[float, ...] = (start_score,)
-    if problem.width:
-        sparse = [_sparse_vector(names, start) for start in starts]
-        outcome = setup.optimizer.optimize(
-            problem,
-            list(map(np.append, allowed, sparse)),
-            bounds=variables.bounds.followed_by(len(names[1])),
-            seed=setup.seed,
-            threads=setup.threads,
-            team=setup.team,
-            progress=progress,
-        )
-        restarts = tuple(metric.oriented(value) for value in outcome.restarts)
-        final = _found_weights(outcome.weights, starts[0], problem, variables, names)
-    else:
-        doubts.append("no feature is left to search; the weights are the start weights")
-    seconds["search"] = time.perf_counter() - begin
-    begin = time.perf_counter()
-    final_score = rescore(final)
-    is_worse = worth(metric, final_score) < worth(metric, start_score)
-    if problem.width and is_worse and is_start_allowed and setup.prior == 0:
-        final, final_score = starts[0], start_score  # scaling weights can turn ties over
-    unseen = outcome.unseen
-    numbers = variables.reduce(final.vector(names[0]))
-    best = problem.winners(np.concatenate([numbers, _sparse_vector(names, final)]))
-    oracle_score = _oracle_score(lists, best)
-    doubts += _doubts_of_scores(lists, start_score, final_score, oracle_score)
-    is_at_start = final_score == start_score != oracle_score
-    if problem.width and is_at_start and len(set(restarts)) == 1:
-        where = "" if unseen is None else " on segments that were held out"
-        notice(
-            f"{metric.display.labelled(metric.name())} is {metric.shown(start_score)} under the "
-            f"start weights and no weights were found under which it is better{where}"
-        )
-    seconds["oracle"] = time.perf_counter() - begin
-    return Optimization(
-        weights=final,
-        start_score=start_score,
-        final_score=final_score,
-        oracle_score=oracle_score,
-        restarts=restarts,
-        hypotheses=lists.size,
-        known=int(_known_hypotheses(lists).sum()),
-        line_searches=outcome.line_searches,
-        seconds=seconds,
-        unseen_score=None if unseen is None else unseen.score(metric),
-        unseen=unseen,
-        cpu_seconds=outcome.cpu_seconds,
-        warnings=tuple(doubts),
-    )
+def _without_zeros(vector: FloatArray, problem: TuningProblem, variables: Variables) -> FloatArray:
+    """Replace each weight of exactly 0 by a very small one of the sign that scores better."""
+    vector = vector.copy()
+    tiny = 1e-9 * max(float(np.abs(vector).max()), 1e-9)
+    zeros = np.flatnonzero(vector[: len(variables)] == 0)  # sparse ones may be 0
+    scores = problem.model_scores(vector) if len(zeros) else np.zeros(0)
+    for v in zeros:
+        options = [
+            (problem.value(scores + value * problem.features[v]), value)
+            for value in (tiny, -tiny)
+            if variables.bounds.lower[v] <= value <= variables.bounds.upper[v]
+        ]
+        vector[v] = max(options)[1] if options else 0.0
+        scores += vector[v] * problem.features[v]
+    return vector
 
 
 def _doubts_of_scores(
@@ -357,102 +399,41 @@ def _doubts_of_scores(
         )
 
 
-def _found_weights(
-    found: FloatArray,
-    start: FeatureWeights,
-    problem: TuningProblem,
-    variables: Variables,
-    names: Names,
-) -> FeatureWeights:
-    """Return the weights of all features after a search.
-
-    Parameters
-    ----------
-    found : (n,) float64
-        The optimizer's result: the variables, then sparse features.
-    start : FeatureWeights
-        Where the search began. Features that are not searched keep these weights.
-    """
-    if not problem.fixed.size and variables.bounds.allow_scaling:
-        # Absolute weights add to what those of the start do. Model scores only rank, so that any
-        # positive factor will do; this one keeps the searched weights as they were beside the
-        # ones that the decoder has and nobody searches.
-        numbers = variables.bounds.clip(variables.reduce(start.vector(names[0])))
-        size = float(summed(np.abs(np.concatenate([numbers, _sparse_vector(names, start)]))))
-        found = found * ((size or 1.0) / (float(summed(np.abs(found))) or 1.0))
-    found = _without_zeros(found, problem, variables)
-    dense = FeatureWeights.from_vector(names[0], variables.expand(found[: len(variables)]))
-    sparse = {  # a weight of 0 is kept only where it replaces another
-        name: (float(number),)
-        for name, number in zip(names[1], found[len(variables) :], strict=True)
-        if number != 0 or name in start.values or name in dense.values
-    }
-    return FeatureWeights({**start.values, **dense.values, **sparse})
-
-
-def _without_zeros(found: FloatArray, problem: TuningProblem, variables: Variables) -> FloatArray:
-    """Replace each weight of exactly 0 by a very small one of the sign that scores better."""
-    found = found.copy()
-    tiny = 1e-9 * max(float(np.abs(found).max()), 1e-9)
-    zeros = np.flatnonzero(found[: len(variables)] == 0)  # sparse ones may be 0
-    scores = problem.model_scores(found) if len(zeros) else np.zeros(0)
-    for v in zeros:
-        options = [
-            (problem.value(scores + value * problem.features[v]), value)
-            for value in (tiny, -tiny)
-            if variables.bounds.lower[v] <= value <= variables.bounds.upper[v]
-        ]
-        found[v] = max(options)[1] if options else 0.0
-        scores += found[v] * problem.features[v]
-    return found
-
-
-def _pose(
-    lists: TuningProblem,
-    names: Names,
-    start: FeatureWeights,
-    setup: Setup,
-    notice: Callable[[str], None],
-) -> tuple[Variables, TuningProblem]:
-    """Return the variables, and the problem that the optimizer sees of them."""
-    variables, moving = choose_variables(
-        lists.features, lists.offsets, names[0], start.vector(names[0]), setup.constraints, notice
+def _notice_no_gain(
+    metric: Metric, start_score: float, search: Found, notice: Callable[[str], None]
+) -> None:
+    """Say that no restart improved on the start weights, if so."""
+    if len(set(search.restarts)) > 1:
+        return
+    where = "" if search.unseen is None else " on segments that were held out"
+    notice(
+        f"{metric.display.labelled(metric.name())} is {metric.shown(start_score)} under the start "
+        f"weights and no weights were found under which it is better{where}"
     )
-    fixed = variables.fixed(lists.features, moving)
-    if lists.fixed.size:
-        fixed = lists.fixed if not fixed.size else fixed + lists.fixed
-    features = variables.features(lists.features)
-    problem = replace(lists, features=features, fixed=fixed, spread=NOTHING)
-    if setup.prior > 0:
-        toward = setup.toward or start
-        pulled_to = [variables.reduce(toward.vector(names[0])), _sparse_vector(names, toward)]
-        spread = np.concatenate([problem.spread, np.ones(len(names[1]))])
-        prior = Prior(setup.prior, np.concatenate(pulled_to), spread)
-        problem = replace(problem, prior=prior)
-    return variables, problem
 
 
-def _known_hypotheses(lists: TuningProblem) -> NDArray[np.bool_]:
+def _is_known(lists: TuningProblem) -> NDArray[np.bool_]:
     """Return (H,) whether the statistics of each hypothesis are known."""
-    known = lists.stats.is_known
-    return known if lists.rows is None else known[lists.rows]
+    is_known = lists.stats.is_known
+    return is_known if lists.rows is None else is_known[lists.rows]
 
 
 def _oracle_score(lists: TuningProblem, start: IntArray) -> float:
     """Return the oracle's score among the hypotheses whose statistics are known.
 
-    `start` are those of the best weights: no weights are good if theirs is no finite score.
+    `start` are the hypotheses of the best weights. If their score is not finite, no weights have a
+    finite score, which is an error.
     """
     finite_scores(lists.metric, lists.total(start))
     if lists.rows is None and not lists.stats.is_lazy:
         return oracle(lists.stats.rows, lists.offsets, lists.metric, start)[0]
     rows = np.arange(len(lists.stats.rows)) if lists.rows is None else lists.rows
     lists.stats.need(rows[start])
-    known = np.flatnonzero(_known_hypotheses(lists))
+    hypotheses = np.flatnonzero(_is_known(lists))
     score, _ = oracle(
-        lists.stats.take(rows[known]),
-        np.searchsorted(known, lists.offsets),
+        lists.stats.take(rows[hypotheses]),
+        np.searchsorted(hypotheses, lists.offsets),
         lists.metric,
-        np.searchsorted(known, start),
+        np.searchsorted(hypotheses, start),
     )
     return score

@@ -76,11 +76,11 @@ class Variables:
         hypothesis above another.
         """
         searched = np.concatenate([*self.columns, np.empty(0, dtype=np.int64)])
-        rest = [c for c in np.setdiff1d(moving, searched) if self.start[c] != 0]
-        if not rest:
+        unsearched = [c for c in np.setdiff1d(moving, searched) if self.start[c] != 0]
+        if not unsearched:
             return NOTHING
         scores = np.zeros(features.shape[1])
-        for column in rest:
+        for column in unsearched:
             scores += self.start[column] * features[column]
             mapped.release(features)
         return scores
@@ -123,42 +123,53 @@ def choose_variables(
         for group in constraints.tied
     ]
     _check_groups(groups, fixed, start, labels)
-    lower, upper = constraints.limits(names)
-
     spread = within_segment_spread(features, offsets, if_constant=0.0)
-    constant = [c for c in range(len(labels)) if spread[c] == 0]
+    constant = np.flatnonzero(spread == 0).tolist()
     if constant:
         notice(
-            f"left at their start value: {_listed(constant, labels)}: constant within every "
+            f"left at their start value: {_joined(constant, labels)}: constant within every "
             f"segment, so no weight of theirs changes anything"
         )
     tied = {column for group in groups for column in group}
     left_out = fixed | set(constant)
-    alike = _alike(features, offsets, spread)
-    for column in sorted(alike):
-        if column in left_out or column in tied:
-            continue
-        for earlier in alike[column]:
+    for column, equal in _duplicates(features, offsets, spread, left_out, tied).items():
+        notice(
+            f"left at its start value: {labels[column]}: equal to {labels[equal]} in every "
+            f"hypothesis, so only the sum of both weights matters"
+        )
+        left_out.add(column)
+    groups += [[column] for column in range(len(labels)) if column not in tied]
+    members = [[column for column in group if column not in left_out] for group in groups]
+    members = sorted(filter(None, members))
+    ratios = tuple(start[group] if len(group) > 1 else np.ones(1) for group in members)
+    columns = tuple(np.array(group, dtype=np.int64) for group in members)
+    bounds = _variable_bounds(members, ratios, *constraints.limits(names), labels)
+    return Variables(start, columns, ratios, bounds), np.flatnonzero(spread > 0)
+
+
+def _duplicates(
+    features: FloatArray,
+    offsets: IntArray,
+    spread: FloatArray,
+    left_out: set[int],
+    tied: set[int],
+) -> dict[int, int]:
+    """Return column -> the earlier column that it is equal to, for columns that are free.
+
+    Columns of `left_out`, and columns that are duplicates themselves, have no duplicates.
+    """
+    duplicates: dict[int, int] = {}
+    similar = _similar(features, offsets, spread)
+    for column in sorted(similar.keys() - left_out - tied):
+        for earlier in similar[column]:
             if earlier >= column:
                 break
-            if earlier not in left_out and _equal(features, offsets, spread, earlier, column):
-                notice(
-                    f"left at its start value: {labels[column]}: equal to {labels[earlier]} in "
-                    f"every hypothesis, so only the sum of both weights matters"
-                )
-                left_out.add(column)
+            if earlier in left_out or earlier in duplicates:
+                continue
+            if _equal(features, offsets, spread, earlier, column):
+                duplicates[column] = earlier
                 break
-    members = [[c for c in group if c not in left_out] for group in groups]
-    members += [[c] for c in range(len(labels)) if c not in left_out and c not in tied]
-    members = sorted(filter(None, members))
-    ratios = tuple(start[m] if len(m) > 1 else np.ones(1) for m in members)
-    variables = Variables(
-        start,
-        tuple(np.array(m, dtype=np.int64) for m in members),
-        ratios,
-        _variable_bounds(members, ratios, lower, upper, labels),
-    )
-    return variables, np.flatnonzero(spread > 0)
+    return duplicates
 
 
 def _check_groups(
@@ -192,11 +203,11 @@ def _variable_bounds(
     for v, (columns, ratio) in enumerate(zip(members, ratios, strict=True)):
         bounds.lower[v], bounds.upper[v] = multiples(ratio, lower[columns], upper[columns])
         if not bounds.lower[v] < bounds.upper[v]:
-            raise errors.ConfigError(f"the bounds leave no weight for {_listed(columns, labels)}")
+            raise errors.ConfigError(f"the bounds leave no weight for {_joined(columns, labels)}")
     return bounds
 
 
-def _alike(features: FloatArray, offsets: IntArray, spread: FloatArray) -> dict[int, list[int]]:
+def _similar(features: FloatArray, offsets: IntArray, spread: FloatArray) -> dict[int, list[int]]:
     """Return for columns that may be equal to others all of these, itself too, in their order.
 
     Equal features have equal spreads, and equal sums of hypotheses times fixed numbers. Only these
@@ -242,5 +253,5 @@ def _equal(
     )
 
 
-def _listed(columns: list[int], labels: list[str]) -> str:
+def _joined(columns: list[int], labels: list[str]) -> str:
     return ", ".join(labels[column] for column in columns)

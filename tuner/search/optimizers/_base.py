@@ -25,7 +25,7 @@ from ..unseen import Unseen, typical
 
 @dataclass(frozen=True)
 class Found:
-    """The result of one search.
+    """The result of one search, or of the best of several restarts.
 
     Parameters
     ----------
@@ -34,11 +34,15 @@ class Found:
     value : float
         The objective at `weights`, computed from scratch, less the prior's penalty.
     line_searches : int
-        0 if the optimizer makes none.
+        0 if the optimizer makes none. All restarts count.
     unseen : Unseen or None
-        The estimate for unseen text, if the optimizer holds segments out.
+        The estimate for unseen text, if the optimizer holds segments out. Of several restarts it
+        is not the highest estimate but the middle one, see `typical`.
     seconds : float
-        Processor time in threads that the search started itself.
+        Processor time: of all restarts; or, of one search, in the threads that it started itself.
+    restarts : tuple of float
+        The value at the end of each restart. The restart with the highest value won, or the one
+        with the highest estimate for unseen text if there are estimates; of equal ones the first.
     """
 
     weights: FloatArray
@@ -46,6 +50,7 @@ class Found:
     line_searches: int = 0
     unseen: Unseen | None = None
     seconds: float = 0.0
+    restarts: tuple[float, ...] = ()
 
     def worth(self) -> float:
         """Return the value by which results of several searches are compared.
@@ -53,25 +58,6 @@ class Found:
         It is the estimate for unseen text where there is one.
         """
         return self.value if self.unseen is None else self.unseen.value
-
-
-@dataclass(frozen=True)
-class Outcome(Found):
-    """The result of an optimizer: its best restart, with the line searches of all restarts.
-
-    `unseen` is not the highest estimate of all restarts but the middle one, see `typical`.
-
-    Parameters
-    ----------
-    restarts : tuple of float
-        The value at the end of each restart. The restart with the highest value won, or the one
-        with the highest estimate for unseen text if there are estimates; of equal ones the first.
-    cpu_seconds : float
-        Processor time of all restarts together.
-    """
-
-    restarts: tuple[float, ...] = ()
-    cpu_seconds: float = 0.0
 
 
 def _checked_result(
@@ -133,7 +119,6 @@ class Optimizer(Component):
     _family: ClassVar[str] = "optimizer"
     _checks: ClassVar[Mapping[str, Check]] = {
         "search": _checked_result,
-        "search_in": lambda refuse, found, _, *given: _checked_result(refuse, found, *given),
         "folds_of": _checked_folds,
     }
     sparse: ClassVar[bool] = False
@@ -154,19 +139,8 @@ class Optimizer(Component):
     ) -> Found:
         """Search from one start, which lies inside the bounds and is not modified.
 
-        The result is never worse than the start.
+        The result is never worse than the start, and the same for any `problem.threads`.
         """
-
-    def search_in(
-        self,
-        threads: int,  # noqa: ARG002  most searches are one task
-        problem: TuningProblem,
-        start: FloatArray,
-        bounds: Bounds,
-        rng: np.random.Generator,
-    ) -> Found:
-        """Search as `search` does, with the same result, in up to so many threads."""
-        return self.search(problem, start, bounds, rng)
 
     def optimize(
         self,
@@ -178,7 +152,7 @@ class Optimizer(Component):
         threads: int = 1,
         team: Team | None = None,
         progress: Callable[[int, int], None] | None = None,
-    ) -> Outcome:
+    ) -> Found:
         """Search from each start: `restarts` times in all, at least once from each.
 
         The result depends on the seed and never on the number of threads or workers: each restart
@@ -202,24 +176,26 @@ class Optimizer(Component):
         if team is None or not (team.is_remote and count > threads and problem.can_travel):
             team = Team(threads)
         inner = 1 if team.is_remote else max(1, threads // count)
-        shared = team.shared(problem)
-        tasks = [(shared, self, starts, bounds, seed, restart, inner) for restart in range(count)]
+        shared = team.shared(replace(problem, threads=inner))
+        tasks = [(shared, self, starts, bounds, seed, restart) for restart in range(count)]
         if progress is not None:
             progress(0, count)
-        done = dict(team.run(_restart, tasks, progress=progress, named="restart {}".format))
-        ends, seconds, no_scores = zip(*(done[restart] for restart in range(count)), strict=True)
+        results = dict(team.run(_restart, tasks, progress=progress, named="restart {}".format))
+        ends, seconds, no_scores = zip(
+            *(results[restart] for restart in range(count)), strict=True
+        )
         for sums in filter(None, no_scores):
             problem.stats.note_no_score(sums)
         best = max(ends, key=Found.worth)  # of equal ones the first
-        estimates = [found.unseen for found in ends if found.unseen is not None]
+        estimates = [end.unseen for end in ends if end.unseen is not None]
         unseen = typical(estimates, problem.stats, problem.metric) if estimates else None
-        return Outcome(
+        return Found(
             best.weights,
             scale.restored(best.value),
-            sum(found.line_searches for found in ends),
+            sum(end.line_searches for end in ends),
             None if unseen is None else scale.restored_estimate(unseen),
-            restarts=tuple(scale.restored(found.value) for found in ends),
-            cpu_seconds=sum(seconds),
+            seconds=sum(seconds),
+            restarts=tuple(scale.restored(end.value) for end in ends),
         )
 
 
@@ -230,13 +206,12 @@ def _restart(
     bounds: Bounds,
     seed: int,
     restart: int,
-    threads: int,
 ) -> tuple[Found, float, tuple[float, ...] | None]:
     """Make one restart.
 
     Returns
     -------
-    found : Found
+    end : Found
     seconds : float
         Processor time.
     no_score : tuple of float, or None
@@ -250,5 +225,5 @@ def _restart(
         weights = weights.copy()
         weights[:dense] += optimizer.spread * length / dense**0.5 * noise
     begin = time.thread_time()
-    found = optimizer.search_in(threads, problem, bounds.clip(weights), bounds, rng)
-    return found, time.thread_time() - begin + found.seconds, problem.stats.no_score
+    end = optimizer.search(problem, bounds.clip(weights), bounds, rng)
+    return end, time.thread_time() - begin + end.seconds, problem.stats.no_score

@@ -15,8 +15,8 @@ from ..line_search import LinePoint, LineSearch
 from ..problem import TuningProblem
 from ._base import Found, Optimizer
 
-Stand = tuple[FloatArray, FloatArray, float]
-"""A place on the way: weights (F,), model scores (H,) of the problem, objective."""
+Snapshot = tuple[FloatArray, FloatArray, float]
+"""Weights (F,), model scores (H,) of the problem, objective."""
 
 
 class Climb:
@@ -74,13 +74,13 @@ class Climb:
         self.scores = self.problem.model_scores(weights)
         self.value = self.problem.value(self.scores) - self.problem.penalty(weights)
 
-    def stand(self) -> Stand:
-        """Return where the climb is, for `return_to`."""
+    def snapshot(self) -> Snapshot:
+        """Return the current weights with their scores, for `restore`."""
         return self.weights, self.scores, self.value
 
-    def return_to(self, stand: Stand) -> None:
-        """Go back to a place of the climb since the last `focus` or `widen`."""
-        self.weights, self.scores, self.value = stand
+    def restore(self, snapshot: Snapshot) -> None:
+        """Go back to a snapshot, made since the last `focus` or `widen`."""
+        self.weights, self.scores, self.value = snapshot
 
     def keep(self) -> None:
         """Remember the current weights if they are better than the best so far."""
@@ -114,7 +114,7 @@ class Climb:
         center, radius = self._ball
         return self.length(weights - center) <= share * radius
 
-    def look_along(self, feature: int) -> LinePoint | None:
+    def search_along(self, feature: int) -> LinePoint | None:
         """Search along one feature's weight without moving."""
         return self._line.search(
             self.weights, self.scores, np.array([feature]), np.ones(1), self._ball
@@ -176,7 +176,7 @@ class ExactSearch(Optimizer):
 
     @abstractmethod
     def climb(self, climb: Climb, rng: np.random.Generator) -> None:
-        """Improve `climb` from where it stands; it keeps the best weights it has seen."""
+        """Improve `climb` from its current weights; it keeps the best weights it has seen."""
 
     def search(
         self, problem: TuningProblem, start: FloatArray, bounds: Bounds, rng: np.random.Generator

@@ -3,6 +3,7 @@
 import copy
 import time
 from collections.abc import Callable, Iterator, Sequence
+from operator import itemgetter
 from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ from ...executors.team import each, raise_if_cancelled
 from .._kernels import best_hypotheses
 from ..constraints import Bounds
 from ..problem import TuningProblem, objective, within_segment_spread
-from ..unseen import SHARES, Unseen, blends_of, choose, judged, samples
+from ..unseen import SHARES, blends_of, choose, judged, samples
 from . import _linear, kbmira, mert
 from ._base import Found, Optimizer
 from ._likelihood import Likelihood, are_outcomes
@@ -40,15 +41,59 @@ class _Fold(NamedTuple):
     ----------
     weights : (L, F + 1) float64
         The weights of each search, scaled, see `_scaled`.
-    chosen : (M, n) int64
+    hypotheses : (M, n) int64
         The hypotheses that each mixture chooses for the fold's segments.
     seconds : float
         Processor time.
     """
 
     weights: FloatArray
-    chosen: IntArray
+    hypotheses: IntArray
     seconds: float
+
+
+class _Split:
+    """A problem whose segments are dealt into folds.
+
+    Parameters
+    ----------
+    fold_of : (S,) int64
+        The fold of each segment.
+    seed : int
+        The seed of the bootstrap samples.
+
+    Attributes
+    ----------
+    is_out : list of (S,) bool
+        For each fold, its segments.
+    scaled_start, start_scores
+        The start, see `_scaled`.
+    """
+
+    def __init__(
+        self,
+        problem: TuningProblem,
+        start: FloatArray,
+        bounds: Bounds,
+        fold_of: IntArray,
+        seed: int,
+    ) -> None:
+        self.problem, self.start, self.bounds = problem, start, bounds
+        self.fold_of, self.seed = fold_of, seed
+        self.is_out = [fold_of == fold for fold in range(fold_of.max() + 1)]
+        self.scaled_start, self.start_scores = _scaled(problem, start)
+
+    def rows(self, hypotheses: IntArray) -> IntArray:
+        """Return the rows of the statistics of hypotheses, in their shape."""
+        return self.problem.rows_of(hypotheses.ravel()).reshape(hypotheses.shape)
+
+    def mixed(self, parts: FloatArray, learnt: FloatArray) -> FloatArray:
+        """Return the weights of a mixture of the start with learnt weights."""
+        return _unscaled(_mixture(parts, self.scaled_start, learnt))
+
+    def members(self, fold: int) -> tuple[IntArray, IntArray]:
+        """Return the hypotheses of a fold's segments, and their offsets."""
+        return rows_taken(self.problem.offsets, np.flatnonzero(self.is_out[fold]))
 
 
 @dataclass(frozen=True)
@@ -123,83 +168,54 @@ class Bagged(Optimizer):
     def search(
         self, problem: TuningProblem, start: FloatArray, bounds: Bounds, rng: np.random.Generator
     ) -> Found:
-        """Learn with each fold held out."""
-        return self.search_in(1, problem, start, bounds, rng)
-
-    def search_in(
-        self,
-        threads: int,
-        problem: TuningProblem,
-        start: FloatArray,
-        bounds: Bounds,
-        rng: np.random.Generator,
-    ) -> Found:
         """Learn with each fold held out, several folds at once."""
         fold_of = rng.permutation(len(problem.offsets) - 1) % self.folds
-        sample_seed = int(rng.integers(2**63))
-        counts = samples(len(fold_of), sample_seed)
-
-        def unseen(chosen: IntArray) -> Unseen:
-            rows = problem.rows_of(chosen.ravel()).reshape(chosen.shape)
-            return judged(problem.stats, problem.metric, rows, fold_of, sample_seed)
-
-        at_start, seconds = problem.goal(start), 0.0
-        held_out = problem.winners(start)[np.newaxis]
+        split = _Split(problem, start, bounds, fold_of, int(rng.integers(2**63)))
+        at_start = problem.goal(start)
+        end, held_out, seconds = (start, at_start), problem.winners(start)[np.newaxis], 0.0
         if len(fold_of) > 1:
-            from_start, start_scores = _scaled(problem, start)
-            by_likelihood = self._by_likelihood(problem)
-            blends = blends_of(3 if by_likelihood else self._searches(problem))
-            mixtures = [share * blend for share in SHARES for blend in blends]
-            chosen = np.tile(held_out, (1 + len(mixtures), 1))
-            penalties = np.zeros(len(chosen))
-            penalties[0] = problem.penalty(start)
-            is_out = [fold_of == fold for fold in range(fold_of.max() + 1)]
-            draws = list(self._draws(rng, [int((~out).sum()) for out in is_out]))
-            lists = self._lists(problem, start, bounds)
-
-            def work(fold: int) -> _Fold:
-                begin = time.thread_time()
-                own, others = lists(fold), ~is_out[fold]
-                runs = self._learn(own, others, draws[fold])
-                if by_likelihood:
-                    scores = objective(problem.metric, own.stats)
-                    segments = np.flatnonzero(others)
-                    runs.append(Likelihood(own.linear, scores).learn(segments, part=fold))
-                elif self._searches(problem) > len(runs):
-                    runs.append(self._climbed(own, fold, others, draws[fold]))
-                at, offsets = rows_taken(problem.offsets, np.flatnonzero(is_out[fold]))
-                pairs = [
-                    (numbers, scores[at])
-                    for numbers, scores in (_scaled(problem, weights) for weights in runs)
-                ]
-                found, scores = (np.stack(some) for some in zip(*pairs, strict=True))
-                own_scores = start_scores[at]
-                picked = [
-                    at[best_hypotheses(_mixture(parts, own_scores, scores), offsets)]
-                    for parts in mixtures
-                ]
-                return _Fold(found, np.stack(picked), time.thread_time() - begin)
-
-            folds = each(work, len(is_out), threads=threads)
+            blends, folds = self._learn_folds(split, rng)
+            parts, by_others = _choose_mixture(split, blends, folds)
+            learnt = np.stack([fold.weights for fold in folds])
+            held_out = _held_out(split, by_others, learnt)
+            end = max(end, _averaged(split, at_start, parts, blends, learnt), key=itemgetter(1))
             seconds = sum(fold.seconds for fold in folds)
-            learnt = [fold.weights for fold in folds]
-            for out, fold in zip(is_out, folds, strict=True):
-                chosen[1:, out] = fold.chosen
-                for row, parts in enumerate(mixtures, 1):
-                    weights = _unscaled(_mixture(parts, from_start, fold.weights))
-                    penalties[row] += problem.penalty(weights) * float(out.mean())
-            rows = problem.rows_of(chosen.ravel()).reshape(chosen.shape)
-            parts, by_others = choose(
-                problem.stats, problem.metric, rows, penalties, blends, fold_of, counts
-            )
-            learnt_weights = np.stack(learnt)
-            weights, value = _averaged(
-                problem, bounds, (start, at_start), parts, blends, from_start, learnt_weights
-            )
-            held_out = _held_out(problem, is_out, by_others, from_start, learnt_weights)
-            if value > at_start:
-                return Found(weights, value, unseen=unseen(held_out), seconds=seconds)
-        return Found(start, at_start, unseen=unseen(held_out), seconds=seconds)
+        unseen = judged(problem.stats, problem.metric, split.rows(held_out), fold_of, split.seed)
+        return Found(*end, unseen=unseen, seconds=seconds)
+
+    def _learn_folds(
+        self, split: _Split, rng: np.random.Generator
+    ) -> tuple[FloatArray, list[_Fold]]:
+        """Return the blends of searches, and what is learnt with each fold held out."""
+        problem = split.problem
+        by_likelihood = self._by_likelihood(problem)
+        blends = blends_of(3 if by_likelihood else self._searches(problem))
+        draws = list(self._draws(rng, [int((~is_out).sum()) for is_out in split.is_out]))
+        lists = self._lists(split)
+
+        def learn(fold: int) -> _Fold:
+            begin = time.thread_time()
+            thin, is_learnt = lists(fold), ~split.is_out[fold]
+            weights = self._learn(thin, is_learnt, draws[fold])
+            if by_likelihood:
+                scores = objective(problem.metric, thin.stats)
+                likelihood = Likelihood(thin.linear, scores)
+                weights.append(likelihood.learn(np.flatnonzero(is_learnt), part=fold))
+            elif self._searches(problem) > len(weights):
+                weights.append(self._climbed(thin, fold, is_learnt, draws[fold]))
+            hypotheses, offsets = split.members(fold)
+            pairs = [_scaled(problem, vector) for vector in weights]
+            scores = np.stack([scores[hypotheses] for _, scores in pairs])
+            at_start = split.start_scores[hypotheses]
+            winners = [
+                hypotheses[best_hypotheses(_mixture(share * blend, at_start, scores), offsets)]
+                for share in SHARES
+                for blend in blends
+            ]
+            learnt = np.stack([vector for vector, _ in pairs])
+            return _Fold(learnt, np.stack(winners), time.thread_time() - begin)
+
+        return blends, each(learn, len(split.is_out), threads=problem.threads)
 
     def _draws(
         self, rng: np.random.Generator, sizes: Sequence[int]
@@ -217,14 +233,14 @@ class Bagged(Optimizer):
             return 1
         return 3 if problem.sparse is None and problem.width <= MOST_CLIMBED else 2
 
-    def _lists(
-        self, problem: TuningProblem, start: FloatArray, bounds: Bounds
-    ) -> Callable[[int], kbmira.MiraLists]:
+    def _lists(self, split: _Split) -> Callable[[int], kbmira.MiraLists]:
         """Return a function from a fold to the lists that are learnt from without it."""
+        problem = split.problem
 
         def thin(fold: int) -> kbmira.MiraLists:
-            some = thinned(problem, self.longest, part=fold, parts=self.folds)
-            return kbmira.MiraLists(_linear.Linear(some, start, bounds), start)
+            sample = thinned(problem, self.longest, part=fold, parts=self.folds)
+            linear = _linear.Linear(sample, split.start, split.bounds)
+            return kbmira.MiraLists(linear, split.start)
 
         is_whole = bool(np.diff(problem.offsets).max(initial=0) <= self.longest)
         if not (is_whole or problem.stats.is_lazy):
@@ -236,8 +252,8 @@ class Bagged(Optimizer):
         """Return whether a likelihood learns: of outcomes that are known."""
         if problem.stats.is_lazy or not (self.iterations and self.likelihood):
             return False
-        some = thinned(problem, self.longest, part=0, parts=self.folds)
-        return are_outcomes(some, _linear.all_stats(some))
+        sample = thinned(problem, self.longest, part=0, parts=self.folds)
+        return are_outcomes(sample, _linear.all_stats(sample))
 
     def _climbed(
         self,
@@ -250,8 +266,8 @@ class Bagged(Optimizer):
         problem = lists.linear.problem
         half = thinned(problem, max(self.longest // 2, 2), part=fold, parts=self.folds)
         at, offsets = rows_taken(half.offsets, np.flatnonzero(is_learnt))
-        some = half.take(at, offsets)
-        return mert.Coordinate().search(some, lists.start, lists.linear.bounds, rng).weights
+        sample = half.take(at, offsets)
+        return mert.Coordinate().search(sample, lists.start, lists.linear.bounds, rng).weights
 
     def _learn(
         self, lists: kbmira.MiraLists, is_learnt: NDArray[np.bool_], rng: np.random.Generator
@@ -261,68 +277,79 @@ class Bagged(Optimizer):
         mira = kbmira.Mira(lists, np.flatnonzero(is_learnt), c=self.c)
         for _ in range(self.epochs):
             mira.epoch(rng)
-        found = [linear.weights(mira.mean)]
+        learnt = [linear.weights(mira.mean)]
         if self.iterations:
             counts = np.repeat(is_learnt, np.diff(linear.problem.offsets))
             risk = Risk(linear, l2=L2, stats=np.where(counts[:, np.newaxis], lists.stats, 0.0))
             for numbers in risk.anneal(linear.start, SCALES, iterations=self.iterations):
                 last = numbers
-            found.append(linear.weights(last))
-        return found
+            learnt.append(linear.weights(last))
+        return learnt
+
+
+def _choose_mixture(
+    split: _Split, blends: FloatArray, folds: Sequence[_Fold]
+) -> tuple[FloatArray, list[FloatArray]]:
+    """Return the parts of searches to believe in, and those that the other folds choose."""
+    problem = split.problem
+    mixtures = [share * blend for share in SHARES for blend in blends]
+    hypotheses = np.tile(problem.winners(split.start), (1 + len(mixtures), 1))
+    penalties = np.zeros(len(hypotheses))
+    penalties[0] = problem.penalty(split.start)
+    for is_out, fold in zip(split.is_out, folds, strict=True):
+        hypotheses[1:, is_out] = fold.hypotheses
+        for row, parts in enumerate(mixtures, 1):
+            penalty = problem.penalty(split.mixed(parts, fold.weights))
+            penalties[row] += penalty * float(is_out.mean())
+    return choose(
+        problem.stats,
+        problem.metric,
+        split.rows(hypotheses),
+        penalties,
+        blends,
+        split.fold_of,
+        samples(len(split.fold_of), split.seed),
+    )
 
 
 def _averaged(
-    problem: TuningProblem,
-    bounds: Bounds,
-    start: tuple[FloatArray, float],
-    parts: FloatArray,
-    blends: FloatArray,
-    from_start: FloatArray,
-    learnt: FloatArray,
+    split: _Split, at_start: float, parts: FloatArray, blends: FloatArray, learnt: FloatArray
 ) -> tuple[FloatArray, float]:
     """Return the weights of a mixture of the means over folds, and their objective.
 
-    A start without a score is the worst: then all that was learnt counts, or, if that has no
-    score either, the best mixture learnt without one fold.
+    A start without a score is the worst. Then everything that was learnt counts, or, if that has
+    no score either, the best mixture learnt without one fold.
     """
-    at_start = start[1]
     if not parts.any():
         if at_start > -np.inf:
-            return start
+            return split.start, at_start
         parts = blends[-1]
-
-    def mixed(parts: FloatArray, of: FloatArray) -> FloatArray:
-        return bounds.clip(_unscaled(_mixture(parts, from_start, of)))
-
-    weights = mixed(parts, np.mean(learnt, axis=0))
+    problem, bounds = split.problem, split.bounds
+    weights = bounds.clip(split.mixed(parts, np.mean(learnt, axis=0)))
     value = problem.goal(weights)
     if max(value, at_start) > -np.inf:
         return weights, value
-    best = _linear.best_of(problem, [mixed(blend, one) for one in learnt for blend in blends])
+    candidates = [bounds.clip(split.mixed(blend, fold)) for fold in learnt for blend in blends]
+    best = _linear.best_of(problem, candidates)
     return best.weights, best.value
 
 
-def _held_out(
-    problem: TuningProblem,
-    is_out: Sequence[NDArray[np.bool_]],
-    by_others: Sequence[FloatArray],
-    start: FloatArray,
-    learnt: FloatArray,
-) -> IntArray:
+def _held_out(split: _Split, by_others: Sequence[FloatArray], learnt: FloatArray) -> IntArray:
     """Return (1 + K, S) the hypotheses of held-out segments with K folds.
 
-    Row 0 is by the weights learnt without the segment's fold, row 1 + k without fold k as well:
-    leaving it out is taken to change all weights as it changes their mean.
+    Row 0 is by the weights learnt without the segment's fold, row 1 + k without fold k as well.
+    Leaving out fold k is assumed to change all weights as it changes their mean.
     """
     changes = learnt - learnt.mean(axis=0)
-    chosen = np.empty((1 + len(is_out), len(problem.offsets) - 1), dtype=np.int64)
-    for fold, (out, parts) in enumerate(zip(is_out, by_others, strict=True)):
-        at, offsets = rows_taken(problem.offsets, np.flatnonzero(out))
-        own = problem.take(at, offsets)
-        for row in range(len(chosen)):
-            found = learnt[fold] + (0.0 if row in (0, 1 + fold) else changes[row - 1])
-            chosen[row, out] = at[own.winners(_unscaled(_mixture(parts, start, found)))]
-    return chosen
+    winners = np.empty((1 + len(learnt), len(split.fold_of)), dtype=np.int64)
+    for fold, parts in enumerate(by_others):
+        hypotheses, offsets = split.members(fold)
+        problem = split.problem.take(hypotheses, offsets)
+        for row in range(len(winners)):
+            weights = learnt[fold] + (0.0 if row in (0, 1 + fold) else changes[row - 1])
+            best = problem.winners(split.mixed(parts, weights))
+            winners[row, split.is_out[fold]] = hypotheses[best]
+    return winners
 
 
 def thinned(problem: TuningProblem, longest: int, *, part: int, parts: int) -> TuningProblem:
@@ -331,14 +358,14 @@ def thinned(problem: TuningProblem, longest: int, *, part: int, parts: int) -> T
     Each of `parts` parts of the list begins a little later than the one before.
     """
     lengths = np.diff(problem.offsets)
-    kept = np.minimum(lengths, longest)
-    if (kept == lengths).all():
+    sizes = np.minimum(lengths, longest)
+    if (sizes == lengths).all():
         return problem
-    offsets = offsets_of(kept)
-    number = np.arange(offsets[-1]) - np.repeat(offsets[:-1], kept)
-    at = (number * parts + part) * np.repeat(lengths, kept)
-    at //= np.repeat(kept, kept) * parts
-    return problem.take(np.repeat(problem.offsets[:-1], kept) + at, offsets)
+    offsets = offsets_of(sizes)
+    number = np.arange(offsets[-1]) - np.repeat(offsets[:-1], sizes)
+    at = (number * parts + part) * np.repeat(lengths, sizes)
+    at //= np.repeat(sizes, sizes) * parts
+    return problem.take(np.repeat(problem.offsets[:-1], sizes) + at, offsets)
 
 
 def _scaled(problem: TuningProblem, weights: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -76,7 +76,7 @@ class Mert(ExactSearch):
             perturbed = climb.bounds.clip(climb.weights + direction / climb.whole.spread)
             if not climb.inside(perturbed, share=0.95):
                 climb.focus(REACH * self.perturbation * length)
-            stand, before = climb.stand(), climb.value
+            snapshot, before = climb.snapshot(), climb.value
             climb.go(perturbed)
             for _ in range(climb.features):
                 self._step(climb, rng)
@@ -87,7 +87,7 @@ class Mert(ExactSearch):
             usual = max(float(np.median(losses)), 0.0) if losses else 0.0
             accepted = self.temperature * usual * (1 - spent) * rng.exponential()
             if loss > accepted:
-                climb.return_to(stand)
+                climb.restore(snapshot)
 
     @staticmethod
     def _step(climb: Climb, rng: np.random.Generator) -> None:
@@ -111,7 +111,7 @@ class Coordinate(ExactSearch):
         """Improve `climb` until no single feature's line gains."""
         steps, before = 0, climb.value
         while True:
-            points = [climb.look_along(feature) for feature in range(climb.features)]
+            points = [climb.search_along(feature) for feature in range(climb.features)]
             values = [-np.inf if point is None else point.value for point in points]
             if not climb.move_along(int(np.argmax(values))):
                 break
