@@ -6,8 +6,6 @@ from .metrics._base import Need as Need
 from .metrics._base import Texts as Texts
 from .metrics._base import Vocabulary as Vocabulary
 from .metrics.learned import LearnedFeatures as LearnedFeatures
-from .tuner.annotation.annotators._base import Annotation as Annotation
-from .tuner.annotation.annotators._base import Annotator as Annotator
 from .tuner.api.annotating import Annotated as Annotated
 from .tuner.api.annotating import TrainedAnnotator as TrainedAnnotator
 from .tuner.api.annotating import align as align
@@ -33,7 +31,7 @@ from .tuner.api.optimizing import SearchOptions as SearchOptions
 from .tuner.api.optimizing import optimize as optimize
 from .tuner.api.replicating import replicate as replicate
 from .tuner.api.reporting import report as report
-from .tuner.api.reporting import reproduce as reproduce
+from .tuner.api.reproducing import reproduce as reproduce
 from .tuner.api.rerank_tuning import RerankTuned as RerankTuned
 from .tuner.api.rerank_tuning import rerank_tune as rerank_tune
 from .tuner.api.reranking import Mbr as Mbr
@@ -64,6 +62,8 @@ from .tuner.search.constraints import Constraints as Constraints
 from .tuner.search.optimizers._base import Found as Found
 from .tuner.search.optimizers._base import Optimizer as Optimizer
 from .tuner.search.problem import TuningProblem as TuningProblem
+from .tuner.texts.annotator import Annotation as Annotation
+from .tuner.texts.annotator import Annotator as Annotator
 from .tuner.texts.scoring import Score as Score
 from .tuner.weights.feature_weights import FeatureWeights as FeatureWeights
 

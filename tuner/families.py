@@ -39,9 +39,9 @@ class Family:
     Parameters
     ----------
     package
-        The folder of our own; its `_base` holds the base class.
+        The folder of our own.
     base
-        Name of the base class.
+        The base class with its module. A wing's base class may be part of the core.
     reserved
         Names that mean something else where a component is named.
     """
@@ -56,22 +56,42 @@ class Family:
         return f"portmert.{self.package.rpartition('.')[2]}"
 
     @property
+    def base_name(self) -> str:
+        """The name of the base class: `Metric`."""
+        return self.base.rpartition(".")[2]
+
+    @property
     def base_class(self) -> type[Any]:
         """The class that every component of the family derives from."""
-        base: type[Any] = getattr(importlib.import_module(f"{self.package}._base"), self.base)
-        return base
+        module = importlib.import_module(self.base.rpartition(".")[0])
+        base_class: type[Any] = getattr(module, self.base_name)
+        return base_class
 
 
 FAMILIES = {
     "metric": Family(
-        "portmert.metrics", "Metric", frozenset({"comet", "command", "max", "min", "scores"})
+        "portmert.metrics",
+        "portmert.metrics._base.Metric",
+        frozenset({"comet", "command", "max", "min", "scores"}),
     ),
-    "aligner": Family("portmert.aligners", "Aligner"),
-    "decoder": Family("portmert.tuner.decoders", "Decoder"),
-    "optimizer": Family("portmert.tuner.search.optimizers", "Optimizer"),
-    "reader": Family("portmert.tuner.nbest.readers", "Reader"),
-    "annotator": Family("portmert.tuner.annotation.annotators", "Annotator"),
+    "aligner": Family("portmert.aligners", "portmert.aligners._base.Aligner"),
+    "decoder": Family("portmert.tuner.decoders", "portmert.tuner.decoders._base.Decoder"),
+    "optimizer": Family(
+        "portmert.tuner.search.optimizers", "portmert.tuner.search.optimizers._base.Optimizer"
+    ),
+    "reader": Family("portmert.tuner.nbest.readers", "portmert.tuner.nbest.readers._base.Reader"),
+    "annotator": Family(
+        "portmert.tuner.annotation.annotators", "portmert.tuner.texts.annotator.Annotator"
+    ),
 }
+
+
+def wing(module: str) -> Any:
+    """Import a module of a wing, where the core uses it: `annotation.annotating`.
+
+    The core imports no wing otherwise (docs/explanation/design.md).
+    """
+    return importlib.import_module(f"portmert.tuner.{module}")
 
 
 _DAMAGED = (UnicodeDecodeError, TypeError)
@@ -102,10 +122,10 @@ def _own(place: Family) -> dict[str, tuple[str, str]]:
                     public.append((f"{place.package}.{file.stem}", name))
 
     def is_component(name: str) -> bool:
-        return name == place.base or any(is_component(base) for base in bases.get(name, ()))
+        return name == place.base_name or any(is_component(base) for base in bases.get(name, ()))
 
     return {
-        component_name(name, place.base): (module, name)
+        component_name(name, place.base_name): (module, name)
         for module, name in public
         if is_component(name)
     }
@@ -235,7 +255,7 @@ def _loaded(family: str, entry: EntryPoint) -> type[Any]:
             raise
         refuse(f"loading {entry.value} ends in {named(error)}")
     if not (isinstance(cls, type) and issubclass(cls, place.base_class)):
-        refuse(f"{entry.value} is no class derived from {place.package}._base.{place.base}")
+        refuse(f"{entry.value} is no class derived from {place.base}")
     if not is_pydantic_dataclass(cls):
         refuse(f"{entry.value} is not decorated with @pydantic.dataclasses.dataclass")
     checked: type[Any] = cls

@@ -35,14 +35,14 @@ from pydantic.dataclasses import dataclass
 from tabulate import tabulate
 
 import portmert
-from portmert.tuner.annotation.annotators._base import Annotation, Annotator
 from portmert.tuner.executors.cluster import Cluster
 from portmert.tuner.executors.team import Team
+from portmert.tuner.texts.annotator import Annotation, Annotator
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from portmert.tuner.annotation.annotators._base import AnnotationRequest
+    from portmert.tuner.texts.annotator import AnnotationRequest
 
 PROCESSES = 4
 TASKS_FOR_EACH = 31

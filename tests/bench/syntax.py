@@ -9,7 +9,7 @@ import numpy as np
 
 from portmert.metrics._base import Arcs, Batch, ExpectedArcs, Ragged, Texts, Vocabulary
 from portmert.tuner.annotation import records
-from portmert.tuner.annotation.annotating import TextAnnotator
+from portmert.tuner.annotation.annotating import CachedAnnotator
 from portmert.tuner.annotation.annotators._rules import Sentence, representation, roles
 from portmert.tuner.components import registry
 from portmert.tuner.nbest.read import read_nbest
@@ -94,7 +94,7 @@ def _parsed(folder: Path, batch: Batch) -> tuple[Batch, list[list[str]]]:
     needs = ("tags", "heads", "roles", "drs")
 
     def annotate(texts: Texts, cache: Path | None) -> Texts:
-        annotator = TextAnnotator(backend, cache=cache, processes=1, notice=lambda _: None)
+        annotator = CachedAnnotator(backend, cache=cache, processes=1, notice=lambda _: None)
         found = annotator.annotate(texts, needs)
         annotator.close()
         return found

@@ -9,14 +9,9 @@ import pytest
 
 from portmert.tuner.annotation import records
 from portmert.tuner.annotation.annotators import _trees
-from portmert.tuner.annotation.annotators._base import (
-    Annotation,
-    AnnotationRequest,
-    Annotator,
-    heads_fault,
-)
 from portmert.tuner.annotation.annotators._tokens import comparable
 from portmert.tuner.components import registry
+from portmert.tuner.texts.annotator import Annotation, AnnotationRequest, Annotator, heads_fault
 from tests.support import annotation_models, optional_models
 from tests.support.annotation_models import SENTENCES
 

@@ -5,7 +5,7 @@ import re
 import pytest
 
 import portmert
-from portmert.tuner.annotation.annotators._base import Annotation
+from portmert.tuner.texts.annotator import Annotation
 from tests.support.annotation_models import SENTENCES, brackets, treebank, udpipe
 from tests.support.cli import fault, run
 from tests.support.known_annotator import Known

@@ -15,12 +15,12 @@ import time
 import pytest
 
 from portmert.tuner.annotation.annotating import annotated_shard
-from portmert.tuner.annotation.annotators._base import AnnotationRequest
 from portmert.tuner.annotation.annotators.udpipe import Udpipe
 from portmert.tuner.base.errors import AnnotatorError, InputError, PortmertError, StateError
 from portmert.tuner.base.warn import collected_warnings
 from portmert.tuner.executors.cluster import Cluster
 from portmert.tuner.executors.opening import opened
+from portmert.tuner.texts.annotator import AnnotationRequest
 from tests.support.annotation_models import SENTENCES, udpipe
 from tests.support.cli import fault, run
 from tests.support.clusters import NEEDS_DASK, PROGRAMS, cluster, files, kill_one_at_work

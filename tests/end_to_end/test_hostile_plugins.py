@@ -23,7 +23,7 @@ import numpy as np
 from pydantic.dataclasses import dataclass
 from portmert.aligners._base import Aligner
 from portmert.metrics._base import Metric
-from portmert.tuner.annotation.annotators._base import Annotation, Annotator
+from portmert.tuner.texts.annotator import Annotation, Annotator
 from portmert.tuner.decoders._base import Decoder
 from portmert.tuner.nbest.readers._base import Collector, Reader
 from portmert.tuner.search.optimizers._base import Found, Optimizer

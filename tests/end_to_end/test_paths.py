@@ -17,9 +17,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import portmert
+from portmert.tuner.annotation import comet
 from portmert.tuner.base.options import quoted
 from portmert.tuner.cli import main
-from portmert.tuner.components import comet, registry
+from portmert.tuner.components import registry
 from tests.end_to_end.test_nothing_is_ignored import CALLS, TEST, R, commands
 from tests.support.cli import fault, run
 

@@ -29,7 +29,7 @@ def parsed(words):
 
 
 class FakeAnnotator:
-    """Stands for `annotating.TextAnnotator`; `asked` are the texts of each call."""
+    """Stands for `texts.annotator.TextAnnotator`; `asked` are the texts of each call."""
 
     fingerprint, name = "fake 1", "fake"
     seconds = 0.0

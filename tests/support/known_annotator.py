@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 from portmert.metrics._base import Texts, Vocabulary
-from portmert.tuner.annotation.annotating import TextAnnotator
-from portmert.tuner.annotation.annotators._base import Annotation, AnnotationRequest, Annotator
+from portmert.tuner.annotation.annotating import CachedAnnotator
+from portmert.tuner.texts.annotator import Annotation, AnnotationRequest, Annotator
 from tests.oracles import annotators as oracle
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class Fixed:
         self.backend = cls({row.words: answer_of(row) for row in rows if row.words})
         self.said = []
         options = {"processes": 1, "max_failed": 1.0} | options
-        self.annotator = TextAnnotator(
+        self.annotator = CachedAnnotator(
             self.backend, cache=cache, notice=self.said.append, **options
         )
 

@@ -24,7 +24,7 @@ def test_every_component_is_a_frozen_pydantic_dataclass_and_knows_its_name(famil
     assert cls.__dataclass_params__.frozen
     assert cls.name() == name
     named = "".join(part.capitalize() for part in name.split("-"))
-    assert cls.__name__ in {named, named + families.FAMILIES[family].base}
+    assert cls.__name__ in {named, named + families.FAMILIES[family].base_name}
 
 
 @pytest.mark.parametrize(("family", "name"), ALL)

@@ -29,12 +29,12 @@ from ..base.errors import (
 )
 from ..base.files import with_absolute_paths
 from ..executors.team import Team
+from ..texts.annotator import Annotation, AnnotationRequest, Annotator
 from ..texts.statistics import NEED_NAMES
 from . import layers as layers_of
 from . import records
-from .annotators._base import Annotation, AnnotationRequest, Annotator
 from .annotators._lookup import shown
-from .cache import AnnotationCache, Row, line_key
+from .cache import AnnotationCache, Row, default_folder, line_key
 from .layers import KeptLayer
 
 Words = tuple[str, ...]
@@ -99,36 +99,13 @@ class _Found:
         return self.keys[place], {str(layer): record for layer, record in made.items()}
 
 
-class TextAnnotator:
-    """Annotates texts with one annotator, through the cache.
+class CachedAnnotator:
+    """The `texts.annotator.TextAnnotator`; `open_annotator` explains the parameters.
 
     Parameters
     ----------
-    annotator
-        The backend.
-    cache
-        The folder of the cache; None keeps answers in memory only.
-    processes
-        Worker processes.
-    notice
-        Called with a line for the user.
-    progress
-        Called as progress(done, all) with the sentences that are not in the cache.
     max_failed
         If a larger share of sentences fails, the work stops.
-    team
-        The workers that annotate in place of processes here, if they are a cluster.
-
-    Attributes
-    ----------
-    fingerprint
-        All that answers depend on.
-    name
-        The name of the annotator.
-    seconds
-        Wall-clock time for the answers that were not in the cache.
-    depths
-        For each number of parses that was asked for: the size of the longest list.
     """
 
     def __init__(
@@ -152,7 +129,7 @@ class TextAnnotator:
         self._max_failed = max_failed
         with faults_at(f"annotator {self._name}", AnnotatorError, ProgramError):
             self.fingerprint = annotator.fingerprint()
-        self._cache = AnnotationCache(cache, self.fingerprint, notice=notice)
+        self._cache = AnnotationCache(cache or default_folder(), self.fingerprint, notice=notice)
         self._lock = threading.RLock()
         self._said: set[str] = set()
         # Keys of sentences since the last reset, and how many there were before.

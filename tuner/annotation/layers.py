@@ -11,9 +11,9 @@ from typing import Literal, cast
 
 from portmert.metrics._base import Arcs, Need
 
+from ..texts.annotator import Annotation, AnnotationRequest, Layer
 from . import records
 from .annotators import _rules, _trees
-from .annotators._base import Annotation, AnnotationRequest, Layer
 
 Gives = frozenset["Layer"]
 

@@ -12,10 +12,9 @@ from portmert.aligners._agreement import Agreement, agreement, parse_gold
 from portmert.aligners._base import SUBTRACT, Aligner, Links, parse_links, warn_of_base
 from portmert.metrics._base import Need
 
-from ..annotation import annotating, cache
+from ..annotation import annotating
 from ..annotation.annotators import _conllu, _meaning, udpipe
 from ..annotation.annotators import _udpipe_training as training
-from ..annotation.annotators._base import Annotation, Annotator
 from ..annotation.annotators._conllu import Tagset
 from ..annotation.layers import MEANING
 from ..base.arguments import checked
@@ -26,6 +25,7 @@ from ..base.warn import warn_of_machine
 from ..components import registry
 from ..executors.opening import opened
 from ..texts import corpus
+from ..texts.annotator import Annotation, Annotator
 from .texts import Notice, PathLike, Progress, TextLike, log_notice, text_file
 
 LINES_AT_ONCE = 2048
@@ -131,9 +131,9 @@ def annotate(
     with (
         opened(executor, threads=1, notice=notice) as team,
         closing(
-            annotating.TextAnnotator(
+            annotating.CachedAnnotator(
                 annotator,
-                cache=annotation_cache or cache.default_folder(),
+                cache=annotation_cache,
                 processes=processes or available_processors(),
                 notice=warn_of_machine,
                 progress=shown,
@@ -199,7 +199,7 @@ def train_annotator(
 
 def _write(
     file: IO[bytes],
-    annotator: annotating.TextAnnotator,
+    annotator: annotating.CachedAnnotator,
     lines: Sequence[tuple[str, ...]],
     answers: Iterable[Annotation | None],
     layers: Sequence[Need],

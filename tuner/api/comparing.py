@@ -7,7 +7,6 @@ from typing import Any
 
 from portmert.metrics._base import Metric
 
-from ..annotation.annotators._base import Annotator
 from ..base import arguments, processes
 from ..evaluation.comparison import report
 from ..evaluation.comparison.compare import CompareRequest, compare_request
@@ -15,6 +14,7 @@ from ..evaluation.comparison.systems import SystemFiles, TestSet
 from ..evaluation.page.html import Report
 from ..evaluation.significance import Resampling
 from ..executors.opening import opened
+from ..texts.annotator import Annotator
 from ..texts.text_pipeline import TextPipeline
 from .texts import Notice, PathLike, Progress, log_notice, pipeline_of, preparing
 

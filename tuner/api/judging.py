@@ -9,7 +9,6 @@ import numpy as np
 
 from portmert.metrics._base import Batch, Metric, Vocabulary
 
-from ..annotation.annotators._base import Annotator
 from ..base import arguments, processes, tables
 from ..base.files import TextFile
 from ..base.warn import warn_of
@@ -28,6 +27,7 @@ from ..evaluation.metaeval.page import page_data
 from ..evaluation.page.html import Report, render
 from ..evaluation.significance import Resampling
 from ..texts import corpus, text_pipeline
+from ..texts.annotator import Annotator
 from ..texts.prepare import Preparation, coverage, read_output
 from ..texts.statistics import notices
 from .texts import Notice, PathLike, Progress, log_notice, pipeline_of, preparing

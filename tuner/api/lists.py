@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike
 
 from portmert.metrics._base import IntArray, Metric, Vocabulary
 
-from ..annotation.annotators._base import Annotator
 from ..base.arguments import checked
 from ..base.columns import in_natural_order, unordered
 from ..base.errors import ConfigError, InputError
@@ -36,6 +35,7 @@ from ..nbest.readers._json import Hypothesis, JsonReader, records_file
 from ..search import problem, stat_tables
 from ..search.length_penalty import penalised
 from ..texts import corpus, prepare, text_pipeline
+from ..texts.annotator import Annotator
 from ..texts.corpus import References
 from ..texts.statistics import needs_of
 from ..weights.feature_weights import FeatureWeights

@@ -12,8 +12,6 @@ import numpy as np
 from portmert.metrics import _lexicon_files, learned
 from portmert.metrics._base import Batch, IntArray, Need
 
-from ..annotation.annotating import TextAnnotator
-from ..annotation.cache import default_folder
 from ..base import arguments, pipes, processes, tables
 from ..base.errors import InputError
 from ..base.warn import warn_of_machine
@@ -25,6 +23,7 @@ from ..evaluation.metaeval.data import Judged
 from ..evaluation.page.html import Report
 from ..evaluation.reproduction.document import read_published
 from ..texts import corpus, prepare, text_pipeline
+from ..texts.annotator import open_annotator
 from . import judging, texts
 
 
@@ -238,9 +237,9 @@ def _prepared(
             notice("no features of dependency links are asked for: the annotator is not used")
         yield prepare.Preparation(pipeline)
         return
-    found = TextAnnotator(
+    found = open_annotator(
         named,
-        cache=cache or default_folder(),
+        cache=cache,
         processes=processes.available_processors(),
         notice=warn_of_machine,
         progress=progress,

@@ -18,7 +18,7 @@ from ..base import arguments, processes
 from ..base.documents import to_json
 from ..base.errors import ConfigError, faults_at, suggest
 from ..base.warn import warn, warn_of, warn_of_machine, warnings_so_far
-from ..components import comet, registry
+from ..components import external, registry
 from ..components.feature_checks import doubtful_features
 from ..components.features import Feature
 from ..components.formula import Formula
@@ -655,7 +655,7 @@ def _others(
 
 def remind(metric: Metric, also: Sequence[object], notice: Notice) -> None:
     """Advise another metric where scores come from a network or from outside."""
-    if also or not (metric.of_lists or any(comet.neural(metric))):
+    if also or not (metric.of_lists or any(external.neural(metric))):
         return
     notice(
         f"{metric.name()}: such scores may reward what readers do not want, and tuning finds it; "

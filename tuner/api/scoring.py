@@ -6,12 +6,12 @@ from typing import NamedTuple, Self, TypedDict, Unpack, overload
 
 from portmert.metrics._base import Metric, Texts, Vocabulary
 
-from ..annotation.annotators._base import Annotator
 from ..base import arguments, errors
 from ..base.files import TextFile
 from ..base.warn import warn_of, warnings_so_far
 from ..components import registry
 from ..texts import corpus, scoring, statistics, text_pipeline
+from ..texts.annotator import Annotator
 from ..texts.corpus import References
 from ..texts.prepare import read_output
 from ..texts.scoring import Score

@@ -10,14 +10,12 @@ from pathlib import Path
 
 from portmert.metrics._base import Metric
 
-from ..annotation.annotating import TextAnnotator
-from ..annotation.annotators._base import Annotator
-from ..annotation.cache import default_folder
 from ..base import errors, files, options, processes
 from ..base.warn import warn_of_machine
-from ..components import comet, registry
+from ..components import external, registry
 from ..executors.team import Team
 from ..texts import statistics
+from ..texts.annotator import Annotator, TextAnnotator, open_annotator
 from ..texts.prepare import Preparation, Prepare
 from ..texts.text_pipeline import TextPipeline
 
@@ -118,13 +116,13 @@ def preparing(
     """
     named = None if annotator is None else registry.annotator(annotator)
     opened: dict[str, TextAnnotator] = {}
-    folder = default_folder() if cache is None else Path(cache)
+    folder = None if cache is None else Path(cache)
 
     def prepare(
         metrics: Sequence[Metric], pipeline: TextPipeline, recorded: Annotator | None = None
     ) -> Preparation:
         for metric in metrics:
-            for network in comet.neural(metric):
+            for network in external.neural(metric):
                 network.use(folder, warn_of_machine, progress or (lambda _done, _all: None))
             if statistics.needs_of([metric]) and named is None and recorded is None:
                 raise errors.InputError(
@@ -140,7 +138,7 @@ def preparing(
                 return None
             key = repr(chosen)
             if key not in opened:
-                opened[key] = TextAnnotator(
+                opened[key] = open_annotator(
                     chosen,
                     cache=folder,
                     processes=processes.available_processors(),

@@ -11,7 +11,6 @@ from typing import Any, TypedDict, Unpack
 from portmert.metrics._base import Metric
 from portmert.metrics._display import Display
 
-from ..annotation.annotators._base import Annotator
 from ..base.arguments import checked
 from ..base.errors import ConfigError, InputError, counted, suggest
 from ..base.files import make_folder, read_lines, write_text
@@ -28,6 +27,7 @@ from ..runs.result import Result
 from ..runs.scorer import read_json
 from ..search.constraints import Constraints, ConstraintsLike
 from ..search.optimizers._base import Optimizer
+from ..texts.annotator import Annotator
 from ..weights.feature_weights import FeatureWeights
 from .reporting import report
 from .texts import Notice, PathLike, Progress, TextLike, log_notice

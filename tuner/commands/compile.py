@@ -6,6 +6,7 @@ import time
 
 import click
 
+from .. import families
 from ..base.errors import ProgramError
 
 
@@ -47,12 +48,11 @@ MOST = 8
 
 
 def _compile(share: int, shares: int) -> None:
-    from ..evaluation.metaeval import evaluation as judging  # noqa: PLC0415  start-up time
     from ..runs import warm_up as tuning  # noqa: PLC0415
 
     tuning.warm_up(share, shares)
     if share == shares - 1:
-        judging.warm_up()
+        families.wing("evaluation.metaeval.evaluation").warm_up()
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 from portmert.metrics._m2 import M2
 
 from ..base.errors import PortmertError
-from ..families import fault_of, package_of
+from ..families import fault_of, package_of, wing
 from . import external, registry
 
 _FIELD = re.compile(r"^(\w[\w, ]*?)(?: : .*)?$")
@@ -98,10 +98,10 @@ def describe(family: str, text: str) -> dict[str, Any]:
 
 def _from_outside(name: str) -> dict[str, Any]:
     """Describe a metric that is written `name:ARGUMENT`; the argument is all it takes."""
-    from .comet import Comet  # noqa: PLC0415  start-up time
-
-    classes: dict[str, type[Any]] = {"scores": external.Scores, "comet": Comet, "m2": M2}
-    cls = classes.get(name, external.CommandMetric)
+    if name == "comet":
+        cls: type[Any] = wing("annotation.comet").Comet
+    else:
+        cls = {"scores": external.Scores, "m2": M2}.get(name, external.CommandMetric)
     made = M2() if name == "m2" else None
     summary, _, more = _read_docstring(inspect.getdoc(cls) or "")[0].partition("\n\n")
     form = f"Write it as {name}:{external.NAMES[name]}"

@@ -22,7 +22,8 @@ import subprocess
 import tempfile
 import threading
 import weakref
-from collections.abc import Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import IO, Annotated, ClassVar
@@ -86,6 +87,37 @@ class MeanOfScores(Metric):
     def parts(self, stats: FloatArray) -> dict[str, float]:
         """Return the number of segments."""
         return {"segments": float(stats[1])}
+
+
+class NeuralMetric(MeanOfScores):
+    """A metric whose scores come from a neural network and are kept in a cache."""
+
+    @abstractmethod
+    def use(
+        self,
+        cache: Path | None = None,
+        notice: Callable[[str], None] = lambda _: None,
+        progress: Callable[[int, int], None] = lambda _done, _all: None,
+    ) -> None:
+        """Keep scores elsewhere from now on.
+
+        Parameters
+        ----------
+        cache
+            Folder of the cache. Default: the user's.
+        notice
+            Called with a line for the user.
+        progress
+            Called as progress(done, all) with the texts that are not in the cache.
+        """
+
+
+def neural(metric: Metric) -> Iterator[NeuralMetric]:
+    """Yield the neural metrics in a metric: itself, or those of a formula."""
+    if isinstance(metric, NeuralMetric):
+        yield metric
+    for part in getattr(metric, "metrics", ()):
+        yield from neural(part)
 
 
 @dataclass(frozen=True)

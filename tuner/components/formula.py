@@ -45,6 +45,7 @@ from portmert.metrics._shared import SMALLEST_COUNT
 from ..base.errors import ConfigError, faults_at
 from ..base.numbers import FINITE, parse_finite
 from ..base.options import QUOTES, exists, files, path, quoted, split, unquoted
+from ..families import wing
 from ..nbest.model import NBest
 from . import external
 
@@ -109,9 +110,8 @@ def outside_metric(name: str, argument: str) -> Metric:
         The argument is empty, or no command line.
     """
     if name == "comet":
-        from . import comet  # noqa: PLC0415  start-up time
-
-        return comet.metric(argument)
+        metric: Metric = wing("annotation.comet").metric(argument)
+        return metric
     if name == "m2":
         return _m2(argument)
     if name.startswith("command") and exists(argument):

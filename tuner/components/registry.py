@@ -11,13 +11,13 @@ from portmert.aligners._base import Aligner
 from portmert.metrics._base import Metric, Need
 
 from .. import families
-from ..annotation.annotators._base import Annotator
 from ..base import errors, numbers
 from ..base.options import QUOTES, exists, name_value, quoted, split, unquoted
 from ..base.pipes import standing
 from ..families import check_name
 from ..nbest.readers._base import Reader
 from ..search.optimizers._base import Optimizer
+from ..texts.annotator import Annotator
 
 names, own_names, component = families.names, families.own_names, families.component
 

@@ -12,14 +12,13 @@ import numpy as np
 
 from portmert.metrics._base import Metric, Texts, Vocabulary
 
-from ..annotation.annotating import TextAnnotator
-from ..annotation.cache import default_folder
 from ..base import numbers, programs
 from ..base.errors import ConfigError, InputError, ProgramError, counted, faults_at
 from ..base.warn import warn_of_machine
 from ..components import registry
 from ..nbest.moses_dat import DatLists, read_dat
 from ..texts import corpus, prepare, text_pipeline
+from ..texts.annotator import TextAnnotator, open_annotator
 from ..texts.corpus import References
 from ..texts.statistics import needs_of
 from ._program import Flag, Given, UsageError, say
@@ -132,7 +131,7 @@ class Scorer:
                 f"--scconfig, as annotator:udpipe:model=FILE (further options behind semicolons)"
             )
         found = registry.annotator(self.annotator)
-        return TextAnnotator(found, cache=default_folder(), processes=1, notice=warn_of_machine)
+        return open_annotator(found, cache=None, processes=1, notice=warn_of_machine)
 
     def _of_factors(self, token: str) -> str:
         parts = token.split("|")

@@ -16,15 +16,18 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import CancelledError, Executor, Future
 from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 from urllib.parse import urlsplit
 
 import portmert
 
 from ..base import documents, errors, programs
 from ..base.errors import ConfigError
+from ..base.numbers import MOST
 from ..base.warn import warn_of_machine
+from .opening import EXPECTED, Workplace, check_options
 from .team import Team
 
 Value = TypeVar("Value")
@@ -226,6 +229,74 @@ def _module(name: str, what: str = "a Dask cluster", install: str = INSTALL) -> 
     finally:  # dask_jobqueue lets an interrupt end the program with status 0
         if signal.getsignal(signal.SIGINT) is not at_interrupt:
             signal.signal(signal.SIGINT, at_interrupt)
+
+
+@dataclass(frozen=True)
+class Scheduler(Workplace):
+    """A scheduler that runs: its address, or the file that it wrote."""
+
+    address: str = ""
+    is_local: ClassVar[bool] = False
+
+    def within(self, folder: Path) -> Workplace:
+        """Return the place with its file relative to a folder."""
+        if "://" in self.address:
+            return self
+        return replace(self, address=str(folder / self.address))
+
+    @contextmanager
+    def opened(self, *, threads: int, notice: Callable[[str], None]) -> Iterator[Team]:  # noqa: ARG002  workers have their own
+        """Connect to the workers."""
+        with connected(self.text, self.address, notice=notice) as team:
+            yield team
+
+
+@dataclass(frozen=True)
+class QueueingSystem(Workplace):
+    """Jobs of a queueing system, submitted for this command.
+
+    Parameters
+    ----------
+    kind
+        One of `KINDS`.
+    jobs
+        The number of jobs.
+    options
+        The options of its class in dask-jobqueue; others are as in Dask's own configuration.
+    """
+
+    kind: str = ""
+    jobs: int = 0
+    options: Mapping[str, Any] = field(default_factory=dict)
+    is_local: ClassVar[bool] = False
+
+    @contextmanager
+    def opened(self, *, threads: int, notice: Callable[[str], None]) -> Iterator[Team]:  # noqa: ARG002  workers have their own
+        """Submit the jobs, and end them with the block."""
+        with started(self.text, self.kind, self.jobs, self.options, notice=notice) as team:
+            yield team
+
+
+def parse(text: str, options: Mapping[str, Any]) -> Workplace:
+    """Return the place written `dask:ADDRESS`, `dask:FILE.json` or `dask-slurm:JOBS`.
+
+    Raises
+    ------
+    ConfigError
+        It is written in another way.
+    """
+    name, _, rest = text.partition(":")
+    kind = name.removeprefix("dask-")
+    if kind != name and kind in KINDS:
+        if not rest.isascii() or not rest.isdecimal() or not 0 < int(rest[:20]) <= MOST:
+            raise ConfigError(f"executor '{text}': how many jobs? As {name}:20")
+        return QueueingSystem(text, kind, int(rest), options)
+    check_options(text, options)
+    if name != "dask" or not rest:
+        raise ConfigError(f"executor '{text}': expected {EXPECTED}{errors.suggest(kind, KINDS)}")
+    if "://" in rest:
+        check_address(rest, f"executor '{text}'")
+    return Scheduler(text, rest)
 
 
 @contextmanager

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from ..base import documents, files
 from ..base.errors import ConfigError, faults_at, suggest
-from ..base.numbers import MOST
-from .cluster import KINDS, check_address, connected, started
+from ..families import wing
 from .team import Team
 
 EXPECTED = "local, dask:ADDRESS, dask:FILE.json, dask-slurm:JOBS or FILE.toml with [executor]"
@@ -19,32 +18,29 @@ EXPECTED = "local, dask:ADDRESS, dask:FILE.json, dask-slurm:JOBS or FILE.toml wi
 
 @dataclass(frozen=True)
 class Workplace:
-    """The place where tasks run.
+    """The place where tasks run: threads of this process, or what a subclass says.
 
     Parameters
     ----------
-    given
-        The text of the user.
-    address
-        The address of a running scheduler, or its file.
-    kind, jobs, options
-        A queueing system, the number of jobs to submit, and the options of its class in
-        dask-jobqueue.
+    text
+        The place as the user wrote it.
     """
 
-    given: str = "local"
-    address: str = ""
-    kind: str = ""
-    jobs: int = 0
-    options: Mapping[str, Any] = field(default_factory=dict)
+    text: str = "local"
+    is_local: ClassVar[bool] = True
+    """True if tasks run on this machine, in this process."""
 
-    @property
-    def is_local(self) -> bool:
-        """True if tasks run on this machine, in this process."""
-        return not self.address and not self.kind
+    @contextmanager
+    def opened(self, *, threads: int, notice: Callable[[str], None]) -> Iterator[Team]:  # noqa: ARG002  clusters notify
+        """Open the team that runs tasks."""
+        yield Team(threads)
+
+    def within(self, folder: Path) -> Workplace:  # noqa: ARG002  it has no files
+        """Return the place with its files relative to a folder."""
+        return self
 
     @classmethod
-    def parse(cls, given: str | Workplace, options: Mapping[str, Any] | None = None) -> Workplace:
+    def parse(cls, text: str | Workplace, options: Mapping[str, Any] | None = None) -> Workplace:
         """Return the place that a text names; only queueing systems have options.
 
         Raises
@@ -52,31 +48,20 @@ class Workplace:
         ConfigError
             The text names no place, or its file has no table [executor].
         """
-        if isinstance(given, Workplace):
-            return given
-        if options is None and given.endswith(".toml"):
-            return cls.of_table(_table(Path(given)), where=given, folder=Path(given).parent)
-        name, _, rest = given.partition(":")
-        kind = name.removeprefix("dask-")
-        if kind != name and kind in KINDS:
-            if not rest.isascii() or not rest.isdecimal() or not 0 < int(rest[:20]) <= MOST:
-                raise ConfigError(f"executor '{given}': how many jobs? As {name}:20")
-            return cls(given, kind=kind, jobs=int(rest), options=options or {})
-        if options:
-            raise ConfigError(
-                f"executor '{given}' has no option '{next(iter(options))}'; those of a queueing "
-                f"system have any, as dask-slurm:20"
-            )
-        if name == "dask" and rest:
-            if "://" in rest:
-                check_address(rest, f"executor '{given}'")
-            return cls(given, address=rest)
-        if given != "local":
-            near = suggest(kind, KINDS if name.startswith("dask") else ("local", "dask"))
-            if name == "local":
+        if isinstance(text, Workplace):
+            return text
+        if options is None and text.endswith(".toml"):
+            return cls.of_table(_table(Path(text)), where=text, folder=Path(text).parent)
+        if text.startswith("dask"):
+            place: Workplace = wing("executors.cluster").parse(text, options or {})
+            return place
+        check_options(text, options or {})
+        if text != "local":
+            near = suggest(text, ("local", "dask"))
+            if text.startswith("local:"):
                 near = "; --threads sets how many tasks run at once on this machine"
-            raise ConfigError(f"executor '{given}': expected {EXPECTED}{near}")
-        return cls()
+            raise ConfigError(f"executor '{text}': expected {EXPECTED}{near}")
+        return Workplace()
 
     @classmethod
     def of_table(cls, table: Mapping[str, Any], *, where: str, folder: Path) -> Workplace:
@@ -93,10 +78,16 @@ class Workplace:
                 f'as name = "dask-slurm:20"'
             )
         with faults_at(f"{where}: [executor]", ConfigError, ConfigError):
-            place = cls.parse(name, options)
-        if not place.address or "://" in place.address:
-            return place
-        return replace(place, address=str(folder / place.address))
+            return cls.parse(name, options).within(folder)
+
+
+def check_options(text: str, options: Mapping[str, Any]) -> None:
+    """Raise ConfigError if a place has options that is no queueing system."""
+    if options:
+        raise ConfigError(
+            f"executor '{text}' has no option '{next(iter(options))}'; those of a queueing system "
+            f"have any, as dask-slurm:20"
+        )
 
 
 def _table(path: Path) -> Mapping[str, Any]:
@@ -110,13 +101,13 @@ def _table(path: Path) -> Mapping[str, Any]:
 
 @contextmanager
 def opened(
-    given: str | Workplace, *, threads: int, notice: Callable[[str], None]
+    place: str | Workplace, *, threads: int, notice: Callable[[str], None]
 ) -> Iterator[Team]:
     """Open the team that runs tasks.
 
     Parameters
     ----------
-    given
+    place
         See `Workplace`.
     threads
         Number of tasks at once on this machine.
@@ -126,12 +117,5 @@ def opened(
     ConfigError, StateError
         The place does not exist, its package is not installed, or no scheduler answers.
     """
-    place = Workplace.parse(given)
-    if place.address:
-        with connected(place.given, place.address, notice=notice) as team:
-            yield team
-    elif place.kind:
-        with started(place.given, place.kind, place.jobs, place.options, notice=notice) as team:
-            yield team
-    else:
-        yield Team(threads)
+    with Workplace.parse(place).opened(threads=threads, notice=notice) as team:
+        yield team

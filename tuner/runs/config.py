@@ -21,7 +21,6 @@ from portmert.aligners._base import Aligner
 from portmert.metrics._base import Metric
 from portmert.metrics._lexicon_files import content_hash
 
-from ..annotation.annotators._base import Annotator
 from ..base import arguments, documents, errors, files, numbers, pipes, processes
 from ..base.errors import AnnotatorError, ConfigError, counted, faults_at, suggest
 from ..base.options import cut, file_key, unquoted
@@ -33,6 +32,7 @@ from ..search import DEFAULT_OPTIMIZER
 from ..search.constraints import Constraints
 from ..search.optimizers._base import Optimizer
 from ..texts import statistics, text_pipeline
+from ..texts.annotator import Annotator
 from .joined import JoinedTexts, SetOfTexts, joined_set
 
 Table = TypeVar("Table")

@@ -12,9 +12,9 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from ..annotation.annotators._base import Annotator
 from ..base import documents, errors, files
 from ..components import registry
+from ..texts.annotator import Annotator
 from .config import Data, Experiment, ListsData
 
 NAME = "inputs.json"

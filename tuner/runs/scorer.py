@@ -14,7 +14,6 @@ import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray, Texts, Vocabulary
 
-from ..annotation import annotating, cache
 from ..base import documents, errors, streams
 from ..base.files import file_digest, read_lines, text_digest, write_text
 from ..base.warn import warn, warn_of_machine
@@ -23,6 +22,7 @@ from ..executors.team import Team
 from ..nbest.model import NBest
 from ..nbest.read import read_nbest
 from ..search.unseen import worths_without
+from ..texts.annotator import TextAnnotator, open_annotator
 from ..texts.corpus import References, read_references
 from ..texts.links import Linker
 from ..texts.prepare import Preparation
@@ -111,12 +111,12 @@ class Evaluator:
         """The steps that prepare texts for the metric."""
         experiment = self.experiment
 
-        def opened() -> annotating.TextAnnotator | None:
+        def opened() -> TextAnnotator | None:
             if experiment.annotator is None:
                 return None
-            return annotating.TextAnnotator(
+            return open_annotator(
                 experiment.annotator,
-                cache=experiment.tune.annotation_cache or cache.default_folder(),
+                cache=experiment.tune.annotation_cache,
                 processes=experiment.threads,
                 notice=warn_of_machine,
                 progress=self.annotated,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from portmert.metrics._base import Batch, IntArray, Metric, Need, Ragged, Texts
 
 from ..base.errors import InputError, counted
 from ..base.files import TextFile, called
+from .annotator import Annotator, TextAnnotator
 from .corpus import (
     LinesById,
     References,
@@ -30,10 +31,6 @@ from .corpus import (
 )
 from .statistics import needs_of
 from .text_pipeline import Side, TextPipeline
-
-if TYPE_CHECKING:
-    from ..annotation.annotating import TextAnnotator  # a room above this one
-    from ..annotation.annotators._base import Annotator
 
 Prepare: TypeAlias = "Callable[[Sequence[Metric], TextPipeline, Annotator | None], Preparation]"
 """Makes the preparation for metrics; the annotator is that of a run."""

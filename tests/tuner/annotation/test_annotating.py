@@ -16,9 +16,9 @@ from portmert.metrics._base import Arcs, Ragged, Texts, Vocabulary
 from portmert.tuner.annotation import annotating, records
 from portmert.tuner.annotation import cache as annotation_cache
 from portmert.tuner.annotation import layers as annotation_layers
-from portmert.tuner.annotation.annotating import TextAnnotator
-from portmert.tuner.annotation.annotators._base import Annotation, AnnotationRequest
+from portmert.tuner.annotation.annotating import CachedAnnotator
 from portmert.tuner.base.errors import AnnotatorError, InputError, ProgramError
+from portmert.tuner.texts.annotator import Annotation, AnnotationRequest
 from portmert.tuner.texts.prepare import coverage
 from tests.oracles import annotators as oracle
 from tests.oracles.metrics import Text, expected_links
@@ -194,7 +194,7 @@ def test_distinct_sentences_are_asked_once_and_only_for_what_is_missing(tmp_path
     assert one.annotator.seconds == spent > 0  # nothing was asked
     other = Fixed([CAT], OneTree, cache=tmp_path)
     other.backend.__dict__["version"] = "known 2"  # another model: nothing of it is in the cache
-    renamed = TextAnnotator(other.backend, cache=tmp_path, processes=1, notice=print)
+    renamed = CachedAnnotator(other.backend, cache=tmp_path, processes=1, notice=print)
     renamed.annotate(texts_of([CAT]), ["tags"])
     assert renamed.counts["misses"] == 1
 

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from portmert.metrics._base import Vocabulary
 from portmert.tuner.annotation import records
-from portmert.tuner.annotation.annotators._base import Structure
 from portmert.tuner.annotation.annotators._meaning import (
     DEEPEST,
     Part,
@@ -23,6 +22,7 @@ from portmert.tuner.annotation.annotators._rules import Sentence, arguments, rep
 from portmert.tuner.annotation.annotators._rules import roles as roles_of
 from portmert.tuner.annotation.cache import FILE
 from portmert.tuner.base.errors import InputError
+from portmert.tuner.texts.annotator import Structure
 from tests.oracles.metrics import Text
 from tests.support.known_annotator import Fixed, OneTree, TreesOnly
 from tests.support.strategies_metrics import boxes, heads, role_tree, roles, structures

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ...base.errors import counted
+from ...texts.annotator import faulty_word, heads_fault
 from . import _meaning, _rules
-from ._base import faulty_word, heads_fault
 from ._meaning import Fault
 
 NOTHING = ("_", "-", "", "*")

@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 
 from ...base.errors import InputError, counted
 from ...base.files import decode_line, read_bytes
-from ._base import Heads, faulty_word, heads_fault
+from ...texts.annotator import Heads, faulty_word, heads_fault
 
 Tagset = Literal["upos", "xpos", "upos+feats", "xpos+feats"]
 """The columns that are the tag of a word. An empty UPOS is replaced by XPOS, and the other way."""

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from ...base.errors import AnnotatorError, counted, faults_at
+from ...texts.annotator import Annotation, AnnotationRequest, Annotator
 from . import _models, _tokens
-from ._base import Annotation, AnnotationRequest, Annotator
 
 Missing = Literal["error", "unparsed"]
 """How a sentence counts that the files do not have."""

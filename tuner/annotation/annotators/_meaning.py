@@ -23,7 +23,7 @@ from portmert.metrics._base import WORD_KINDS
 
 from ...base.documents import parse_json, to_json
 from ...base.errors import counted
-from ._base import Annotation, Structure
+from ...texts.annotator import Annotation, Structure
 
 Argument = tuple[str, tuple[int, ...]]
 """Role, and the positions of its words, rising."""

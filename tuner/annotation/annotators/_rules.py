@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from ...texts.annotator import Heads, Structure
 from . import _meaning
-from ._base import Heads, Structure
 from ._meaning import Part
 
 OLD = {

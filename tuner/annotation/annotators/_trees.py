@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from ._base import Heads
+from ...texts.annotator import Heads
 
 WRAPPERS = frozenset({"", "TOP", "ROOT", "S1"})
 """Labels of a root above the root."""

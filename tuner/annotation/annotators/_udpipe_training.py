@@ -16,8 +16,8 @@ from ...base import processes
 from ...base.errors import AnnotatorError, InputError, ProgramError
 from ...base.files import check_writable, writing
 from ...base.programs import end, python, start, undisturbed
+from ...texts.annotator import AnnotationRequest, Annotator
 from . import _conllu
-from ._base import AnnotationRequest, Annotator
 from ._conllu import ConlluTree
 from ._trees import ROOT
 

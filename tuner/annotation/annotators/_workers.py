@@ -24,8 +24,8 @@ from pydantic import TypeAdapter
 
 from ...base.errors import AnnotatorError, counted, named
 from ...base.processes import Ask, Crew, Died, LineProcess, Silent, own_output
+from ...texts.annotator import Annotation, AnnotationRequest, Annotator
 from . import _models
-from ._base import Annotation, AnnotationRequest, Annotator
 
 Sentence = Sequence[str]
 Parse = Callable[[Sequence[Sentence], AnnotationRequest], list[Annotation | None]]

@@ -10,8 +10,8 @@ from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
 from ...base.errors import AnnotatorError
+from ...texts.annotator import Annotation, AnnotationRequest, Heads
 from . import _tokens, _trees, _workers
-from ._base import Annotation, AnnotationRequest, Heads
 
 VOCABULARY, TERMS = "pSgT.txt", "terms.txt"
 """Files of every model: the words with their parts of speech, and the categories."""

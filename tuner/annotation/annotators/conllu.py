@@ -12,8 +12,8 @@ from pydantic.dataclasses import dataclass
 
 from ...base.errors import InputError, counted, faults_at
 from ...base.warn import warn
+from ...texts.annotator import Annotation, AnnotationRequest, Heads, Layer
 from . import _conllu, _lookup, _tokens, _trees
-from ._base import Annotation, AnnotationRequest, Heads, Layer
 from ._conllu import ConlluTree, Tagset
 from ._lookup import FileAnnotator, Missing
 

@@ -14,8 +14,8 @@ from pydantic.dataclasses import dataclass
 
 from ...base.errors import InputError, counted, faults_at
 from ...base.files import read_lines
+from ...texts.annotator import Annotation, AnnotationRequest, Layer
 from . import _conllu, _lookup, _trees
-from ._base import Annotation, AnnotationRequest, Layer
 from ._lookup import FileAnnotator, Missing
 from ._trees import Tree
 

@@ -9,8 +9,8 @@ from pydantic.dataclasses import dataclass
 
 from ...base.errors import InputError
 from ...base.files import read_lines
+from ...texts.annotator import Annotation, AnnotationRequest, Layer
 from . import _columns, _drs_files, _lookup, _meaning
-from ._base import Annotation, AnnotationRequest, Layer
 from ._lookup import FileAnnotator, Missing
 from ._meaning import Analysed, Fault, is_one_word
 

@@ -10,8 +10,8 @@ from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
 from ...base.errors import AnnotatorError
+from ...texts.annotator import Annotation, AnnotationRequest, Heads
 from . import _conllu, _models, _tokens, _workers
-from ._base import Annotation, AnnotationRequest, Heads
 from ._conllu import Tagset
 from ._trees import ROOT
 

@@ -11,8 +11,8 @@ from annotated_types import Gt
 from pydantic.dataclasses import dataclass
 
 from ...base.errors import AnnotatorError, counted
+from ...texts.annotator import Annotation, AnnotationRequest, WeightedArc
 from . import _conllu, _models, _tokens, _trees, _workers
-from ._base import Annotation, AnnotationRequest, WeightedArc
 from ._conllu import Tagset
 from ._marginals import (
     FloatArray,

@@ -7,7 +7,8 @@ from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
 from ...base.errors import AnnotatorError
-from . import _base, _conllu, _tokens, _workers
+from ...texts import annotator as _base
+from . import _conllu, _tokens, _workers
 from ._conllu import Tagset
 
 TRAIN = "portmert annotate train --treebank TREEBANK.conllu --out {model}"

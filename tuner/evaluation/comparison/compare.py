@@ -11,12 +11,12 @@ from typing import Any
 import portmert
 from portmert.metrics._base import Metric
 
-from ...annotation.annotators._base import Annotator
 from ...base.documents import plain
 from ...base.errors import InputError, ProgramError
 from ...base.warn import warn
 from ...components import registry
 from ...executors.team import Team
+from ...texts.annotator import Annotator
 from ...texts.prepare import Preparation, Prepare
 from ...texts.statistics import needs_of, notices
 from ...texts.text_pipeline import TextPipeline

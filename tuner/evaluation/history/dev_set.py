@@ -20,7 +20,6 @@ import numpy as np
 
 from portmert.metrics._base import IntArray, Metric, Need, Vocabulary
 
-from ...annotation.annotators._base import Annotator
 from ...base.errors import ConfigError, InputError, ProgramError, StateError
 from ...base.files import file_digest, read_lines
 from ...nbest.check import check_links
@@ -30,6 +29,7 @@ from ...runs.inputs import NAME, Inputs, read_inputs
 from ...runs.scorer import held_out_split, read_json, write_json
 from ...search import problem, stat_tables
 from ...texts import corpus, statistics
+from ...texts.annotator import Annotator
 from ...texts.links import Linker
 from ...texts.prepare import Preparation, Prepare
 

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from portmert.tuner.annotation.annotators._base import Annotation, Annotator
+from portmert.tuner.texts.annotator import Annotation, Annotator
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,11 @@ import sys
 import pytest
 
 from portmert.tuner.annotation.annotators import _trees
-from portmert.tuner.annotation.annotators._base import AnnotationRequest
 from portmert.tuner.annotation.annotators._tokens import escaped
 from portmert.tuner.annotation.annotators.bllip import _Parser
 from portmert.tuner.base.errors import AnnotatorError
 from portmert.tuner.components import registry
+from portmert.tuner.texts.annotator import AnnotationRequest
 from tests.support.optional_models import bllip
 
 ALL = AnnotationRequest(frozenset({"tags", "heads", "tree", "parses"}), parses=5)

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from portmert.tuner.annotation.annotators import _conllu
-from portmert.tuner.annotation.annotators._base import AnnotationRequest, heads_fault
 from portmert.tuner.base.errors import AnnotatorError, ConfigError, InputError
 from portmert.tuner.base.warn import collected_warnings
 from portmert.tuner.components import registry
+from portmert.tuner.texts.annotator import AnnotationRequest, heads_fault
 from tests.oracles import annotators as oracle
 from tests.support.cli import run
 from tests.support.strategies_metrics import heads

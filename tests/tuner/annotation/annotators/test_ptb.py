@@ -5,9 +5,9 @@ import re
 
 import pytest
 
-from portmert.tuner.annotation.annotators._base import AnnotationRequest
 from portmert.tuner.base.errors import AnnotatorError, ConfigError, InputError
 from portmert.tuner.components import registry
+from portmert.tuner.texts.annotator import AnnotationRequest
 
 ALL = frozenset({"tags", "tree", "parses"})
 ONE = "(S1 (NP (DT the) (NN cat)))"

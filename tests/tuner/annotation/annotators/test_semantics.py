@@ -9,10 +9,10 @@ from collections import Counter
 import pytest
 
 from portmert.tuner.annotation.annotators import _columns, _drs_files, _meaning, semantics
-from portmert.tuner.annotation.annotators._base import AnnotationRequest
 from portmert.tuner.annotation.annotators._meaning import propositions_of
 from portmert.tuner.base.errors import AnnotatorError, InputError
 from portmert.tuner.components import registry
+from portmert.tuner.texts.annotator import AnnotationRequest
 from tests.support.interrupts import must_end
 from tests.support.places import SHARED
 

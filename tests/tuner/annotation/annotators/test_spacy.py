@@ -8,11 +8,11 @@ import shutil
 import pytest
 
 from portmert.tuner.annotation.annotators import _models
-from portmert.tuner.annotation.annotators._base import AnnotationRequest
-from portmert.tuner.annotation.annotators._base import heads_fault as fault
 from portmert.tuner.annotation.annotators.spacy import _listed
 from portmert.tuner.base.errors import AnnotatorError
 from portmert.tuner.components import registry
+from portmert.tuner.texts.annotator import AnnotationRequest
+from portmert.tuner.texts.annotator import heads_fault as fault
 from tests.support.annotation_models import SENTENCES
 from tests.support.optional_models import models
 

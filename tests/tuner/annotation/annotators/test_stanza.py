@@ -10,11 +10,11 @@ import sys
 import numpy as np
 import pytest
 
-from portmert.tuner.annotation.annotators._base import AnnotationRequest
-from portmert.tuner.annotation.annotators._base import heads_fault as fault
 from portmert.tuner.annotation.annotators.stanza import _tables
 from portmert.tuner.base.errors import AnnotatorError, ConfigError
 from portmert.tuner.components import registry
+from portmert.tuner.texts.annotator import AnnotationRequest
+from portmert.tuner.texts.annotator import heads_fault as fault
 from tests.support.annotation_models import SENTENCES
 from tests.support.optional_models import models
 

@@ -7,7 +7,6 @@ import ufal.udpipe
 
 from portmert.tuner.annotation.annotators import _udpipe_training as training
 from portmert.tuner.annotation.annotators import udpipe as udpipe_module
-from portmert.tuner.annotation.annotators._base import AnnotationRequest
 from portmert.tuner.base.errors import (
     AnnotatorError,
     ConfigError,
@@ -16,6 +15,7 @@ from portmert.tuner.base.errors import (
     ProgramError,
 )
 from portmert.tuner.components import registry
+from portmert.tuner.texts.annotator import AnnotationRequest
 from tests.support.annotation_models import PAIRS, SENTENCES, treebank, udpipe
 from tests.support.languages.treebank import to_conllu
 from tests.support.places import SHARED, needs

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from portmert.tuner.annotation.annotators import _workers
-from portmert.tuner.annotation.annotators._base import Annotation, AnnotationRequest
 from portmert.tuner.annotation.annotators._workers import Workers
 from portmert.tuner.base.errors import AnnotatorError
+from portmert.tuner.texts.annotator import Annotation, AnnotationRequest
 
 BACKEND = """
 import os, time
-from portmert.tuner.annotation.annotators._base import Annotation
+from portmert.tuner.texts.annotator import Annotation
 from portmert.tuner.base.errors import AnnotatorError
 
 def load(options):

@@ -12,8 +12,8 @@ import pytest
 
 import portmert
 from portmert.tuner.annotation import cache
+from portmert.tuner.annotation import comet as comet_of
 from portmert.tuner.base.errors import PortmertError
-from portmert.tuner.components import comet as comet_of
 from portmert.tuner.components import registry
 from tests.support.optional_models import models
 

@@ -14,7 +14,7 @@ import os
 import struct
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -23,14 +23,14 @@ import numpy as np
 from annotated_types import Gt, Le
 from pydantic.dataclasses import dataclass
 
-from portmert.metrics._base import Batch, FloatArray, Metric, Need
+from portmert.metrics._base import Batch, FloatArray, Need
 
-from ..annotation.annotators import _models
-from ..annotation.cache import AnnotationCache, Row, default_folder, line_key
 from ..base import options
 from ..base.errors import ConfigError, InputError, faults_at
 from ..base.files import expanded
-from .external import MeanOfScores
+from ..components.external import NeuralMetric
+from .annotators import _models
+from .cache import AnnotationCache, Row, default_folder, line_key
 
 LAYER = "score"
 REFERENCE_FREE = "referenceless_regression_metric"
@@ -42,7 +42,7 @@ Sample = tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Comet(MeanOfScores):
+class Comet(NeuralMetric):
     """Averages the scores that a COMET model gives each segment.
 
     With several references, the highest score of a hypothesis counts. COMET gets the tokens joined
@@ -157,17 +157,7 @@ class Comet(MeanOfScores):
         notice: Callable[[str], None] = lambda _: None,
         progress: Callable[[int, int], None] = lambda _done, _all: None,
     ) -> None:
-        """Keep scores elsewhere from now on.
-
-        Parameters
-        ----------
-        cache
-            Folder of the cache. Default: the user's.
-        notice
-            Called with a line for the user.
-        progress
-            Called as progress(done, all) with the texts that are not in the cache.
-        """
+        """Keep scores elsewhere from now on."""
         with self._lock:
             self._state.clear()
             self._state.update(cache=cache or default_folder(), notice=notice, progress=progress)
@@ -256,14 +246,6 @@ def metric(argument: str) -> Comet:
         built = Comet(model, **given)
     built.load()
     return built
-
-
-def neural(chosen: Metric) -> Iterator[Comet]:
-    """Yield the COMET metrics in a metric: itself, or those of a formula."""
-    if isinstance(chosen, Comet):
-        yield chosen
-    for part in getattr(chosen, "metrics", ()):
-        yield from neural(part)
 
 
 def _require() -> str:

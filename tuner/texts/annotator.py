@@ -1,21 +1,26 @@
 """The base class of annotators: text in, tags and parses out.
 
-To add an annotator, write one public file in this folder with one frozen pydantic dataclass that
-derives from `Annotator`. Its fields are the keys of its [annotator] table. An annotator need not
-care about the cache, nor about what follows from its answers (heads from trees, expected links
-from weighted parses).
+To add an annotator, write one public file in `tuner/annotation/annotators/` with one frozen
+pydantic dataclass that derives from `Annotator`. Its fields are the keys of its [annotator] table.
+An annotator need not care about the cache, nor about what follows from its answers: heads from
+trees, expected links from weighted parses.
 """
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, get_args
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Protocol, get_args
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as component_dataclass
 
-from ...base.components import Check, Component, Refuse, described
-from ...base.errors import counted, shown
+from portmert.metrics._base import Need, Texts
+
+from ..base.components import Check, Component, Refuse, described
+from ..base.errors import counted, shown
+from ..executors.team import Team
+from ..families import wing
 
 Layer = Literal["tags", "heads", "tree", "parses", "marginals", "roles", "drs"]
 """The parts of a sentence's annotation; see `Annotation`."""
@@ -231,3 +236,79 @@ class Annotator(Component):
         AnnotatorError
             The backend cannot work at all.
         """
+
+
+class TextAnnotator(Protocol):
+    """Annotates texts with one annotator, each distinct sentence once; kept in the cache.
+
+    Attributes
+    ----------
+    fingerprint
+        All that answers depend on.
+    name
+        The name of the annotator.
+    seconds
+        Wall-clock time for the answers that were not in the cache.
+    depths
+        For each number of parses that was asked for: the size of the longest list.
+    counts
+        Distinct sentences since the last `reset`: from the cache, new, and without a parse.
+    """
+
+    fingerprint: str
+    name: str
+    seconds: float
+    depths: dict[int, int]
+
+    @property
+    def counts(self) -> dict[str, int]: ...  # noqa: D102  see above
+
+    def annotate(self, texts: Texts, needs: Iterable[Need]) -> Texts:
+        """Return the texts with the tags and parses that metrics need; links are ignored.
+
+        A text on which the parser fails has no tags and no parse, as an empty text.
+
+        Raises
+        ------
+        InputError
+            The annotator cannot give what is needed, or its files lack it.
+        ProgramError
+            The annotator does not work, or fails on too many sentences.
+        """
+        ...
+
+    def reset(self) -> None:
+        """Count from 0 again."""
+
+    def close(self) -> None:
+        """Close the cache."""
+
+
+def open_annotator(
+    annotator: Annotator,
+    *,
+    cache: Path | None,
+    processes: int,
+    notice: Callable[[str], None],
+    progress: Callable[[int, int], None] | None = None,
+    team: Team | None = None,
+) -> TextAnnotator:
+    """Open the cache in front of an annotator.
+
+    Parameters
+    ----------
+    cache
+        The folder of the cache; None: the user's own.
+    processes
+        Worker processes.
+    notice
+        Called with a line for the user.
+    progress
+        Called as progress(done, all) with the sentences that are not in the cache.
+    team
+        The workers that annotate in place of processes here, if they are a cluster.
+    """
+    opened: TextAnnotator = wing("annotation.annotating").CachedAnnotator(
+        annotator, cache=cache, processes=processes, notice=notice, progress=progress, team=team
+    )
+    return opened
