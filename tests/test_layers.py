@@ -1,4 +1,4 @@
-"""The house's arrows point one way: derived from the imports, no list is kept here."""
+"""Imports lead one way, and not from the core to a wing; derived from the files."""
 
 import ast
 import functools
@@ -11,7 +11,17 @@ from graphlib import CycleError, TopologicalSorter
 import pytest
 
 from portmert.tuner.families import FAMILIES, component, own_names
-from tests.support.imports import MODULES, PACKAGES, arrows, imports, modules, origin, parsed
+from tests.support.imports import (
+    MODULES,
+    PACKAGES,
+    arrows,
+    imported_modules,
+    imports,
+    modules,
+    origin,
+    parsed,
+    wings,
+)
 from tests.support.places import ROOT
 
 CHECKED = ("pydantic", "annotated_types")
@@ -38,7 +48,7 @@ ALLOWED = {
 }
 
 
-def test_rooms_import_one_way():
+def test_packages_import_one_way():
     graphs = arrows()
     assert {"portmert", "portmert.tuner", "portmert.tuner.search"} <= graphs.keys()
     for folder, graph in graphs.items():
@@ -49,6 +59,17 @@ def test_rooms_import_one_way():
             pairs = zip(cycle[1:], cycle, strict=False)
             why = [graph[a][b] for a, b in pairs if b in graph.get(a, {})]
             pytest.fail(f"{folder}: {' -> '.join(reversed(cycle))}: {'; '.join(why)}")
+
+
+def test_no_module_of_the_core_imports_a_wing():
+    assert len(wings()) > 50
+    until_pages_are_generic = {"portmert.tuner.evaluation.page.html"}
+    across = [
+        f"{importer} imports {imported}"
+        for importer in MODULES.keys() - wings() - until_pages_are_generic
+        for imported in wings().intersection(imported_modules(MODULES[importer]))
+    ]
+    assert not across
 
 
 @pytest.mark.parametrize("package", ALLOWED)
@@ -121,7 +142,7 @@ def reached(path, mentioned):
     }
 
 
-def test_every_room_says_what_lives_there():
+def test_every_package_says_what_is_in_it():
     for name, path in MODULES.items():
         if path.name == "__init__.py":
             assert ast.get_docstring(parsed(path)), name
@@ -130,8 +151,8 @@ def test_every_room_says_what_lives_there():
 def test_tests_stand_in_folders_of_the_same_names():
     for package in PACKAGES:
         for path in (ROOT / "tests" / package).rglob("test_*.py"):
-            room = ROOT / path.parent.relative_to(ROOT / "tests")
-            assert (room / "__init__.py").is_file(), f"{path} tests no room"
+            folder = ROOT / path.parent.relative_to(ROOT / "tests")
+            assert (folder / "__init__.py").is_file(), f"{path} tests no package"
 
 
 def test_numba_is_used_from_outside():

@@ -125,23 +125,23 @@ def test_the_reference_has_every_command_and_table(site):
     assert {*tables, "constraints"} <= parsed(site / "reference/configuration.html").targets
 
 
-def test_the_architecture_is_drawn_with_every_room(site):
+def test_the_architecture_is_drawn_with_every_package(site):
     text = (site / "reference/architecture.html").read_text(encoding="utf-8")
-    drawing = text.split('<svg class="rooms"')[1].split("</svg>")[0]
-    rooms = {path.parent.name for path in (ROOT / "tuner").glob("*/__init__.py")}
+    drawing = text.split('<svg class="packages"')[1].split("</svg>")[0]
+    packages = {path.parent.name for path in (ROOT / "tuner").glob("*/__init__.py")}
     labels = {html.unescape(label) for label in re.findall(r"<text[^>]*>([^<]*)", drawing)}
-    assert rooms | {"metrics", "aligners", "cli", "__main__"} <= labels
-    assert "<strong>" not in text.split('<svg class="rooms"')[1].split("<table")[0]
+    assert packages | {"metrics", "aligners", "cli", "__main__"} <= labels
+    assert "<strong>" not in text.split('<svg class="packages"')[1].split("<table")[0]
 
 
 def test_every_box_of_the_architecture_has_its_label_before_the_site_is_built():
     """Markdown reads the drawing first, in which `__main__` would be bold."""
     from markdown import markdown
 
-    rooms = runpy.run_path(str(ROOT / "docs" / "_site" / "rooms.py"))
-    drawing = markdown(rooms["drawing"](rooms["rooms"]()))
+    site = runpy.run_path(str(ROOT / "docs" / "_site" / "packages.py"))
+    drawing = markdown(site["drawing"](site["packages"]()))
     labels = re.findall(r"<rect [^>]*/><text[^>]*>([^<]+)</text>", drawing)
-    assert len(labels) == len(rooms["rooms"]()) == drawing.count("<rect")
+    assert len(labels) == len(site["packages"]()) == drawing.count("<rect")
     assert "__main__" in map(html.unescape, labels)
     assert "<strong>" not in drawing
 

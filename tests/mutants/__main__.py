@@ -36,7 +36,7 @@ from cosmic_ray.plugins import get_operator, operator_names
 from tests.mutants.reach import Reach, files_of_tests, is_kernel
 from tests.support.places import ROOT
 
-ROOMS = {
+PACKAGES = {
     "metrics": ["tests/metrics", "tests/contracts/test_metric_contract.py"],
     "tuner/search": [
         "tests/tuner/search",
@@ -101,8 +101,10 @@ def shape(code):
 
 
 def files():
-    for room in ROOMS:
-        found = [ROOT / room] if room.endswith(".py") else sorted((ROOT / room).rglob("*.py"))
+    for package in PACKAGES:
+        found = (
+            [ROOT / package] if package.endswith(".py") else sorted((ROOT / package).rglob("*.py"))
+        )
         yield from (str(path.relative_to(ROOT)) for path in found)
 
 
@@ -189,8 +191,10 @@ def tested(mutant, server, reach):
 
 def portions(mutant, server, reach):
     """Yield the tests that run the line of a mutant, the nearest first."""
-    room = next(room for room in ROOMS if mutant.path.startswith(room))
-    everything = list(files_of_tests((UNCOMPILED if is_kernel(mutant.path) else ROOMS)[room]))
+    package = next(package for package in PACKAGES if mutant.path.startswith(package))
+    everything = list(
+        files_of_tests((UNCOMPILED if is_kernel(mutant.path) else PACKAGES)[package])
+    )
     line = int(mutant.change()[0].split()[1].split(",")[0][1:])
     name = f"test_{Path(mutant.path).stem.strip('_')}"
     near = [file for file in everything if Path(file).stem.startswith(name)]

@@ -23,7 +23,7 @@ def is_kernel(path):
 
 
 class Reach:
-    """The tests of rooms, by the lines that they run.
+    """The tests of packages, by the lines that they run.
 
     Parameters
     ----------

@@ -2,6 +2,7 @@
 
 import ast
 import functools
+import re
 from collections import defaultdict
 
 from tests.support.places import ROOT
@@ -67,8 +68,19 @@ def imported_modules(path):
             yield found
 
 
+@functools.cache
+def wings():
+    """The modules of the wings, as the table in docs/explanation/design.md names them."""
+    page = (ROOT / "docs/explanation/design.md").read_text(encoding="utf-8")
+    table = page.split("\n## The wings\n")[1].split("\n## ")[0]
+    paths = [ROOT / path for path in re.findall(r"`((?:tuner|metrics)/[^`]*)`", table)]
+    return frozenset(
+        name for name, path in MODULES.items() if any(path.is_relative_to(wing) for wing in paths)
+    )
+
+
 def placed(module):
-    """Return the folders that lead to a module; tuner/base stands below all packages."""
+    """Return the folders that lead to a module; tuner/base is below all packages."""
     return module.replace("portmert.tuner.base", "portmert.base").split(".")
 
 

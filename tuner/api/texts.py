@@ -52,7 +52,7 @@ def once(notice: Notice) -> Notice:
 
 
 def text_file(given: TextLike, name: str) -> files.TextFile:
-    """Return a text as the rooms below read it; messages call its lines by the name."""
+    """Return a text as the packages below read it; messages call its lines by the name."""
     return given if isinstance(given, Path | str | files.Lines) else files.Lines(name, given)
 
 

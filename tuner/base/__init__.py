@@ -1,4 +1,4 @@
-"""Tools for every room and the aligners: errors, files, programs, processes, numbers.
+"""Tools for every package and the aligners: errors, files, programs, processes, numbers.
 
-It imports no other room.
+It imports no other package.
 """

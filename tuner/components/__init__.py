@@ -1,4 +1,4 @@
 """Turns names in configurations into metrics, optimizers and all other components.
 
-It imports every room below it.
+It imports every package below it.
 """

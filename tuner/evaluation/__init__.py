@@ -1,4 +1,4 @@
 """Evaluates tuned systems and metrics: comparisons, histories, human scores, papers' tables.
 
-It imports runs and all rooms below it.
+It imports runs and all packages below it.
 """

@@ -1,4 +1,4 @@
 """Run the outer loop from a configuration to tuned weights: decode, merge, optimize, again.
 
-It imports decoders, components, search and all rooms below them.
+It imports decoders, components, search and all packages below them.
 """

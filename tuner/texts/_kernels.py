@@ -2,7 +2,7 @@
 
 Text is a (n,) uint8 array. White space is as for `bytes.split`.
 
-Kernels of other rooms call these.
+Kernels of other packages call these.
 """
 
 import math

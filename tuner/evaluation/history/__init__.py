@@ -1,4 +1,4 @@
 """Reads the history of a run of tuning and reports it, iteration by iteration.
 
-It imports runs and all rooms below it, never comparison.
+It imports runs and all packages below it, never comparison.
 """

@@ -1,4 +1,4 @@
 """Shows the results of a command as one HTML file.
 
-It is above all other rooms of evaluation and imports their reports.
+It is above all other packages of evaluation and imports their reports.
 """
