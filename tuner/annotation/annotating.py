@@ -99,11 +99,18 @@ class _Found:
         return self.keys[place], {str(layer): record for layer, record in made.items()}
 
 
+def opened(annotator: Annotator, *, cache: Path | None, **options: Any) -> CachedAnnotator:
+    """Return an annotator with its cache, by default in the user's folder."""
+    return CachedAnnotator(annotator, cache=cache or default_folder(), **options)
+
+
 class CachedAnnotator:
     """The `texts.annotator.TextAnnotator`; `open_annotator` explains the parameters.
 
     Parameters
     ----------
+    cache
+        The folder of the cache; None keeps answers in memory only.
     max_failed
         If a larger share of sentences fails, the work stops.
     """
@@ -129,7 +136,7 @@ class CachedAnnotator:
         self._max_failed = max_failed
         with faults_at(f"annotator {self._name}", AnnotatorError, ProgramError):
             self.fingerprint = annotator.fingerprint()
-        self._cache = AnnotationCache(cache or default_folder(), self.fingerprint, notice=notice)
+        self._cache = AnnotationCache(cache, self.fingerprint, notice=notice)
         self._lock = threading.RLock()
         self._said: set[str] = set()
         # Keys of sentences since the last reset, and how many there were before.

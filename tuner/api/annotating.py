@@ -131,7 +131,7 @@ def annotate(
     with (
         opened(executor, threads=1, notice=notice) as team,
         closing(
-            annotating.CachedAnnotator(
+            annotating.opened(
                 annotator,
                 cache=annotation_cache,
                 processes=processes or available_processors(),

@@ -308,7 +308,7 @@ def open_annotator(
     team
         The workers that annotate in place of processes here, if they are a cluster.
     """
-    opened: TextAnnotator = wing("annotation.annotating").CachedAnnotator(
+    opened: TextAnnotator = wing("annotation.annotating").opened(
         annotator, cache=cache, processes=processes, notice=notice, progress=progress, team=team
     )
     return opened
