@@ -51,9 +51,9 @@ from .tuner.evaluation.humaneval.evaluation import Filters as Filters
 from .tuner.evaluation.page.html import Report as Report
 from .tuner.evaluation.significance import Resampling as Resampling
 from .tuner.nbest.model import NBest as NBest
-from .tuner.nbest.readers._base import Collector as Collector
-from .tuner.nbest.readers._base import ListFile as ListFile
 from .tuner.nbest.readers._base import Reader as Reader
+from .tuner.nbest.records import Hypothesis as Hypothesis
+from .tuner.nbest.records import ListFile as ListFile
 from .tuner.runs.config import load_config as load_config
 from .tuner.runs.replicas import Replicas as Replicas
 from .tuner.runs.result import Result as Result

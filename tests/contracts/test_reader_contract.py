@@ -18,8 +18,9 @@ from portmert.tuner.base.errors import InputError
 from portmert.tuner.components import registry
 from portmert.tuner.components.catalogue import describe
 from portmert.tuner.nbest.read import read_nbest
-from portmert.tuner.nbest.readers._base import ListFile, Reader, SegmentNames
+from portmert.tuner.nbest.readers._base import Reader
 from portmert.tuner.nbest.readers._json import IDS
+from portmert.tuner.nbest.records import ListFile, SegmentNames
 
 NAMES = registry.own_names("reader")
 

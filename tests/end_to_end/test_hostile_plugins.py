@@ -25,7 +25,8 @@ from portmert.aligners._base import Aligner
 from portmert.metrics._base import Metric
 from portmert.tuner.texts.annotator import Annotation, Annotator
 from portmert.tuner.decoders._base import Decoder
-from portmert.tuner.nbest.readers._base import Collector, Reader
+from portmert.tuner.nbest.readers._base import Reader
+from portmert.tuner.nbest.records import Hypothesis
 from portmert.tuner.search.optimizers._base import Found, Optimizer
 from portmert.tuner.weights.feature_weights import FeatureWeights
 
@@ -89,28 +90,16 @@ class BadReader(Reader):
     @classmethod
     def recognises(cls, head):
         return np.ones(3) if head[0] == "an array" else 1 / 0
-    def read(self, file, vocabulary):
-        found = Collector(file, (("F", 1),))
-        for segment in range(3):
-            found.add(segment + 1, segment=segment, text="a b", values=[1.0])
-        found = found.finish(vocabulary)
-        def changed(**arrays):
-            return lambda: replace(found, rows=found.rows._replace(**arrays))
+    def records(self, file):
+        fine = Hypothesis(1, 0, "a b", {"F": 1.0})
+        def changed(**fields):
+            return lambda: [fine._replace(**fields), *(fine._replace(segment=s) for s in (1, 2))]
         return wrong(
-            self.kind, fine=lambda: found, rows=lambda: replace(found, rows=None),
-            tokens=changed(tokens=found.rows.tokens + 7),
-            negative=changed(segments=found.rows.segments - 1),
-            segments=changed(segments=found.rows.segments + 7),
-            offsets=changed(token_offsets=found.rows.token_offsets * 2),
-            falling=changed(token_offsets=found.rows.token_offsets[[0, 2, 1, 3]]),
-            features=changed(features=found.rows.features * np.nan),
-            ints=changed(features=found.rows.features.astype(int)),
-            names=lambda: replace(found, names=(("F", 2),)),
-            words=lambda: replace(found, names="x"),
-            scores=lambda: replace(found, model_scores=np.zeros(2)),
-            ranks=lambda: replace(found, ranks=np.zeros(2, np.int32)),
-            sparse=changed(sparse_columns=np.zeros(1, np.int32)),
-            empty=changed(segments=found.rows.segments[:0]),
+            self.kind, fine=changed(), rows=lambda: [("0", "a b")],
+            words=changed(text=["a", "b"]), negative=changed(segment=-1),
+            segments=changed(segment=7), features=changed(features={"F": np.nan}),
+            ints=changed(features={"F": "1"}), names=changed(features={"F": 1.0, "G": 1.0}),
+            scores=changed(score=None), links=changed(links=[(0, 7)]), empty=lambda: [],
         )
 
 @dataclass(frozen=True)
@@ -346,8 +335,8 @@ def test_scores_of_half_precision_are_taken(run, optimizer):
 
 
 COMPONENTS = {
-    "reader": ("read", ["optimize", *LIST, "--nbest-format", "bad:OPTIONS", "--metric", "bleu",
-                        "--out", "w"]),
+    "reader": ("records", ["optimize", *LIST, "--nbest-format", "bad:OPTIONS", "--metric", "bleu",
+                           "--out", "w"]),
     "aligner": ("align", ["align", "--aligner", "bad", "--set", "OPTIONS", "--source", "ref",
                           "--target", "ref", "--out", "w"]),
     "optimizer": ("search", ["optimize", *LIST, "--metric", "bleu", "--optimizer", "bad:OPTIONS",
@@ -398,7 +387,7 @@ def test_exceptions_of_every_family_are_one_line(ask, family):
 @pytest.mark.parametrize("family", COMPONENTS)
 def test_answers_of_no_kind_of_every_family_are_one_line(ask, family):
     expected = {
-        "reader": "an ArrivedList (a Collector makes one); mend the reader",
+        "reader": "Hypothesis(place, segment, text, features) of finite numbers; mend the reader",
         "aligner": "the links of 3 pairs: a list of (source, target) for each; mend the aligner",
         "optimizer": "Found(weights, value); mend the optimizer",
         "annotator": "an Annotation or None for each of 3 sentences; mend the annotator",
@@ -418,20 +407,11 @@ def test_answers_of_no_kind_of_every_family_are_one_line(ask, family):
 
 
 WRONG = {
-    ("reader", "rows"): "an ArrivedList that is none: 'NoneType' object has no attribute",
-    ("reader", "words"): "an ArrivedList that is none: not enough values",
-    ("reader", "tokens"): "an ArrivedList with tokens that are not above -1 and below 7",
-    ("reader", "negative"): "an ArrivedList with segments that are not above -1 and below 3",
-    ("reader", "segments"): "an ArrivedList with segments that are not above -1 and below 3",
-    ("reader", "offsets"): "an ArrivedList with token_offsets that do not rise from 0 to 6",
-    ("reader", "falling"): "an ArrivedList with token_offsets that do not rise from 0 to 6",
-    ("reader", "features"): "an ArrivedList with features that are not above -inf and below inf",
-    ("reader", "ints"): "an ArrivedList with features of type int64, not float64",
-    ("reader", "names"): "an ArrivedList with features of shape (3, 1), not (3, 2)",
-    ("reader", "scores"): "an ArrivedList with model_scores of shape (2,), not (3,)",
-    ("reader", "ranks"): "an ArrivedList with ranks of shape (2,), not (3,)",
-    ("reader", "sparse"): "an ArrivedList with sparse_columns that are not above -1 and below 0",
-    ("reader", "empty"): "an ArrivedList without a hypothesis",
+    ("reader", "rows"): "tuple as a record: ('0', 'a b'), expected Hypothesis(",
+    ("reader", "words"): "Hypothesis as a record: Hypothesis(place=1, segment=0, text=['a', 'b']",
+    ("reader", "features"): "Hypothesis as a record: Hypothesis(place=1, segment=0, text='a b', f",
+    ("reader", "ints"): "Hypothesis as a record: Hypothesis(place=1, segment=0, text='a b', fe",
+    ("reader", "scores"): "Hypothesis as a record: Hypothesis(place=1, segment=0, text='a b', fe",
     ("aligner", "short"): "list with 1 entry, expected the links of 3 pairs",
     ("aligner", "words"): "list for pair 1, expected the links of 3 pairs",
     ("aligner", "floats"): "list for pair 1, expected the links of 3 pairs",

@@ -30,8 +30,9 @@ from ..nbest.model import (
     without_texts,
 )
 from ..nbest.moses_dat import read_dat
-from ..nbest.readers._base import ListFile, Reader, SegmentNames, read_list
-from ..nbest.readers._json import Hypothesis, JsonReader, records_file
+from ..nbest.readers._base import Reader
+from ..nbest.readers._json import JsonReader, records_file
+from ..nbest.records import Hypothesis, ListFile, SegmentNames, read_list
 from ..search import problem, stat_tables
 from ..search.length_penalty import penalised
 from ..texts import corpus, prepare, text_pipeline
@@ -422,7 +423,7 @@ class Lists:
             reader = self.reader.detect(file)
             if not isinstance(reader, JsonReader):
                 return None
-            answers = (one for one in reader.found(file) if isinstance(one, Hypothesis))
+            answers = (one for one in reader.records(file) if isinstance(one, Hypothesis))
             found.extend(Original(one.text, one.record) for one in answers)
         return found
 
@@ -445,7 +446,7 @@ class Lists:
         vocabulary = self.held.texts.vocabulary if isinstance(self.held, NBest) else Vocabulary()
         references = sides.references(vocabulary, drop=self.drop_missing)
         names = sides.names(references, drop=self.drop_missing)
-        free = references is None or names.known or self.drop_missing or not sides.refs
+        free = references is None or names.in_references or self.drop_missing or not sides.refs
         nbest = self._merged(vocabulary, None if free else len(references or ()), names)
         nbest, references = sides.matched(nbest, references, names)
         source = None if references is None else references.source

@@ -12,7 +12,7 @@ from portmert.metrics._base import Vocabulary
 from ..base.errors import InputError, counted
 from ..base.files import Lines, TextFile, called, read_lines
 from ..nbest.model import NBest, segments_taken
-from ..nbest.readers._base import SegmentNames, positions
+from ..nbest.records import SegmentNames, positions
 from ..texts import corpus
 from ..texts.corpus import LinesById, References
 from .texts import PathLike, TextLike, text_file, text_files

@@ -13,8 +13,8 @@ from ..base.errors import InputError
 from ..components import registry
 from ..nbest import check, read
 from ..nbest.model import NBest, model_scores, nbest_lines, taken
-from ..nbest.readers._base import ListFile, positions, read_list
 from ..nbest.readers.moses import MosesReader
+from ..nbest.records import ListFile, positions, read_list
 from ..weights.feature_weights import FeatureWeights
 
 Lines = Sequence[tuple[int, bytes]]

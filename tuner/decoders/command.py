@@ -27,7 +27,7 @@ from ..base.processes import Died, LineProcess
 from ..base.programs import PATIENCE_SECONDS
 from ..components import registry
 from ..executors.team import Team
-from ..nbest.readers._base import ListFile
+from ..nbest.records import ListFile
 from ..weights.feature_weights import FeatureWeights
 from ..weights.formulas import WeightFormula
 from ..weights.weights_file import WeightsFile, read_weights_file

@@ -16,7 +16,7 @@ from ..nbest import check, moses_dat
 from ..nbest.model import NBest, taken, without_texts
 from ..nbest.moses_dat import DatLists
 from ..nbest.read import read_nbest
-from ..nbest.readers._base import read_list
+from ..nbest.records import read_list
 from ..texts import corpus, statistics
 from ._program import Flag, Given, UsageError, program, say
 from ._scorer import Scorer, given_scorer

@@ -9,11 +9,12 @@ import numpy as np
 from portmert.metrics._base import IntArray, Vocabulary
 
 from ..base import errors, files
+from . import records
 from .model import NBest
 from .pool import ArrivedList, empty_rows, take_rows
 from .read import Merger
-from .readers import _base
 from .readers._bars import BarsReader
+from .readers._base import Reader
 
 PART_BYTES = 1 << 24
 """Text that is parsed at once: small beside what it becomes, large beside a segment."""
@@ -44,7 +45,7 @@ class PartedList:
     """
 
     path: Path
-    reader: _base.Reader
+    reader: Reader
     vocabulary: Vocabulary
     segments: int | None
     notice: Callable[[str], None]
@@ -84,14 +85,15 @@ class PartedList:
             raise ValueError("nothing was read yet")
         segments = np.repeat(np.arange(len(self.counts)), self.counts)
         rows = empty_rows(0, features=0, stats=0)._replace(segments=segments)
-        return self.reader.describe(replace(self._first, rows=rows))
+        return self.reader.describe(replace(self._first, rows=rows), self.file)
 
     def _read(self) -> Iterator[ArrivedList]:
         where, known, before = str(self.path), None, -1
         for number, data in _whole_segments(files.reading(self.path)):
-            file = _base.ListFile(
-                where, data, _base.SegmentNames(), number, self.segments, self.notice
+            file = records.ListFile(
+                where, data, records.SegmentNames(), number, self.segments, self.notice
             )
+            self.file = file
             if known is None:
                 known = self.reader.detect(file)
                 if not isinstance(known, BarsReader):
@@ -122,9 +124,9 @@ class PartedList:
             self.counts = np.concatenate([self.counts, gap, counts])
             yield part
         if self._first is None:
-            raise _base.empty_list(where)
+            raise records.empty_list(where)
 
-    def _differs(self, file: _base.ListFile, part: ArrivedList, first: ArrivedList) -> None:
+    def _differs(self, file: records.ListFile, part: ArrivedList, first: ArrivedList) -> None:
         """Raise the error of features that are not everywhere."""
         here, there = dict(part.names), dict(first.names)
         lacking = [
@@ -202,7 +204,7 @@ def _whole_segments(pieces: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
             continue
         data = b"".join(held)
         if number == 1:
-            data = data.removeprefix(_base.BYTE_ORDER_MARK)
+            data = data.removeprefix(records.BYTE_ORDER_MARK)
         cut = _last_segment(data)
         if cut:
             yield number, data[:cut]
@@ -212,7 +214,7 @@ def _whole_segments(pieces: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
         most = PART_BYTES if cut else 2 * size  # of a long segment not all again and again
     data = b"".join(held)
     if number == 1:
-        data = data.removeprefix(_base.BYTE_ORDER_MARK)
+        data = data.removeprefix(records.BYTE_ORDER_MARK)
     if data:
         yield number, data
 

@@ -28,8 +28,6 @@ class ArrivedList:
         Its name in messages.
     absent_is_zero : bool
         Whether the format leaves out features that are 0, whatever their names.
-    remark : str
-        A remark for the user on what the reader did, or nothing.
     ranks : (n,) int32 or None
         The number of each hypothesis in its segment, from 1. None: they are in this order.
     """
@@ -41,46 +39,7 @@ class ArrivedList:
     has_links: bool
     where: str
     absent_is_zero: bool = False
-    remark: str = ""
     ranks: TokenArray | None = None
-
-
-def list_fault(new: ArrivedList, *, segments: int, words: int) -> str:
-    """Return what is wrong with the arrays of a list that code not ours made; else nothing.
-
-    Compiled loops read them without a look at their bounds. Ids of segments are below the one
-    number, those of tokens below the other.
-    """
-    arrays: Any = new.rows
-    n = len(arrays.segments)
-    if not n:
-        return "without a hypothesis"
-    wanted: Any = empty_rows(n, features=sum(size for _, size in new.names), stats=0)
-    no_ranks = np.zeros(n, dtype=np.int32)
-    found: list[tuple[str, NDArray[Any], NDArray[Any]]] = [
-        *zip(Rows._fields, arrays, wanted, strict=True),
-        ("model_scores", new.model_scores, np.zeros(n)),
-        ("ranks", no_ranks if new.ranks is None else new.ranks, no_ranks),
-    ]
-    ends = {"segments": segments, "tokens": words, "sparse_columns": len(new.sparse_names)}
-    before = arrays[0]
-    for name, array, like in found:
-        if array.dtype != like.dtype:
-            return f"with {name} of type {array.dtype}, not {like.dtype}"
-        rows = len(like)
-        if not rows:  # any number; a sparse value stands at each column
-            rows = len(before if name == "sparse_values" else array)
-        if array.shape != (rows, *like.shape[1:]):
-            return f"with {name} of shape {array.shape}, not {(rows, *like.shape[1:])}"
-        low, end = -np.inf if array.dtype == np.float64 else -1, ends.get(name, np.inf)
-        if not ((array > low) & (array < end)).all():
-            return f"with {name} that are not above {low} and below {end}"
-        if name.endswith("offsets") and (
-            array[0] != 0 or array[-1] != len(before) or np.any(np.diff(array) < 0)
-        ):
-            return f"with {name} that do not rise from 0 to {len(before)}"
-        before = array
-    return ""
 
 
 class HypothesisPool:

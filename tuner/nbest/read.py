@@ -15,8 +15,9 @@ from ..weights.feature_weights import FeatureNames, columns_by_name
 from . import pool
 from ._pool_kernels import Rows
 from .model import NBest, SparseFeatures
-from .readers._base import ListFile, Reader, SegmentNames, read_list
+from .readers._base import Reader
 from .readers.moses import MosesReader
+from .records import ListFile, SegmentNames, read_list
 
 
 def read_nbest(
@@ -65,18 +66,18 @@ def read_nbest(
     shared: set[int] = set()
     names = SegmentNames() if names is None else names
     for path in paths:
-        names.asked = 0
+        names.lookups = 0
         file = path if isinstance(path, ListFile) else read_list(path)
-        file = replace(file, names=names, segments=segments, notice=say)
+        file = replace(file, names=names, segments=segments, notice=say, remarks=[])
         now = chosen.detect(file)
         new = now.read(file, vocabulary)
-        if names.ids and not names.asked:
+        if names.ids and not names.lookups:
             raise InputError(
                 f"{file.where}: its segments are numbers, those of another list are names"
             )
         if reader is not None:
             prefix = f"{file.where}: " if len(paths) > 1 else ""
-            say(prefix + now.describe(new))
+            say(prefix + now.describe(new, file))
         merger.add(new)
         if chosen.files:  # which have one number for each key
             own = set(new.rows.segments.tolist())

@@ -27,7 +27,7 @@ from ..base.options import cut, file_key, unquoted
 from ..components import features, registry
 from ..decoders._base import Decoder
 from ..executors.opening import Workplace
-from ..nbest.readers._base import TABLES
+from ..nbest.records import TABLES
 from ..search import DEFAULT_OPTIMIZER
 from ..search.constraints import Constraints
 from ..search.optimizers._base import Optimizer

@@ -458,5 +458,5 @@ def _tokenisation(sides: Sides) -> str | None:
 def _letters_a_word(side: Side) -> float:
     """Return how many letters of scripts without blanks a token of such letters has; 0 if none."""
     counts = zip(side.words, side.counts.tolist(), strict=True)
-    letters = sum(len(_UNSPACED.findall(word)) * count for word, count in counts)
+    letters: int = sum(len(_UNSPACED.findall(word)) * count for word, count in counts)
     return letters / max(1, side.count(_UNSPACED.search))

@@ -6,7 +6,7 @@ import pytest
 from portmert.metrics._base import Vocabulary
 from portmert.tuner.nbest.check import score_fault
 from portmert.tuner.nbest.read import read_nbest
-from portmert.tuner.nbest.readers._base import ListFile
+from portmert.tuner.nbest.records import ListFile
 from portmert.tuner.weights.feature_weights import FeatureWeights
 
 WEIGHTS = FeatureWeights.of({"am": 1.0, "lm": 0.5, "pen": -0.2})

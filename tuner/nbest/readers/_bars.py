@@ -18,7 +18,8 @@ from ...texts._kernels import ByteArray, intern_tokens
 from ...weights.feature_weights import FeatureNames
 from .. import _text_kernels as kernels
 from ..pool import ArrivedList, beyond, empty_rows, with_sparse
-from ._base import ListFile, Reader
+from ..records import ListFile
+from ._base import Reader
 
 MOST_FILLED = 100
 """Where absent means 0: with more features than this that some hypotheses lack they are lexical
@@ -40,9 +41,8 @@ class NBestReader:
     """
 
     def __init__(self, file: ListFile, *, absent_is_zero: bool) -> None:
-        self.where, self.data, self.first_line = file.where, file.data, file.first_line
+        self.file, self.data, self.first_line = file, file.data, file.first_line
         self.absent_is_zero = absent_is_zero
-        self.remark = ""
         self.text: ByteArray = np.frombuffer(self.data, dtype=np.uint8)
         self.unended = not self.data.endswith(b"\n")
         lines = self.data.count(b"\n") + self.unended
@@ -69,8 +69,8 @@ class NBestReader:
         )
         if entries is not None:
             rows = with_sparse(rows, *entries)
-        found = rows, scores, names, sparse_names, has_links, self.where
-        return ArrivedList(*found, absent_is_zero=self.absent_is_zero, remark=self.remark)
+        arrays = rows, scores, names, sparse_names, has_links, self.file.where
+        return ArrivedList(*arrays, absent_is_zero=self.absent_is_zero)
 
     def fail(self, position: int, message: str) -> NoReturn:
         """Raise the error of the line that `position` is in."""
@@ -78,7 +78,7 @@ class NBestReader:
         line = min(line, len(self.starts) - 1)
         if self.unended and line == len(self.starts) - 1:
             message += "; the file ends in the middle of this line: is the list cut off?"
-        raise InputError(f"{self.where}:{line + self.first_line - 1}: {message}")
+        raise InputError(f"{self.file.where}:{line + self.first_line - 1}: {message}")
 
     def token(self, position: int) -> str:
         """Return the token at `position`, as far as a message shows it."""
@@ -252,7 +252,9 @@ class NBestReader:
             partly = int(np.count_nonzero(~is_dense))
             if partly <= MOST_FILLED:
                 is_dense[:] = True
-                self.remark = f"{partly} of the features not in all hypotheses (0 where absent)"
+                self.file.remarks.append(
+                    f"{partly} of the features not in all hypotheses (0 where absent)"
+                )
         for label in np.flatnonzero(~is_dense).tolist():
             if "_" not in names[label] and not self.absent_is_zero:
                 self._not_everywhere(names[label], run_lines[run_labels == label], lines)
@@ -378,16 +380,15 @@ class BarsReader(Reader):
 
     def read(self, file: ListFile, vocabulary: Vocabulary) -> ArrivedList:
         """Parse a whole file."""
-        data, remark = self.as_moses(file)
-        lines = NBestReader(replace(file, data=data), absent_is_zero=self.absent_is_zero)
+        moses = replace(file, data=self.as_moses(file))
+        lines = NBestReader(moses, absent_is_zero=self.absent_is_zero)
         if lines.unended:
             warn(f"{file.where}: the last line has no line end; taken as complete")
-        new = lines.read(vocabulary)
-        return replace(new, remark=remark) if remark else new
+        return lines.read(vocabulary)
 
-    def as_moses(self, file: ListFile) -> tuple[bytes, str]:
-        """Return the list with its fields in Moses' order, and what to tell of it."""
-        return file.data, ""
+    def as_moses(self, file: ListFile) -> bytes:
+        """Return the list with its fields in Moses' order."""
+        return file.data
 
 
 def split_fields(line: bytes) -> list[bytes]:

@@ -3,18 +3,17 @@
 import json
 import math
 import re
-from abc import abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 from ...base import options
-from ...base.columns import DROP, ID_KEYS, failure_of
+from ...base.columns import ID_KEYS, failure_of
 from ...base.documents import parse_json
 from ...base.errors import InputError, shown
 from ...base.numbers import FINITE, bounded
-from ...weights.feature_weights import FeatureNames
-from ._base import CollectingReader, Collector, ListFile, Place
+from ..records import ListFile, Place
+from ._base import Reader
 
 _STRING = r'"(?:[^"\\]|\\.)*+"'
 _DIALECTS = {
@@ -34,91 +33,15 @@ _KEYS = 8
 """The most keys of an object that a message lists."""
 
 
-@dataclass(frozen=True)
-class Hypothesis:
-    """A hypothesis of a JSON file.
-
-    `segment` is its id, a whole number or a name; `record` its own object, if it has one. `rank`
-    is its number in its segment, where the file tells it.
-    """
-
-    place: Place
-    segment: str
-    text: str
-    names: FeatureNames
-    values: list[float]
-    score: float = 0.0
-    links: str | None = None
-    record: dict[str, Any] | None = None
-    rank: int | None = None
-
-
-class Failed(NamedTuple):
-    """A segment for which a service has no answer, and why."""
-
-    place: Place
-    segment: str
-    reason: str
-
-
-class JsonReader(CollectingReader):
+class JsonReader(Reader):
     """Read JSON in which a format finds the hypotheses."""
 
-    first_rank: ClassVar[int | None] = None
-    """What ranks count from; see `Collector`."""
+    are_unique: ClassVar[bool] = True
 
     @classmethod
     def recognises(cls, head: Sequence[str]) -> bool:
         """Whether the first lines are JSON with what only this format has."""
         return dialect(head) == cls.name()
-
-    @abstractmethod
-    def found(self, file: ListFile) -> Iterator[Hypothesis | Failed]:
-        """Yield the hypotheses of a whole file, and the segments without an answer."""
-
-    def counted_from(self, file: ListFile, ids: Collection[str]) -> int:  # noqa: ARG002
-        """Return what the ids of a whole file count from, where they are numbers."""
-        return 0
-
-    def collect(self, file: ListFile) -> Collector:
-        """Return the hypotheses of a whole file."""
-        collector: Collector | None = None
-        ids: dict[str, Place] = {}
-        for each in self.found(file):
-            ids.setdefault(each.segment, each.place)
-            if isinstance(each, Failed):
-                _note_failed(file, each)
-                continue
-            if collector is None:
-                collector = Collector(
-                    file, each.names, of_records=True, first_rank=self.first_rank, ids=ids
-                )
-            elif each.names != collector.names:
-                file.fail(
-                    each.place,
-                    f"features {_listed(each.names)}, the first hypothesis has "
-                    f"{_listed(collector.names)}",
-                )
-            collector.add(
-                each.place,
-                segment=each.segment,
-                text=each.text,
-                values=each.values,
-                score=each.score,
-                links=None if each.links is None else collector.links(each.place, each.links),
-                rank=each.rank,
-            )
-        if collector is None:
-            raise InputError(f"{file.where}: no hypothesis in the file")
-        collector.first_id = self.counted_from(file, ids)
-        return collector
-
-
-def _note_failed(file: ListFile, failed: Failed) -> None:
-    """Keep why a segment has no answer, or raise its error."""
-    if not file.names.drop:
-        file.fail(failed.place, f"id '{failed.segment}': {failed.reason}; {DROP}")
-    file.names.failed[failed.segment] = failed.reason
 
 
 def dialect(head: Sequence[str]) -> str | None:
@@ -139,16 +62,16 @@ class JsonObject:
 
     def get(self, key: str) -> Any:
         """Return what a key holds, None if it is not there; dots lead into objects."""
-        found: Any = self.content
-        while isinstance(found, dict) and key not in found and "." in key:
+        value: Any = self.content
+        while isinstance(value, dict) and key not in value and "." in key:
             first, _, key = key.partition(".")
-            found = found.get(first)
-        return found.get(key) if isinstance(found, dict) else None
+            value = value.get(first)
+        return value.get(key) if isinstance(value, dict) else None
 
-    def wrong(self, key: str, found: object, expected: str, *, inside: bool = False) -> NoReturn:
-        """Raise the error of a key that holds something else; `inside`: in what it holds."""
-        text, keys = shown(json.dumps(found, ensure_ascii=False)), ""
-        if found is None and not inside:
+    def wrong(self, key: str, value: object, expected: str, *, inside: bool = False) -> NoReturn:
+        """Raise the error of a key with another value; `inside`: the value is a part of its."""
+        text, keys = shown(json.dumps(value, ensure_ascii=False)), ""
+        if value is None and not inside:
             names = [shown(name) for name in sorted(self.content)] or ["none"]
             keys = f" (keys found: {', '.join(names[:_KEYS])}{', ...' * (len(names) > _KEYS)})"
             if key not in self.content:
@@ -156,30 +79,27 @@ class JsonObject:
         self.file.fail(self.place, f"'{key}' is {text}, expected {expected}{keys}")
 
     def text(self, key: str) -> str:
-        """Return the text that a key holds."""
-        found = self.get(key)
-        if isinstance(found, list) and all(isinstance(token, str) for token in found):
-            return " ".join(found)
-        if not isinstance(found, str):
-            self.wrong(key, found, "a text")
-        return found
+        """Return the text of a key, which may be a list of tokens."""
+        value = self.get(key)
+        if isinstance(value, list) and all(isinstance(token, str) for token in value):
+            return " ".join(value)
+        if not isinstance(value, str):
+            self.wrong(key, value, "a text")
+        return value
 
     def entries(self, key: str, kind: type, expected: str) -> list[Any]:
-        """Return the list that a key holds, which has something in it, all of one type."""
-        found = self.get(key)
-        if not isinstance(found, list) or not all(isinstance(item, kind) for item in found):
-            self.wrong(key, found, expected)
-        if not found:
-            self.file.fail(
-                self.place,
-                f"'{key}' is empty{_EMPTY}",
-            )
-        return found
+        """Return the list of a key, which is not empty, with entries of one type."""
+        entries = self.get(key)
+        if not isinstance(entries, list) or not all(isinstance(item, kind) for item in entries):
+            self.wrong(key, entries, expected)
+        if not entries:
+            self.file.fail(self.place, f"'{key}' is empty{_EMPTY}")
+        return entries
 
-    def number(self, key: str, found: object = ...) -> float:
-        """Return the finite number that a key holds, or one that was `found` in what it holds."""
-        inside = found is not ...
-        value = found if inside else self.get(key)
+    def number(self, key: str, part: object = ...) -> float:
+        """Return the finite number of a key, or a `part` of its value as one."""
+        inside = part is not ...
+        value = part if inside else self.get(key)
         if isinstance(value, bool) or not isinstance(value, int | float):
             self.wrong(key, value, "a number", inside=inside)
         number = bounded(value)
@@ -187,39 +107,46 @@ class JsonObject:
             self.file.fail(self.place, f"'{key}' is {value}; values must be {FINITE}")
         return number
 
-    def features(self, keys: str) -> tuple[FeatureNames, list[float]]:
-        """Return the scores of keys joined by `+`: numbers, or objects of names and numbers."""
-        found: list[tuple[str, Any]] = []
+    def features(
+        self, keys: str, computed: dict[str, float] | None = None
+    ) -> dict[str, float | list[float]]:
+        """Return the computed features and the scores of keys joined by `+`.
+
+        Scores are numbers, or objects of names and numbers.
+        """
+        features: dict[str, float | list[float]] = {**(computed or {})}
         for key in options.names(keys, "+"):
             scores = self.get(key)
             if scores is None:
                 self.wrong(key, scores, "scores (name the keys in features=)")
-            found += sorted(scores.items()) if isinstance(scores, dict) else [(key, scores)]
-        names: list[tuple[str, int]] = []
-        values: list[float] = []
-        for name, one in found:
-            several = one if isinstance(one, list) else [one]
-            if not several:
-                self.file.fail(self.place, f"feature {name} has no value")
-            names.append((name, len(several)))
-            values += [self.number(name, value) for value in several]
-        return tuple(names), values
+            items = sorted(scores.items()) if isinstance(scores, dict) else [(key, scores)]
+            for name, value in items:
+                if name in features:
+                    self.file.fail_of_names(name)
+                if value == []:
+                    self.file.fail(self.place, f"feature {name} has no value")
+                features[name] = (
+                    [self.number(name, part) for part in value]
+                    if isinstance(value, list)
+                    else self.number(name, value)
+                )
+        return features
 
     def segment(self, key: str, default: int | None) -> str:
         """Return the id of a segment, `default` where a key is not there."""
-        found = self.get(key) if key else default
-        if found is None:
-            found = default
-            known = self.file.names.known
-            if known is not None and default is not None and str(default) not in known:
+        segment = self.get(key) if key else default
+        if segment is None:
+            segment = default
+            ids = self.file.names.in_references
+            if ids is not None and default is not None and str(default) not in ids:
                 self.wrong(
                     key, None, "the id of the segment, as the references have ids; name it: id=KEY"
                 )
-        if isinstance(found, str):
-            return found
-        if not isinstance(found, int) or isinstance(found, bool) or found < 0:
-            self.wrong(key, found, "a segment id: a name, or a whole number from 0")
-        return str(found)
+        if isinstance(segment, str):
+            return segment
+        if not isinstance(segment, int) or isinstance(segment, bool) or segment < 0:
+            self.wrong(key, segment, "a segment id: a name, or a whole number from 0")
+        return str(segment)
 
 
 def objects(file: ListFile, *, list_key: str = "") -> Iterator[tuple[int, JsonObject]]:
@@ -232,11 +159,11 @@ def objects(file: ListFile, *, list_key: str = "") -> Iterator[tuple[int, JsonOb
     first = lines[0].strip()
     if first == "{" or (first.startswith("[") and not (list_key and _are_lists(lines))):
         content = _parsed(file, lines)
-        several = content if isinstance(content, list) else [content]
-        if list_key and all(isinstance(item, str) for item in several):
-            several = [several]
+        entries = content if isinstance(content, list) else [content]
+        if list_key and all(isinstance(item, str) for item in entries):
+            entries = [entries]
         numbered: Iterator[tuple[Place, Any]] = (
-            (f"entry {number}", item) for number, item in enumerate(several, 1)
+            (f"entry {number}", item) for number, item in enumerate(entries, 1)
         )
     else:
         numbered = (
@@ -250,7 +177,7 @@ def objects(file: ListFile, *, list_key: str = "") -> Iterator[tuple[int, JsonOb
 
 
 def _are_lists(lines: Sequence[str]) -> bool:
-    """Whether each line is a list of its own: several lines, and the first is whole."""
+    """Whether each line is a list: there are two lines or more, and the first is whole."""
     try:
         return len(lines) > 1 and isinstance(parse_json(lines[0]), list)
     except ValueError:
@@ -324,11 +251,6 @@ def _parsed(file: ListFile, lines: Sequence[str], number: int | None = None) -> 
         file.fail(number, f"{reason}; expected one object a line")
 
 
-def _listed(names: FeatureNames) -> str:
-    listed = (name if size == 1 else f"{name} ({size} values)" for name, size in names)
-    return ", ".join(listed) or "none"
-
-
 def records_file(records: Any, where: str = "the records") -> ListFile:
     """Return dicts, JSON texts or a data frame of pandas or polars as a file of JSON lines.
 
@@ -343,8 +265,10 @@ def records_file(records: Any, where: str = "the records") -> ListFile:
             records = method() if name == "to_dicts" else method("records")
             break
     lines = [
-        " ".join(one.splitlines()) if isinstance(one, str) else _as_line(one, where, number)
-        for number, one in enumerate(records, 1)
+        " ".join(record.splitlines())
+        if isinstance(record, str)
+        else _as_line(record, where, number)
+        for number, record in enumerate(records, 1)
     ]
     if not lines:
         raise InputError(f"{where}: there is none")
@@ -368,8 +292,8 @@ def _as_line(record: Any, where: str, number: int) -> str:
 def _not_finite(value: Any, key: str) -> Iterator[tuple[str, float]]:
     """Yield the numbers that are not finite, and their keys."""
     if isinstance(value, dict | list | tuple):
-        named = value.items() if isinstance(value, dict) else ((key, one) for one in value)
-        for name, one in named:
-            yield from _not_finite(one, str(name))
+        items = value.items() if isinstance(value, dict) else ((key, entry) for entry in value)
+        for name, entry in items:
+            yield from _not_finite(entry, str(name))
     elif isinstance(value, float) and not math.isfinite(value):
         yield key, value

@@ -11,7 +11,8 @@ from portmert.metrics._base import Vocabulary
 from ...base.errors import ConfigError, InputError, shown
 from ...families import component, fault_of, names
 from ..pool import ArrivedList
-from ._base import ListFile, Reader
+from ..records import ListFile
+from ._base import Reader
 from .moses import MosesReader
 
 _FLAT = "--nbest-format flat:n=N"
@@ -71,25 +72,24 @@ class Auto(Reader):
         """
         if not file.head:
             raise InputError(f"{file.where}: blank lines only, expected an n-best list")
-        found: list[type[Reader]] = []
+        formats: list[type[Reader]] = []
         unusable = ""
         for name in names("reader"):
             try:
                 cls = component("reader", name)
                 if cls.recognises(file.head):
-                    found.append(cls)
+                    formats.append(cls)
             except Exception as error:
-                said = str(error) if isinstance(error, ConfigError) else fault_of(error)
-                if said is None:  # not of another package
+                fault = str(error) if isinstance(error, ConfigError) else fault_of(error)
+                if fault is None:  # not of another package
                     raise
-                unusable += f"; {said}"
-        if len(found) == 1:
-            return found[0]()
-        if found:
-            formats = " and ".join(cls.name() for cls in found)
+                unusable += f"; {fault}"
+        if len(formats) == 1:
+            return formats[0]()
+        if formats:
             raise InputError(
-                f"{file.where}: the first lines fit the formats {formats}; name one by "
-                f"--nbest-format"
+                f"{file.where}: the first lines fit the formats "
+                f"{' and '.join(cls.name() for cls in formats)}; name one by --nbest-format"
             )
         advice = _advice(file.head)
         if "|||" in file.head[0] and not advice:

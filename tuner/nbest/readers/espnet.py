@@ -10,8 +10,9 @@ from pydantic.dataclasses import dataclass
 from ...base.errors import InputError
 from ...base.files import read_lines
 from ..extra import plain_number
-from . import _base
+from ..records import Hypothesis, ListFile
 from . import _json as js
+from ._base import Reader, check_all_used
 from ._json import JsonObject, JsonReader
 
 _TABLE = re.compile(r"(?:.*/)?([1-9][0-9]{0,8})best_recog/[^/]+")
@@ -43,27 +44,27 @@ class Espnet(JsonReader):
         '"1": {"output": [{"rec_text": "", "score": -2}]}}}\n',
     )
 
-    def found(self, file: _base.ListFile) -> Iterator[js.Hypothesis]:
+    def records(self, file: ListFile) -> Iterator[Hypothesis]:
         """Yield the hypotheses of a whole file."""
         content = js.document(file)
         utterances = content.get("utts")
         if not isinstance(utterances, dict):
             content.wrong("utts", utterances, "an object of utterances")
-        for name, found in utterances.items():
-            if not isinstance(found, dict):
+        for name, value in utterances.items():
+            if not isinstance(value, dict):
                 at = JsonObject(file, "utts", utterances)
-                at.wrong(name, found, "an object with its output", inside=True)
-            utterance = JsonObject(file, f"utts.{name}", found)
+                at.wrong(name, value, "an object with its output", inside=True)
+            utterance = JsonObject(file, f"utts.{name}", value)
             outputs = utterance.entries("output", dict, "a list of objects")
             for number, output in enumerate(outputs, 1):
                 item = JsonObject(file, f"{utterance.place}.output, hypothesis {number}", output)
-                names, values = item.features(self.features)
+                features = item.features(self.features)
                 text = item.text(self.text).strip().removesuffix("<eos>")
-                yield js.Hypothesis(item.place, name, text, names, values)
+                yield Hypothesis(item.place, name, text, features)
 
 
 @dataclass(frozen=True)
-class Espnet2(_base.CollectingReader):
+class Espnet2(Reader):
     """Read a folder with `1best_recog/text`, `1best_recog/score`, `2best_recog/text` and so on.
 
     asr_inference.py writes them. The folder of a whole decoding has them below
@@ -78,50 +79,49 @@ class Espnet2(_base.CollectingReader):
         """Whether the lines are names of such tables."""
         return all(_TABLE.fullmatch(line) for line in head)
 
-    def collect(self, file: _base.ListFile) -> _base.Collector:
-        """Return the hypotheses of a whole folder."""
-        collector = _base.Collector(file, (("score", 1),))
+    def records(self, file: ListFile) -> Iterator[Hypothesis]:
+        """Yield the hypotheses of a whole folder."""
         for rank, folder in _folders(file):
-            path, used = folder / "score", set()
+            path = folder / "score"
             scores = {
                 key: plain_number(value, f"{path}:{line}") for line, key, value in _lines(path)
             }
+            unused = dict.fromkeys(scores)
             for line, key, text in _lines(folder / "text"):
                 if key not in scores:
                     raise InputError(f"{path}: nothing for {key}, which text has")
-                used.add(key)
+                del unused[key]
                 place = f"{folder.relative_to(file.where) / 'text'}:{line}"
-                segment = collector.named_segment(place, key)
-                collector.add(place, segment=segment, text=text, values=[scores[key]], rank=rank)
-            _base.check_all_used(path, [key for key in scores if key not in used], file)
-        return collector
+                yield Hypothesis(place, key, text, {"score": scores[key]}, rank=rank)
+            check_all_used(path, list(unused), file)
 
 
-def _folders(file: _base.ListFile) -> list[tuple[int, Path]]:
+def _folders(file: ListFile) -> list[tuple[int, Path]]:
     """Return the rank and the path of each folder of tables, in order of rank and job."""
-    found = set()
+    folders = set()
     for line in file.lines():
         match = _TABLE.fullmatch(line)
         if match is None:
             raise InputError(f"{file.where}: {line} is no table like 1best_recog/text")
-        found.add((int(match[1]), Path(file.where, line).parent))
+        folders.add((int(match[1]), Path(file.where, line).parent))
 
-    def place(one: tuple[int, Path]) -> tuple[int, list[tuple[int, str]]]:
-        parts = re.split(r"([0-9]+)", str(one[1]))
-        return one[0], [(int(part), "") if part.isdigit() else (-1, part) for part in parts]
+    def order(ranked: tuple[int, Path]) -> tuple[int, list[tuple[int, str]]]:
+        rank, folder = ranked
+        parts = re.split(r"([0-9]+)", str(folder))
+        return rank, [(int(part), "") if part.isdigit() else (-1, part) for part in parts]
 
-    return sorted(found, key=place)
+    return sorted(folders, key=order)
 
 
 def _lines(path: Path) -> list[tuple[int, str, str]]:
     """Return number, utterance and value of each line of a table."""
-    lines, known = [], set()
+    lines, keys = [], set()
     for number, line in enumerate(read_lines(path), 1):
         key, _, value = line.strip(" ").partition(" ")
         if not key:
             raise InputError(f"{path}:{number}: empty line, expected an utterance and its value")
-        if key in known:
+        if key in keys:
             raise InputError(f"{path}:{number}: {key} stands twice")
-        known.add(key)
+        keys.add(key)
         lines.append((number, key, value.strip()))
     return lines

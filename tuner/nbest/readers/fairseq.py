@@ -2,19 +2,14 @@
 
 import dataclasses
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import ClassVar, Literal
 
 from pydantic.dataclasses import dataclass
 
 from ...base.errors import shown
-from ._base import (
-    CollectingReader,
-    Collector,
-    ListFile,
-    finite_number,
-    hard_links,
-)
+from ..records import Hypothesis, ListFile
+from ._base import Reader
 
 _PREFIX = re.compile(
     r"\A(?:.{0,99}%\|.{0,999}\r)?(?:\d{4}-\d\d-\d\d [\d:,.]+ \| \w+ \| [\w.]+ \| "
@@ -33,11 +28,11 @@ _LOG = re.compile(
 
 
 @dataclasses.dataclass
-class _Hypothesis:
+class _Lines:
     """The lines of one hypothesis, the first of them at `line`."""
 
     line: int
-    id: int
+    segment: int
     score: float
     text: str
     detokenized: str | None = None
@@ -54,24 +49,24 @@ class _Counter:
     segment: int = -1
     in_source: bool = False
 
-    def id_of(self, file: ListFile, line: int, kind: str, name: str | None) -> str:
-        """Return the id of a line; a source line behind another kind begins a segment."""
-        self.has_ids = name is not None if self.has_ids is None else self.has_ids
-        if self.has_ids != (name is not None):
-            some, first = ("no", "one") if self.has_ids else ("an", "none")
-            file.fail(line, f"the line {kind} has {some} id, the first record has {first}")
-        if name is not None:
-            return name
+    def segment_of(self, file: ListFile, line: int, kind: str, segment: str | None) -> int:
+        """Return the segment of a line; a source line behind another kind begins a segment."""
+        self.has_ids = segment is not None if self.has_ids is None else self.has_ids
+        if self.has_ids != (segment is not None):
+            number, first = ("no", "one") if self.has_ids else ("an", "none")
+            file.fail(line, f"the line {kind} has {number} id, the first record has {first}")
+        if segment is not None:
+            return int(segment)
         if kind in "SO":
             self.segment += not self.in_source
         self.in_source = kind in "SO"
         if self.segment < 0:
             file.fail(line, f"a line {kind} before the first source, a line S or O")
-        return str(self.segment)
+        return self.segment
 
 
 @dataclass(frozen=True)
-class Fairseq(CollectingReader):
+class Fairseq(Reader):
     """Read `H-7`, score, text; `D-7`, score, text; `P-7`, positional scores; `A-7`, links.
 
     The features are Score (of the H line) and, if there are P lines, PSum and PMean, the sum and
@@ -107,10 +102,9 @@ class Fairseq(CollectingReader):
             _RECORD.fullmatch(line) or _LOG.fullmatch(line) for line in lines
         )
 
-    def collect(self, file: ListFile) -> Collector:
-        """Return the hypotheses of a whole file."""
-        checks = Collector(file, ())
-        found: list[_Hypothesis] = []
+    def records(self, file: ListFile) -> Iterator[Hypothesis]:
+        """Yield the hypotheses of a whole file."""
+        hypotheses: list[_Lines] = []
         logged, counter = 0, _Counter()
         for number, whole in enumerate(file.lines(), 1):
             line = _PREFIX.sub("", whole)
@@ -124,82 +118,63 @@ class Fairseq(CollectingReader):
                     )
                 logged += bool(line.strip())
                 continue
-            kind, rest = match[1], match[3]
-            segment = checks.segment(number, counter.id_of(file, number, kind, match[2]))
+            kind, content = match[1], match[3]
+            segment = counter.segment_of(file, number, kind, match[2])
             if kind == "H":
-                score, text = _scored(file, number, kind, rest)
-                found.append(_Hypothesis(number, segment, score, text))
+                score, text = _scored(file, number, kind, content)
+                hypotheses.append(_Lines(number, segment, score, text))
             elif kind in "DPA":
-                self._attach(checks, number, kind, segment, rest, found)
+                last = hypotheses[-1] if hypotheses else None
+                if last is None or last.segment != segment:
+                    file.fail(number, f"{kind}-{segment} does not follow a line H-{segment}")
+                _attach(file, number, kind, content, last)
             elif kind not in "SOTWCIE":  # source, reference, time, constraints, iterations
                 file.fail(number, f"unknown kind of line {kind}-{segment}")
-        return self._collected(file, found, logged)
+        yield from self._hypotheses(file, hypotheses)
+        if logged:
+            file.remarks.append(f"{logged} log lines passed over")
+        if any(lines.bare_positions for lines in hypotheses):
+            file.remarks.append("A lines not used: positions without links")
 
-    def _attach(
-        self,
-        checks: Collector,
-        line: int,
-        kind: str,
-        segment: int,
-        rest: str,
-        found: list[_Hypothesis],
-    ) -> None:
-        """Put what a D, P or A line says to the hypothesis before it."""
-        file = checks.file
-        last = found[-1] if found else None
-        if last is None or last.id != segment:
-            file.fail(line, f"{kind}-{segment} does not follow a line H-{segment}")
-        attribute = {"D": "detokenized", "P": "positions", "A": "links"}[kind]
-        if getattr(last, attribute) is not None:
-            file.fail(line, f"a second {kind}-{segment} for the hypothesis of line {last.line}")
-        if kind == "D":
-            _, last.detokenized = _scored(file, line, kind, rest)
-        elif kind == "P":
-            what = "a positional score"
-            last.positions = [finite_number(file, line, item, what) for item in rest.split()]
-            if not last.positions:
-                file.fail(line, f"P-{segment} has no positional scores")
-        elif "," in rest:
-            rows = [row.split(",") for row in rest.split()]
-            last.links = checks.links(line, hard_links(file, line, rows))
-        elif "-" in rest or not rest.strip():
-            last.links = checks.links(line, rest)
-        else:
-            last.bare_positions = True
-
-    def _collected(self, file: ListFile, found: list[_Hypothesis], logged: int) -> Collector:
-        positional = bool(found) and found[0].positions is not None
-        names = ["Score", "PSum", "PMean"] if positional else ["Score"]
-        collector = Collector(file, tuple((name, 1) for name in names))
-        for each in found:
-            if (each.positions is not None) != positional:
-                has, first = ("no", "one") if positional else ("a", "none")
-                file.fail(each.line, f"{has} P line for this hypothesis, the first has {first}")
-            values = [each.score]
-            if each.positions is not None:
-                total = sum(each.positions)
-                values += [total, total / len(each.positions)]
-            text = each.detokenized if self.text == "D" else each.text
+    def _hypotheses(self, file: ListFile, hypotheses: list[_Lines]) -> Iterator[Hypothesis]:
+        for lines in hypotheses:
+            features = {"Score": lines.score}
+            if (lines.positions is None) != (hypotheses[0].positions is None):
+                has, first = ("no", "one") if lines.positions is None else ("a", "none")
+                file.fail(lines.line, f"{has} P line for this hypothesis, the first has {first}")
+            if lines.positions is not None:
+                total = sum(lines.positions)
+                features |= {"PSum": total, "PMean": total / len(lines.positions)}
+            text = lines.detokenized if self.text == "D" else lines.text
             if text is None:
-                file.fail(each.line, "no D line for this hypothesis; give text=H")
-            collector.add(
-                each.line,
-                segment=each.id,
-                text=text,
-                values=values,
-                score=each.score,
-                links=each.links,
-            )
-        remarks = [f"{logged} log lines passed over"] if logged else []
-        if any(each.bare_positions for each in found):
-            remarks.append("A lines not used: positions without links")
-        collector.remark = ", ".join(remarks)
-        return collector
+                file.fail(lines.line, "no D line for this hypothesis; give text=H")
+            yield Hypothesis(lines.line, lines.segment, text, features, lines.score, lines.links)
 
 
-def _scored(file: ListFile, line: int, kind: str, rest: str) -> tuple[float, str]:
+def _attach(file: ListFile, line: int, kind: str, content: str, lines: _Lines) -> None:
+    """Add a D, P or A line to the lines of its hypothesis."""
+    attribute = {"D": "detokenized", "P": "positions", "A": "links"}[kind]
+    if getattr(lines, attribute) is not None:
+        message = f"a second {kind}-{lines.segment} for the hypothesis of line {lines.line}"
+        file.fail(line, message)
+    if kind == "D":
+        _, lines.detokenized = _scored(file, line, kind, content)
+    elif kind == "P":
+        items = content.split()
+        lines.positions = [file.number(line, item, "a positional score") for item in items]
+        if not items:
+            file.fail(line, f"P-{lines.segment} has no positional scores")
+    elif "," in content:
+        lines.links = file.hard_links(line, [row.split(",") for row in content.split()])
+    elif "-" in content or not content.strip():
+        lines.links = file.links(line, content)
+    else:
+        lines.bare_positions = True
+
+
+def _scored(file: ListFile, line: int, kind: str, content: str) -> tuple[float, str]:
     """Return the score and the text of an H or D line."""
-    score, tab, text = rest.partition("\t")
+    score, tab, text = content.partition("\t")
     if not tab:
-        file.fail(line, f"an {kind} line has a score, a tab and a text, found '{shown(rest)}'")
-    return finite_number(file, line, score, "the score"), text
+        file.fail(line, f"an {kind} line has a score, a tab and a text, found '{shown(content)}'")
+    return file.number(line, score, "the score"), text

@@ -1,7 +1,7 @@
 """Read hypotheses one a line, N for each source segment."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, ClassVar
 
 from annotated_types import Ge
@@ -10,13 +10,8 @@ from pydantic.dataclasses import dataclass
 from ...base import options
 from ...base.errors import ConfigError, InputError, counted
 from ...base.numbers import parse_number
-from ._base import (
-    CollectingReader,
-    Collector,
-    ListFile,
-    finite_number,
-    hard_links,
-)
+from ..records import Hypothesis, ListFile
+from ._base import Reader
 
 _BETWEEN = re.compile(r"\t|(?:^|(?<= ))\|\|\|(?= |$)")
 _WITH_ID = re.compile(r"[0-9]{1,9} \|\|\|(?: (?:(?!\|\|\|).)*)?")
@@ -24,7 +19,7 @@ _ROLES = {"id", "text", "links", "-"}
 
 
 @dataclass(frozen=True)
-class Flat(CollectingReader):
+class Flat(Reader):
     """Read a hypothesis a line, `n` lines a segment; scores may follow it, behind tabs.
 
     `fields` reads other orders, between tabs or `|||`: `fields=score+text` those of OpenNMT-tf and
@@ -56,14 +51,13 @@ class Flat(CollectingReader):
         """Whether the lines have an id and a hypothesis; other plain text is anything."""
         return all(_WITH_ID.fullmatch(line) for line in head)
 
-    def collect(self, file: ListFile) -> Collector:
-        """Return the hypotheses of a whole file."""
+    def records(self, file: ListFile) -> Iterator[Hypothesis]:
+        """Yield the hypotheses of a whole file."""
         lines = file.lines()
         fields = self._fields(file, lines)
         if "id" not in fields:
             self._check_size(file, len(lines))
         scores = [field for field in fields if field not in _ROLES]
-        collector = Collector(file, tuple((name, 1) for name in scores))
         for number, line in enumerate(lines, 1):
             cells = [cell.strip(" ") for cell in _BETWEEN.split(line)] if self.fields else None
             if cells is None:
@@ -75,16 +69,13 @@ class Flat(CollectingReader):
                     f"{len(fields)}: {', '.join(fields)}",
                 )
             row = dict(zip(fields, cells, strict=True))
-            values = [finite_number(file, number, row[name], f"score {name}") for name in scores]
-            segment = (number - 1) // (self.n or 1)
-            if "id" in row:
-                segment = collector.named_segment(number, row["id"].strip())
-            links = _links(collector, number, row["links"]) if "links" in row else None
-            collector.add(number, segment=segment, text=row["text"], values=values, links=links)
-        return collector
+            features = {name: file.number(number, row[name], f"score {name}") for name in scores}
+            segment = row["id"].strip() if "id" in row else (number - 1) // (self.n or 1)
+            links = _links(file, number, row["links"]) if "links" in row else None
+            yield Hypothesis(number, segment, row["text"], features, links=links)
 
     def _fields(self, file: ListFile, lines: Sequence[str]) -> list[str]:
-        """Return what each field of a line is."""
+        """Return the role of each field of a line, or the name of its score."""
         if self.fields:
             fields = options.names(self.fields, "+")
             scores = [field for field in fields if field != "-"]
@@ -125,9 +116,9 @@ class Flat(CollectingReader):
             )
 
 
-def _links(collector: Collector, line: int, text: str) -> list[tuple[int, int]]:
+def _links(file: ListFile, line: int, text: str) -> list[tuple[int, int]]:
     """Return the links of a hypothesis; soft ones have a `;` between words of the hypothesis."""
     rows = [row.split() for row in text.split(";")]
     if all(parse_number(item) is not None for row in rows for item in row or [""]):
-        text = hard_links(collector.file, line, rows)
-    return collector.links(line, text)
+        return file.hard_links(line, rows)
+    return file.links(line, text)

@@ -14,8 +14,8 @@ from ...base import options
 from ...base.compressed import FREE, RATIO
 from ...base.errors import InputError, counted, shown
 from ..extra import OF_ARRAYS
+from ..records import Failed, Hypothesis, ListFile, Record
 from . import _json as js
-from ._base import ListFile
 from ._json import JsonReader
 
 _SCORES = "sequences_scores"
@@ -63,18 +63,20 @@ class Huggingface(JsonReader):
         """Whether the first lines are JSON with sequences, or the file is an archive of arrays."""
         return head[0].startswith(_ZIP.decode()) or super().recognises(head)
 
-    def found(self, file: ListFile) -> Iterator[js.Hypothesis | js.Failed]:
+    def records(self, file: ListFile) -> Iterator[Record]:
         """Yield the hypotheses of a whole file."""
         segment, id_key, names_ids = 0, "", False
         for item in self._items(file):
             if reason := js.no_answer(item, self.text):
                 key, default = self.id or js.usual(item, js.IDS), None if self.id else segment
-                yield js.Failed(item.place, item.segment(key, default), reason)
+                yield Failed(item.place, item.segment(key, default), reason)
                 segment += 1
                 continue
             if self.features == _SCORES and _SCORES not in item.content:
                 item = _of_ctranslate2(item)  # noqa: PLW2901
             keys = [self.text, *options.names(self.features, "+")]
+            if len(set(keys)) < len(keys):
+                file.fail_of_names(max(keys, key=keys.count))
             columns = [self._segments(item, key) for key in keys]
             texts = [[_decoded(item, text) for text in row] for row in columns[0]]
             sizes = [[len(row) for row in column] for column in columns]
@@ -89,16 +91,14 @@ class Huggingface(JsonReader):
             id_key = id_key or self.id or js.usual(item, js.IDS)
             has_id = item.get(id_key) is not None
             if len(sizes[0]) > 1 and has_id:
-                what = f"{counted(len(sizes[0]), 'segment')}, but '{id_key}' names one"
-                file.fail(item.place, what)
-            names = tuple((key, 1) for key in keys[1:])
+                message = f"{counted(len(sizes[0]), 'segment')}, but '{id_key}' names one"
+                file.fail(item.place, message)
             for rows in zip(texts, *columns[1:], strict=True):
-                named = item.segment(id_key, None if self.id or names_ids else segment)
+                name = item.segment(id_key, None if self.id or names_ids else segment)
                 for text, *numbers in zip(*rows, strict=True):
-                    values = [
-                        item.number(key, x) for (key, _), x in zip(names, numbers, strict=True)
-                    ]
-                    yield js.Hypothesis(item.place, named, text, names, values)
+                    scores = zip(keys[1:], numbers, strict=True)
+                    features = {key: item.number(key, number) for key, number in scores}
+                    yield Hypothesis(item.place, name, text, features)
                 segment, names_ids = segment + 1, has_id
 
     def _items(self, file: ListFile) -> Iterator[js.JsonObject]:
@@ -111,19 +111,18 @@ class Huggingface(JsonReader):
 
     def _segments(self, item: js.JsonObject, key: str) -> list[list[Any]]:
         """Return a list for each segment."""
-        found = item.entries(key, object, "a list, an entry a hypothesis")
-        if all(isinstance(row, list) for row in found):
-            if key == self.text and all(isinstance(x, int) for row in found for x in row):
-                _decoded(item, found[0])
-            if not all(found):
+        entries = item.entries(key, object, "a list, an entry a hypothesis")
+        if all(isinstance(row, list) for row in entries):
+            if key == self.text and all(isinstance(x, int) for row in entries for x in row):
+                _decoded(item, entries[0])
+            if not all(entries):
                 item.file.fail(item.place, f"'{key}' has a segment without hypotheses")
-            return found
-        if self.n is None:
-            return [found]
-        if len(found) % self.n:
-            what = f"'{key}' has {counted(len(found), 'entry')}, no multiple of n={self.n}"
-            item.file.fail(item.place, what)
-        return [found[k : k + self.n] for k in range(0, len(found), self.n)]
+            return entries
+        n = self.n or len(entries)
+        if len(entries) % n:
+            message = f"'{key}' has {counted(len(entries), 'entry')}, no multiple of n={n}"
+            item.file.fail(item.place, message)
+        return [entries[k : k + n] for k in range(0, len(entries), n)]
 
 
 def _of_ctranslate2(item: js.JsonObject) -> js.JsonObject:
@@ -132,8 +131,10 @@ def _of_ctranslate2(item: js.JsonObject) -> js.JsonObject:
     if not isinstance(sequences, list) or not isinstance(scores, list):
         return item
     texts = [
-        " ".join(one) if isinstance(one, list) and all(isinstance(x, str) for x in one) else one
-        for one in sequences
+        " ".join(tokens)
+        if isinstance(tokens, list) and all(isinstance(token, str) for token in tokens)
+        else tokens
+        for tokens in sequences
     ]
     content = {**item.content, "sequences": texts, _SCORES: scores}
     return js.JsonObject(item.file, item.place, content)
@@ -160,8 +161,8 @@ def _arrays(file: ListFile, keys: set[str]) -> dict[str, Any]:
             warnings.catch_warnings(action="ignore"),  # of how old a file is
             np.load(io.BytesIO(file.data), allow_pickle=False) as archive,
         ):
-            held = {key: archive[key] for key in archive.files if key in keys}
-        for key, array in held.items():
+            arrays = {key: archive[key] for key in archive.files if key in keys}
+        for key, array in arrays.items():
             rows = max(array.shape, default=0)
             if array.nbytes == 0 and rows > FREE // 64:  # each would be an object of Python
                 file.fail("archive", f"'{key}' has {rows} empty rows, expected texts or numbers")
@@ -173,12 +174,12 @@ def _arrays(file: ListFile, keys: set[str]) -> dict[str, Any]:
         raise InputError(f"{file.where}: its arrays do not fit into memory") from None
     except Exception:  # noqa: BLE001  the parsers of a damaged archive raise anything
         raise InputError(f"{file.where}: not what numpy.savez writes{OF_ARRAYS}") from None
-    for key, array in held.items():
+    for key, array in arrays.items():
         if array.dtype.kind not in "Ubiuf":
             raise InputError(
                 f"{file.where}: '{key}' is an array of {array.dtype}, expected texts or numbers"
             )
     return {
         key: (array.astype(np.float64) if array.dtype.kind == "f" else array).tolist()
-        for key, array in held.items()
+        for key, array in arrays.items()
     }

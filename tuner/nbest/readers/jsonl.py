@@ -8,8 +8,9 @@ from pydantic.dataclasses import dataclass
 
 from ...base import options
 from ...base.errors import InputError, counted
+from ..records import Failed, Hypothesis, ListFile, Record
 from . import _json as js
-from ._base import ListFile, index_in
+from ._base import rank_in
 from ._json import JsonReader
 
 LISTS = ("hypotheses", "translations", "beams", "nbest")
@@ -90,7 +91,7 @@ class Jsonl(JsonReader):
         lists = head[0].startswith(('["', "[[", "[{")) or head[0].strip() == "["
         return (objects or lists) and js.dialect(head) is None
 
-    def found(self, file: ListFile) -> Iterator[js.Hypothesis | js.Failed]:
+    def records(self, file: ListFile) -> Iterator[Record]:
         """Yield the hypotheses of a whole file, and the requests that failed."""
         id_key = ""
         for number, record in js.objects(file, list_key=self.hypotheses or LISTS[0]):
@@ -109,18 +110,19 @@ class Jsonl(JsonReader):
             if number == 1 and whole.get(key) is not None:
                 id_key = key
             if reason:
-                yield js.Failed(whole.place, segment, reason)
+                yield Failed(whole.place, segment, reason)
                 continue
             for item in self._items(whole, list_key) if is_list else [whole]:
                 yield self._hypothesis(item, segment)
 
-    def counted_from(self, file: ListFile, ids: Collection[str]) -> int:
-        """Return what the ids of a whole file count from, where they are numbers."""
+    def id_base(self, file: ListFile, ids: Collection[str]) -> int:
+        """Return the first of the ids of a whole file, where they are numbers."""
         if self.first_id is not None:
             return self.first_id
         _, first = next(js.objects(file, list_key=self.hypotheses or LISTS[0]))
         key, names = self.id or js.usual(first, js.IDS), file.names
-        by_name = names.known is not None and (names.strict or set(ids) <= set(names.known))
+        known_ids = names.in_references
+        by_name = known_ids is not None and (names.strict or set(ids) <= set(known_ids))
         if key != _EITHER or by_name or not all(name.isdecimal() for name in ids):
             return 0
         numbers = {int(name) for name in ids}
@@ -134,16 +136,14 @@ class Jsonl(JsonReader):
             f"from 1; give --nbest-format jsonl:first_id=0 or jsonl:first_id=1"
         )
 
-    def _hypothesis(self, item: js.JsonObject, segment: str) -> js.Hypothesis:
-        names, values = item.features(self.features or _usual_features(item))
+    def _hypothesis(self, item: js.JsonObject, segment: str) -> Hypothesis:
+        features = item.features(self.features or _usual_features(item))
         text_key = self.text or js.usual(item, TEXTS)
         text = item.text(text_key)
         score = 0.0 if item.get(self.score) is None else item.number(self.score)
         other_keys = {self.id, text_key, self.score, *options.names(self.features, "+")}
-        return js.Hypothesis(
-            item.place, segment, text, names, values, score, self._links(item), item.content,
-            index_in(item.content, other_keys),
-        )  # fmt: skip
+        links, rank = self._links(item), rank_in(item.content, other_keys)
+        return Hypothesis(item.place, segment, text, features, score, links, item.content, rank)
 
     def _list_key(self, whole: js.JsonObject) -> str:
         """Return the key of the list of hypotheses; one that is not there if there is no list."""
@@ -162,22 +162,25 @@ class Jsonl(JsonReader):
             contents.append(content)
         if not isinstance(hypotheses[0], dict):
             features = self.features or _usual_features(whole)
-            for other in filter(None, (*options.names(features, "+"), self.score, self.links)):
-                column = _column(whole, other, len(hypotheses), beside=key)
+            keys = (*options.names(features, "+"), self.score, self.links)
+            for column_key in filter(None, keys):
+                column = _column(whole, column_key, len(hypotheses), list_key=key)
                 for k, entry in enumerate(column):
-                    contents[k] = {**contents[k], other: entry}
+                    contents[k] = {**contents[k], column_key: entry}
         return [js.JsonObject(whole.file, whole.place, content) for content in contents]
 
-    def _links(self, item: js.JsonObject) -> str | None:
-        found = item.get(self.links)
-        if isinstance(found, list) and all(
+    def _links(self, item: js.JsonObject) -> list[tuple[int, int]] | None:
+        links = item.get(self.links)
+        if links is None:
+            return None
+        if isinstance(links, list) and all(
             isinstance(pair, list) and len(pair) == 2 and all(type(x) is int for x in pair)
-            for pair in found
+            for pair in links
         ):
-            return " ".join(f"{i}-{j}" for i, j in found)
-        if found is not None and not isinstance(found, str):
-            item.wrong(self.links, found, '"0-0 1-1" or [[0, 0], [1, 1]]')
-        return found
+            links = " ".join(f"{i}-{j}" for i, j in links)
+        if not isinstance(links, str):
+            item.wrong(self.links, links, '"0-0 1-1" or [[0, 0], [1, 1]]')
+        return item.file.links(item.place, links)
 
 
 _EXPECTED = "a list of hypotheses: objects, texts, or lists of tokens"
@@ -217,21 +220,21 @@ def _with_lists(record: js.JsonObject, list_key: str, features: list[str]) -> js
     return js.JsonObject(record.file, record.place, {**content, **singles})
 
 
-def _column(whole: js.JsonObject, key: str, size: int, *, beside: str) -> list[Any]:
+def _column(whole: js.JsonObject, key: str, size: int, *, list_key: str) -> list[Any]:
     """Return the entry of each hypothesis in a list of scores, or in an object of such lists."""
-    held = whole.get(key)
-    if held is None:
+    scores = whole.get(key)
+    if scores is None:
         return []
-    if isinstance(held, dict):
-        inner = js.JsonObject(whole.file, whole.place, held)
-        columns = {name: _column(inner, name, size, beside=beside) for name in held}
+    if isinstance(scores, dict):
+        inner = js.JsonObject(whole.file, whole.place, scores)
+        columns = {name: _column(inner, name, size, list_key=list_key) for name in scores}
         return [{name: column[k] for name, column in columns.items()} for k in range(size)]
-    if not isinstance(held, list):
-        whole.wrong(key, held, "a list, an entry a hypothesis")
-    if len(held) != size:
+    if not isinstance(scores, list):
+        whole.wrong(key, scores, "a list, an entry a hypothesis")
+    if len(scores) != size:
         whole.file.fail(
             whole.place,
-            f"'{key}' has {counted(len(held), 'entry')}, '{beside}' has {size}; expected one for "
-            f"each hypothesis",
+            f"'{key}' has {counted(len(scores), 'entry')}, '{list_key}' has {size}; expected one "
+            f"for each hypothesis",
         )
-    return held
+    return scores

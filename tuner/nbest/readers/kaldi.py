@@ -1,18 +1,19 @@
 """Read n-best archives of Kaldi, as text."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
 from ...base.errors import InputError, counted
 from ..extra import keyed_lines, number_under, read_keyed
-from . import _base
+from ..records import Hypothesis, ListFile
+from ._base import Reader, check_all_used
 
 
 @dataclass(frozen=True)
-class Kaldi(_base.CollectingReader):
+class Kaldi(Reader):
     """Read `utt-1 words`, the first hypothesis of utterance `utt`, `utt-2 words` and so on.
 
     The file has words, not word ids. Costs and scores are in other files with the same keys, lines
@@ -46,37 +47,36 @@ class Kaldi(_base.CollectingReader):
             before, last = name, number
         return True
 
-    def collect(self, file: _base.ListFile) -> _base.Collector:
-        """Return the hypotheses of a whole file."""
-        archives: dict[str, list[str]] = {}
-        for name, path in self.named():
-            archives.setdefault(f"-{name.removeprefix('-')}", []).append(path)
-        columns: dict[str, tuple[str, dict[str, float]]] = {}
-        for name, paths in archives.items():
-            known: dict[str, float] = {}
-            for path in paths:
-                more = read_keyed(path)
-                twice = next((key for key in more if key in known), None)
-                if twice is not None:
-                    raise InputError(f"{path}: {twice} stands in another file of {name} too")
-                known |= more
-            negated = {key: 0.0 - value for key, value in known.items()}
-            columns[name] = "+".join(paths), negated
-        collector = _base.Collector(file, tuple((name, 1) for name in columns))
-        used: set[str] = set()
+    def records(self, file: ListFile) -> Iterator[Hypothesis]:
+        """Yield the hypotheses of a whole file."""
+        costs = self._costs()
+        unused = {name: dict.fromkeys(by_key) for name, (_, by_key) in costs.items()}
+        utterances = set()
         for number, key, text in keyed_lines(file.lines(), file.where):
-            used.add(key)
-            values = [number_under(key, known, at, file.where) for at, known in columns.values()]
-            name, _, rank = key.rpartition("-")
-            segment = collector.named_segment(number, name)
-            collector.add(number, segment=segment, text=text, values=values, rank=int(rank))
-        remarks = ["costs times -1"] if self.costs else []
-        utterances = {key.rpartition("-")[0] for key in used}
-        for at, known in columns.values():
-            left = [key for key in known if key not in used]
-            own = [key for key in left if key.rpartition("-")[0] in utterances]
-            _base.check_all_used(at, own, file)
-            if left:
-                remarks.append(f"{counted(len(left), 'number')} of other lists in {at}")
-        collector.remark = ", ".join(remarks) if columns else "no costs (kaldi:NAME=FILE)"
-        return collector
+            utterance, _, rank = key.rpartition("-")
+            utterances.add(utterance)
+            features: dict[str, float | list[float]] = {}
+            for name, (files, by_key) in costs.items():
+                features[name] = 0.0 - number_under(key, by_key, files, file.where)
+                del unused[name][key]
+            yield Hypothesis(number, utterance, text, features, rank=int(rank))
+        file.remarks.append("costs times -1" if self.costs else "no costs (kaldi:NAME=FILE)")
+        for name, (files, _) in costs.items():
+            in_list = [key for key in unused[name] if key.rpartition("-")[0] in utterances]
+            check_all_used(files, in_list, file)
+            if unused[name]:
+                count = counted(len(unused[name]), "number")
+                file.remarks.append(f"{count} of other lists in {files}")
+
+    def _costs(self) -> dict[str, tuple[str, dict[str, float]]]:
+        """Return files and costs by key of each feature."""
+        costs: dict[str, tuple[str, dict[str, float]]] = {}
+        for name, path in self.pairs_of_files():
+            feature = f"-{name.removeprefix('-')}"
+            files, by_key = costs.get(feature, ("", {}))
+            part = read_keyed(path)
+            twice = next((key for key in part if key in by_key), None)
+            if twice is not None:
+                raise InputError(f"{path}: {twice} stands in another file of {feature} too")
+            costs[feature] = f"{files}+{path}".removeprefix("+"), by_key | part
+        return costs

@@ -7,8 +7,9 @@ from typing import ClassVar
 from pydantic.dataclasses import dataclass
 
 from ...base.errors import InputError
+from ..records import Hypothesis, ListFile, Place, read_list
 from . import _json as js
-from ._base import ListFile, check_all_used, read_list
+from ._base import check_all_used
 from ._json import JsonObject, JsonReader
 
 
@@ -36,41 +37,37 @@ class MlmScoring(JsonReader):
         '"1": {"hyp_1": {"score": -2, "text": ""}, "ref": "a"}}\n',
     )
 
-    def found(self, file: ListFile) -> Iterator[js.Hypothesis]:
+    def records(self, file: ListFile) -> Iterator[Hypothesis]:
         """Yield the hypotheses of a whole file."""
-        added = self.named()
-        others, names = [], ["score"]
-        for name, path in added:
-            if name in names:
+        other_lists: dict[str, tuple[ListFile, dict[Place, JsonObject]]] = {}
+        for name, path in self.pairs_of_files():
+            if name == "score" or name in other_lists:
                 raise InputError(f"{path}: there is a feature '{name}' already; choose another")
-            names.append(name)
-        for _, path in added:
             other = read_list(path)
-            others.append((other, {item.place: item for _, item in _hypotheses(other)}))
-        columns = tuple((name, 1) for name in names)
+            other_lists[name] = other, {item.place: item for _, item in _hypotheses(other)}
         for segment, item in _hypotheses(file):
-            text = item.text("text")
-            values = [item.number("score")]
-            for other, known in others:
-                same = known.pop(item.place, None)
+            text, score = item.text("text"), item.number("score")
+            features = {"score": score}
+            for name, (other, by_place) in other_lists.items():
+                same = by_place.pop(item.place, None)
                 if same is None or same.get("text") != text:
                     other.fail(
                         item.place, f"not the hypothesis '{text}' that {file.where} has there"
                     )
-                values.append(same.number("score"))
-            yield js.Hypothesis(item.place, segment, text, columns, values, values[0])
-        for other, known in others:
-            check_all_used(other.where, [str(place) for place in known], file)
+                features[name] = same.number("score")
+            yield Hypothesis(item.place, segment, text, features, score)
+        for other, by_place in other_lists.values():
+            check_all_used(other.where, [str(place) for place in by_place], file)
 
 
 def _hypotheses(file: ListFile) -> Iterator[tuple[str, JsonObject]]:
-    """Yield the utterance and the object of each hypothesis in its order; `utt-1.hyp_1` is it."""
+    """Yield the utterance and the object, whose place is `utt-1.hyp_1`, of each hypothesis."""
     content = js.document(file)
-    for name, found in content.content.items():
-        if not isinstance(found, dict):
-            content.wrong(name, found, "an object of hypotheses hyp_1, hyp_2, ...", inside=True)
-        utterance = JsonObject(file, name, found)
-        keys = (re.fullmatch(r"hyp_([1-9][0-9]{0,8})", key) for key in found)
+    for name, value in content.content.items():
+        if not isinstance(value, dict):
+            content.wrong(name, value, "an object of hypotheses hyp_1, hyp_2, ...", inside=True)
+        utterance = JsonObject(file, name, value)
+        keys = (re.fullmatch(r"hyp_([1-9][0-9]{0,8})", key) for key in value)
         numbers = sorted(int(match[1]) for match in keys if match)
         if not numbers:
             utterance.wrong("hyp_1", None, "a hypothesis")

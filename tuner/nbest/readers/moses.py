@@ -7,8 +7,8 @@ from pydantic.dataclasses import dataclass
 
 from ...base.errors import counted
 from ...base.numbers import parse_number
+from ..records import ListFile
 from ._bars import BarsReader, are_named_values, split_fields
-from ._base import ListFile, hard_links
 
 _GLUED = re.compile(rb"(?<=\S)\|\|\||\|\|\|(?=\S)")
 """Moses' own reader (mert/Data.cpp) asks for no blanks; old versions wrote none behind the id."""
@@ -41,14 +41,14 @@ class MosesReader(BarsReader):
             _are_apart(row[2]) and not row[2].startswith(("F0=", "WordScores=")) for row in rows
         ) and not any(_JOSHUA.match(token) for row in rows for token in row[2].split())
 
-    def as_moses(self, file: ListFile) -> tuple[bytes, str]:
+    def as_moses(self, file: ListFile) -> bytes:
         """Return the list with blanks around `|||` in lines that are no list without them."""
 
         def spaced(line: re.Match[bytes]) -> bytes:
             return line[0] if len(split_fields(line[0])) > 3 else line[0].replace(b"|||", b" ||| ")
 
         glued = _GLUED.search(file.data)
-        return re.sub(rb"[^\n]+", spaced, file.data) if glued else file.data, ""
+        return re.sub(rb"[^\n]+", spaced, file.data) if glued else file.data
 
 
 def _are_apart(features: str) -> bool:
@@ -97,7 +97,7 @@ class Joshua(BarsReader):
         named = all(are_named_values(row[2]) or _are_apart(row[2]) for row in rows)
         return named and any(_JOSHUA.match(token) for row in rows for token in row[2].split())
 
-    def as_moses(self, file: ListFile) -> tuple[bytes, str]:
+    def as_moses(self, file: ListFile) -> bytes:
         """Return the list; raise InputError for derivation trees in place of texts."""
         if _TREE.match(file.data):
             file.fail(
@@ -128,7 +128,7 @@ class Travatar(BarsReader):
             for row in rows
         )
 
-    def as_moses(self, file: ListFile) -> tuple[bytes, str]:
+    def as_moses(self, file: ListFile) -> bytes:
         """Return the list with score and features exchanged."""
         lines = []
         for number, line in enumerate(file.byte_lines, 1):
@@ -147,7 +147,7 @@ class Travatar(BarsReader):
                 )
             fields[2], fields[3] = fields[3], fields[2]
             lines.append(b" ||| ".join(fields))
-        return b"\n".join(lines) + b"\n", ""
+        return b"\n".join(lines) + b"\n"
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,7 @@ class Nematus(BarsReader):
             for field in row[2:]
         )
 
-    def as_moses(self, file: ListFile) -> tuple[bytes, str]:
+    def as_moses(self, file: ListFile) -> bytes:
         """Return the list with named features, and the score last: the first if none is."""
         lines: list[bytes] = []
         form: tuple[int, int] | None = None
@@ -195,7 +195,7 @@ class Nematus(BarsReader):
                 )
             named = b" ".join(b"F%d= %s" % item for item in enumerate(scores))
             lines.append(b" ||| ".join([fields[0], fields[1], named, (*fields, scores[0])[3]]))
-        return b"\n".join(lines) + b"\n", ""
+        return b"\n".join(lines) + b"\n"
 
 
 @dataclass(frozen=True)
@@ -225,7 +225,7 @@ class Marian(BarsReader):
         features = re.compile(r"F0= *\S+(?: +[^\s=]+= *\S+)*")
         return all(features.fullmatch(row[-2]) for row in rows)
 
-    def as_moses(self, file: ListFile) -> tuple[bytes, str]:
+    def as_moses(self, file: ListFile) -> bytes:
         """Return the list with the word alignment last, without word scores."""
         lines: list[bytes] = []
         first: tuple[bool, bool] | None = None
@@ -256,7 +256,8 @@ class Marian(BarsReader):
             if alignments and b"," in alignments[0]:
                 remarks["soft alignment made hard"] = None
             lines.append(b" ||| ".join(row))
-        return b"\n".join(lines) + b"\n", ", ".join(remarks)
+        file.remarks.extend(remarks)
+        return b"\n".join(lines) + b"\n"
 
 
 _WORD_SCORES = re.compile(rb"WordScores=[ \t]*(?:[^\s=]+(?:[ \t]+|$))*")
@@ -283,7 +284,7 @@ def _inner_links(file: ListFile, line: int, hypothesis: bytes, alignment: bytes)
     """Return the links but those to the end of the sentence."""
     if b"," in alignment:
         rows = [row.split(",") for row in alignment.decode(errors="replace").split()]
-        alignment = hard_links(file, line, rows).encode()
+        alignment = b" ".join(b"%d-%d" % pair for pair in file.hard_links(line, rows))
     length = len(hypothesis.split())
     kept = []
     for item in alignment.split():

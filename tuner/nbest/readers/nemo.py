@@ -5,8 +5,8 @@ from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
+from ..records import Failed, Hypothesis, ListFile, Record
 from . import _json as js
-from ._base import ListFile
 from ._json import JsonReader
 
 _LACKING = "'beams' is missing, expected a list of hypotheses with scores"
@@ -38,22 +38,19 @@ class Nemo(JsonReader):
         '{"id": 1, "beams": [["", -2]]}\n',
     )
 
-    def found(self, file: ListFile) -> Iterator[js.Hypothesis | js.Failed]:
+    def records(self, file: ListFile) -> Iterator[Record]:
         """Yield the hypotheses of a whole file."""
         keys = [self.id] if self.id else list(js.IDS)
         for item, segment in js.identified(js.objects(file), keys, named=bool(self.id)):
             reason = js.no_answer(item, "beams")
             if reason or "beams" not in item.content:
-                yield js.Failed(item.place, segment, reason or _LACKING)
+                yield Failed(item.place, segment, reason or _LACKING)
                 continue
             for beam in item.entries("beams", list, "a list of hypotheses with scores"):
                 content = js.as_object(beam)
                 if content is None or len(content) == 1:
                     item.wrong("beams", beam, 'a text and a score, ["a b", -1.5]', inside=True)
                 hypothesis = js.JsonObject(file, item.place, content)
-                keys = [key for key in content if key != "text"]
-                values = [hypothesis.number(key) for key in keys]
-                names = tuple((key, 1) for key in keys)
-                yield js.Hypothesis(
-                    item.place, segment, content["text"], names, values, values[-1]
-                )
+                scores = {key: hypothesis.number(key) for key in content if key != "text"}
+                last_score = [*scores.values()][-1]
+                yield Hypothesis(item.place, segment, content["text"], scores, last_score)

@@ -9,8 +9,8 @@ from pydantic.dataclasses import dataclass
 from ...base.columns import failure_of
 from ...base.errors import counted, shown
 from ...base.warn import warn
+from ..records import Failed, Hypothesis, ListFile, Record
 from . import _json as js
-from ._base import ListFile
 from ._json import JsonReader
 
 FILTERED = "content_filter"
@@ -65,17 +65,17 @@ class Openai(JsonReader):
         keys = [self.id] if self.id else _usual_ids(first[1])
         if all(first[1].get(key) is None for key in keys) and not self.id:
             number = first[1].get(_REQUEST)
-            if str(number).isdecimal() and file.names.known is None:
+            if str(number).isdecimal() and file.names.in_references is None:
                 yield from _by_request(file, [first, *records])
                 return
         yield from js.identified(chain([first], records), keys, named=bool(self.id))
 
-    def found(self, file: ListFile) -> Iterator[js.Hypothesis | js.Failed]:
+    def records(self, file: ListFile) -> Iterator[Record]:
         """Yield the hypotheses of a whole file, and the requests that failed."""
         withheld: dict[str, list[str]] = {}
         for item, segment in self._requests(file):
             if reason := failure_of(item.content):
-                yield js.Failed(item.place, segment, reason)
+                yield Failed(item.place, segment, reason)
                 continue
             answer = item
             if "response" in item.content:
@@ -83,32 +83,32 @@ class Openai(JsonReader):
                 if not isinstance(body, dict):
                     item.wrong("response.body", body, "an answer (did it fail?)")
                 answer = js.JsonObject(file, item.place, body)
-            choices = "choices" in answer.content or "outputs" not in answer.content
-            key = "choices" if choices else "outputs"
+            has_outputs = "outputs" in answer.content and "choices" not in answer.content
+            key = "outputs" if has_outputs else "choices"
             if answer.get(key) == []:
-                yield js.Failed(item.place, segment, js.no_answer(answer, key) or "")
+                yield Failed(item.place, segment, js.no_answer(answer, key) or "")
                 continue
-            found = answer.entries(key, dict, "a list of objects")
-            reasons = [reason for reason in map(_withheld, found) if reason]
-            if reasons and (len(reasons) == len(found) or not file.names.drop):
-                yield js.Failed(item.place, segment, reasons[0])
+            choices = [
+                js.JsonObject(file, item.place, content)
+                for content in answer.entries(key, dict, "a list of objects")
+            ]
+            reasons = [reason for choice in choices if (reason := _withheld(choice.content))]
+            if reasons and (len(reasons) == len(choices) or not file.names.drop):
+                yield Failed(item.place, segment, reasons[0])
                 continue
             if reasons:
                 withheld[segment] = reasons
-            found = [one for one in found if not _withheld(one)]
-            for choice in sorted_by_index([js.JsonObject(file, item.place, one) for one in found]):
+            answers = [choice for choice in choices if not _withheld(choice.content)]
+            for choice in sorted_by_index(answers):
                 text = choice.text("text" if "text" in choice.content else "message.content")
-                names, values = choice.features(self.features)
-                names, sums = (("logprob", 1), ("tokens", 1), *names), _logprobs(choice)
-                values = [*sums, *values]
+                sums = _logprobs(choice)
                 index = choice.content.get("index")
-                yield js.Hypothesis(
+                yield Hypothesis(
                     item.place,
                     segment,
                     text,
-                    names,
-                    values,
-                    sums[0],
+                    choice.features(self.features, sums),
+                    sums["logprob"],
                     record=choice.content,
                     rank=index if type(index) is int else None,
                 )
@@ -138,8 +138,8 @@ def _withheld(choice: dict[str, Any]) -> str:
 
 def _usual_ids(item: js.JsonObject) -> list[str]:
     """Return the keys that may have ids; `id` is mostly a service's own."""
-    own, known = str(item.get("id")), item.file.names.known or {}
-    is_id = own.isdecimal() or own in known
+    value = str(item.get("id"))
+    is_id = value.isdecimal() or value in (item.file.names.in_references or {})
     return ["custom_id", *(key for key in js.IDS if key != "id" or is_id)]
 
 
@@ -166,31 +166,31 @@ def sorted_by_index(choices: list[js.JsonObject]) -> list[js.JsonObject]:
     """Return choices in the order of their numbers; without numbers as they stand."""
     if not any("index" in choice.content for choice in choices):
         return choices
-    known: dict[float, js.JsonObject] = {}
+    by_index: dict[float, js.JsonObject] = {}
     for choice in choices:
         index = choice.number("index")
-        if index in known:
+        if index in by_index:
             choice.file.fail(choice.place, f"two choices have the index {index:g}")
-        known[index] = choice
-    return [known[index] for index in sorted(known)]
+        by_index[index] = choice
+    return [by_index[index] for index in sorted(by_index)]
 
 
-def _logprobs(choice: js.JsonObject) -> list[float]:
+def _logprobs(choice: js.JsonObject) -> dict[str, float]:
     """Return the sum of the tokens' log-probabilities, and how many tokens there are."""
     if "cumulative_logprob" in choice.content:
         total, ids = choice.number("cumulative_logprob"), choice.get("token_ids")
         if not isinstance(ids, list):
             choice.wrong("token_ids", ids, "a list of tokens")
-        return [total, float(len(ids))]
-    given = choice.get("logprobs")
-    if not isinstance(given, dict):
+        return {"logprob": total, "tokens": float(len(ids))}
+    logprobs = choice.get("logprobs")
+    if not isinstance(logprobs, dict):
         expected = "log-probabilities of tokens; ask the service for them (logprobs)"
-        choice.wrong("logprobs", given, expected)
-    tokens, key = given.get("content"), "logprobs.content"
+        choice.wrong("logprobs", logprobs, expected)
+    tokens, key = logprobs.get("content"), "logprobs.content"
     if tokens is None:
-        tokens, key = given.get("token_logprobs"), "logprobs.token_logprobs"
+        tokens, key = logprobs.get("token_logprobs"), "logprobs.token_logprobs"
     if not isinstance(tokens, list):
-        js.JsonObject(choice.file, choice.place, given).wrong(
+        js.JsonObject(choice.file, choice.place, logprobs).wrong(
             key, tokens, "a list, one entry a token"
         )
     numbers = []
@@ -203,4 +203,4 @@ def _logprobs(choice: js.JsonObject) -> list[float]:
                 f"answers without it (echo)",
             )
         numbers.append(choice.number(f"{key}, token {n}", value))
-    return [sum(numbers), float(len(numbers))]
+    return {"logprob": sum(numbers), "tokens": float(len(numbers))}

@@ -1,13 +1,14 @@
 """Read what OpenNMT prints while it translates."""
 
 import re
-from collections.abc import Sequence
-from typing import ClassVar, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
 from ...base.errors import shown
-from ._base import CollectingReader, Collector, ListFile
+from ..records import Hypothesis, ListFile
+from ._base import Reader
 
 _STAMP = re.compile(r"\A[^\[\]]{0,99}\[[^\[\]]{0,99}\b(?:DEBUG|INFO|WARNING|ERROR)\] ?")
 _LINE = re.compile(
@@ -23,17 +24,8 @@ _LISTED = re.compile(rf"\[(?:(?:{_QUOTED})(?:, (?:{_QUOTED}))*+)?\]")
 _ESCAPE = re.compile(r"\\(x[0-9a-f]{2}|u(?!d[89a-f])[0-9a-f]{4}|.)")
 
 
-class _Best(NamedTuple):
-    """The hypothesis of a PRED line, until others are listed."""
-
-    place: int
-    segment: int
-    text: str
-    score: float
-
-
 @dataclass(frozen=True)
-class Opennmt(CollectingReader):
+class Opennmt(Reader):
     """Read the log of OpenNMT (Lua, or py with `-verbose`): `SENT 1: ...`, then `[-1.5] a b`.
 
     The feature is `score`. A segment whose hypotheses are not listed has that of its `PRED` line.
@@ -57,45 +49,47 @@ class Opennmt(CollectingReader):
             match or _STAMP.match(line) for match, line in zip(matches, head, strict=True)
         )
 
-    def collect(self, file: ListFile) -> Collector:
-        """Return the hypotheses of a whole file."""
-        collector = Collector(file, (("score", 1),))
-        segment, text, best = -1, "", None
-        for number, whole in enumerate(file.lines(), 1):
-            line = _STAMP.sub("", whole, count=1)
-            match = _LINE.fullmatch(line)
-            if match is None:
-                if line == whole:
-                    file.fail(
-                        number,
-                        f"'{shown(line)}' is no line of OpenNMT's log, expected SENT, PRED, BEST "
-                        f"HYP or a hypothesis behind its score, `[-1.5] a b`",
-                    )
-                continue
-            name = match["sentence"] or match["predicted"] or match["empty"]
-            if name:
-                _add(collector, best if best and best.segment != int(name) - 1 else None)
-                segment = collector.segment(number, str(int(name) - 1))
+    def records(self, file: ListFile) -> Iterator[Hypothesis]:
+        """Yield the hypotheses of a whole file."""
+        segment, text = -1, ""
+        best = None  # of a PRED line, until others of the segment are listed
+        for number, match in _lines(file):
+            sentence = match["sentence"] or match["predicted"] or match["empty"]
+            if sentence:
+                if best and best.segment != int(sentence) - 1:
+                    yield best
+                    best = None
+                segment = int(sentence) - 1
             if match["predicted"]:
                 text = match["best"]
             elif match["empty"]:
-                best = _Best(number, segment, "", 0.0)
+                best = Hypothesis(number, segment, "", {"score": 0.0})
             elif match["best_score"] is not None:
-                score = collector.number(number, match["best_score"], "the score")
-                best = _Best(number, segment, text, score)
+                score = file.number(number, match["best_score"], "the score")
+                best = Hypothesis(number, segment, text, {"score": score})
             elif match["score"] is not None:
                 if segment < 0:
                     file.fail(number, "a hypothesis before the first line `SENT 1: ...`")
                 best = None
-                score = collector.number(number, match["score"], "the score")
-                _add(collector, _Best(number, segment, _as_text(match["text"]), score))
-        _add(collector, best)
-        return collector
+                score = file.number(number, match["score"], "the score")
+                yield Hypothesis(number, segment, _as_text(match["text"]), {"score": score})
+        if best:
+            yield best
 
 
-def _add(collector: Collector, best: _Best | None) -> None:
-    if best is not None:
-        collector.add(best.place, segment=best.segment, text=best.text, values=[best.score])
+def _lines(file: ListFile) -> Iterator[tuple[int, re.Match[str]]]:
+    """Yield number and fields of each line of the log; others that are logged are left out."""
+    for number, whole in enumerate(file.lines(), 1):
+        line = _STAMP.sub("", whole, count=1)
+        match = _LINE.fullmatch(line)
+        if match is not None:
+            yield number, match
+        elif line == whole:
+            file.fail(
+                number,
+                f"'{shown(line)}' is no line of OpenNMT's log, expected SENT, PRED, BEST "
+                f"HYP or a hypothesis behind its score, `[-1.5] a b`",
+            )
 
 
 def _as_text(listed: str) -> str:

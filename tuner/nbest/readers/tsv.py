@@ -1,6 +1,6 @@
 """Read tables with named columns."""
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterator, Sequence
 from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
@@ -9,13 +9,8 @@ from ...base import options
 from ...base.columns import INDEX_KEYS
 from ...base.errors import counted, suggest
 from ...base.warn import warn
-from ._base import (
-    CollectingReader,
-    Collector,
-    ListFile,
-    finite_number,
-    index_in,
-)
+from ..records import Hypothesis, ListFile
+from ._base import Reader, rank_in
 
 IDS = ("id", "segment", "seg_id", "sent_id")
 TEXTS = ("hypothesis", "hyp", "text", "translation")
@@ -24,7 +19,7 @@ LINKS = ("alignment", "links")
 
 
 @dataclass(frozen=True)
-class Tsv(CollectingReader):
+class Tsv(Reader):
     """Read a line of column names, then a hypothesis a line; tabs separate columns.
 
     Parameters
@@ -51,6 +46,7 @@ class Tsv(CollectingReader):
 
     title: ClassVar[str] = "TSV"
     joined: ClassVar[tuple[str, ...]] = ("features",)
+    are_unique: ClassVar[bool] = True
     example: ClassVar[tuple[str, ...]] = (
         "id\thypothesis\tLM\n",
         "0\ta b\t-1.5\n",
@@ -64,8 +60,8 @@ class Tsv(CollectingReader):
         names = head[0].split("\t")
         return any(name in names for name in IDS) and any(name in names for name in TEXTS)
 
-    def collect(self, file: ListFile) -> Collector:
-        """Return the hypotheses of a whole file."""
+    def records(self, file: ListFile) -> Iterator[Hypothesis]:
+        """Yield the hypotheses of a whole file."""
         header, *lines = file.lines()
         columns = header.split("\t")
         twice = next((name for name in columns if columns.count(name) > 1), None)
@@ -77,36 +73,29 @@ class Tsv(CollectingReader):
         links = self.links or _usual(columns, LINKS)
         score_at = _index(file, columns, "score", score) if score else None
         links_at = _index(file, columns, "links", links) if links else None
-        taken = {id_at, text_at, score_at, links_at}
-        if self.features:
-            feature_at = [
-                _index(file, columns, "features", n) for n in options.names(self.features, "+")
-            ]
-        else:
-            feature_at = [k for k in range(len(columns)) if k not in taken]
+        feature_names = options.names(self.features, "+")
+        if len(set(feature_names)) < len(feature_names):
+            file.fail_of_names(max(feature_names, key=feature_names.count))
+        feature_at = [_index(file, columns, "features", name) for name in feature_names]
+        no_features = {id_at, text_at, score_at, links_at}
         rows = [_cells(file, number, line, columns) for number, line in enumerate(lines, 2)]
-        rank_at = _ranks_at(
-            file, columns, rows, taken | (set(feature_at) if self.features else set())
-        )
-        feature_at = [k for k in feature_at if k != rank_at]
-        names = tuple((columns[k], 1) for k in feature_at)
-        collector = Collector(file, names, of_records=True)
+        rank_at = _ranks_at(file, columns, rows, {*no_features, *feature_at})
+        if not feature_names:
+            feature_at = [k for k in range(len(columns)) if k not in no_features and k != rank_at]
         for number, cells in enumerate(rows, 2):
-            collector.add(
+
+            def value(column: int) -> float:
+                return file.number(number, cells[column], f"column {columns[column]}")  # noqa: B023
+
+            yield Hypothesis(
                 number,
-                segment=cells[id_at],
-                text=cells[text_at],
-                values=[
-                    finite_number(file, number, cells[k], f"column {columns[k]}")
-                    for k in feature_at
-                ],
-                score=0.0
-                if score_at is None
-                else finite_number(file, number, cells[score_at], f"column {columns[score_at]}"),
-                links=None if links_at is None else collector.links(number, cells[links_at]),
+                cells[id_at],
+                cells[text_at],
+                {columns[k]: value(k) for k in feature_at},
+                0.0 if score_at is None else value(score_at),
+                None if links_at is None else file.links(number, cells[links_at]),
                 rank=None if rank_at is None else int(cells[rank_at]),
             )
-        return collector
 
 
 def _cells(file: ListFile, number: int, line: str, columns: list[str]) -> list[str]:
@@ -121,14 +110,14 @@ def _cells(file: ListFile, number: int, line: str, columns: list[str]) -> list[s
 
 
 def _ranks_at(
-    file: ListFile, columns: list[str], rows: list[list[str]], taken: Container[int | None]
+    file: ListFile, columns: list[str], rows: list[list[str]], used: Container[int | None]
 ) -> int | None:
     """Return the column of the numbers of hypotheses; None if there is none."""
     for name in INDEX_KEYS:
         at = columns.index(name) if name in columns else None
-        if at is None or at in taken:
+        if at is None or at in used:
             continue
-        numbers = [index_in({name: cells[at]}) for cells in rows]
+        numbers = [rank_in({name: cells[at]}) for cells in rows]
         if None not in numbers and (len(set(numbers)) > 1 or numbers[0] in (0, 1)):
             return at
         warn(

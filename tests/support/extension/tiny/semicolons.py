@@ -6,7 +6,8 @@ from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from portmert.tuner.nbest.readers._base import Collector, Reader
+from portmert.tuner.nbest.readers._base import Reader
+from portmert.tuner.nbest.records import Hypothesis
 
 
 @dataclass(frozen=True)
@@ -20,14 +21,8 @@ class Semicolons(Reader):
     def recognises(cls, head):
         return all(line.count(";") == 2 and "|||" not in line for line in head)
 
-    def read(self, file, vocabulary):
-        collector = Collector(file, (("Value", 1),))
+    def records(self, file):
         for number, line in enumerate(file.lines(), 1):
             segment, text, value = line.split(";")
-            collector.add(
-                number,
-                segment=collector.segment(number, segment),
-                text=text,
-                values=[collector.number(number, value, "Value")],
-            )
-        return collector.finish(vocabulary)
+            features = {"Value": file.number(number, value, "Value")}
+            yield Hypothesis(number, segment, text, features)

@@ -310,7 +310,7 @@ def test_soft_links_are_those_that_marian_itself_makes_hard(tmp_path):
 
 
 def test_a_missing_id_is_named_where_the_references_have_ids(tmp_path):
-    from portmert.tuner.nbest.readers._base import SegmentNames
+    from portmert.tuner.nbest.records import SegmentNames
 
     text = json.dumps({"audio_filepath": "u1", "beams": [["a", -1]]})
     names = SegmentNames({"u1": 0}, "ref")

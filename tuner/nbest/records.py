@@ -1,0 +1,332 @@
+"""Files of n-best lists, the ids of their segments, and the records that readers make of them."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn
+
+from portmert.metrics._base import IntArray
+
+from ..base.columns import DROP
+from ..base.errors import InputError, counted, shown
+from ..base.files import called, decode_line, read_bytes
+from ..base.numbers import FINITE, parse_number
+
+HEAD_LINES = 20
+"""Lines that a format is recognised by."""
+
+TABLES = "*best_recog/*"
+"""The tables of ESPnet 2 in a folder, at any depth."""
+
+Place = int | str
+"""Where something stands in a list: the number of its line from 1, or a way through its JSON."""
+
+_LINK = re.compile(r"([0-9]{1,9})-([0-9]{1,9})")
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+class Hypothesis(NamedTuple):
+    """A hypothesis as a file has it.
+
+    Parameters
+    ----------
+    place
+        Where it stands, for messages.
+    segment
+        The id of its segment: a name, or a number from 0. An `int` is never a name.
+    text
+        Its words, between blanks.
+    features
+        A number, or a list of numbers, by the name of the feature. All hypotheses of a list have
+        the same features.
+    score
+        The model score that the file has.
+    links
+        Pairs of source and target positions; None for a list without word alignment.
+    record
+        Its own JSON object, if it has one.
+    rank
+        Its number in its segment, where the file tells it.
+    """
+
+    place: Place
+    segment: int | str
+    text: str
+    features: Mapping[str, float | list[float]]
+    score: float = 0.0
+    links: list[tuple[int, int]] | None = None
+    record: dict[str, Any] | None = None
+    rank: int | None = None
+
+
+class Failed(NamedTuple):
+    """A segment without an answer, and why."""
+
+    place: Place
+    segment: str
+    reason: str
+
+
+Record = Hypothesis | Failed
+
+
+@dataclass
+class SegmentNames:
+    """Number the names of segments in the order in which they come.
+
+    Parameters
+    ----------
+    in_references : mapping or None
+        The ids of the references, which no other may be; None: the references have no ids.
+    where : str
+        The name of the references in messages.
+    strict : bool
+        Whether ids that are numbers must be ids of the references too; else they may be places
+        from 0.
+    drop : bool
+        Whether segments may lack an answer, or be absent in the references: they are left out.
+    failed : dict
+        Why segments have no answer, by id.
+    left : (S,) int64 or None
+        The numbers of the segments that have hypotheses, where others are left out.
+    are_names : bool or None
+        Whether ids are names; None before the first id. It decides for all.
+    lookups : int
+        How many names were numbered since a list was begun.
+    """
+
+    in_references: Mapping[str, int] | None = None
+    where: str = ""
+    strict: bool = True
+    drop: bool = False
+    are_names: bool | None = None
+    lookups: int = 0
+    failed: dict[str, str] = field(default_factory=dict)
+    left: IntArray | None = None
+    _numbers: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def ids(self) -> tuple[str, ...] | None:
+        """The names so far, segment by segment; None where ids are numbers."""
+        return tuple(self._numbers) if self.are_names else None
+
+    def decide(self, first_id: str) -> bool:
+        """Return whether ids are names; the first id decides for all lists."""
+        if self.are_names is None:
+            ids = self.in_references
+            is_id = ids is not None and (self.strict or first_id in ids)
+            self.are_names = is_id or parse_number(first_id) is None
+        return self.are_names
+
+    def number(self, name: str, segments: int | None) -> int:
+        """Return the number of a segment.
+
+        Raises
+        ------
+        ValueError
+            There can be no such segment; says why.
+        """
+        self.lookups += 1
+        if name in self._numbers:
+            return self._numbers[name]
+        if len(name.split()) != 1:
+            raise ValueError(f"id '{name}' is not one word")
+        ids = self.in_references
+        if ids is not None and name not in ids and not self.drop:
+            key = (
+                "; name the key of the ids in --nbest-format, as nemo:id=audio_filepath"
+                if name.isdecimal() and not any(map(str.isdecimal, ids))
+                else ""
+            )
+            near = nearest(name, ids)
+            raise ValueError(f"id '{name}' is not in {self.where} ({near}); {DROP}{key}")
+        number = len(self._numbers)
+        if segments is not None and number >= segments:
+            raise ValueError(
+                f"id '{name}' is number {number + 1} of the list, the references have "
+                f"{counted(segments, 'segment')}"
+            )
+        self._numbers[name] = number
+        return number
+
+
+def positions(
+    ids: Sequence[str], places: Mapping[str, int], *, lists: str, where: str
+) -> list[int]:
+    """Return the place of each segment of the lists in a file with the same ids.
+
+    Raises
+    ------
+    InputError
+        An id is on one side only.
+    """
+    for here, there, name, other_name in (
+        (ids, places, lists, where),
+        (places, set(ids), where, lists),
+    ):
+        lacking = [segment for segment in here if segment not in there]
+        if lacking:
+            more = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
+            raise InputError(
+                f"{name}: id '{lacking[0]}'{more} not in {other_name} "
+                f"({nearest(lacking[0], there)}); both must be of the same segments ({DROP})"
+            )
+    return [places[segment] for segment in ids]
+
+
+def nearest(name: str, ids: Collection[str]) -> str:
+    """Return an advice for an id that is not among these: the nearest of them, or the first."""
+    first_ids = sorted(ids)[:10_000]
+    near = difflib.get_close_matches(name, first_ids, n=1)
+    if near:
+        return f"nearest: '{near[0]}'"
+    return f"ids there: {', '.join(first_ids[:3])}{', ...' * (len(ids) > 3)}"
+
+
+@dataclass(frozen=True)
+class ListFile:
+    """One file of an n-best list, decompressed.
+
+    Parameters
+    ----------
+    where : str
+        Its name in messages.
+    data : bytes
+        Not empty.
+    names : SegmentNames
+        Numbers segments whose ids are names; the same for all lists that are merged.
+    first_line : int
+        The number of its first line; not 1 where it is a part of a file.
+    segments : int or None
+        Every segment id must be below it.
+    notice : callable
+        Called with one line for what is accepted but worth knowing.
+    remarks : list of str
+        Remarks of the reader for the user.
+    """
+
+    where: str
+    data: bytes
+    names: SegmentNames = field(default_factory=SegmentNames)
+    first_line: int = 1
+    segments: int | None = None
+    notice: Callable[[str], None] = lambda _: None
+    remarks: list[str] = field(default_factory=list)
+
+    @cached_property
+    def byte_lines(self) -> list[bytes]:
+        """The lines without their ends."""
+        lines = self.data.split(b"\n")
+        if lines[-1] == b"":
+            lines.pop()
+        return [line.removesuffix(b"\r") for line in lines]
+
+    @cached_property
+    def head(self) -> list[str]:
+        """The first lines that are not blank; bytes that are not UTF-8 replaced."""
+        begin = self.data.split(b"\n", HEAD_LINES)[:HEAD_LINES]
+        lines = (line.decode("utf-8", errors="replace").rstrip("\r") for line in begin)
+        return [line for line in lines if line.strip()]
+
+    def lines(self) -> list[str]:
+        """Return the lines as text.
+
+        Raises
+        ------
+        InputError
+            A line is not UTF-8.
+        """
+        numbered = enumerate(self.byte_lines, self.first_line)
+        return [decode_line(line, self.where, n) for n, line in numbered]
+
+    def fail(self, place: Place, message: str) -> NoReturn:
+        """Raise the error of a place."""
+        if isinstance(place, int):
+            raise InputError(f"{self.where}:{place + self.first_line - 1}: {message}")
+        raise InputError(f"{self.where}: {place}: {message}")
+
+    def fail_of_names(self, feature: str) -> NoReturn:
+        """Raise the error of two features of one name."""
+        raise InputError(
+            f"{self.where}: two features are called '{shown(feature)}'; each needs a name of its "
+            f"own"
+        )
+
+    def number(self, place: Place, text: str, meaning: str) -> float:
+        """Return a finite number, or raise the error of the place; `meaning` names the number."""
+        value = parse_number(text.strip())
+        if value is None:
+            self.fail(place, f"'{shown(text)}' for {meaning} is not a number")
+        if not math.isfinite(value):
+            self.fail(
+                place, f"{meaning} is {text}; values must be {FINITE}; leave this hypothesis out"
+            )
+        return value
+
+    def links(self, place: Place, text: str) -> list[tuple[int, int]]:
+        """Return links `0-0 1-1`, sorted, each once."""
+        pairs = set()
+        for item in text.split():
+            match = _LINK.fullmatch(item)
+            if match is None:
+                self.fail(
+                    place,
+                    f"'{shown(item)}' is not a link, expected source-target positions from 0 like "
+                    f"0-0",
+                )
+            pairs.add((int(match[1]), int(match[2])))
+        return sorted(pairs)
+
+    def hard_links(
+        self, place: Place, probabilities: Sequence[Sequence[str]]
+    ) -> list[tuple[int, int]]:
+        """Return the links of a soft alignment.
+
+        Each target word gets the source position of the highest probability, of equal ones the
+        first, as in Marian's `--alignment hard`.
+
+        Parameters
+        ----------
+        probabilities : sequence of sequence of str
+            For each target word the probability of each source position.
+        """
+        links = []
+        for target, row in enumerate(probabilities):
+            numbers = [self.number(place, text, "a soft alignment") for text in row]
+            links.append((numbers.index(max(numbers)), target))
+        return sorted(links)
+
+
+def read_list(path: Path | str) -> ListFile:
+    """Read the bytes of a list; of a folder, the names of the tables in it, one a line.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read or is empty.
+    """
+    where = called(path)
+    if where != "stdin" and Path(where).is_dir():
+        tables = (table.relative_to(path).as_posix() for table in Path(path).rglob(TABLES))
+        data = "".join(f"{table}\n" for table in sorted(tables)).encode()
+        if not data:
+            raise InputError(
+                f"{where}: a folder; expected a file, or a folder of ESPnet 2 with tables like "
+                f"1best_recog/text"
+            )
+        return ListFile(where, data)
+    data = read_bytes(path).removeprefix(BYTE_ORDER_MARK)
+    if not data:
+        raise empty_list(where)
+    return ListFile(where, data)
+
+
+def empty_list(where: str) -> InputError:
+    """Return the error of a list without a byte."""
+    return InputError(f"{where}: empty file, expected an n-best list; did the decoder fail?")
