@@ -69,14 +69,18 @@ class LearnedFeatures:
 
     Parameters
     ----------
-    groups
-        Letters of `GROUPS`, in their order.
-    parses, gamma
-        For E: the number of best parses, and the power of their probabilities; see `edpm`.
+    groups : LETTERS
+        Features of the metric, by letter: E dependency links (needs an annotator), T edits of
+        TERp, P its paraphrases (needs a table of them), N words and word pairs, B lengths.
+        Default: all whose options are given.
+    parses
+        For E: number of parses of each text; 0 is all, if the parser can do that. See `edpm`.
+    gamma
+        For E: a parse counts by its probability to this power.
     costs
-        Costs of the edits in TERp's alignments; see `terp`.
+        For T and P: the costs of edits by which texts are aligned; see `terp`.
     language
-        Language of TERp's stemmer.
+        For T: the language of the stemmer.
     """
 
     groups: str

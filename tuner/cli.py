@@ -7,6 +7,7 @@ import os
 import pkgutil
 import sys
 import traceback
+from collections.abc import Iterable
 from typing import Any
 
 import click
@@ -25,6 +26,7 @@ from .base.errors import (
 )
 from .base.interrupts import signals_as_interrupts, status_after
 from .base.warn import shown_warnings
+from .commands._help import COMMANDS, CommandGroup
 from .commands._outputs import VOICE, show_warning, with_volume
 
 MEMORY_FAULTS = (errno.ENOMEM, errno.EAGAIN, errno.EMFILE, errno.ENFILE)
@@ -38,13 +40,22 @@ REMOVED = {"plan": "the command plan is gone; tune and reproduce show their prog
 """Commands of earlier versions, and what to do instead."""
 
 
-class CommandFolder(click.Group):
+class CommandFolder(CommandGroup):
     """The commands, modules of `portmert.tuner.commands`, loaded when they are called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's signature
         """Return the names of all commands."""
-        found = (module.name for module in pkgutil.iter_modules(commands.__path__))
-        return sorted(name.replace("_", "-") for name in found if not name.startswith("_"))
+        modules = (module.name for module in pkgutil.iter_modules(commands.__path__))
+        return sorted(name.replace("_", "-") for name in modules if not name.startswith("_"))
+
+    def groups(self, ctx: click.Context) -> Iterable[tuple[str, Iterable[str]]]:
+        """Yield headings and the commands under them."""
+        rest = dict.fromkeys(self.list_commands(ctx))
+        for title, names in COMMANDS.items():
+            yield title, names.split()
+            rest = {name: None for name in rest if name not in names.split()}
+        if rest:
+            yield "Others", rest
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Load one command; None if there is none of this name."""

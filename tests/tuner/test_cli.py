@@ -26,8 +26,10 @@ COMMANDS = sorted(
 
 def test_help_lists_every_command():
     lines = run("--help").stdout.splitlines()
-    listed = [line.split()[0] for line in lines[lines.index("Commands:") + 1 :] if line.strip()]
-    assert listed == COMMANDS
+    listed = [line.split()[0] for line in lines[lines.index("Tune:") :] if re.match(r"  \w", line)]
+    assert sorted(listed) == COMMANDS
+    assert {"Tune:", "Judge:", "Metrics:", "Moses:", "Set up:"} <= set(lines)
+    assert not any(line.endswith("...") for line in lines[1:])
 
 
 @pytest.mark.parametrize("name", COMMANDS)

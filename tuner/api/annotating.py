@@ -20,6 +20,7 @@ from ..annotation.layers import MEANING
 from ..base.arguments import checked
 from ..base.errors import InputError, counted, faults_at
 from ..base.files import TextFile, check_writable, read_lines, writing
+from ..base.numbers import Positive, Share
 from ..base.processes import available_processors
 from ..base.warn import warn_of_machine
 from ..components import registry
@@ -78,11 +79,11 @@ def annotate(
     *,
     annotator: str | Annotator,
     model: PathLike = "",
-    parses: int = 1,
+    parses: Positive = 1,
     layers: Sequence[Need] = (),
-    processes: int | None = None,
+    processes: Positive | None = None,
     executor: str = "local",
-    max_failed: float = 0.5,
+    max_failed: Share = 0.5,
     annotation_cache: Path | None = None,
     notice: Notice = log_notice,
     progress: Progress = lambda _done, _total: None,
@@ -92,25 +93,30 @@ def annotate(
     Parameters
     ----------
     text
-        The name of a file of tokenised text or a list of lines. An empty line gives no tree.
+        Tokenised text, one segment a line; - is stdin. In Python a list of lines too. An empty
+        line gives no tree.
     out
-        The file to write, whole or not at all; compressed if it ends in .gz, .bz2, .xz or .zst.
-    annotator, model
-        The annotator, or its name and options as `"udpipe:model=FILE"`; or name and model.
+        File of CoNLL-U or JSON lines to write, whole or not at all; compressed if it ends in .gz,
+        .bz2, .xz or .zst; - is stdout.
+    annotator : NAME[:OPTION=VALUE,...]
+        The tagger or parser, as udpipe, spacy or bllip (docs/how-to/annotators.md).
+    model : TEXT
+        Model of the annotator; for conllu and ptb the file of parses.
     parses
-        Write up to this many weighted parses of each sentence, if the annotator has them.
+        Write up to this many weighted parses of each segment, if the annotator has them.
     layers
-        The layers to write: tags, heads, trees, roles, drs. Default: all that the annotator
-        produces. With roles or drs the output is JSON lines, without heads and trees.
+        What to write. Default: all that the annotator produces. roles and drs (discourse
+        representations) are written as JSON lines, without heads and trees.
     processes
-        Number of worker processes. Default: one for each processor.
+        Worker processes. Default: one for each processor.
     executor
-        Where sentences are annotated, see `SearchOptions`. On a cluster each machine reads the
-        model from the same path, and the models must be the same.
+        Where sentences are annotated, see `Search`. On a cluster each machine reads the model from
+        the same path, and the models must be the same.
     max_failed
-        The work ends with an error if a larger share of the sentences, 0 to 1, has no parse.
-    annotation_cache
-        The folder of the cache. Default: PORTMERT_CACHE or the user's cache folder.
+        Stop if a larger share of the segments has no parse.
+    annotation_cache : DIR
+        Folder of the cache of tags and parses. Default: $PORTMERT_CACHE or the user's cache
+        folder.
     notice, progress
         `notice` is called with a line for the user, `progress` with (done, total) in lines.
 
@@ -159,8 +165,8 @@ def train_annotator(
     treebank: PathLike,
     out: PathLike,
     *,
-    size: training.Size = "tiny",
-    case: training.Case = "keep",
+    size: Literal["micro", "tiny", "full"] = "tiny",
+    case: Literal["keep", "lower", "both"] = "keep",
     check: PathLike | None = None,
     notice: Notice = log_notice,
 ) -> TrainedAnnotator:
@@ -169,16 +175,16 @@ def train_annotator(
     Parameters
     ----------
     treebank
-        CoNLL-U (.gz, .bz2, .xz, .zst too).
+        Treebank to train on, in CoNLL-U (.gz, .bz2, .xz, .zst too).
     out
-        The model to write.
+        File for the model.
     size
-        "micro": seconds on 300 sentences; "tiny": minutes on 1,500; "full": all sentences, a
-        quarter of an hour on 200,000 words.
+        How much to train on: micro, 300 sentences, takes seconds; tiny, 1,500, takes minutes; full
+        takes all, a quarter of an hour for 200,000 words.
     case
-        "keep": words as they are; "lower": lowercased; "both": each sentence both ways.
+        Train on words as they are, lowercased (for lowercased text), or on both.
     check
-        CoNLL-U on which to measure the model's accuracy.
+        CoNLL-U on which the model's accuracy is measured.
     notice
         Called with a line for the user.
 
@@ -247,11 +253,14 @@ def align(
 
     Parameters
     ----------
-    source, target
-        Each the name of a file of tokenised text or a list of lines.
-    aligner, options
-        The name of the aligner and its options, as `"thot"` and `{"model": "ibm4"}`; or an
-        aligner.
+    source
+        Tokenised source text, one segment a line; in Python a list of lines too.
+    target
+        Its tokenised translation, line by line.
+    aligner : NAME
+        The aligner; `portmert components aligner` lists all. In Python also an object.
+    options
+        Options of the aligner, as `{"model": "ibm4"}`.
 
     Returns
     -------
@@ -291,11 +300,12 @@ def check_links(links: TextLike, gold: TextLike, *, gold_base: Literal[0, 1] = 0
 
     Parameters
     ----------
-    links, gold
-        Each the name of a file or a list of lines, one for each pair.
+    links : LINKS
+        Compare these links with those of `gold`; a line for each pair. They count from 0.
+    gold
+        Links made by hand; 0-0 is a sure link, 0?0 or 0p0 a possible one.
     gold_base
-        The number of the first word in `gold`: 0, or 1 as in many files made by hand. The links
-        always count from 0.
+        Number of the first word in `gold`; many files made by hand count from 1.
 
     Raises
     ------

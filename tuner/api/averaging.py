@@ -58,10 +58,13 @@ def average(
         Two or more of: files (our JSON, a moses.ini, mert-moses.pl's dense weights, Moses' sparse
         ones), weights by name, results of `optimize`. Weights in a moses.ini that Moses does not
         tune stay as they are.
-    lists
-        The n-best lists, `Lists` or files; references are not needed.
+    lists : FILE
+        N-best list; in Python also `Lists`. The weights are scaled so that their model scores on
+        the lists have the same spread. Without lists, their absolute weights are scaled to the
+        same sum.
     missing_features
-        How to treat a feature that some weights lack: an error, or its weight there is 0.
+        What happens if some weights lack a feature of others: an error, or its weight there is 0,
+        as for sparse features.
 
     Raises
     ------

@@ -65,21 +65,17 @@ def compare(
         `tune`; or a list of `FOLDER` and `name=FILE,FILE`, as on the command line.
     test
         Files of references, or a `TestSet` with source and links too. Default: that of the runs.
-    metric
-        One or more, as `"port:alpha=0.5"` or as objects. Default: bleu, port, qmean, ter, and
-        those the runs were tuned on.
-    text, text_model, annotator, annotation_cache, notice, progress
-        As in `score`. By default the first four are those of the runs.
+    metric : NAME[:OPTION=VALUE,...]
+        Metric, as text or as an object. Default: bleu, port, qmean, ter, and the metrics that the
+        runs were tuned on.
+    text, text_model, annotator, annotation_cache, threads, executor, notice, progress
+        As in `score` and `optimize`. By default the first four are those of the runs.
     resampling
         The number of samples for tests and intervals, the confidence level, and the seed.
-    threads
-        0: one for each processor.
     runs
         Whether to read the histories of runs too, which means reading all their lists.
     timing
         Whether to report measured times, the only values that differ between equal calls.
-    executor
-        Where texts are annotated and resampled test sets are scored, see `SearchOptions`.
 
     Raises
     ------

@@ -3,11 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Unpack, cast
+from typing import Any, Unpack
 
 from portmert.metrics._base import Metric
 
 from ..base import arguments, documents, files, processes
+from ..base.numbers import NonNegative, Positive
 from ..base.tables import as_text
 from ..base.warn import with_warnings
 from ..components import registry
@@ -50,10 +51,10 @@ def crossval(
     *,
     optimizer: OptimizerLike | Sequence[OptimizerLike] = DEFAULT_OPTIMIZER,
     without: Sequence[str | Sequence[str]] = (),
-    prior: float | Sequence[float] = 0.0,
-    splits: int = 10,
-    seeds: int = 1,
-    size: int | None = None,
+    prior: NonNegative | Sequence[NonNegative] = 0.0,
+    splits: Positive = 10,
+    seeds: Positive = 1,
+    size: Positive | None = None,
     out_dir: PathLike | None = None,
     timing: bool = True,
     notice: Notice = log_notice,
@@ -72,20 +73,24 @@ def crossval(
     ----------
     lists
         The n-best lists with their references, `Lists`; or the names of files.
-    metric
-        One or more. Each is tuned on; all score the results. None for lists of scores.
-    optimizer
-        One or more, as `"mert:searches_per_feature=400"` or as objects.
-    without
-        Features to leave out: `"LM0"` is a try without one, `("LM0", "WP0")` without two.
+    metric : NAME[:OPTION=VALUE,...]
+        Metric to tune on. All of them score the result of each choice. None for lists of scores.
+    optimizer : NAME[:OPTION=VALUE,...]
+        Optimizer, for example mert:searches_per_feature=400.
+    without : NAME[,NAME...]
+        Also try without this feature, or without these together.
     prior
-        How strongly weights are drawn towards the start weights; one number or more.
-    splits, seeds
-        The number of random halvings, and of searches on each half.
+        How strongly the weights are drawn towards the start weights; 0: not at all.
+    splits
+        Number of random splits into two halves: one to tune on, one to score. Halves replace the
+        usual ten folds because the score of a tenth of the segments is too uncertain.
+    seeds
+        Number of searches on each half, each with its own seed.
     size
         Tune on only this many segments of the half. Default: on all.
-    out_dir
-        A folder for the result of each search. A later call runs only those that are missing.
+    out_dir : DIR
+        Keep the result of each search in this folder. A killed command then continues, and one
+        with more choices, splits or seeds runs only the searches that are missing.
     timing
         Whether to report measured times, the only values that differ between equal calls.
     notice, progress, **search
@@ -111,7 +116,7 @@ def crossval(
     >>> {one["name"]: one["judged"]["bleu"]["unseen"] for one in found.document["choices"]}
     {'bagged': 1.0, 'first': 0.0, 'only LM': 1.0, 'only TM': 1.0, 'start weights': 0.0}
     """
-    optimizing.check_options(search, optimizing.CommonOptions)
+    how = optimizing.Search.of(search, optimizing.CommonOptions)
     notice, given = once(notice), as_lists(lists, notice)
     if min(splits, seeds, 1 if size is None else size) < 1:
         raise ValueError("splits, seeds and size are above 0")
@@ -121,8 +126,7 @@ def crossval(
     choices = _choices(labels, _several(optimizer), without, _several(prior))
     folder = None if out_dir is None else Path(out_dir)
     sizes: dict[str, Any] = {"splits": splits, "seeds": seeds, "size": size, "timing": timing}
-    options = cast("optimizing.SearchOptions", search)
-    document = _judged(given, metrics, choices, sizes, options, folder, notice, progress)
+    document = _judged(given, metrics, choices, sizes, how, folder, notice, progress)
     return _written(document, folder)
 
 
@@ -131,7 +135,7 @@ def _judged(
     metrics: Mapping[str, Metric],
     choices: list[cells.Choice],
     sizes: Mapping[str, Any],
-    search: optimizing.SearchOptions,
+    search: optimizing.Search,
     folder: Path | None,
     notice: Notice,
     progress: Phases | None,
@@ -142,7 +146,7 @@ def _judged(
         next(iter(metrics.values()), None),
         search,
         also=list(metrics.values())[1:],
-        threads=search.get("threads", 0) or processes.available_processors(),
+        threads=search.threads or processes.available_processors(),
         notice=notice,
         progress=phase(progress, "annotating"),
     ) as (problem, setup, team):

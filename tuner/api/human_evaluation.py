@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ..base import arguments, files, tables
 from ..base.errors import InputError, suggest
+from ..base.numbers import Natural, Positive
 from ..evaluation.comparison.systems import (
     SystemFiles,
     TestSet,
@@ -34,8 +35,8 @@ def make_sheets(
     judges: Sequence[str],
     refs: Sequence[Path] = (),
     source: Path | None = None,
-    items: int = 50,
-    common: int = 20,
+    items: Positive = 50,
+    common: Natural = 20,
     filters: Filters = FILTERS,
     condition: str | None = None,
     text: str = "",
@@ -49,14 +50,20 @@ def make_sheets(
     ----------
     first, second
         Folders of runs, or `name=FILE`.
-    out
-        The folder to make.
-    items, common
-        The number of items for each judge, and of those that all judges see.
+    out : FILE|DIR
+        Folder to make: key.json, and judges/ with each judge's sheet.
+    refs
+        References. Judges see the first one; TER uses all. Default: those of the runs.
+    source
+        Source text, shown to the judges too.
+    items
+        Number of items for each judge.
+    common
+        Number of items that all judges see, to measure how well they agree.
     filters
         Which segments to show.
     condition
-        The name of this comparison in tables.
+        Name of this comparison in tables. Default: A against B.
     """
     written.check_absent(out)
     systems = find_systems([SystemFiles.parse(first), SystemFiles.parse(second)])
@@ -98,7 +105,7 @@ def read_sheets(
     *,
     keys: Sequence[Path] = (),
     without: Sequence[str] = (),
-    drop: int = 0,
+    drop: Natural = 0,
     literal: bool = False,
 ) -> Report:
     """Count preferences and agreement in the sheets that judges sent back.
@@ -106,14 +113,14 @@ def read_sheets(
     Parameters
     ----------
     keys
-        The key.json of each evaluation. Default: those in the folders of the sheets or above.
-    without
-        Names of judges whose sheets are missing.
+        File key.json of an evaluation. Default: the one in the folder of the sheets or above it.
+    without : JUDGE
+        Name of a judge whose sheet is missing.
     drop
         Leave out this many judges, those who agree least with the others on the common items.
     literal
-        Use the formula as the PORT paper prints it. Its sign is reversed, so it leaves out the
-        judges who agree most.
+        With `drop`: use the formula as the PORT paper prints it. Its sign is reversed, so it
+        leaves out the judges who agree most.
     """
     evaluations = [read_key(path) for path in keys or written.find_keys(sheets)]
     known = {judge for one in evaluations for judge in one.sheets}

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from ..evaluation.human_scores import (
     read_judged_sets,
 )
 from ..evaluation.metaeval import combined, data, report
-from ..evaluation.metaeval.data import Judged, MetricScores, Resampled
+from ..evaluation.metaeval.data import Judged, MetricScores
 from ..evaluation.metaeval.evaluation import MetaEvaluation, Settings, evaluate
 from ..evaluation.metaeval.page import page_data
 from ..evaluation.page.html import Report, render
@@ -71,7 +71,7 @@ def metaeval(
     annotation_cache: PathLike | None = None,
     likeness: bool = False,
     resampling: Resampling = RESAMPLING,
-    resample: Resampled = "both",
+    resample: Literal["both", "segments", "systems"] = "both",
     notice: Notice = log_notice,
     progress: Progress | None = None,
 ) -> Evaluated:
@@ -81,14 +81,15 @@ def metaeval(
     ----------
     sets
         The human scores and outputs of one or several test sets; or a TOML file that lists them.
-    metric
-        One or more, as `"port:alpha=0.5"` or as objects.
+    metric : NAME[:OPTION=VALUE,...]
+        Metric; `portmert metrics` lists all. In Python also an object.
     likeness
-        Whether to compute KING and ORANGE, which rank each held-out reference among the systems.
+        Also compute KING and ORANGE: hold out each reference in turn and rank it among the
+        systems. Needs two references.
     resampling
         The number of bootstrap samples and permutations, the level of intervals, and the seed.
     resample
-        Draw bootstrap samples of `"segments"`, of `"systems"`, or of `"both"`.
+        Draw bootstrap samples of segments, of systems, or of both.
 
     Other parameters are those of `score`.
 

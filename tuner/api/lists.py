@@ -96,34 +96,56 @@ class Lists:
 
     Parameters
     ----------
+    paths : FILE|DIR
+        N-best list to merge with the others. If two lists have the same hypothesis, the one in the
+        earlier list is kept.
     refs
-        The references: each is the name of a file or a list of lines.
+        Reference translations: FILE, FILE.jsonl#KEY or FILE.tsv#COLUMN; in Python lists of lines
+        too.
     source
-        The source text. Word alignments and some metrics and features need it.
+        Source text: FILE, FILE.jsonl#KEY or FILE.tsv#COLUMN; in Python a list of lines too. Word
+        alignments and some metrics and features need it; a step src:STEP of `text` changes what
+        metrics read.
     ref_links
-        Word alignments of the source and each reference, lines as `0-0 1-2`.
+        Word alignment of source and reference, lines as 0-0 1-2; one for each of `refs`, in the
+        same order.
     ids
-        Whether each line of `refs`, `source` and `ref_links` begins with the id of its segment, as
-        in Kaldi's `text`. Texts with other ids, as `FILE#KEY`, are joined by them without it.
+        Each line of the references, the source and the word alignments begins with the id of its
+        segment, as in Kaldi's text files. Columns with ids, FILE.jsonl#KEY, need no option.
         Default: line n belongs to segment n of the lists, whose ids must be in order.
     drop_missing
-        Whether to leave out segments that lack an answer: in the lists, the references, the source
-        or the features.
-    format
-        The format of the lists, as on the command line; `auto` guesses it from the content.
-    systems
-        The name of the system that each list is of, for lists with different features:
-        `["a", "b"]`. The feature F of `a` is then called `a.F`, and 0 for hypotheses that `a` has
-        not; the feature `a` is 1 for those that it has, otherwise 0. Equal texts are one
-        hypothesis. Default: all lists are of one system and have the same features.
-    features
-        Features to add: `"qe=FILE"` with one number for each hypothesis, `"length"`, or
-        `"other=chrf@FILE"`, a metric's score against another output; see docs/how-to/features.md.
-    text, text_model
-        Text steps, as `"debpe,lowercase"`, and the sentencepiece model for steps that need one.
-    annotator, annotation_cache
-        The tagger or parser for metrics of syntax, as `"udpipe:model=FILE"`, and the folder of the
-        cache of tags and parses.
+        Leave out segments that lack an answer, in the lists, the references, the source or the
+        features; a warning counts them. Default: they are errors.
+    format : NAME[:OPTION=VALUE,...]
+        Format of the lists; auto guesses it from the content. `portmert components reader`
+        explains the formats and their options.
+    systems : NAME,NAME,...
+        The system that each list is of, for lists with different features. Features are then
+        called SYSTEM.FEATURE, and are 0 for hypotheses that the system has not; the feature SYSTEM
+        is 1 for those that it has. Equal texts are one hypothesis.
+    features : NAME=FILE|NAME=METRIC@FILE|length|ratio|mbr:METRIC
+        Add a feature. NAME=FILE: a file with one number for each hypothesis, in the order of the
+        list (text, .gz or .npy; for several lists one file each, separated by commas), or with
+        lines as utt-2 -1.5 by segment and number. NAME=FILE.jsonl#KEY, NAME=FILE.tsv#COLUMN: a
+        column, joined by id and index where it has them. -NAME=FILE: the same, negated, for
+        numbers where less is better. NAME=chrf@FILE: the score against another system's output (a
+        name with , @ or # stands in quotes, see docs/how-to/command-line.md). length: the number
+        of tokens. ratio: the length divided by the source's. mbr:chrf: the mean score against all
+        hypotheses of the segment.
+    text : STEP,...
+        Change the texts before scoring by these steps, in this order: lowercase, nfc, nfd, nfkc,
+        nfkd, unescape, plain-punct, no-punct, no-brackets, contractions, debpe, spm-decode,
+        spm-encode, or sacrebleu's tokenisers 13a, intl, char, zh, ja-mecab, ko-mecab, flores101,
+        flores200, spBLEU-1K. hyp:STEP or ref:STEP changes one side only, src:STEP the source that
+        metrics read.
+    text_model : FILE
+        Sentencepiece model for the spm and flores steps.
+    annotator : NAME[:OPTION=VALUE,...]
+        Tagger or parser, for example udpipe:model=FILE. Metrics that compare syntax or meaning
+        need one.
+    annotation_cache : DIR
+        Folder of the cache of tags and parses. Default: $PORTMERT_CACHE or the user's cache
+        folder.
     notice
         Called with each line of advice or warning. Default: the log `portmert`.
 
@@ -297,7 +319,15 @@ class Lists:
     @classmethod
     @checked
     def read_dat(cls, features_dat: Sequence[PathLike], scores_dat: Sequence[PathLike]) -> Lists:
-        """Read Moses' features.dat files, and a scores.dat file for each of them."""
+        """Read Moses' features.dat files, and a scores.dat file for each of them.
+
+        Parameters
+        ----------
+        features_dat : FILE
+            Moses' features.dat.
+        scores_dat : FILE
+            Moses' scores.dat, one for each features.dat.
+        """
         begin = time.perf_counter()
         dat = read_dat([Path(one) for one in features_dat], [Path(one) for one in scores_dat])
         seconds = time.perf_counter() - begin

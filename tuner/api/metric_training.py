@@ -14,6 +14,7 @@ from portmert.metrics._base import Batch, IntArray, Need
 
 from ..base import arguments, pipes, processes, tables
 from ..base.errors import InputError
+from ..base.numbers import Natural, Positive
 from ..base.warn import warn_of_machine
 from ..components import registry
 from ..evaluation import metric_training as training
@@ -59,8 +60,8 @@ def train_metric(
     text_model: Path | None = None,
     annotator: str | None = None,
     annotation_cache: Path | None = None,
-    samples: int = 1000,
-    seed: int = 1,
+    samples: Positive = 1000,
+    seed: Natural = 1,
     notice: texts.Notice = texts.log_notice,
     progress: texts.Progress | None = None,
 ) -> TrainedMetric:
@@ -75,14 +76,13 @@ def train_metric(
     resources
         The files of `synonyms`, `paraphrases` and `stop_words`.
     with_table
-        Whether to try every set of groups of features that the annotator and resources allow.
+        Also try every possible set of features.
     by_references
-        Whether to learn with fewer references too, to see what one more is worth.
+        Also learn with fewer references, to see the gain of one more.
     published
-        A paper's tables, as in `reproduce`. Its correlations for sets of features are shown beside
-        ours.
+        A paper's results, shown with ours, as configs/paper-edpm/published.toml.
     samples
-        Number of resampled test sets, for the intervals.
+        Number of bootstrap samples for the intervals.
     seed
         Seed of the split by documents (by segments if documents are unknown) and of the samples.
 

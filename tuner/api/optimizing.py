@@ -17,6 +17,7 @@ from portmert.metrics._display import Rated
 from ..base import arguments, processes
 from ..base.documents import to_json
 from ..base.errors import ConfigError, faults_at, suggest
+from ..base.numbers import Natural, NonNegative
 from ..base.warn import warn, warn_of, warn_of_machine, warnings_so_far
 from ..components import external, registry
 from ..components.feature_checks import doubtful_features
@@ -53,8 +54,77 @@ SEGMENTS_SHOWN = 50
 """At most so many segments tell which metric of a formula dominates."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Search:
+    """How weights are searched: the options of `optimize`, `replicate` and `rerank_tune`.
+
+    Parameters
+    ----------
+    weights : FILE
+        Start weights: a file (our JSON or a moses.ini); in Python also weights by name, or an
+        earlier result. Default: all weights equal.
+    optimizer : NAME[:OPTION=VALUE,...]
+        The search algorithm; `portmert components optimizer` lists all.
+    constraints
+        Weights that are fixed, tied, within bounds or of one sign, as `Constraints` or as the
+        table [constraints] of `tune`: `{"fixed": ["LM"], "bounds": {"TM": [0, 1]},
+        "signs": {"WP": "-"}, "tied": [["LM", "TM"]]}`.
+    length_penalty : ALPHA|LOW:HIGH
+        Divide model scores by length^ALPHA. In a range the best ALPHA is searched. Default: the
+        length penalty of the start weights.
+    prior
+        How strongly the weights are drawn towards the start weights. 0, the default: not at all.
+    seed
+        Seed of all random choices. Equal seeds give equal results, whatever the number of threads.
+    threads
+        Number of threads; 0, the default: one for each processor. The number never changes a
+        result.
+    executor : PLACE
+        Where to run: local; a Dask cluster, dask:tcp://HOST:8786 or dask:FILE.json; a queueing
+        system, dask-slurm:JOBS; or FILE.toml with a table [executor] (docs/how-to/cluster.md). The
+        place never changes a result.
+    """
+
+    weights: WeightsLike | None = None
+    optimizer: str | Optimizer = DEFAULT_OPTIMIZER
+    constraints: ConstraintsLike | None = None
+    length_penalty: str | float | None = None
+    prior: NonNegative = 0.0
+    seed: Natural = 1
+    threads: Natural = 0
+    executor: str = "local"
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any], known: type | None = None) -> Search:
+        """Take options by name.
+
+        Raises
+        ------
+        TypeError
+            There is no such option.
+        """
+        names = (known or cls).__annotations__
+        for name in options:
+            if name not in names:
+                raise TypeError(f"unexpected option '{name}'{suggest(name, names)}")
+        return cls(**options)
+
+    @property
+    def setup(self) -> tuple[Start, Setup]:
+        """The start weights, and how to search."""
+        start = as_weights(self.weights)
+        return start, Setup(
+            optimizer=registry.optimizer(self.optimizer),
+            starts=() if start.weights is None else (start.weights,),
+            constraints=Constraints.of(self.constraints),
+            seed=self.seed,
+            threads=self.threads or processes.available_processors(),
+            prior=self.prior,
+        )
+
+
 class CommonOptions(TypedDict, total=False):
-    """The options that every search has, in `crossval` too; see `SearchOptions`."""
+    """The options that every search has, in `crossval` too; `Search` explains them."""
 
     weights: WeightsLike | None
     constraints: ConstraintsLike | None
@@ -64,31 +134,7 @@ class CommonOptions(TypedDict, total=False):
 
 
 class SearchOptions(CommonOptions, total=False):
-    """The options of every search.
-
-    Parameters
-    ----------
-    weights
-        Start weights: a file, weights by name, or an earlier result. Default: all equal.
-    optimizer
-        The optimizer, as `"mert:searches_per_feature=1600"` or as an object.
-    constraints
-        Weights that are fixed, tied, within bounds or of one sign, as `Constraints` or as the
-        table [constraints] of `tune`: `{"fixed": ["LM"], "bounds": {"TM": [0, 1]},
-        "signs": {"WP": "-"}, "tied": [["LM", "TM"]]}`.
-    length_penalty
-        Divide model scores by the length to this power. In a range as `"0:2"` the best is
-        searched.
-    prior
-        How strongly weights are drawn towards the start weights. Default: 0, not at all.
-    seed
-        Equal seeds give equal weights, whatever the number of threads. Default: 1.
-    threads
-        Default: 0, one for each processor.
-    executor
-        Where to run: `local`, a cluster as `dask:tcp://HOST:8786` or `dask:FILE.json`, a queueing
-        system as `dask-slurm:JOBS`, or a TOML file with a table [executor]. It changes no result.
-    """
+    """The options of every search; `Search` explains them."""
 
     optimizer: str | Optimizer
     length_penalty: str | float | None
@@ -128,28 +174,6 @@ def as_weights(given: WeightsLike | None) -> Start:
         with faults_at(f"weight of {name}: {numbers!r:.60}", (TypeError, ValueError), ValueError):
             values[name] = tuple(map(float, np.ravel(numbers).tolist()))
     return Start(FeatureWeights(values), 0.0, "weights")
-
-
-def check_options(given: Mapping[str, Any], known: type) -> None:
-    """Raise `TypeError` for an option that there is not, as Python does for arguments."""
-    for name in given:
-        if name not in known.__annotations__:
-            raise TypeError(f"unexpected option '{name}'{suggest(name, known.__annotations__)}")
-
-
-def setup_of(search: SearchOptions) -> tuple[Start, Setup]:
-    """Return the start weights, and how to search."""
-    check_options(search, SearchOptions)
-    start = as_weights(search.get("weights"))
-    setup = Setup(
-        optimizer=registry.optimizer(search.get("optimizer", DEFAULT_OPTIMIZER)),
-        starts=() if start.weights is None else (start.weights,),
-        constraints=Constraints.of(search.get("constraints")),
-        seed=search.get("seed", 1),
-        threads=search.get("threads", 0) or processes.available_processors(),
-        prior=search.get("prior", 0.0),
-    )
-    return start, setup
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,7 +229,7 @@ class ListProblem:
 def list_problem(
     lists: Lists,
     metric: Metric | None,
-    search: SearchOptions,
+    search: Search,
     *,
     also: Sequence[Metric] = (),
     threads: int = 1,
@@ -225,10 +249,10 @@ def list_problem(
     progress
         Called with the number of sentences annotated and the number of all.
     """
-    start, setup = setup_of(search)
-    with opened(search.get("executor", "local"), threads=threads, notice=notice) as team:
+    start, setup = search.setup
+    with opened(search.executor, threads=threads, notice=notice) as team:
         setup = replace(setup, team=team)
-        given = search.get("length_penalty")
+        given = search.length_penalty
         if lists.counts is not None:
             counted = _counted_problem(lists.counts, metric, start, given, also, setup, notice)
             yield counted, setup, team
@@ -505,7 +529,7 @@ def optimize(
     metric: str | Metric | None = None,
     *,
     also: Sequence[str | Metric] = (),
-    samples: int = 0,
+    samples: Natural = 0,
     notice: Notice = log_notice,
     progress: Phases | None = None,
     **search: Unpack[SearchOptions],
@@ -516,21 +540,20 @@ def optimize(
     ----------
     lists
         The n-best lists with their references, `Lists`; or the names of files.
-    metric
-        The metric to tune on, as `"port"` or `"bleu:smooth=add1"`. None for `Lists.from_arrays`
-        with scores.
-    also
-        Other metrics by which the tuned weights are scored.
+    metric : NAME[:OPTION=VALUE,...]
+        Metric to tune on, for example port or bleu:smooth=add1 (`portmert metrics` lists all); or
+        scores:FILE, or command:"PROGRAM"; in Python also an object, and None for arrays of scores.
+    also : NAME[:OPTION=VALUE,...]
+        Another metric by which the tuned weights are scored.
     samples
-        Tune again on this many resampled sets of segments, to see how much the weights vary.
+        Tune again on this many resampled sets of segments, and report how much the weights vary.
     notice
         Called with each line of advice or warning. Default: the log `portmert`.
     progress
         Called with a phase, how much of it is done, and how much there is: `"annotating"`
         sentences, `"searching"` restarts, `"sampling"` resampled sets.
     **search
-        `weights` (the start), `optimizer`, `constraints`, `length_penalty`, `prior`, `seed`,
-        `threads` and `executor`, see `SearchOptions`.
+        The options of `Search`.
 
     Raises
     ------
@@ -550,15 +573,15 @@ def optimize(
     >>> round(found.first_score, 4), round(found.score, 4)
     (0.15, 0.85)
     """
-    begin, notice = time.perf_counter(), once(notice)
+    begin, notice, how = time.perf_counter(), once(notice), Search.of(search)
     chosen = None if metric is None else registry.metric(metric)
     judges = list({one.signature: one for one in map(registry.metric, also)}.values())
     given = as_lists(lists, notice)
-    _check_samples(samples, given, search.get("executor", "local"))
+    _check_samples(samples, given, how.executor)
     if chosen is not None:
         remind(chosen, also, notice)
     shown = phase(progress, "annotating")
-    with list_problem(given, chosen, search, also=judges, notice=notice, progress=shown) as (
+    with list_problem(given, chosen, how, also=judges, notice=notice, progress=shown) as (
         problem,
         setup,
         team,

@@ -39,7 +39,7 @@ from ..texts.statistics import finite_scores
 from ..weights.feature_weights import FeatureWeights
 from ..weights.weights_file import WeightsFile, read_weights_file
 from .lists import Lists, ListsLike, PreparedLists, as_lists
-from .optimizing import ListProblem, SearchOptions, list_problem
+from .optimizing import ListProblem, Search, SearchOptions, list_problem
 from .reranking import Reranked
 from .texts import Notice, PathLike, Phases, Progress, log_notice, phase
 
@@ -105,7 +105,7 @@ def replicate(
     data = _data(given, tests)
     named = None if given.annotator is None else registry.annotator(given.annotator)
     with list_problem(
-        given, metric, search, notice=notice,
+        given, metric, Search.of(search), notice=notice,
         progress=phase(progress, "annotating"),
     ) as (problem, setup, team):  # fmt: skip
         if problem.penalty.low != problem.penalty.high:

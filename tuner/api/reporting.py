@@ -29,8 +29,8 @@ def report(
 
     Parameters
     ----------
-    metric
-        Metrics that score the dev output of every iteration. Default: bleu, port, qmean, ter.
+    metric : NAME[:OPTION=VALUE,...]
+        Metric that scores the dev output of every iteration. Default: bleu, port, qmean, ter.
     document
         Whether to make `document` too, for JSON and HTML, which takes longer than the text.
 

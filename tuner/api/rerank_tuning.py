@@ -17,6 +17,7 @@ from ..base import arguments, tables
 from ..base.documents import plain, to_json
 from ..base.errors import ConfigError, counted
 from ..base.files import write_text
+from ..base.numbers import Positive
 from ..base.options import files as files_of
 from ..base.options import written_files
 from ..base.warn import left_out_so_far, warnings_so_far
@@ -152,7 +153,7 @@ def rerank_tune(
     also: Sequence[str | Metric] = (),
     test_scores: Mapping[str, Files] | None = None,
     test_answers: Files = (),
-    replicas: int = 5,
+    replicas: Positive = 5,
     fresh: bool = False,
     notice: Notice = log_notice,
     progress: Phases | None = None,
@@ -168,22 +169,26 @@ def rerank_tune(
     ----------
     lists
         The n-best lists to tune on, with references, as in `replicate`.
-    metric
-        The metric to tune on and to compare by. `scores:FILE` can only be tuned on.
+    metric : NAME[:OPTION=VALUE,...]
+        Metric to tune on and to compare by: one of `portmert metrics`, or a formula; or
+        scores:FILE, which can only be tuned on.
     test
         The lists to rerank, with or without references, as in `replicate`.
-    out_dir
-        The folder, as in `replicate`; it also gets output.txt, comparison.html, comparison.json.
-    also
-        Other metrics to compare by; they need references of the test set.
-    test_scores
-        Name -> a file with a number for each hypothesis of the test list, such as right or wrong
-        (1 or 0), COMET or a human's score; more is better. `FILE#KEY` reads JSON lines. Several
-        lists have a file each.
-    test_answers
-        A file with the final answer of each hypothesis of the test list, for votes.
-    replicas, fresh, notice, progress, **search
-        As in `replicate`; `replicas` is the number of searches.
+    out_dir : DIR
+        Folder for all results. An interrupted command continues.
+    also : NAME[:OPTION=VALUE,...]
+        Another metric to compare by; it needs references of the test set.
+    test_scores : NAME=FILE[#KEY]
+        Scores in hand to compare by, such as right or wrong, COMET or a human's: one for each
+        hypothesis of the test list, more is better (text, .gz or .npy; FILE#KEY reads JSON lines;
+        for several lists one file each, separated by commas).
+    test_answers : FILE[#KEY]
+        The final answer of each hypothesis of the test lists. With `test_scores`, votes on answers
+        are compared too.
+    replicas
+        Number of searches with different seeds; their weights are averaged.
+    fresh, notice, progress, **search
+        As in `replicate`.
 
     Raises
     ------

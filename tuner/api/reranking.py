@@ -13,12 +13,13 @@ import numpy as np
 from portmert.metrics._base import FloatArray, IntArray, Metric, Texts
 
 from ..base import arguments, errors
+from ..base.numbers import NonNegative, Positive
 from ..base.warn import warn, warnings_so_far
 from ..components import registry
 from ..nbest.check import length_order
 from ..nbest.model import NBest, best_hypotheses, finite, model_scores
 from ..search.oracle import oracle
-from ..texts.mbr import Average, by_model, expected_scores
+from ..texts.mbr import by_model, expected_scores
 from ..weights.feature_weights import FeatureWeights
 from ..weights.moses_ini import NEVER_TUNED
 from .lists import Lists, ListsLike, Original, PreparedLists, as_lists
@@ -124,23 +125,22 @@ class Mbr:
     ----------
     metric
         A metric of tokens; it needs no word alignments or parses.
-    temperature
-        The probability of a hypothesis is the softmax of temperature times model score. The model
-        score is that under the weights or, without weights, that in the list. None: all hypotheses
-        are equally likely.
-    size
-        Compare with only this many hypotheses of each segment: the best under the weights; without
-        weights the best by the scores in the list if there is a temperature, or else the first.
-        Any hypothesis can still be chosen.
+    temperature : T
+        Minimum Bayes risk: as a reference, a hypothesis counts by the softmax of T times its model
+        score, under the weights or, without weights, as in the list. Default: all count alike.
+    size : N
+        Minimum Bayes risk: use only the N hypotheses with the highest model scores as references;
+        the first N if there are neither weights nor a temperature. Any hypothesis can still be
+        chosen. Default: all.
     average
-        `scores`: the mean of the metric's scores against each hypothesis of the segment.
-        `statistics`: the score of the mean statistics; see docs/how-to/mbr.md.
+        Minimum Bayes risk: average the scores against all references, or score the average of the
+        statistics, which is fast for BLEU and chrF on lists of any length; see docs/how-to/mbr.md.
     """
 
     metric: str | Metric
-    temperature: float | None = None
-    size: int | None = None
-    average: Average = "scores"
+    temperature: NonNegative | None = None
+    size: Positive | None = None
+    average: Literal["scores", "statistics"] = "scores"
 
     def __post_init__(self) -> None:
         """Check the numbers."""
@@ -172,17 +172,18 @@ def rerank(
     lists
         The n-best lists, `Lists`, or the names of files. Segments stay in the order of the lists.
     weights
-        A file, weights by name, or the result of `optimize`; a length penalty is applied.
+        Weights: a file (our JSON, whose length penalty is applied, a moses.ini, or a runN.dense of
+        mert-moses.pl); in Python also weights by name, or the result of `optimize`.
     missing_features
-        How to treat a feature with a weight other than 0 that the lists lack: an error,
-        or its value is 0. Lists with sparse features may always lack some.
+        What happens if the lists lack a feature that has a weight other than 0: an error, or its
+        value is 0. Lists with sparse features may always lack some.
     mbr
         Minimum Bayes risk: choose the hypothesis with the highest expected score by this metric if
         one of the segment's hypotheses is right. Weights then only give probabilities, see `Mbr`.
-    oracle_metric
-        Choose for a high score by this metric: exchange hypotheses while the score rises,
-        beginning with the best under `weights` or with the first ones. The score is about the best
-        of any choice. The lists need references.
+    oracle_metric : METRIC
+        Choose for a high score by this metric against the references: exchange hypotheses while
+        the score rises, beginning with the best under the weights or with the first ones. The
+        score is about the best of any choice.
     notice
         Called with each line of advice or warning. Default: the log `portmert`.
     progress

@@ -86,25 +86,19 @@ def score(
     Parameters
     ----------
     hyp
-        The hypotheses: the name of a file, or a list of lines.
+        Hypotheses, one segment a line, or FILE#KEY; in Python a list of lines too.
     refs
         The references: each is the name of a file or a list of lines, as `[["the cat"]]`. A single
         name is one reference. None are needed if `metric` is `m2:FILE`.
-    metric
-        One metric, as text (`"port:alpha=0.5"`) or as an object, or several in a list.
-    source, hyp_links, ref_links
-        For metrics of word order: the source text, and its word alignments with the hypotheses and
-        with each reference, lines as `0-0 1-2`.
+    metric : NAME[:OPTION=VALUE,...]
+        Metric, as bleu or port:alpha=0.5; `portmert metrics` lists all. In Python also an object,
+        or several in a list.
+    hyp_links
+        Word alignment of source and hypothesis, lines as 0-0 1-2.
     ids
-        Whether each line of the files begins with the id of its segment, as in Kaldi's `text`. The
-        order of segments is then that of the first reference.
-    drop_missing
-        Whether to leave out segments that are not in all texts; a warning counts them.
-    text, text_model
-        Text steps, as `"debpe,lowercase"`, and the sentencepiece model for steps that need one.
-    annotator, annotation_cache
-        The tagger or parser for metrics of syntax, as `"udpipe:model=FILE"`, and the folder of the
-        cache of tags and parses.
+        As in `Lists`. The order of segments is then that of the first reference.
+    source, ref_links, drop_missing, text, text_model, annotator, annotation_cache
+        As in `Lists`.
     threads
         The number of threads, which never changes a score.
     notice, progress

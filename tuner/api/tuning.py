@@ -287,7 +287,7 @@ def tune(
         arrays), the references (a line for each source; or files, or several lists of lines), the
         start weight of each feature, the metric and the folder of the run.
     seed, threads, annotator, executor
-        These replace the values of a configuration. On a cluster, see `SearchOptions`, workers
+        These replace the values of a configuration. On a cluster, see `Search`, workers
         decode (a function travels with dask's own cloudpickle), annotate and do large searches.
     fresh
         Whether to remove the files of an earlier run and start over.

@@ -10,6 +10,19 @@ MOST = 2**63 - 1
 FINITE = f"finite, none beyond {LARGEST:g}"
 """The rule for numbers, for messages."""
 
+Natural = int
+"""0 or more. The command line reads this name and the next ones in signatures."""
+Positive = int
+"""1 or more."""
+NonNegative = float
+"""0 or more."""
+Share = float
+"""From 0 to 1."""
+PositiveShare = float
+"""More than 0 and at most 1."""
+Level = float
+"""More than 0 and less than 1."""
+
 LOWEST_P = 0.0001
 """The smallest p that is printed as a number: it has four decimals."""
 

@@ -18,7 +18,7 @@ from ..base.documents import to_json
 from ..base.errors import PortmertError, counted
 from ..base.files import check_writable, write_text
 from ..base.warn import left_out_so_far, with_warnings
-from ._options import OUT_FILE, all_of
+from ._kinds import FILE, OUT_FILE
 
 if TYPE_CHECKING:
     from click import Context, Parameter
@@ -39,11 +39,19 @@ json_option = click.option(
 )
 
 
-output_options = all_of(
-    json_option,
-    click.option(
-        "--latex", "latex_out", type=OUT_FILE, help="Write the tables as LaTeX; - is stdout."
-    ),
+latex = click.option(
+    "--latex",
+    "latex_out",
+    type=OUT_FILE,
+    help="Write the tables for LaTeX (booktabs); - is stdout.",
+)
+html = click.option(
+    "--html", "html_out", type=FILE, help="Write an HTML page, one file that needs no network."
+)
+no_timing = click.option(
+    "--no-timing",
+    is_flag=True,
+    help="Leave out measured times, so that equal calls write equal bytes.",
 )
 
 

@@ -12,21 +12,18 @@ from ..base.errors import ConfigError, counted
 from ..base.files import write_text
 from ..base.tables import NOTHING
 from ..families import component
-from . import _options
-from ._options import key_values, refuse_all_but
+from . import _groups
+from ._groups import key_values, refuse_all_but
+from ._help import Command
+from ._kinds import EXISTING, FOLDER, OUT_FILE
+from ._signatures import options
 
-EXISTING = click.Path(exists=True, dir_okay=False, path_type=Path, allow_dash=True)
+ALIGN = "tuner.api.annotating.align"
+EXISTS = {"type": EXISTING, "required": False}
 
 
-@click.command()
-@click.option(
-    "--aligner",
-    default="thot",
-    show_default=True,
-    help="The aligner; `portmert components aligner` lists all.",
-)
-@click.option("--source", type=EXISTING, help="Tokenised source text, one segment a line.")
-@click.option("--target", type=EXISTING, help="Its tokenised translation, line by line.")
+@click.command(cls=Command)
+@options(ALIGN, "aligner source target", source=EXISTS, target=EXISTS)
 @click.option(
     "--train-source",
     type=EXISTING,
@@ -36,37 +33,29 @@ EXISTING = click.Path(exists=True, dir_okay=False, path_type=Path, allow_dash=Tr
 @click.option(
     "--model",
     "saved",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=FOLDER,
     metavar="DIR",
     help="Folder of trained models. If it has none, models are trained on --train-... and kept "
     "there.",
 )
-@_options.settings("An option of the aligner, as model=ibm4; repeat for several.")
+@_groups.settings("An option of the aligner, as model=ibm4; repeat for several.")
 @click.option(
     "--out",
-    type=click.Path(dir_okay=False, path_type=Path, allow_dash=True),
+    type=OUT_FILE,
     help="File for the links, a line as 0-0 1-2 (source-target) for each pair; - is stdout.",
 )
-@click.option(
-    "--check", type=EXISTING, metavar="LINKS", help="Compare these links with those of --gold."
-)
-@click.option(
-    "--gold",
-    type=EXISTING,
-    help="Links made by hand; 0-0 is a sure link, 0?0 or 0p0 a possible one.",
-)
-@click.option(
-    "--gold-base",
-    type=click.IntRange(0, 1),
-    default=0,
-    show_default=True,
-    help="Number of the first word in GOLD; many files made by hand count from 1.",
+@options(
+    "tuner.api.annotating.check_links",
+    "links--check gold gold_base",
+    links=EXISTS,
+    gold=EXISTS,
+    gold_base={"type": click.IntRange(0, 1)},
 )
 def command(
     *,
     aligner: str,
     settings: tuple[str, ...],
-    check: Path | None,
+    links: Path | None,
     gold: Path | None,
     gold_base: int,
     **named: Any,
@@ -85,38 +74,44 @@ def command(
     With --check, precision, recall and alignment error rate (AER) are printed; a dash is one
     without a value, as the precision of no links.
     """  # noqa: D301  \b is click's sign for lines to leave alone
-    if check is not None or gold is not None:
-        refuse_all_but(("check", "gold", "gold_base"), "does not go with --check and --gold")
-        if check is None or gold is None:
+    if links is not None or gold is not None:
+        refuse_all_but(("links", "gold", "gold_base"), "does not go with --check and --gold")
+        if links is None or gold is None:
             raise click.UsageError("--check LINKS and --gold GOLD go together")
-        _check(check, gold, gold_base)
+        _check(links, gold, gold_base)
         return
     needed = {f"--{name}": named.pop(name) for name in ("source", "target", "out")}
     if missing := [option for option, value in needed.items() if value is None]:
         raise click.UsageError(f"{', '.join(missing)} missing (or --check and --gold)")
     source, target, out = needed.values()
-    known = {field.name for field in dataclasses.fields(component("aligner", aligner))}
-    _options.refuse(named.keys() - known, f"does not go with --aligner {aligner}")
-    links = portmert.align(source, target, aligner=aligner, options=_given(named, settings))
-    write_text(out, "".join(f"{portmert.format_links(row)}\n" for row in links))
-    click.echo(f"{counted(len(links), 'pair')}, {counted(sum(map(len, links)), 'link')}", err=True)
+    fields = {field.name for field in dataclasses.fields(component("aligner", aligner))}
+    _groups.refuse(named.keys() - fields, f"does not go with --aligner {aligner}")
+    aligned = portmert.align(source, target, aligner=aligner, options=_merged(named, settings))
+    write_text(out, "".join(f"{portmert.format_links(row)}\n" for row in aligned))
+    click.echo(
+        f"{counted(len(aligned), 'pair')}, {counted(sum(map(len, aligned)), 'link')}", err=True
+    )
 
 
-def _given(named: dict[str, Path | None], settings: tuple[str, ...]) -> dict[str, object]:
-    options: dict[str, object] = {k: value for k, value in named.items() if value is not None}
-    given = key_values(settings)
-    for key in options.keys() & given.keys():
+def _merged(named: dict[str, Path | None], settings: tuple[str, ...]) -> dict[str, object]:
+    by_option: dict[str, object] = {k: value for k, value in named.items() if value is not None}
+    by_setting = key_values(settings)
+    for key in by_option.keys() & by_setting.keys():
         raise ConfigError(f"--set {key} is given by an option of its own too")
-    return options | given
+    return by_option | by_setting
 
 
-def _check(check: Path, gold: Path, gold_base: int) -> None:
-    found = portmert.check_links(check, gold, gold_base=1 if gold_base else 0)
-    rates = {"precision": found.precision, "recall": found.recall, "AER": found.error_rate}
+def _check(links: Path, gold: Path, gold_base: int) -> None:
+    agreement = portmert.check_links(links, gold, gold_base=1 if gold_base else 0)
+    rates = {
+        "precision": agreement.precision,
+        "recall": agreement.recall,
+        "AER": agreement.error_rate,
+    }
     for name, rate in rates.items():
         click.echo(f"{name:9} {NOTHING if rate is None else f'{rate:.4f}'}")
     click.echo(
-        f"{counted(found.pairs, 'pair')}, {counted(found.links, 'link')}; gold: {found.sure} "
-        f"sure, {found.possible - found.sure} only possible",
+        f"{counted(agreement.pairs, 'pair')}, {counted(agreement.links, 'link')}; gold: "
+        f"{agreement.sure} sure, {agreement.possible - agreement.sure} only possible",
         err=True,
     )

@@ -6,54 +6,30 @@ from typing import Any
 import click
 
 from ..base.errors import counted
-from . import _options, _outputs
+from . import _groups, _outputs
+from ._help import CommandGroup
+from ._kinds import OUT_FILE
 from ._outputs import notice
+from ._signatures import options
+
+ANNOTATE = "tuner.api.annotating.annotate"
+TRAIN = "tuner.api.annotating.train_annotator"
+OPTIONAL = {"required": False}
 
 
-@click.group(invoke_without_command=True)
-@click.option(
-    "--annotator",
-    metavar="NAME[:OPTION=VALUE,...]",
-    help="The tagger or parser, as udpipe, spacy or bllip (docs/how-to/annotators.md).",
+@click.group(cls=CommandGroup, invoke_without_command=True)
+@options(
+    ANNOTATE,
+    "annotator model text--in out parses layers processes",
+    annotator=OPTIONAL,
+    text={**OPTIONAL, "type": OUT_FILE},
+    out={**OPTIONAL, "type": OUT_FILE},
+    layers={"type": click.Choice(["tags", "heads", "trees", "roles", "drs"])},
 )
-@click.option(
-    "--model", default="", help="Model of the annotator; for conllu and ptb the file of parses."
-)
-@click.option(
-    "--in", "text", type=_options.OUT_FILE, help="Tokenised text, one segment a line; - is stdin."
-)
-@click.option(
-    "--out",
-    type=_options.OUT_FILE,
-    help="File of CoNLL-U or JSON lines to write (.gz, .bz2, .xz, .zst too); - is stdout.",
-)
-@_options.defaulted(
-    "--parses",
-    _options.Whole(1),
-    1,
-    "Write up to this many weighted parses of each segment, if the annotator has them.",
-)
-@click.option(
-    "--layer",
-    "layers",
-    multiple=True,
-    type=click.Choice(["tags", "heads", "trees", "roles", "drs"]),
-    help="What to write; repeat for several. Default: all that the annotator produces. roles and "
-    "drs (discourse representations) are written as JSON lines.",
-)
-@click.option(
-    "--processes", type=_options.Whole(1), help="Worker processes. Default: one for each core."
-)
-@_options.executor
-@_options.defaulted(
-    "--max-failed",
-    _options.FiniteRange(0, 1),
-    0.5,
-    "Stop if a larger share of the segments has no parse.",
-)
-@_options.cache("annotation_cache")
+@_groups.executor
+@options(ANNOTATE, "max_failed annotation_cache")
 @click.pass_context
-def command(ctx: click.Context, /, **given: Any) -> None:
+def command(ctx: click.Context, /, **values: Any) -> None:
     """Tag and parse a text, and write CoNLL-U; or train a model for that.
 
     \b
@@ -64,16 +40,16 @@ def command(ctx: click.Context, /, **given: Any) -> None:
     tuning on the same text does not parse it again. An empty line has no tree.
     """  # noqa: D301  \b is click's sign for lines to leave alone
     if ctx.invoked_subcommand is not None:
-        _options.refuse_all_but((), f"does not go with {ctx.invoked_subcommand}")
+        _groups.refuse_all_but((), f"does not go with {ctx.invoked_subcommand}")
         return
     needed = {"--annotator": "annotator", "--in": "text", "--out": "out"}
-    if missing := [option for option, name in needed.items() if given[name] is None]:
+    if missing := [option for option, name in needed.items() if values[name] is None]:
         raise click.UsageError(f"{', '.join(missing)} missing")
 
     import portmert  # noqa: PLC0415  start-up time
 
     with _outputs.decoding("annotating") as progress:
-        done = portmert.annotate(notice=notice, progress=progress, **given)
+        done = portmert.annotate(notice=notice, progress=progress, **values)
     click.echo(
         f"{counted(done.lines, 'line')}, "
         f"{counted(done.cached + done.annotated, 'different sentence')}: "
@@ -84,32 +60,14 @@ def command(ctx: click.Context, /, **given: Any) -> None:
 
 
 @command.command()
-@click.option(
-    "--treebank",
-    required=True,
-    type=_options.OUT_FILE,
-    help="Treebank to train on, in CoNLL-U (.gz, .bz2, .xz, .zst too).",
+@options(
+    TRAIN,
+    "treebank out size case check",
+    treebank={"type": OUT_FILE},
+    out={"type": OUT_FILE},
+    check={"type": OUT_FILE},
 )
-@click.option("--out", required=True, type=_options.OUT_FILE, help="File for the model.")
-@_options.defaulted(
-    "--size",
-    click.Choice(["micro", "tiny", "full"]),
-    "tiny",
-    "How much to train on: micro, 300 sentences, takes seconds; tiny, 1,500, takes minutes; full "
-    "takes all, a quarter of an hour for 200,000 words.",
-)
-@_options.defaulted(
-    "--case",
-    click.Choice(["keep", "lower", "both"]),
-    "keep",
-    "Train on words as they are, lowercased (for lowercased text), or on both.",
-)
-@click.option(
-    "--check",
-    type=_options.OUT_FILE,
-    help="CoNLL-U on which the model's accuracy is measured.",
-)
-def train(*, out: Path, check: Path | None, **given: Any) -> None:
+def train(*, out: Path, check: Path | None, **values: Any) -> None:
     """Train a model of UDPipe on a treebank: a tagger and a parser.
 
     \b
@@ -117,15 +75,16 @@ def train(*, out: Path, check: Path | None, **given: Any) -> None:
     """  # noqa: D301  \b is click's sign for lines to leave alone
     import portmert  # noqa: PLC0415  start-up time
 
-    done = portmert.train_annotator(out=out, check=check, notice=notice, **given)
+    done = portmert.train_annotator(out=out, check=check, notice=notice, **values)
     click.echo(f"{out}: trained on {counted(done.sentences, 'sentence')}", err=True)
-    for tagset, found in done.accuracy.items():
-        click.echo(f"{tagset.upper()} {100 * found.tags:.1f}")
+    for tagset, accuracy in done.accuracy.items():
+        click.echo(f"{tagset.upper()} {100 * accuracy.tags:.1f}")
     if "upos" in done.accuracy:  # heads are read off the universal tags
-        found = done.accuracy["upos"]
-        click.echo(f"UAS {100 * found.heads:.1f}")
-        click.echo(f"LAS {100 * found.links:.1f}")
+        accuracy = done.accuracy["upos"]
+        click.echo(f"UAS {100 * accuracy.heads:.1f}")
+        click.echo(f"LAS {100 * accuracy.links:.1f}")
         click.echo(
-            f"{check}: {counted(found.sentences, 'sentence')}, {counted(found.words, 'word')}",
+            f"{check}: {counted(accuracy.sentences, 'sentence')}, "
+            f"{counted(accuracy.words, 'word')}",
             err=True,
         )

@@ -7,29 +7,21 @@ import click
 
 import portmert
 
-from . import _lists, _outputs
-from ._options import FILE, several
+from . import _groups, _outputs
+from ._help import Command
+from ._kinds import FILE
 from ._outputs import notice
+from ._signatures import options
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("weights", nargs=-1, type=FILE, metavar="W1 W2 ...")
-@several(
-    "--nbest",
-    "lists",
-    help="N-best list; repeat for several. Each W is scaled so that its model scores on the lists "
-    "have the same spread. Without lists, the absolute weights of each W are scaled to the same "
-    "sum.",
-)
-@_lists.format_option
-@_lists.drop_option
-@_lists.missing_features_option(
-    "What happens if some W lacks a feature of another: an error, or its weight there is 0, as "
-    "for sparse features."
-)
+@options("tuner.api.averaging.average", "lists--nbest missing_features")
+@_groups.nbest_format
+@_groups.drop_missing
 @click.option("--out", required=True, type=FILE, help="File for the average, in the format of W1.")
 def command(
-    *, weights: tuple[Path, ...], lists: tuple[Path, ...], out: Path, **given: Any
+    *, weights: tuple[Path, ...], lists: tuple[Path, ...], out: Path, **values: Any
 ) -> None:
     """Scale weights to the same size, average them, and write them in the format of W1.
 
@@ -41,13 +33,13 @@ def command(
     """  # noqa: D301  \b is click's sign for lines to leave alone
     if len(weights) < 2:
         raise click.UsageError("name at least two files of weights")
-    if given["format"] != "auto" and not lists:
-        raise click.UsageError(f"--nbest-format {given['format']}: it is of --nbest; give lists")
-    if given["drop_missing"] and not lists:
+    if values["format"] != "auto" and not lists:
+        raise click.UsageError(f"--nbest-format {values['format']}: it is of --nbest; give lists")
+    if values["drop_missing"] and not lists:
         raise click.UsageError("--drop-missing: it is of --nbest; give lists")
     _outputs.check_outputs(out)
-    options = {key: given.pop(key) for key in ("format", "drop_missing")}
-    options["notice"] = notice
-    read = portmert.Lists.unread(lists, **options) if lists else None
-    portmert.average(weights, read, notice=notice, **given).write(out)
+    reading = {key: values.pop(key) for key in ("format", "drop_missing")}
+    reading["notice"] = notice
+    read = portmert.Lists.unread(lists, **reading) if lists else None
+    portmert.average(weights, read, notice=notice, **values).write(out)
     _outputs.say_written(out)

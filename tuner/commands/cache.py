@@ -5,14 +5,15 @@ from pathlib import Path
 import click
 
 from ..base.errors import InputError, counted
-from . import _options
+from ._help import CommandGroup
+from ._signatures import options
 
 MIB = 1 << 20
 
-_folder = _options.cache("folder")
+_folder = options("tuner.api.lists.Lists", "annotation_cache")
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def command() -> None:
     """Show or clear the cache of tags and parses, which keeps each sentence once.
 
@@ -27,7 +28,7 @@ def command() -> None:
 
 @command.command("info")
 @_folder
-def show(folder: Path | None) -> None:
+def show(annotation_cache: Path | None) -> None:
     """Show each annotator in the cache and its number of sentences.
 
     \b
@@ -36,16 +37,16 @@ def show(folder: Path | None) -> None:
     from ..annotation.cache import FILE, default_folder, info, size_limit  # noqa: PLC0415
     from ..base.tables import aligned  # noqa: PLC0415
 
-    if folder is not None and not (folder / FILE).exists():
+    folder = annotation_cache or default_folder()
+    if annotation_cache is not None and not (folder / FILE).exists():
         raise InputError(f"{folder}: no cache (no {FILE})")
-    folder = default_folder() if folder is None else folder
     size, kinds = info(folder)
     limit = f"{size_limit() / MIB:.1f}".removesuffix(".0")
     click.echo(f"{folder / FILE}: {size / MIB:.1f} of {limit} MiB")
     if kinds:
         rows = [
-            (one.annotator, one.layer, str(one.sentences), f"{one.size / MIB:.1f}", one.used)
-            for one in kinds
+            (kind.annotator, kind.layer, str(kind.sentences), f"{kind.size / MIB:.1f}", kind.used)
+            for kind in kinds
         ]
         headers = ["annotator", "layer", "sentences", "MiB", "last used"]
         click.echo(aligned(headers, rows, sides="llrrl"))
@@ -59,7 +60,7 @@ def show(folder: Path | None) -> None:
     metavar="NAME",
     help="Delete only what this annotator made: the name that `info` shows, or its beginning.",
 )
-def clear(folder: Path | None, annotator: str) -> None:
+def clear(annotation_cache: Path | None, annotator: str) -> None:
     """Delete the annotations in the cache.
 
     \b
@@ -68,7 +69,7 @@ def clear(folder: Path | None, annotator: str) -> None:
     from ..annotation.cache import FILE, default_folder  # noqa: PLC0415  start-up time
     from ..annotation.cache import clear as delete  # noqa: PLC0415
 
-    folder = default_folder() if folder is None else folder
+    folder = annotation_cache or default_folder()
     deleted = delete(folder, annotator)
     if annotator and not deleted:
         raise InputError(

@@ -6,8 +6,9 @@ from typing import Any
 import click
 
 from ..base.tables import aligned
-from . import _options, _outputs
-from ._options import FOLDER, Whole
+from . import _groups, _outputs
+from ._help import Command
+from ._kinds import FOLDER, Whole
 from ._outputs import log
 
 TITLES = {
@@ -16,7 +17,7 @@ TITLES = {
 }  # fmt: skip
 
 
-@click.command()
+@click.command(cls=Command)
 @click.option(
     "--out",
     "folder",
@@ -25,7 +26,7 @@ TITLES = {
     show_default=True,
     help="Folder for all results.",
 )
-@_options.overrides(
+@_groups.overrides(
     "Replace a value of both configurations, as tune.iterations=2; repeat for several."
 )
 @click.option(
@@ -34,12 +35,12 @@ TITLES = {
     type=click.Choice(["posf", "hwcm", "edpm"]),
     help="Also tune on this metric of syntax; repeat for several.",
 )
-@_options.processes
+@_groups.processes
 @click.option("--fresh", is_flag=True, help="Remove an earlier demo in the folder and start over.")
 @click.option("--train", type=Whole(10), help="Number of sentence pairs to train the models on.")
 @click.option("--dev", type=Whole(1), help="Number of sentence pairs to tune on.")
 @click.option("--test", type=Whole(1), help="Number of sentence pairs to test on.")
-def command(folder: Path, **given: Any) -> None:
+def command(folder: Path, **values: Any) -> None:
     """Tune a decoder on BLEU and on PORT and show both beside the untuned one.
 
     The demo trains the built-in decoder and aligner on a bitext of two invented languages. It
@@ -55,7 +56,7 @@ def command(folder: Path, **given: Any) -> None:
             folder,
             log=log,
             progress=progress,
-            **{name: value for name, value in given.items() if value is not None},
+            **{name: value for name, value in values.items() if value is not None},
         )
     headers = ["system"]
     for part in SETS:

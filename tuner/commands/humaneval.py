@@ -9,12 +9,17 @@ import click
 import portmert
 
 from ..base.errors import counted
-from . import _lists, _options, _outputs
-from ._options import FILE, FiniteRange, Whole, defaulted
+from . import _groups, _outputs
+from ._help import CommandGroup
+from ._kinds import Whole
 from ._outputs import notice
+from ._signatures import options
+
+SHEETS = "tuner.api.human_evaluation"
+FILTERS = "tuner.evaluation.humaneval.evaluation.Filters"
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def command() -> None:
     """Make sheets for human judges, and read what they answered.
 
@@ -27,39 +32,20 @@ def command() -> None:
 @command.command()
 @click.argument("first", metavar="A")
 @click.argument("second", metavar="B")
-@_options.refs("References. Judges see the first one; TER uses all. Default: those of the runs.")
-@click.option("--source", type=FILE, help="Source text, shown to the judges too.")
-@click.option(
-    "--out",
-    required=True,
-    type=click.Path(path_type=Path),
-    help="Folder to make: key.json, and judges/ with each judge's sheet.",
-)
+@options(f"{SHEETS}.make_sheets", "refs source out")
 @click.option("--judges", "count", type=Whole(1), help="Number of judges.  [default: 3]")
 @click.option("--judge", "names", multiple=True, help="Name of a judge; repeat for several.")
-@defaulted("--items", Whole(1), 50, "Number of items for each judge.")
-@defaulted(
-    "--common",
-    Whole(0),
-    20,
-    "Number of items that all judges see, to measure how well they agree.",
-)
-@defaulted("--min-length", Whole(0), 10, "Least number of tokens in the reference.")
-@defaulted("--max-length", Whole(1), 50, "Largest number of tokens in the reference.")
+@options(f"{SHEETS}.make_sheets", "items common")
+@options(FILTERS, "min_length max_length")
 @click.option(
     "--equal-outputs", is_flag=True, help="Keep segments that both systems translate the same way."
 )
-@defaulted(
-    "--top-share",
-    FiniteRange(0, 1, min_open=True),
-    0.5,
-    "Share of these segments to keep: those with the lowest TER of either system. 1: all.",
-)
-@click.option("--condition", help="Name of this comparison in tables.  [default: A against B]")
-@_lists.text_options
-@_options.seed
+@options(FILTERS, "top_share")
+@options(f"{SHEETS}.make_sheets", "condition")
+@_groups.text_steps
+@_groups.seed
 def make(
-    *, first: str, second: str, out: Path, count: int | None, names: tuple[str, ...], **given: Any
+    *, first: str, second: str, out: Path, count: int | None, names: tuple[str, ...], **values: Any
 ) -> None:
     """Make sheets on which judges compare the outputs of A and B.
 
@@ -72,19 +58,21 @@ def make(
     portmert humaneval make old=a.txt new=b.txt --ref ref.txt --out sheets
     """  # noqa: D301  \b is click's sign for lines to leave alone
     judges = _judges(count, names)
-    if given["common"] > given["items"]:
-        raise click.UsageError(f"--common {given['common']} is more than --items {given['items']}")
-    shortest, longest = given.pop("min_length"), given.pop("max_length")
+    if values["common"] > values["items"]:
+        raise click.UsageError(
+            f"--common {values['common']} is more than --items {values['items']}"
+        )
+    shortest, longest = values.pop("min_length"), values.pop("max_length")
     if shortest > longest:
         raise click.UsageError(f"--min-length {shortest} is more than --max-length {longest}")
-    differ, share = not given.pop("equal_outputs"), given.pop("top_share")
+    differ, share = not values.pop("equal_outputs"), values.pop("top_share")
     filters = portmert.Filters(shortest, longest, differ, share)
     portmert.make_sheets(
-        first, second, out, judges=judges, filters=filters, notice=notice, **given
+        first, second, out, judges=judges, filters=filters, notice=notice, **values
     )
     click.echo(
         f"{out / 'judges'}: sheets of {counted(len(judges), 'judge')}, "
-        f"{counted(given['items'], 'item')} each, {given['common']} of them common\n"
+        f"{counted(values['items'], 'item')} each, {values['common']} of them common\n"
         f"{out / 'key.json'}: keep it from the judges"
     )
 
@@ -109,35 +97,11 @@ def _judges(count: int | None, names: tuple[str, ...]) -> list[str]:
 
 @command.command()
 @click.argument("sheets", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option(
-    "--key",
-    "keys",
-    multiple=True,
-    type=FILE,
-    help="File key.json of an evaluation; repeat for several. Default: the one in the folder of "
-    "the sheets or above it.",
-)
-@click.option(
-    "--without",
-    multiple=True,
-    metavar="JUDGE",
-    help="Name of a judge whose sheet is missing; repeat for several.",
-)
-@defaulted(
-    "--drop",
-    Whole(0),
-    0,
-    "Leave out this many judges, those who agree least with the others on the common items.",
-)
-@click.option(
-    "--literal",
-    is_flag=True,
-    help="With --drop: use the formula as the PORT paper prints it. Its sign is reversed, so it "
-    "leaves out the judges who agree most.",
-)
-@_outputs.output_options
+@options(f"{SHEETS}.read_sheets", "keys--key without--without drop literal")
+@_outputs.json_option
+@_outputs.latex
 def read(
-    *, sheets: tuple[Path, ...], json_out: Path | None, latex_out: Path | None, **given: Any
+    *, sheets: tuple[Path, ...], json_out: Path | None, latex_out: Path | None, **values: Any
 ) -> None:
     """Count preferences and agreement in the SHEETS that judges sent back.
 
@@ -147,4 +111,4 @@ def read(
     portmert humaneval read sheets/judges/*.csv
     """  # noqa: D301  \b is click's sign for lines to leave alone
     _outputs.check_outputs(json_out, latex_out)
-    _outputs.show(portmert.read_sheets(sheets, **given), json_out=json_out, latex_out=latex_out)
+    _outputs.show(portmert.read_sheets(sheets, **values), json_out=json_out, latex_out=latex_out)

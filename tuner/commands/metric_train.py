@@ -10,67 +10,39 @@ import portmert
 from ..base.errors import faults_at
 from ..base.files import write_text
 from ..base.warn import warn
-from . import _lists, _options, _outputs
-from ._options import FILE, FOLDER, FiniteRange, Whole, defaulted
+from . import _groups, _outputs
+from ._help import Command
+from ._kinds import FILE, FOLDER, FiniteRange, Whole
 from ._outputs import notice
+from ._signatures import options
+
+TRAIN = "tuner.api.metric_training.train_metric"
+JUDGED = "tuner.evaluation.human_scores.JudgedSet"
+LEARNED = "metrics.learned.LearnedFeatures"
 
 
-@click.command()
-@_options.human(
-    "Human scores: tab-separated columns system, segment (from 0), score, and optionally document "
-    "and group. The data is split in halves of whole documents, balanced over groups."
-)
-@_options.systems
-@_lists.drop_option
-@_lists.text_options
-@_options.annotator
-@click.option(
-    "--groups",
-    metavar="LETTERS",
-    help="Features of the metric, by letter: E dependency links (needs --annotator), T edits of "
-    "TERp, P its paraphrases (needs --paraphrases), N words and word pairs, B lengths. Default: "
-    "all whose options are given.",
-)
-@click.option(
-    "--table", "with_table", is_flag=True, help="Also try every possible set of features."
-)
-@defaulted(
-    "--parses",
-    Whole(0, 1000),
-    50,
-    "For E: number of parses of each text; 0 is all, if the parser can do that.",
-)
-@defaulted(
-    "--gamma", FiniteRange(0, 1), 0.25, "For E: a parse counts by its probability to this power."
-)
-@defaulted(
-    "--costs",
-    click.Choice(["terpa", "terph", "ter"]),
-    "terpa",
-    "For T and P: the costs of edits by which texts are aligned.",
-)
-@click.option(
-    "--language", default="english", show_default=True, help="For T: the language of the stemmer."
+@click.command(cls=Command)
+@options(JUDGED, "human outputs penalties refs systems--system drop_missing")
+@_groups.text_steps
+@_groups.annotator
+@options(LEARNED, "groups", groups={"required": False})
+@options(TRAIN, "with_table--table by_references")
+@options(
+    LEARNED,
+    "parses gamma costs language",
+    parses={"type": Whole(0, 1000)},
+    gamma={"type": FiniteRange(0, 1)},
+    costs={"type": click.Choice(["terpa", "terph", "ter"])},
 )
 @click.option("--synonyms", type=FOLDER, help="For T: the folder `dict` of WordNet, for synonyms.")
 @click.option("--paraphrases", type=FILE, help="For P: a table of paraphrases.")
 @click.option("--stop-words", type=FILE, help="For T: a list of words that are never moved alone.")
-@click.option(
-    "--by-references",
-    is_flag=True,
-    help="Also learn with fewer references, to see what one more is worth.",
-)
-@click.option(
-    "--published",
-    type=FILE,
-    help="A paper's results, shown beside ours, as configs/paper-edpm/published.toml.",
-)
-@defaulted("--samples", Whole(1), 1000, "Number of bootstrap samples for the intervals.")
-@_options.seed
+@options(TRAIN, "published samples seed")
 @click.option("--out", type=FILE, help="File for the metric learnt on all documents (JSON).")
-@_outputs.output_options
+@_outputs.json_option
+@_outputs.latex
 def command(
-    *, out: Path | None, json_out: Path | None, latex_out: Path | None, **given: Any
+    *, out: Path | None, json_out: Path | None, latex_out: Path | None, **values: Any
 ) -> None:
     """Learn the weights of a metric's features from human scores.
 
@@ -81,30 +53,30 @@ def command(
     portmert metric-train --human scores.tsv --outputs folder --ref ref.en --out metric.json
     """  # noqa: D301  \b is click's sign for lines to leave alone
     names = ("synonyms", "paraphrases", "stop_words")
-    resources = {name: path for name in names if (path := given.pop(name)) is not None}
+    resources = {name: path for name in names if (path := values.pop(name)) is not None}
     features = portmert.LearnedFeatures(
-        _checked(given.pop("groups"), given["annotator"], resources),
-        *(given.pop(name) for name in ("parses", "gamma", "costs", "language")),
+        _checked(values.pop("groups"), values["annotator"], resources),
+        *(values.pop(name) for name in ("parses", "gamma", "costs", "language")),
     )
     of_set = ("human", "outputs", "refs", "penalties", "systems", "drop_missing")
-    judged = portmert.JudgedSet(**{name: given.pop(name) for name in of_set})
+    judged = portmert.JudgedSet(**{name: values.pop(name) for name in of_set})
     _outputs.check_outputs(out, json_out, latex_out)
     _outputs.announce_compiling()
     with _outputs.annotating() as progress:
-        found = portmert.train_metric(
+        trained = portmert.train_metric(
             judged,
             features=features,
             resources=resources,
             notice=notice,
             progress=progress,
-            **given,
+            **values,
         )
     if out is not None:
-        write_text(out, found.model)
-    _outputs.show(found.report, json_out=json_out, latex_out=latex_out)
+        write_text(out, trained.model)
+    _outputs.show(trained.report, json_out=json_out, latex_out=latex_out)
     if out is not None:
         notice(f"the metric, learnt on all documents, is learned:model={out}")
-        if found.says_nothing:
+        if trained.says_nothing:
             warn("all its weights are 0: no feature differs between systems as human scores do")
 
 

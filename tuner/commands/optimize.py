@@ -7,30 +7,19 @@ import click
 
 import portmert
 
-from . import _lists, _options, _outputs
-from ._options import FILE, FOLDER, LIST, Whole, refuse, several
+from . import _groups, _outputs
+from ._groups import refuse
+from ._help import Command
+from ._kinds import FILE, FOLDER, Whole
 from ._outputs import notice
+from ._signatures import options
 
 
-@click.command()
-@_options.metric(
-    "Metric to tune on, for example port or bleu:smooth=add1 (`portmert metrics` lists all); "
-    'or scores:FILE, or command:"PROGRAM ...".'
-)
-@several(
-    "--nbest",
-    "lists",
-    kind=LIST,
-    required=True,
-    help="N-best list; repeat to merge several. If two lists have the same hypothesis, the one in "
-    "the earlier list is kept.",
-)
-@_lists.list_options()
-@_options.metrics(
-    "Another metric by which the tuned weights are scored; repeat for several.",
-    name="also",
-    option="--also",
-)
+@click.command(cls=Command)
+@_groups.metric("tuner.api.optimizing.optimize")
+@_groups.nbest
+@_groups.lists
+@options("tuner.api.optimizing.optimize", "also--also")
 @click.option(
     "--pool",
     type=FOLDER,
@@ -38,9 +27,9 @@ from ._outputs import notice
     "memory. The result is the same. The files are used again for the same lists, references and "
     "metric.",
 )
-@_lists.search_options
-@_lists.length_penalty_option
-@_lists.bootstrap_option
+@_groups.search
+@_groups.length_penalty
+@_groups.bootstrap
 @click.option("--out", type=FILE, help="File for the tuned weights (JSON).")
 @click.option(
     "--replicas",
@@ -48,15 +37,13 @@ from ._outputs import notice
     help="Search this many times with different seeds and average the weights; the results go to "
     "--out-dir.",
 )
-@click.option(
-    "--out-dir",
-    type=FOLDER,
-    help="Folder for the results of --replicas, which `portmert compare` reads. An interrupted "
-    "command continues.",
+@_groups.out_dir(
+    "Folder for the results of --replicas, which `portmert compare` reads. An interrupted command "
+    "continues."
 )
-@_lists.options_of_test()
-@_options.executor
-@click.option("--fresh", is_flag=True, help="Empty --out-dir and start over.")
+@_groups.of_test()
+@_groups.executor
+@_groups.fresh
 @_outputs.json_option
 def command(
     *,
@@ -65,7 +52,7 @@ def command(
     out_dir: Path | None,
     fresh: bool,
     json_out: Path | None,
-    **given: Any,
+    **values: Any,
 ) -> None:
     """Find the weights under which the lists' best hypotheses score highest.
 
@@ -78,32 +65,34 @@ def command(
     _outputs.announce_compiling()
     _outputs.check_outputs(out, json_out)
     if replicas is None:
-        refuse(("out_dir", "fresh", *_lists.TEST), "needs --replicas")
+        refuse(
+            ("out_dir", "fresh", *(f"test_{name}" for name in _groups.TEST)), "needs --replicas"
+        )
     else:
         refuse(("out", "samples", "also", "pool"), "does not go with --replicas")
-    _lists.take_search(given)
-    lists = _lists.take_lists(given)
-    test = _lists.take_test(given, lists)
+    _groups.take_search(values)
+    lists = _groups.take_lists(values)
+    test = _groups.take_test(values, lists)
     if replicas is not None and out_dir is not None:
-        del given["samples"], given["also"]
-        with _outputs.tuning(lists.annotator, replicas_on=given["executor"]) as shown:
-            several_found = portmert.replicate(
+        del values["samples"], values["also"]
+        with _outputs.tuning(lists.annotator, replicas_on=values["executor"]) as progress:
+            result = portmert.replicate(
                 lists,
                 replicas=replicas,
                 out_dir=out_dir,
                 test=test,
                 fresh=fresh,
                 notice=notice,
-                progress=shown,
-                **given,
+                progress=progress,
+                **values,
             )
-        if not _outputs.print_json(json_out, several_found.as_json()):
-            click.echo(str(several_found))
+        if not _outputs.print_json(json_out, result.as_json()):
+            click.echo(str(result))
             _outputs.say_left_out()
             click.echo(f"weights: {out_dir / 'weights.json'}")
         return
     if out is None:
         raise click.UsageError("give --out, or --replicas and --out-dir")
-    with _outputs.tuning(lists.annotator) as shown:
-        found = portmert.optimize(lists, notice=notice, progress=shown, **given)
-    _outputs.show_weights(found, out, json_out)
+    with _outputs.tuning(lists.annotator) as progress:
+        optimized = portmert.optimize(lists, notice=notice, progress=progress, **values)
+    _outputs.show_weights(optimized, out, json_out)

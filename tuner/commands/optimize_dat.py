@@ -7,22 +7,26 @@ import click
 
 import portmert
 
-from . import _lists, _options, _outputs
-from ._options import FILE, several
+from . import _groups, _outputs
+from ._help import Command
+from ._kinds import FILE
 from ._outputs import notice
+from ._signatures import options
 
 
-@click.command()
-@_options.metric("The metric of scores.dat, as bleu.")
-@several("--features-dat", required=True, help="Moses' features.dat; repeat to merge several.")
-@several("--scores-dat", required=True, help="Moses' scores.dat, one for each --features-dat.")
-@_lists.search_options
-@_lists.bootstrap_option
+@click.command(cls=Command)
+@_groups.metric("tuner.api.optimizing.optimize", help="The metric of scores.dat, as bleu.")
+@options(
+    "tuner.api.lists.Lists.read_dat",
+    "features_dat--features-dat scores_dat--scores-dat",
+)
+@_groups.search
+@_groups.bootstrap
 @click.option("--out", type=FILE, required=True, help="The file for the weights (JSON).")
-@_options.executor
+@_groups.executor
 @_outputs.json_option
 def command(
-    *, features_dat: Any, scores_dat: Any, out: Path, json_out: Path | None, **given: Any
+    *, features_dat: Any, scores_dat: Any, out: Path, json_out: Path | None, **values: Any
 ) -> None:
     """Find weights from the features.dat and scores.dat that Moses' extractor writes.
 
@@ -32,8 +36,8 @@ def command(
     """  # noqa: D301  \b is click's sign for lines to leave alone
     _outputs.announce_compiling()
     _outputs.check_outputs(out, json_out)
-    _lists.take_search(given)
-    with _outputs.searching() as shown:
+    _groups.take_search(values)
+    with _outputs.searching() as progress:
         lists = portmert.Lists.read_dat(features_dat, scores_dat)
-        found = portmert.optimize(lists, notice=notice, progress=shown, **given)
-    _outputs.show_weights(found, out, json_out)
+        optimized = portmert.optimize(lists, notice=notice, progress=progress, **values)
+    _outputs.show_weights(optimized, out, json_out)

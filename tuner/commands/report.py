@@ -7,21 +7,20 @@ import click
 
 import portmert
 
-from . import _options, _outputs
+from . import _groups, _outputs
+from ._help import Command
 from ._outputs import notice
+from ._signatures import options
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("run", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@_options.metrics(
-    "Metric that scores the dev output of every iteration; repeat for several. "
-    "Default: bleu, port, qmean, ter."
-)
-@_options.run_annotator
-@_options.threads
-@_options.html
+@options("tuner.api.reporting.report", "metric")
+@_groups.any_annotator
+@_groups.threads
+@_outputs.html
 @_outputs.json_option
-def command(*, run: Path, html_out: Path | None, json_out: Path | None, **given: Any) -> None:
+def command(*, run: Path, html_out: Path | None, json_out: Path | None, **values: Any) -> None:
     """Report on the folder RUN of tune, also while it is still running.
 
     The report shows the dev scores of each iteration on several metrics, the projected and the
@@ -34,8 +33,10 @@ def command(*, run: Path, html_out: Path | None, json_out: Path | None, **given:
     """  # noqa: D301  \b is click's sign for lines to leave alone
     _outputs.check_outputs(html_out, json_out)
     _outputs.announce_compiling()
-    wanted = html_out is not None or json_out is not None
+    document = html_out is not None or json_out is not None
     with _outputs.annotating() as progress:
-        found = portmert.report(run, document=wanted, notice=notice, progress=progress, **given)
-    _outputs.show(found, json_out=json_out, html_out=html_out)
+        report = portmert.report(
+            run, document=document, notice=notice, progress=progress, **values
+        )
+    _outputs.show(report, json_out=json_out, html_out=html_out)
     _outputs.say_written(html_out, json_out)

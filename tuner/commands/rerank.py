@@ -11,74 +11,32 @@ import click
 import portmert
 
 from ..base import documents, errors, files
-from . import _lists, _options, _outputs
+from . import _groups, _outputs
+from ._help import Command
+from ._kinds import OUT_FILE
 from ._outputs import notice
+from ._signatures import options
+
+RERANK = "tuner.api.reranking.rerank"
 
 
-@click.command()
-@_options.several(
-    "--nbest",
-    "lists",
-    kind=str,
-    required=True,
-    metavar="FILE",
-    help="N-best list (plain, .gz, .bz2, .xz, .zst, or - for stdin); several are merged.",
-)
-@click.option(
-    "--weights",
-    type=_options.FILE,
-    help="File of weights: our JSON (its length penalty is applied), a moses.ini, or a "
-    "runN.dense of mert-moses.pl.",
-)
-@_lists.missing_features_option(
-    "What happens if the lists lack a feature that has a weight: an error, or its value is 0."
-)
+@click.command(cls=Command)
+@_groups.nbest_as_text
+@options(RERANK, "weights missing_features")
 @click.option(
     "--mbr",
     metavar="METRIC",
     help="Minimum Bayes risk: choose the hypothesis with the highest mean score by this metric "
     "when the hypotheses of its segment serve as references.",
 )
-@click.option(
-    "--mbr-temperature",
-    type=_options.FiniteRange(0),
-    metavar="T",
-    help="With --mbr: as a reference, a hypothesis counts by the softmax of T times its model "
-    "score, under --weights or as in the list. Default: all count alike.",
-)
-@click.option(
-    "--mbr-size",
-    type=click.IntRange(1),
-    metavar="N",
-    help="With --mbr: use only the N hypotheses with the highest model scores as references; the "
-    "first N if there are neither weights nor T. Default: all.",
-)
-@_options.defaulted(
-    "--mbr-average",
-    click.Choice(["scores", "statistics"]),
-    "scores",
-    "With --mbr: average the scores against all references, or score the average of the "
-    "statistics, which is fast for BLEU and chrF on lists of any length.",
-)
-@click.option(
-    "--oracle",
-    "oracle_metric",
-    metavar="METRIC",
-    help="Choose for a high score by this metric against --ref, not by the weights.",
-)
-@_lists.list_options(
-    refs=_options.refs("References, for --oracle."),
-    ids=click.option(
-        "--ids",
-        is_flag=True,
-        help="Begin each output line with the id of its segment, as Kaldi does; lines of "
-        "references, source and links begin with it too.",
-    ),
-)
+@options("tuner.api.reranking.Mbr", "temperature size average", prefix="mbr-")
+@options(RERANK, "oracle_metric--oracle")
+@_groups.lists
 @click.option(
     "--out",
-    type=_options.OUT_FILE,
-    help="File for the chosen hypotheses, one a line; or, if its name ends in .jsonl, a JSON "
+    type=OUT_FILE,
+    help="File for the chosen hypotheses, one a line, after the ids of their segments with --ids; "
+    "or, if its name ends in .jsonl, a JSON "
     "object a line: the id of the segment, the index of the hypothesis among those of its segment "
     "(from 0), its score, its text as it was given and, if the list is JSON, its own record. "
     "Default: stdout.",
@@ -86,11 +44,11 @@ from ._outputs import notice
 @_outputs.json_option
 @click.option(
     "--links-out",
-    type=_options.OUT_FILE,
+    type=OUT_FILE,
     help="File for their word alignments, a line as 0-0 1-2 each.",
 )
 def command(
-    *, out: Path | None, json_out: Path | None, links_out: Path | None, **given: Any
+    *, out: Path | None, json_out: Path | None, links_out: Path | None, **values: Any
 ) -> None:
     """Write the best hypothesis of each segment under the weights.
 
@@ -106,45 +64,45 @@ def command(
     portmert rerank --nbest answers.jsonl --weights weights.json --out chosen.jsonl
     """  # noqa: D301  \b is click's sign for lines to leave alone
     paths = (Path("-") if out is None and json_out is None else out, json_out, links_out)
-    inputs = [*given["lists"], *given["refs"], given["weights"]]
+    inputs = [*values["paths"], *values["refs"], values["weights"]]
     read = {os.path.realpath(path) for path in inputs if path}
     for option, path in zip(("--out", "--json", "--links-out"), paths, strict=True):
         if path is not None and str(path) != "-" and os.path.realpath(path) in read:
             raise click.UsageError(f"{option} names an input, {path}, which it would overwrite")
     _outputs.check_outputs(*paths)
-    mbr, with_ids, first = _mbr(given), given["ids"], given["lists"][0]
-    if given["weights"] is None and given["oracle_metric"] is None and mbr is None:
+    mbr, with_ids, first = _mbr(values), values["ids"], values["paths"][0]
+    if values["weights"] is None and values["oracle_metric"] is None and mbr is None:
         raise click.UsageError("give --weights, or --mbr or --oracle with a metric")
-    if given["oracle_metric"] is None:
-        _options.refuse(("refs", "ref_links", "annotator"), "goes with --oracle")
-        if not given["features"]:
-            _options.refuse(("source",), "goes with --oracle or --feature")
+    if values["oracle_metric"] is None:
+        _groups.refuse(("refs", "ref_links", "annotator"), "goes with --oracle")
+        if not values["features"]:
+            _groups.refuse(("source",), "goes with --oracle or --feature")
     elif mbr is not None:
         raise click.UsageError("--mbr and --oracle choose by different things; give one of them")
     _outputs.announce_compiling()
-    given["ids"] = with_ids and bool(given["refs"] or given["source"])
+    values["ids"] = with_ids and bool(values["refs"] or values["source"])
     with _outputs.annotating() as progress:
-        lists = _lists.take_lists(given)
-        found = portmert.rerank(lists, mbr=mbr, notice=notice, progress=progress, **given)
-    if links_out is not None and found.links is None:
+        lists = _groups.take_lists(values)
+        reranked = portmert.rerank(lists, mbr=mbr, notice=notice, progress=progress, **values)
+    if links_out is not None and reranked.links is None:
         raise errors.InputError(
             f"{first}: the list has no word alignment for --links-out; let the decoder print it"
         )
-    _write(found, [f"{name} " if with_ids else "" for name in found.ids], *paths)
+    _write(reranked, [f"{name} " if with_ids else "" for name in reranked.ids], *paths)
 
 
-def _mbr(given: dict[str, Any]) -> portmert.Mbr | None:
+def _mbr(values: dict[str, Any]) -> portmert.Mbr | None:
     """Take the options of minimum Bayes risk out of those given."""
-    metric = given.pop("mbr")
-    options = {name: given.pop(f"mbr_{name}") for name in ("temperature", "size", "average")}
+    metric = values.pop("mbr")
+    how = {name: values.pop(f"mbr_{name}") for name in ("temperature", "size", "average")}
     if metric is not None:
-        return portmert.Mbr(metric, **options)
-    _options.refuse([f"mbr_{name}" for name in options], "goes with --mbr")
+        return portmert.Mbr(metric, **how)
+    _groups.refuse([f"mbr_{name}" for name in how], "goes with --mbr")
     return None
 
 
 def _write(
-    found: portmert.Reranked,
+    reranked: portmert.Reranked,
     begins: list[str],
     out: Path | None,
     json_out: Path | None,
@@ -152,13 +110,13 @@ def _write(
 ) -> None:
     """Write what was chosen; each line of text begins with its own of `begins`."""
     in_json = out is not None and out.suffix == ".jsonl"
-    objects = found.as_json() if in_json or json_out is not None else []
+    objects = reranked.as_json() if in_json or json_out is not None else []
     _outputs.print_json(json_out, objects)
     if out is not None and in_json:
-        lines = (documents.to_json(one, indent=None, ensure_ascii=False) for one in objects)
+        lines = (documents.to_json(row, indent=None, ensure_ascii=False) for row in objects)
         files.write_text(out, "".join(f"{line}\n" for line in lines))
         out = None
-    for path, texts in ((out, found.lines), (links_out, found.links)):
+    for path, texts in ((out, reranked.lines), (links_out, reranked.links)):
         if path is not None and texts is not None:
             pairs = zip(begins, texts, strict=True)
             files.write_text(path, "".join(f"{begin}{line}\n" for begin, line in pairs))

@@ -7,57 +7,27 @@ import click
 
 import portmert
 
-from ..base import options
-from . import _lists, _options, _outputs
-from ._options import FOLDER, LIST, Whole, defaulted, several
+from ..base.options import files
+from . import _groups, _outputs
+from ._help import Command
 from ._outputs import notice
+from ._signatures import options
+
+RERANK_TUNE = "tuner.api.rerank_tuning.rerank_tune"
 
 
-@click.command()
-@_options.metric("Metric to tune on: one of `portmert metrics`, scores:FILE, or a formula.")
-@several(
-    "--nbest",
-    "lists",
-    kind=LIST,
-    required=True,
-    help="N-best list to tune on; repeat to merge several.",
-)
-@_lists.list_options()
-@_lists.options_of_test(required=True)
-@_options.metrics(
-    "Another metric to compare by; repeat for several.", name="also", option="--also"
-)
-@several(
-    "--test-scores",
-    kind=str,
-    metavar="NAME=FILE[#KEY]",
-    help="Scores in hand to compare by, such as right or wrong, COMET or a human's: one for each "
-    "hypothesis of the test list, more is better (text, .gz or .npy; FILE#KEY reads JSON lines; "
-    "for several lists one file each, separated by commas). Repeat for several.",
-)
-@click.option(
-    "--test-answers",
-    metavar="FILE[#KEY]",
-    help="The final answer of each hypothesis of the test lists. With --test-scores, votes on "
-    "answers are compared too.",
-)
-@_lists.search_options
-@_lists.length_penalty_option
-@defaulted(
-    "--replicas",
-    Whole(1),
-    5,
-    "Number of searches with different seeds; their weights are averaged.",
-)
-@click.option(
-    "--out-dir",
-    type=FOLDER,
-    required=True,
-    help="Folder for all results. An interrupted command continues.",
-)
-@click.option("--fresh", is_flag=True, help="Empty --out-dir and start over.")
+@click.command(cls=Command)
+@_groups.metric(RERANK_TUNE)
+@_groups.nbest
+@_groups.lists
+@_groups.of_test(**_groups.REQUIRED)
+@options(RERANK_TUNE, "also--also test_scores test_answers")
+@_groups.search
+@_groups.length_penalty
+@options(RERANK_TUNE, "replicas out_dir")
+@_groups.fresh
 @_outputs.json_option
-def command(*, json_out: Path | None, **given: Any) -> None:
+def command(*, json_out: Path | None, **values: Any) -> None:
     """Tune weights on n-best lists, rerank a test set with them, and compare the result.
 
     Weights are searched with several seeds and averaged. The averaged weights choose the lines of
@@ -75,23 +45,22 @@ def command(*, json_out: Path | None, **given: Any) -> None:
 
     _outputs.check_outputs(json_out)
     _outputs.announce_compiling()
-    _lists.take_search(given)
-    lists = _lists.take_lists(given)
-    test = _lists.take_test(given, lists)
-    scores = given["test_scores"]
+    _groups.take_search(values)
+    lists = _groups.take_lists(values)
+    test = _groups.take_test(values, lists)
     named = registry.key_values(
-        scores, where="--test-scores", form="write NAME=FILE", as_written=True
+        values["test_scores"], where="--test-scores", form="write NAME=FILE", as_written=True
     )
-    given["test_scores"] = {
-        name: options.files(value, where="--test-scores") for name, value in named.items()
+    values["test_scores"] = {
+        name: files(value, where="--test-scores") for name, value in named.items()
     }
-    given["test_answers"] = given["test_answers"] or ()
+    values["test_answers"] = values["test_answers"] or ()
     assert test is not None  # noqa: S101  --test-nbest is required
-    with _outputs.tuning(lists.annotator) as shown:
-        found = portmert.rerank_tune(lists, test=test, notice=notice, progress=shown, **given)
-    if not _outputs.print_json(json_out, found.as_json()):
-        click.echo(str(found))
+    with _outputs.tuning(lists.annotator) as progress:
+        tuned = portmert.rerank_tune(lists, test=test, notice=notice, progress=progress, **values)
+    if not _outputs.print_json(json_out, tuned.as_json()):
+        click.echo(str(tuned))
         _outputs.say_left_out()
-    out = given["out_dir"]
-    pages = (out / "comparison.html",) if found.compared is not None else ()
+    out = values["out_dir"]
+    pages = (out / "comparison.html",) if tuned.compared is not None else ()
     _outputs.say_written(out / "weights.json", out / "output.txt", *pages, json_out)

@@ -7,25 +7,26 @@ import click
 
 import portmert
 
-from . import _options, _outputs
-from ._options import Whole
+from . import _groups, _outputs
+from ._help import Command
+from ._kinds import Whole
 from ._outputs import log
 
 
-@click.command()
-@_options.config
+@click.command(cls=Command)
+@_groups.config
 @click.option("--seed", type=Whole(0), help="Seed to use in place of that in CONFIG.")
-@_options.overrides("Replace a value of CONFIG, as metric.alpha=0.5; repeat for several.")
+@_groups.overrides("Replace a value of CONFIG, as metric.alpha=0.5; repeat for several.")
 @click.option("--fresh", is_flag=True, help="Remove the files of an earlier run and start over.")
-@_options.processes
+@_groups.processes
 @click.option(
     "--decodings",
     type=Whole(1),
     help="Decode the dev set at most N times, where decoding is dear; as [tune] decodings.",
 )
-@_options.run_annotator
-@_options.run_executor
-def command(*, config: Path, fresh: bool, decodings: int | None, **given: Any) -> None:
+@_groups.any_annotator
+@_groups.config_executor
+def command(*, config: Path, fresh: bool, decodings: int | None, **values: Any) -> None:
     """Tune a decoder: decode, merge, optimize, and repeat until nothing is gained.
 
     CONFIG names the texts, the decoder, the metric and the output folder, which gets weights.json,
@@ -36,8 +37,8 @@ def command(*, config: Path, fresh: bool, decodings: int | None, **given: Any) -
     portmert tune my.toml --set metric.name=bleu --set tune.output=runs/bleu
     """  # noqa: D301  \b is click's sign for lines to leave alone
     if decodings is not None:
-        given["overrides"] = (*given["overrides"], f"tune.decodings={decodings}")
-    experiment = portmert.load_config(config, **given)
+        values["overrides"] = (*values["overrides"], f"tune.decodings={decodings}")
+    experiment = portmert.load_config(config, **values)
     with _outputs.decoding() as progress, _outputs.annotating() as annotated:
         tuned = portmert.tune(
             experiment, log=log, progress=progress, annotating=annotated, fresh=fresh

@@ -354,28 +354,31 @@ class JudgedSet:
     human
         Human scores: tab-separated columns system, segment (from 0), score, and optionally
         document, judge and group.
-    outputs
-        Folder of system outputs; each file is named after its system.
-    refs, source
-        References, and the source text, which metrics of word order need.
+    outputs : DIR
+        Folder of system outputs, files such as SYSTEM.en, one segment a line.
+    refs
+        Reference translations: FILE, FILE.jsonl#KEY or FILE.tsv#COLUMN.
+    source
+        Source text: FILE, FILE.jsonl#KEY or FILE.tsv#COLUMN. Metrics of word order need it.
     name
         The name of the test set in tables.
     group
         The data points of all sets with the same group are taken together.
     scenario
         Name of a scenario. Scenarios are shown in the order of their first sets.
-    links, ref_links
-        Folder of word alignments of source and outputs, named after the systems; and word
-        alignments of source and references.
+    links : DIR
+        Folder of word alignments of source and outputs, SYSTEM.links, with lines as 0-0 1-2.
+    ref_links
+        Word alignment of source and reference; one for each of `refs`, in the same order.
     penalties
-        Whether lower human scores are better, as with HTER.
+        The human scores are penalties, such as HTER: lower is better.
     judgments
-        How to treat several judgments of one output: stop with an error, take their mean, or
+        What to do with several judgments of one output: stop with an error, take their mean, or
         use each as a data point.
     systems
-        Use only these systems. Default: all.
+        Use only this system. Default: all.
     drop_missing
-        Whether to leave out segments that are not in all texts; a warning counts them.
+        Leave out segments that are not in all texts; a warning counts them.
     """
 
     __test__ = False  # pytest takes it for a test

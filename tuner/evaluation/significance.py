@@ -25,6 +25,7 @@ from portmert.metrics._base import FloatArray, IntArray, Metric
 
 from ..base import streams
 from ..base.errors import InputError, faults_at
+from ..base.numbers import Level, Natural, Positive
 from ..base.samples import TIE, deviation, interval
 from ..executors.team import Team
 from ..texts.statistics import finite_scores
@@ -262,14 +263,14 @@ class Resampling:
     samples
         Number of bootstrap samples of the test set, and of randomizations in a test.
     seed
-        Equal seeds give equal results.
+        Seed of all random choices. Equal seeds give equal results.
     level
-        Confidence level of the intervals, such as 0.95.
+        Confidence level of the intervals.
     """
 
-    samples: int = SAMPLES
-    seed: int = 1
-    level: float = 0.95
+    samples: Positive = SAMPLES
+    seed: Natural = 1
+    level: Level = 0.95
 
     def __post_init__(self) -> None:
         """Check the values.

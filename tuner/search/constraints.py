@@ -178,11 +178,22 @@ class Constraints:
         cls,
         *,
         fixed: Sequence[str] = (),
-        tied: Sequence[str] = (),
         bounds: Sequence[str] = (),
         signs: Sequence[str] = (),
+        tied: Sequence[str] = (),
     ) -> Constraints:
-        """Read command line options: `NAME`, `NAME,NAME`, `NAME=LOW:HIGH`, `NAME=+`.
+        """Read options of the command line.
+
+        Parameters
+        ----------
+        fixed : NAME
+            Do not change the weight of this feature.
+        bounds : NAME=LOW:HIGH
+            Keep the weight of a feature within a range.
+        signs : NAME=+
+            Keep the weight of a feature positive (+) or negative (-).
+        tied : NAME,NAME
+            Change the weights of these features together, in fixed ratios.
 
         Raises
         ------

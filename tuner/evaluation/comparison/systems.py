@@ -82,20 +82,24 @@ class TestSet:
     Parameters
     ----------
     references
-        A file for each reference. Default: those of the first run that is compared.
+        Reference translations: FILE, FILE.jsonl#KEY or FILE.tsv#COLUMN. Default: those of the
+        first run that is compared.
     source
-        The source text; metrics of word order need it.
-    links
-        Sets of word alignments, `name=FILE,FILE`: a file for each reference, then optionally one
-        for each output.
-    aligner, options
-        An aligner for the references, and for outputs whose decoder wrote no alignment.
+        Source text of the test set; metrics of word order need it.
+    links : NAME=FILE[,FILE...]
+        A set of word alignments: one file for each reference, then optionally one for each output.
+    aligner : NAME
+        Align references with this aligner, and outputs whose decoder wrote no alignment.
+    options : KEY=VALUE
+        An option of the aligner, as train_source=FILE.
     known
         Statistics of all outputs that are in hand, under more metrics; see `rerank_tune`.
     drop_missing
-        Whether to leave out segments that are not in all texts; a warning counts them.
+        Leave out segments that are not in all texts; a warning counts them. Default: they are
+        errors.
     ids
-        Whether each line of all texts begins with the id of its segment.
+        Each line of all texts begins with the id of its segment, as in Kaldi's text files. Columns
+        with ids, FILE.jsonl#KEY, need no option.
     """
 
     __test__ = False  # pytest would take it for a test

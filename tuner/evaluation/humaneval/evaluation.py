@@ -18,6 +18,7 @@ from portmert.metrics.terp import Ter
 
 from ...base import documents, files, streams
 from ...base.errors import InputError, counted
+from ...base.numbers import Natural, Positive, PositiveShare
 from ...texts import corpus, statistics, text_pipeline
 from ...texts.prepare import Preparation, read_output
 
@@ -236,19 +237,21 @@ class Filters:
 
     Parameters
     ----------
-    min_length, max_length
-        Least and largest number of tokens of the first reference.
+    min_length
+        Least number of tokens in the first reference.
+    max_length
+        Largest number of tokens in the first reference.
     differ
         Whether the two outputs must differ.
     top_share
-        Share of the remaining segments to keep: those with the lowest TER of either system. A
-        choice between two bad outputs tells little. 1 keeps all.
+        Share of these segments to keep: those with the lowest TER of either system. A choice
+        between two bad outputs tells little. 1: all.
     """
 
-    min_length: int = 10
-    max_length: int = 50
+    min_length: Natural = 10
+    max_length: Positive = 50
     differ: bool = True
-    top_share: float = 0.5
+    top_share: PositiveShare = 0.5
 
 
 def select(

@@ -1,0 +1,84 @@
+"""Help texts: commands and options in groups."""
+
+import re
+from collections.abc import Iterable
+
+import click
+
+COMMANDS = {
+    "Tune": "optimize tune rerank-tune rerank average crossval",
+    "Judge": "score compare report reproduce metaeval humaneval",
+    "Metrics": "metrics components metric-train serve-metric annotate align cache",
+    "Moses": "mert-moses optimize-dat shims",
+    "Set up": "demo examples compile",
+}
+"""Heading -> commands, as `portmert --help` shows them."""
+OPTIONS = {
+    "Lists": "--nbest --nbest-format --systems --feature --ref --source --ref-links --ids "
+    "--drop-missing --missing-features --features-dat --scores-dat",
+    "Texts": "--lowercase --text --text-model --annotator --annotation-cache",
+    "Search": "--weights --optimizer --set --restarts --seed --threads --executor --fix --bound "
+    "--sign --tie --prior --length-penalty --bootstrap --replicas",
+    "Test set": "--test-nbest --test-nbest-format --test-ref --test-source --test-ref-links "
+    "--test-feature --test-scores --test-answers",
+    "Output": "--out --out-dir --links-out --fresh --json --latex --html --no-timing --quiet "
+    "--verbose --help",
+}
+"""Heading -> options; the others stand first."""
+FEW = 8
+"""With fewer options there are no headings."""
+
+
+class Command(click.Command):
+    """A command whose help has its options in groups.
+
+    Names of parameters in backquotes are those of options.
+    """
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options under their headings."""
+        names = {
+            option.name or "": option.opts[0]
+            for option in self.params
+            if isinstance(option, click.Option)
+        }
+        group_of = {name: title for title, names in OPTIONS.items() for name in names.split()}
+        groups: dict[str, list[tuple[str, str]]] = {title: [] for title in ("Options", *OPTIONS)}
+        for parameter in self.get_params(ctx):
+            if record := parameter.get_help_record(ctx):
+                title = group_of.get(parameter.opts[-1], "Options")
+                groups[title].append((record[0], _with_options(record[1], names)))
+        if sum(map(len, groups.values())) < FEW:
+            groups = {"Options": [record for records in groups.values() for record in records]}
+        for title, records in groups.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
+
+class CommandGroup(Command, click.Group):
+    """A command with commands below it, whose first lines are shown in full."""
+
+    command_class = Command
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options, then the commands."""
+        super().format_options(ctx, formatter)
+        self.format_commands(ctx, formatter)
+
+    def groups(self, ctx: click.Context) -> Iterable[tuple[str, Iterable[str]]]:
+        """Yield headings and the commands under them."""
+        yield "Commands", self.list_commands(ctx)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands under their headings."""
+        for title, names in self.groups(ctx):
+            commands = [(name, self.get_command(ctx, name)) for name in names]
+            with formatter.section(title):
+                formatter.write_dl(
+                    [(name, one.get_short_help_str(limit=1000)) for name, one in commands if one]
+                )
+
+
+def _with_options(text: str, names: dict[str, str]) -> str:
+    return re.sub(r"`(\w+)`", lambda match: names.get(match[1], match[0]), text)
