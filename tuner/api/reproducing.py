@@ -55,18 +55,21 @@ def reproduce(
 
     Parameters
     ----------
-    tuned_on, scored_with
-        The metrics to tune on, names or `NAME=FORMULA`, and those that score the results. Default:
-        the paper's.
-    links
-        Other word alignments of the dev set, each `NAME=FILE[,FILE...]`. PORT is tuned on with
-        these too, for the paper's table 7.
+    tuned_on : NAME[=FORMULA]
+        Metric to tune on, or a name for a formula, as mean=0.5*bleu+0.5*port. Default: bleu, port,
+        qmean, port-rho, port-tau.
+    scored_with : NAME[:OPTION=VALUE,...]
+        Metric that scores the results. Default: bleu, nist, ter, meteor, port, qmean.
+    links : NAME=FILE[,FILE...]
+        Another word alignment of the dev set, for example made by hand: one file for each
+        reference. PORT is tuned on it too (table 7).
     published
-        The paper's own results. Default: published.toml beside the configuration.
+        File of the paper's own results. Default: published.toml in the folder of the
+        configuration, if it exists.
     out
-        The file for the tables. Default: paper.md in the output folder.
+        File for the tables. Default: paper.md in the output folder of the configuration.
     executor
-        Where tuning runs, see `SearchOptions`: a task for each replica of each metric. The files,
+        Where tuning runs, see `Search`: a task for each replica of each metric. The files,
         programs and output folder must have the same paths on all machines. Default: that of the
         configuration.
 

@@ -17,7 +17,7 @@ from ._signatures import options
 @click.command(cls=Command)
 @_groups.config
 @options(
-    "tuner.evaluation.reproduction.run tuner.api.reproducing.py.reproduce",
+    "tuner.api.reproducing.reproduce",
     "tuned_on--tune-on scored_with--metric links published out",
 )
 @_groups.overrides("Replace a value of CONFIG, as tune.replicas=5; repeat for several.")
