@@ -27,6 +27,7 @@ from .tuner.api.lists import ReadOptions as ReadOptions
 from .tuner.api.metric_training import TrainedMetric as TrainedMetric
 from .tuner.api.metric_training import train_metric as train_metric
 from .tuner.api.optimizing import Optimized as Optimized
+from .tuner.api.optimizing import Search as Search
 from .tuner.api.optimizing import SearchOptions as SearchOptions
 from .tuner.api.optimizing import optimize as optimize
 from .tuner.api.replicating import replicate as replicate
