@@ -36,8 +36,11 @@ DISK_FAULTS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """Errors of any write, of a temporary file too."""
 
 
-REMOVED = {"plan": "the command plan is gone; tune and reproduce show their progress"}
-"""Commands of earlier versions, and what to do instead."""
+REMOVED = {
+    "plan": "the command plan is gone; tune and reproduce show their progress",
+    "optimize --pool": "--pool is gone: lists are kept in memory; leave it out",
+}
+"""Commands and options of earlier versions, and what to do instead."""
 
 
 class CommandFolder(CommandGroup):
@@ -73,6 +76,10 @@ class CommandFolder(CommandGroup):
         if not name.startswith("-") and self.get_command(ctx, name) is None:
             unknown = f"no command '{name}'{suggest(name, self.list_commands(ctx))}"
             ctx.fail(REMOVED.get(name, unknown))
+        for word in args[1:]:
+            option = f"{name} {word.partition('=')[0]}"
+            if option in REMOVED:
+                ctx.fail(REMOVED[option])
         return super().resolve_command(ctx, args)
 
     def main(self, *args: Any, **kwargs: Any) -> Any:

@@ -25,6 +25,7 @@ from tests.bench.drop_in import drop_in
 from tests.bench.lexical import lexical
 from tests.bench.lists import Lists, moses_or_generated
 from tests.bench.measure import in_turn, median_ratio, run, unit_seconds
+from tests.bench.memory import memory
 from tests.bench.metaeval import metaeval
 from tests.bench.significance import significance
 from tests.bench.syntax import syntax
@@ -48,6 +49,7 @@ def main() -> None:
             *bayes(),
             *line_search(),
             *growth(folder),
+            *memory(folder),
             *optimizing(folder, lists, seeds),
             *drop_in(folder, lists),
             *significance(folder),

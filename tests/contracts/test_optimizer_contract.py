@@ -6,13 +6,11 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from portmert.tuner.base import mapped
 from portmert.tuner.base.errors import ConfigError
 from portmert.tuner.components import registry
 from portmert.tuner.search.constraints import Bounds
 from portmert.tuner.search.optimizers._exact import ExactSearch
 from portmert.tuner.search.problem import Prior, StatTable, TuningProblem
-from tests.support.mapped import in_file
 from tests.tuner.search.test_line_search import Misses, Share
 
 OPTIMIZERS = registry.own_names("optimizer")
@@ -250,7 +248,7 @@ def test_lazy_statistics_change_nothing(name):
     lazy = TuningProblem(
         problem.features,
         problem.offsets,
-        StatTable(np.full_like(rows, -1), lambda wanted: rows[wanted]),
+        StatTable(np.full(rows.shape, -1.0), lambda wanted: rows[wanted]),
         Share(),
     )
     outcomes = [build(name).optimize(p, START, seed=2, threads=2) for p in (problem, lazy)]
@@ -258,24 +256,14 @@ def test_lazy_statistics_change_nothing(name):
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
-@pytest.mark.parametrize("kind", [np.uint8, np.float64])
-def test_columns_mapped_from_files_change_no_byte(name, kind, tmp_path, monkeypatch):
+def test_the_type_of_statistics_changes_no_byte(name):
     problem = random_problem()
-    fixed = problem.features[0] * 3.0
-    monkeypatch.setattr(mapped, "BLOCK_BYTES", 2000)  # some 50 of 190 hypotheses
-    monkeypatch.setattr(mapped, "GATHERED", 7)
-    on_disk = TuningProblem(
-        in_file(problem.features, tmp_path / "features"),
-        problem.offsets,
-        StatTable(in_file(problem.stats.rows.astype(kind), tmp_path / "stats")),
-        Share(),
-        fixed,
-    )
-    assert len(list(mapped.segment_blocks(on_disk.offsets, on_disk.features))) > 3
-    assert on_disk.spread.tobytes() == problem.spread.tobytes()
+    assert problem.stats.rows.dtype == np.uint8
+    wide = StatTable(problem.stats.rows)
+    wide.rows = wide.rows.astype(np.float64)
     outcomes = [
-        build(name).optimize(p, START, seed=2, threads=2)
-        for p in (replace(problem, fixed=fixed), on_disk)
+        build(name).optimize(replace(problem, stats=table), START, seed=2, threads=2)
+        for table in (problem.stats, wide)
     ]
     assert outcomes[0].weights.tobytes() == outcomes[1].weights.tobytes()
     assert outcomes[0].restarts == outcomes[1].restarts

@@ -101,7 +101,6 @@ def _tune(folder):
         "tune": (),
         "tune-bleu": ("metric.name=bleu", "tune.prior=0.1"),
         "tune-replicas": ("tune.replicas=2",),
-        "tune-pool": ("tune.pool=true", "tune.decodings=2"),
         "tune-bootstrap": ("tune.bootstrap=3", "tune.iterations=1", "tune.held_out=0.5"),
     }
     for name, settings in kinds.items():
@@ -196,8 +195,6 @@ def _lists(folder):
     listed_place(folder, "optimize")
     few = ("--optimizer", "mert", "--set", "searches_per_feature=2", "--out", "out.json")
     yield Job("optimize", ("optimize", *given, *few), out=("out.json",))
-    listed_place(folder, "pool")
-    yield Job("pool", ("optimize", *given, *few, "--pool", "pool"), out=("out.json", "pool"))
     (listed_place(folder, "metric") / "metric.py").write_text(programs.METRIC)
     metric = ("--metric", f"command:{sys.executable} metric.py")
     yield Job("metric", ("optimize", *given[:4], *metric, *few), out=("out.json",),

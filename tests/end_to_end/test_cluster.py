@@ -458,9 +458,3 @@ def test_searches_that_workers_cannot_help_with_stay_here(tmp_path, place):
     )  # fmt: skip
     assert "bootstrap samples are searched on this machine: they ask for " in parsed
     assert "nothing to do" not in parsed
-
-
-def test_a_pool_on_disk_stays_where_it_is(tmp_path):
-    given = (*LISTS, "--out", tmp_path / "w", "--pool", tmp_path / "pool")
-    said = fault("optimize", *given, "--executor", "dask:x")
-    assert "nor sent to a cluster; leave out the pool to read them anew" in said

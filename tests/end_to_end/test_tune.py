@@ -1,6 +1,5 @@
 import gzip
 import json
-import shutil
 import subprocess
 import sys
 from itertools import takewhile
@@ -94,71 +93,11 @@ def test_same_seed_same_bytes_for_any_number_of_threads(finished, tmp_path, thre
     assert products(tmp_path / "run") == products(folder)
 
 
-def pooled(folder):
-    """Return what a run made but its pools, and the folders of these."""
-    made = products(folder)
-    of_pools = {name: made.pop(name) for name in list(made) if "pool/" in name}
-    return made, {name.rpartition("/")[0] for name in of_pools}
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        (),
-        ("--set=metric.name=meteor", "--set=tune.held_out=0.2"),
-        (
-            "--set=optimizer.name=mert",
-            "--set=optimizer.searches_per_feature=20",
-            "--set=tune.bootstrap=2",
-        ),
-        ("--set=metric.name=nist", "--set=data.lowercase=true", "--set=tune.replicas=2"),
-    ],
-    ids=" ".join,
-)
-def test_lists_on_disk_give_the_bytes_of_memory(tmp_path, monkeypatch, options):
-    options = ("--set=tune.iterations=2", *options)
-    tune(tmp_path / "memory", *options)
-    monkeypatch.setattr("portmert.tuner.base.mapped.BLOCK_BYTES", 2000)
-    monkeypatch.setattr("portmert.tuner.runs.lists.BLOCK_BYTES", 2000)
-    tune(tmp_path / "disk", *options, "--set=tune.pool=true")
-    made, pools = pooled(tmp_path / "disk")
-    assert len(pools) == (2 if "--set=tune.replicas=2" in options else 1)
-    assert made == products(tmp_path / "memory")
-
-
-def test_a_run_goes_on_with_its_lists_on_disk(finished, tmp_path):
-    folder = tmp_path / "run"
-    shutil.copytree(finished[0], folder)
-    for path in (*folder.glob("iteration-0[3-9]"), *folder.glob("iteration-02/[os]*.json")):
-        shutil.rmtree(path) if path.is_dir() else path.unlink()
-    (folder / "result.json").unlink()
-    tune(folder, "--set=tune.pool=true")
-    made, pools = pooled(folder)
-    assert made == products(finished[0])
-    assert len(pools) == 1
-
-
-def test_a_disk_that_is_full_of_lists_is_one_line(finished, tmp_path, monkeypatch):
-    def full(*_, **__):
-        raise OSError(28, "No space left on device")
-
-    folder = tmp_path / "run"
-    with monkeypatch.context() as patch:
-        patch.setattr("tempfile.TemporaryFile", full)
-        result = tune(folder, "--set=tune.pool=true", status=1)
-    said = f"portmert: error: {folder}/pool/01: cannot write: No space left on device\n"
-    assert result.stderr.endswith(said)
-    tune(folder, "--set=tune.pool=true")
-    assert pooled(folder)[0] == products(finished[0])
-
-
-def test_a_metric_whose_texts_are_needed_does_not_go_with_lists_on_disk(tmp_path):
-    annotator = ("--set=annotator.name=conllu", f"--set=annotator.files=['{tmp_path}/x.conllu']")
-    (tmp_path / "x.conllu").write_text("1\ta\t_\tNOUN\t_\t_\t0\troot\t_\t_\n\n")
-    options = ("--set=metric.name=posr", *annotator, "--set=tune.pool=true")
-    result = tune(tmp_path / "run", *options, status=1)
-    assert "metric posr does not go with a pool on disk" in result.stderr
-    assert not (tmp_path / "run" / "iteration-01").exists()
+def test_the_key_pool_of_earlier_versions_is_named(tmp_path):
+    result = tune(tmp_path / "run", "--set=tune.pool=true", status=1)
+    assert result.stderr.endswith(
+        "[tune] has no key 'pool' any more: lists are kept in memory; leave it out\n"
+    )
 
 
 def test_a_finished_run_started_again_changes_nothing(finished):

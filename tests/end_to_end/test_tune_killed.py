@@ -18,7 +18,6 @@ from tests.support.run_folders import LITTLE
 
 SHORT = ("tune.iterations=2",)
 MERT = ("optimizer.name=mert", "optimizer.searches_per_feature=5")
-POOL = (*MERT, "metric.name=bleu", "tune.pool=true")
 
 DRIVER = """
 import importlib, json, os, pathlib, signal, sys, tempfile
@@ -127,8 +126,8 @@ def drive(process, folder, modes, options, *, warm=None, module="portmert.tuner.
 
 @pytest.mark.parametrize(
     ("modes", "options"),
-    [(["after", "before"], LITTLE), (["after"], MERT), (["after", "before"], POOL)],
-    ids=["default", "mert", "pool"],
+    [(["after", "before"], LITTLE), (["after"], MERT)],
+    ids=["default", "mert"],
 )
 def test_a_run_killed_at_every_file_ends_as_one_left_alone(process, tmp_path, modes, options):
     kills = drive(process, tmp_path, ["never", *modes], options)

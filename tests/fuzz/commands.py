@@ -275,18 +275,6 @@ def _folders(folder):
     (place / "published").write_text(PUBLISHED)
     call = (*call, "--published", "{}")
     yield Target(place.name, call, ("published",), changed=("run",), packs=True)
-    place = _place(folder, "folder-pool")
-    words = [word for setting in (*QUICK_RUN, "tune.pool=true") for word in ("--set", setting)]
-    call = ("tune", "tune.toml", *words, "--threads", "1")
-    with chdir(place):
-        run(*call)
-        same = Same(Path("run"))
-        for name in ("result.json", "iteration-01/optimized.json"):  # as if it had been killed
-            Path("run", name).unlink()
-    yield Target(
-        place.name, call, ("run/pool/*/*", "run/*.json", "run/*/*.json"), changed=("run",),
-        then=same,
-    )  # fmt: skip
 
 
 def _models(folder):

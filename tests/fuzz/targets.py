@@ -56,7 +56,7 @@ def make_targets(folder: Path) -> list[Target]:
     makers = (
         _lists, _beside_lists, _joined_lists, _columns, _speech_folders, _scores, _gold_edits,
         _texts, _paths, _features, _statistics, judges.targets, moses.targets,
-        commands.targets, _configs, _runs, _caches, _pools, _records, _plugins,
+        commands.targets, _configs, _runs, _caches, _records, _plugins,
     )  # fmt: skip
     targets = [target for maker in makers for target in maker(folder)]
     for target in targets:  # so that kernels are loaded, and what is damaged was good
@@ -559,20 +559,3 @@ def _with_plugins(words):
         del sys.path[0]
         sys.modules.pop("other", None)  # a child loads it again, and finds no class of ours
         gc.collect()
-
-
-def _pools(folder):
-    place = new_place(folder, "pool")
-    (place / "list").write_text(made.moses(LISTED, linked=False), encoding="utf-8")
-    write_lines(place / "ref", REFERENCE[:SEGMENTS])
-    call = ("optimize", "--nbest", "list", "--ref", "ref", "--metric", "bleu", "--pool", "pool",
-            "--out", "w.json", "--threads", "1")  # fmt: skip
-    with chdir(place):
-        run(*call)
-        right = read_weights("w.json")
-        Path("w.json").unlink()
-
-    def same(_):
-        assert read_weights("w.json") == right
-
-    yield Target("pool", call, ("pool/*",), out=("w.json",), changed=("pool",), then=same)

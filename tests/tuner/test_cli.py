@@ -68,9 +68,16 @@ def test_an_unknown_command_is_wrong_usage_and_the_nearest_is_named():
     assert "no command 'optimise'; did you mean 'optimize'?" in result.stderr
 
 
-def test_a_removed_command_says_what_to_do_instead():
-    result = run("plan", "my.toml", status=2)
-    assert "the command plan is gone; tune and reproduce show their progress" in result.stderr
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("plan", "my.toml"), "the command plan is gone; tune and reproduce show their progress"),
+        (("optimize", "--pool", "x"), "--pool is gone: lists are kept in memory; leave it out"),
+        (("optimize", "--pool=x"), "--pool is gone: lists are kept in memory; leave it out"),
+    ],
+)
+def test_what_was_removed_says_what_to_do_instead(words, message):
+    assert message in run(*words, status=2).stderr
 
 
 @pytest.mark.parametrize("searching", [False, True])

@@ -41,7 +41,7 @@ from ..texts.corpus import References
 from ..texts.statistics import needs_of
 from ..weights.feature_weights import FeatureWeights
 from . import segments, texts
-from .counts import Arrays, Counts, DatFiles, Pooled, pool_cannot
+from .counts import Arrays, Counts, DatFiles
 from .texts import Notice, PathLike, TextLike, text_files
 
 
@@ -91,8 +91,8 @@ class Original(NamedTuple):
 class Lists:
     r"""N-best lists with their references and text steps.
 
-    Make one with `Lists.read`, `Lists.from_records`, `Lists.from_arrays`, `Lists.on_disk` or
-    `Lists.read_dat`, and pass it to `optimize`, `crossval`, `rerank` and so on.
+    Make one with `Lists.read`, `Lists.from_records`, `Lists.from_arrays` or `Lists.read_dat`, and
+    pass it to `optimize`, `crossval`, `rerank` and so on.
 
     Parameters
     ----------
@@ -284,40 +284,6 @@ class Lists:
 
     @classmethod
     @checked
-    def on_disk(
-        cls, folder: PathLike, paths: PathLike | Sequence[PathLike], **options: Unpack[ReadOptions]
-    ) -> Lists:
-        """Keep features and statistics in a folder, for lists larger than memory.
-
-        `optimize` makes the pool in the folder unless it is there for the same files and metric.
-        It finds the same weights as without a pool; see docs/how-to/large-pools.md.
-
-        Parameters
-        ----------
-        folder
-            The folder of the pool.
-        paths
-            The files of the lists. Stdin is no file: it cannot be read twice.
-        **options
-            See `Lists`; a pool cannot have `ids`, `drop_missing`, `features` or `annotator`.
-        """
-        lists = cls.unread(paths, **options)
-        for name in ("ids", "drop_missing", "systems", "features", "annotator"):
-            if getattr(lists, name):
-                raise pool_cannot(f"have no {name}")
-        pool = Pooled(
-            Path(folder),
-            tuple(map(Path, lists.paths)),
-            text_files(lists.refs, "references"),
-            None if lists.source is None else texts.text_file(lists.source, "the source"),
-            text_files(lists.ref_links, "links of references"),
-            lists.format,
-            lists.pipeline,
-        )
-        return replace(lists, counts=pool)
-
-    @classmethod
-    @checked
     def read_dat(cls, features_dat: Sequence[PathLike], scores_dat: Sequence[PathLike]) -> Lists:
         """Read Moses' features.dat files, and a scores.dat file for each of them.
 
@@ -345,7 +311,7 @@ class Lists:
         values : (H,), optional
             The value of the feature for each row of `nbest`.
         """
-        if isinstance(self.counts, Pooled | DatFiles):
+        if isinstance(self.counts, DatFiles):
             raise ConfigError(f"{self.counts.name}: no feature can be added")
         content, origin = self._content, self.origin or self
         if values is None:

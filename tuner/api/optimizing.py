@@ -37,7 +37,7 @@ from ..search.weight_bootstrap import Confidence, bootstrap, confidence
 from ..texts import corpus, statistics
 from ..texts.prepare import Preparation, depth
 from ..weights.feature_weights import FeatureWeights, read_penalised_weights
-from .counts import Counts, Pooled, pool_cannot
+from .counts import Counts
 from .lists import Lists, ListsLike, PreparedLists, as_lists
 from .texts import (
     Notice,
@@ -254,7 +254,7 @@ def list_problem(
         setup = replace(setup, team=team)
         given = search.length_penalty
         if lists.counts is not None:
-            counted = _counted_problem(lists.counts, metric, start, given, also, setup, notice)
+            counted = _counted_problem(lists.counts, metric, start, given, also, notice)
             yield counted, setup, team
             return
         if metric is None:
@@ -326,7 +326,6 @@ def _counted_problem(
     start: Start,
     length_penalty: str | float | None,
     also: Sequence[Metric],
-    setup: Setup,
     notice: Notice,
 ) -> ListProblem:
     """Return the problem of lists whose statistics are known without texts."""
@@ -340,7 +339,7 @@ def _counted_problem(
         raise ConfigError(f"other metrics need n-best lists with texts, not {name}")
     if length_penalty is not None:
         raise ConfigError(f"a length penalty needs n-best lists with texts, not {name}")
-    found = counts.counted(metric, threads=setup.threads, notice=notice)
+    found = counts.counted(metric)
     nbest = found.nbest
     _check_size(len(nbest))
     _describe(found.metric, found.stats, nbest.offsets, notice)
@@ -573,19 +572,17 @@ def optimize(
     >>> round(found.first_score, 4), round(found.score, 4)
     (0.15, 0.85)
     """
+    if samples < 0:
+        raise ValueError(f"samples is {samples}; it must be 0 or more")
     begin, notice, how = time.perf_counter(), once(notice), Search.of(search)
     chosen = None if metric is None else registry.metric(metric)
     judges = list({one.signature: one for one in map(registry.metric, also)}.values())
     given = as_lists(lists, notice)
-    _check_samples(samples, given, how.executor)
     if chosen is not None:
         remind(chosen, also, notice)
     shown = phase(progress, "annotating")
-    with list_problem(given, chosen, how, also=judges, notice=notice, progress=shown) as (
-        problem,
-        setup,
-        team,
-    ):
+    prepared = list_problem(given, chosen, how, also=judges, notice=notice, progress=shown)
+    with prepared as (problem, setup, team):
         if not samples and given.annotator is None:
             _check_work(team, setup)
         found, alpha = problem.search(setup, notice, phase(progress, "searching"))
@@ -603,14 +600,6 @@ def optimize(
         result = _result(problem, found, alpha, sure, said)
     result.seconds["total"] = time.perf_counter() - begin
     return result
-
-
-def _check_samples(samples: int, lists: Lists, executor: str) -> None:
-    """Raise an error for a number below 0, and for lists in a pool, which stay where they are."""
-    if samples < 0:
-        raise ValueError(f"samples is {samples}; it must be 0 or more")
-    if isinstance(lists.counts, Pooled) and (samples or executor != "local"):
-        raise pool_cannot("are neither resampled nor sent to a cluster")
 
 
 def _result(

@@ -41,7 +41,7 @@ class TuneSettings(TypedDict, total=False):
     nbest
         Number of hypotheses that the decoder is asked for; `size` of `decode`.
     iterations, patience, min_weight_change, decodings, min_gain, held_out, prior, bootstrap,
-    replicas, pool
+    replicas
         See the [tune] table in docs/how-to/tune.md.
     overrides
         Values that replace those of a configuration, as `"metric.alpha=0.5"`.
@@ -70,7 +70,6 @@ class TuneSettings(TypedDict, total=False):
     prior: float
     bootstrap: int
     replicas: int
-    pool: bool
     overrides: Sequence[str]
     optimizer: str | Optimizer
     constraints: ConstraintsLike | None

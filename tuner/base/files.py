@@ -305,20 +305,18 @@ def clear_parts(folder: Path, name: str | None = None) -> None:
 
 
 @contextmanager
-def alone(
-    folder: Path, fault: PortmertError, *, lock: str = LOCK, wait: float = 0
-) -> Iterator[None]:
+def alone(folder: Path, fault: PortmertError, *, wait: float = 0) -> Iterator[None]:
     """Keep other processes out of a folder, or raise the fault; a lock ends with its process.
+
+    The file that is locked stays: to remove it would let two processes in.
 
     Parameters
     ----------
-    lock
-        Name of the file that is locked. It stays: to remove it would let two processes in.
     wait
         Seconds to wait for another process that works there.
     """
     with faults_at(f"{folder}: cannot write", OSError, PortmertError):
-        held = os.open(folder / lock, os.O_RDWR | os.O_CREAT, 0o644)
+        held = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
     end = time.monotonic() + wait
     try:
         with suppress(OSError):  # a disk without locks

@@ -194,10 +194,7 @@ def take_lists(values: dict[str, Any]) -> portmert.Lists:
     """Take the options of lists out of all values; files are read when they are needed."""
     values["text"] = steps(values["text"], lowercase=values.pop("lowercase"))
     read: Any = {name: values.pop(name) for name in READ}
-    pool, paths = values.pop("pool", None), values.pop("paths")
-    if pool is not None:
-        return portmert.Lists.on_disk(pool, paths, notice=_outputs.notice, **read)
-    return portmert.Lists.unread(paths, notice=_outputs.notice, **read)
+    return portmert.Lists.unread(values.pop("paths"), notice=_outputs.notice, **read)
 
 
 def take_test(values: dict[str, Any], lists: portmert.Lists) -> portmert.Lists | None:

@@ -10,7 +10,7 @@ import portmert
 from . import _groups, _outputs
 from ._groups import refuse
 from ._help import Command
-from ._kinds import FILE, FOLDER, Whole
+from ._kinds import FILE, Whole
 from ._outputs import notice
 from ._signatures import options
 
@@ -20,13 +20,6 @@ from ._signatures import options
 @_groups.nbest
 @_groups.lists
 @options("tuner.api.optimizing.optimize", "also--also")
-@click.option(
-    "--pool",
-    type=FOLDER,
-    help="Keep the features and statistics of the lists in this folder, for lists larger than "
-    "memory. The result is the same. The files are used again for the same lists, references and "
-    "metric.",
-)
 @_groups.search
 @_groups.length_penalty
 @_groups.bootstrap
@@ -69,7 +62,7 @@ def command(
             ("out_dir", "fresh", *(f"test_{name}" for name in _groups.TEST)), "needs --replicas"
         )
     else:
-        refuse(("out", "samples", "also", "pool"), "does not go with --replicas")
+        refuse(("out", "samples", "also"), "does not go with --replicas")
     _groups.take_search(values)
     lists = _groups.take_lists(values)
     test = _groups.take_test(values, lists)

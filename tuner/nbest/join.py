@@ -1,16 +1,19 @@
 """Join the lists of several systems, each with features of its own."""
 
 from collections.abc import Callable, Sequence
+from hashlib import blake2b
 from itertools import groupby
 
 import numpy as np
+from numpy.typing import NDArray
 
-from portmert.metrics._base import Texts, offsets_of
+from portmert.metrics._base import IntArray, Ragged, offsets_of
 
 from ..base.errors import ConfigError, InputError, counted
 from ..texts.corpus import concatenate
 from .model import NBest
-from .pool_files import text_keys, word_hashes
+
+_FACTORS = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
 
 def groups_of(systems: Sequence[str], lists: int) -> list[tuple[str, slice]]:
@@ -84,7 +87,7 @@ def joined(lists: Sequence[NBest], systems: Sequence[str], notice: Callable[[str
                 f"each system needs a hypothesis for each segment"
             )
     hashes = word_hashes(first.texts.vocabulary.words)
-    keys = [text_keys(Texts(one.texts.vocabulary, one.texts.tokens), hashes) for one in lists]
+    keys = [text_keys(one.texts.tokens, hashes) for one in lists]
     segments = [np.repeat(np.arange(len(one)), np.diff(one.offsets)) for one in lists]
     both = np.stack([np.concatenate(segments), np.concatenate(keys)])
     _, kept, groups = np.unique(both, axis=1, return_index=True, return_inverse=True)
@@ -124,3 +127,35 @@ def joined(lists: Sequence[NBest], systems: Sequence[str], notice: Callable[[str
 def _named(system: str, feature: str) -> str:
     """Return the name of a feature of a system; a hyphen stays at the beginning."""
     return f"-{system}.{feature[1:]}" if feature.startswith("-") else f"{system}.{feature}"
+
+
+def word_hashes(words: list[str]) -> NDArray[np.uint64]:
+    """Return a hash of each word; the same word has the same in every process."""
+    digests = (blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8) for word in words)
+    return np.frombuffer(b"".join(digest.digest() for digest in digests), dtype=np.uint64)
+
+
+def text_keys(tokens: Ragged, hashes: NDArray[np.uint64]) -> IntArray:
+    """Return (n,) int64 keys: equal texts have equal keys, two others with chance 1 in 2^64.
+
+    Parameters
+    ----------
+    hashes : (V,) uint64
+        The hashes of the words of the vocabulary.
+    """
+    flat = tokens.alone()
+    positions = np.arange(1, len(flat.values) + 1, dtype=np.uint64)
+    positions -= np.repeat(flat.offsets[:-1].astype(np.uint64), np.diff(flat.offsets))
+    mixed = _mixed(hashes[flat.values] + positions * np.uint64(0x9E3779B97F4A7C15))
+    sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(mixed)])
+    return np.diff(sums[flat.offsets]).view(np.int64)
+
+
+def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return values whose bits all depend on all bits (the finish of splitmix64)."""
+    mixed = values ^ (values >> np.uint64(30))
+    mixed *= _FACTORS[0]
+    mixed ^= mixed >> np.uint64(27)
+    mixed *= _FACTORS[1]
+    mixed ^= mixed >> np.uint64(31)
+    return mixed

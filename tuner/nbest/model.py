@@ -23,7 +23,7 @@ from portmert.metrics._base import (
     rows_taken,
 )
 
-from ..base import errors, files, mapped
+from ..base import errors, files
 from ..weights.feature_weights import FeatureNames, FeatureWeights
 
 
@@ -147,10 +147,8 @@ def model_scores(nbest: NBest, weights: FeatureWeights, *, origin: str = "weight
     vector = weights.vector(nbest.feature_names, origin=origin)
     # Column by column: a matrix product may sum rows in different orders, and break ties.
     scores = np.zeros(len(nbest.features))
-    for first, last in mapped.segment_blocks(nbest.offsets, nbest.features):
-        begin, end = nbest.offsets[first], nbest.offsets[last]
-        for column, weight in enumerate(vector):
-            scores[begin:end] += weight * nbest.features[begin:end, column]
+    for column, weight in enumerate(vector):
+        scores += weight * nbest.features[:, column]
     if nbest.sparse is not None:
         by_column = np.array([weights.values.get(name, (0.0,))[0] for name in nbest.sparse.names])
         rows = np.repeat(np.arange(len(scores)), np.diff(nbest.sparse.offsets))

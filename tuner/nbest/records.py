@@ -201,8 +201,6 @@ class ListFile:
         Not empty.
     names : SegmentNames
         Numbers segments whose ids are names; the same for all lists that are merged.
-    first_line : int
-        The number of its first line; not 1 where it is a part of a file.
     segments : int or None
         Every segment id must be below it.
     notice : callable
@@ -214,7 +212,6 @@ class ListFile:
     where: str
     data: bytes
     names: SegmentNames = field(default_factory=SegmentNames)
-    first_line: int = 1
     segments: int | None = None
     notice: Callable[[str], None] = lambda _: None
     remarks: list[str] = field(default_factory=list)
@@ -242,13 +239,13 @@ class ListFile:
         InputError
             A line is not UTF-8.
         """
-        numbered = enumerate(self.byte_lines, self.first_line)
+        numbered = enumerate(self.byte_lines, 1)
         return [decode_line(line, self.where, n) for n, line in numbered]
 
     def fail(self, place: Place, message: str) -> NoReturn:
         """Raise the error of a place."""
         if isinstance(place, int):
-            raise InputError(f"{self.where}:{place + self.first_line - 1}: {message}")
+            raise InputError(f"{self.where}:{place}: {message}")
         raise InputError(f"{self.where}: {place}: {message}")
 
     def fail_of_names(self, feature: str) -> NoReturn:

@@ -38,12 +38,15 @@ from .joined import JoinedTexts, SetOfTexts, joined_set
 Table = TypeVar("Table")
 
 RESULT_FREE = frozenset(
-    {"threads", "processes", "jobs", "annotation_cache", "timeout_seconds", "pool", "drop_missing"}
+    {"threads", "processes", "jobs", "annotation_cache", "timeout_seconds", "drop_missing"}
 )
 """Keys, in any table, that change the time of a run but not its result.
 
 `drop_missing` changes the texts, whose content counts.
 """
+
+REMOVED = {"tune.pool": " any more: lists are kept in memory; leave it out"}
+"""Keys of earlier versions, and what to do instead."""
 
 WHERE_IT_RUNS = frozenset(
     {("tune", "output"), *(("decoder", key) for key in ("command", "function", "texts", "batch"))}
@@ -100,8 +103,6 @@ class Tune:
     annotation_cache
         Folder of the cache of tags and parses. Default: $PORTMERT_CACHE or the user's cache
         folder. It never changes a result.
-    pool
-        Whether to keep the merged lists on disk instead of in memory. It never changes a result.
     """
 
     output: Path
@@ -119,7 +120,6 @@ class Tune:
     bootstrap: Annotated[int, Field(ge=0)] = 0
     replicas: Annotated[int, Field(ge=1)] = 1
     annotation_cache: Path | None = None
-    pool: bool = False
 
 
 @dataclass(frozen=True)
@@ -390,7 +390,8 @@ def _table(path: Path, name: str, cls: type[Table], content: Mapping[str, Any]) 
     known = {f.name for f in dataclasses.fields(cls)}  # type: ignore[arg-type]  # a dataclass
     for key in content:
         if key not in known:
-            raise ConfigError(f"{path}: [{name}] has no key '{key}'{suggest(key, known)}")
+            meant = REMOVED.get(f"{name}.{key}") or suggest(key, known)
+            raise ConfigError(f"{path}: [{name}] has no key '{key}'{meant}")
     with faults_at(f"{path}: [{name}]", ConfigError, ConfigError):
         resolved = _resolved(content, cls, path.parent)
     try:

@@ -43,7 +43,7 @@ from .folder import (
     open_run,
     today,
 )
-from .lists import ListMerger, PooledLists
+from .lists import ListMerger
 from .result import (
     Iteration,
     Result,
@@ -182,11 +182,7 @@ class _Run:
 
     def __post_init__(self) -> None:
         self.shares: dict[int, float] = {}
-        self.lists = (
-            PooledLists(self.evaluator, self._list, self.folder.path / "pool")
-            if self.experiment.tune.pool
-            else ListMerger(self.evaluator, self._list)
-        )
+        self.lists = ListMerger(self.evaluator, self._list)
 
     # The loop.
 

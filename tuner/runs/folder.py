@@ -24,7 +24,7 @@ SEVERAL = "tune.replicas"
 """The key of a run's number of replicas. Each is a run of its own, so that it may change."""
 
 OF_ONE = (
-    "iteration-[0-9]*", "test", "test-start", "bootstrap", "history", "pool", "weights.json",
+    "iteration-[0-9]*", "test", "test-start", "bootstrap", "history", "weights.json",
     "result.json", "digests.json", "decoder.*",
 )  # fmt: skip
 """Names of what a tuning makes in its folder, or a replica in its own."""

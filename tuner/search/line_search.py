@@ -7,7 +7,6 @@ import numpy as np
 from portmert.metrics._base import FloatArray, IntArray
 from portmert.metrics._elementary import inner, norm
 
-from ..base.mapped import segment_blocks
 from ..executors.team import raise_if_cancelled
 from . import _kernels
 from .problem import NOTHING, TuningProblem, finite
@@ -216,18 +215,10 @@ class LineSearch:
     ) -> tuple[FloatArray, FloatArray]:
         problem = self.problem
         segments = len(problem.offsets) - 1
-        slopes, winners, starts = self._work
-        count = 0
-        for first, last in segment_blocks(problem.offsets, problem.features):
-            count += _kernels.envelopes(
-                problem.features,
-                problem.offsets[first : last + 1],
-                columns,
-                direction,
-                scores,
-                window,
-                (slopes, winners[count:], starts[count:]),
-            )
+        _, winners, starts = self._work
+        count = _kernels.envelopes(
+            problem.features, problem.offsets, columns, direction, scores, window, self._work
+        )
         rows, starts = problem.rows_of(winners[:count]), starts[:count]
         order = np.argsort(starts, kind="stable")
         sums = _kernels.cumulate(problem.stats.take(rows), order, segments)

@@ -1,10 +1,11 @@
 """Choose hypotheses by their score alone."""
 
+from itertools import pairwise
+
 import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray, Metric
 
-from ..base.mapped import gather, segment_blocks
 from ..texts.statistics import finite_scores
 from .problem import objective
 
@@ -22,7 +23,8 @@ def oracle(
 
     Parameters
     ----------
-    stats : (H, K) float64, or mapped and of any type
+    stats : (H, K)
+        Of any type.
     start : (S,) int64
         Hypotheses to begin with.
 
@@ -32,18 +34,17 @@ def oracle(
     chosen : (S,) int64
     """
     chosen = start.copy()
-    total = gather(stats, chosen).sum(axis=0)
+    total = stats[chosen].astype(np.float64).sum(axis=0)
     for _ in range(ORACLE_SWEEPS):
         before = chosen.copy()
-        for first, last in segment_blocks(offsets, stats):
-            for segment in range(first, last):
-                rows = stats[offsets[segment] : offsets[segment + 1]]
-                rest = total - stats[chosen[segment]]
-                values = objective(metric, rest + rows)
-                best = int(np.argmax(values))
-                if values[best] > values[chosen[segment] - offsets[segment]]:
-                    chosen[segment] = offsets[segment] + best
-                    total = rest + rows[best]
+        for segment, (first, last) in enumerate(pairwise(offsets)):
+            rows = stats[first:last]
+            rest = total - stats[chosen[segment]]
+            values = objective(metric, rest + rows)
+            best = int(np.argmax(values))
+            if values[best] > values[chosen[segment] - first]:
+                chosen[segment] = first + best
+                total = rest + rows[best]
         if (chosen == before).all():
             break
-    return float(finite_scores(metric, gather(stats, chosen).sum(axis=0))), chosen
+    return float(finite_scores(metric, stats[chosen].astype(np.float64).sum(axis=0))), chosen

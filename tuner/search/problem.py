@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -15,13 +15,18 @@ from numpy.typing import NDArray
 from portmert.metrics._base import FloatArray, IntArray, Metric
 from portmert.metrics._elementary import inner, norm, summed
 
-from ..base.mapped import empty_beside, gather, is_mapped, release, segment_blocks
 from . import _kernels
 
 NOTHING: FloatArray = np.empty(0)
 
 SPREAD_AT_ONCE = 1 << 16
 """Numbers of which the spread is computed at once."""
+
+ROWS_AT_ONCE = 1 << 14
+"""Hypotheses whose statistics are compared at once."""
+
+COUNT_TYPES = (np.uint8, np.uint16, np.uint32)
+"""Types that keep statistics that are counts, in a fraction of the memory of float64."""
 
 
 class StatTable:
@@ -32,7 +37,7 @@ class StatTable:
 
     Parameters
     ----------
-    rows : (H, K) float64, or mapped from a file and of any type
+    rows : (H, K)
         The statistics. With `compute`, the place where they are put; a row is not read before it
         is known.
     compute : callable, optional
@@ -41,6 +46,8 @@ class StatTable:
 
     Attributes
     ----------
+    rows : (H, K)
+        The statistics, in the narrowest type that holds all of them exactly.
     no_score : tuple of K float, or None
         Sums of statistics whose score is not finite: the least that `objective` found.
     """
@@ -48,9 +55,7 @@ class StatTable:
     def __init__(
         self, rows: NDArray[Any], compute: Callable[[IntArray], FloatArray] | None = None
     ) -> None:
-        self.rows: NDArray[Any] = (
-            rows if is_mapped(rows) else np.ascontiguousarray(rows, dtype=np.float64)
-        )
+        self.rows: NDArray[Any] = narrowest(rows) if compute is None else rows
         self.no_score: tuple[float, ...] | None = None
         self._compute = compute
         self._known = None if compute is None else np.zeros(len(rows), dtype=bool)
@@ -73,8 +78,8 @@ class StatTable:
 
     @property
     def can_travel(self) -> bool:
-        """Whether it can be sent to other processes: all is known, and in memory."""
-        return self.known == len(self.rows) and not is_mapped(self.rows)
+        """Whether it can be sent to other processes: all is known."""
+        return self.known == len(self.rows)
 
     def note_no_score(self, sums: tuple[float, ...]) -> None:
         """Remember sums whose score is not finite, the least ones: the order does not matter."""
@@ -88,8 +93,8 @@ class StatTable:
         return total
 
     def take(self, hypotheses: IntArray) -> FloatArray:
-        """Return the (n, K) statistics of (n,) hypotheses that are known, in any order."""
-        return gather(self.rows, hypotheses)
+        """Return the (n, K) float64 statistics of (n,) known hypotheses, in any order."""
+        return np.asarray(np.take(self.rows, hypotheses, axis=0), dtype=np.float64)
 
     def complete(self, notice: Callable[[str], None]) -> None:
         """Make sure that all statistics are known: a table that travels computes none."""
@@ -196,8 +201,7 @@ class TuningProblem:
     Parameters
     ----------
     features : (F, H) float64, C order
-        Feature-major: the column of one feature over all hypotheses is contiguous. In memory, or
-        mapped from a file (see `portmert.tuner.base.mapped`).
+        Feature-major: the column of one feature over all hypotheses is contiguous.
     offsets : (S + 1,) int64
         Hypotheses of segment s are `offsets[s]:offsets[s + 1]`, at least one.
     stats : StatTable
@@ -247,23 +251,14 @@ class TuningProblem:
     def can_travel(self) -> bool:
         """Whether it can be sent to other processes: in memory, and all statistics known.
 
-        Nothing is annotated that no search asks for, and no pool on disk is read whole, only to
-        send it.
+        Nothing is annotated only to send it.
         """
-        return self.stats.can_travel and not is_mapped(self.features)
+        return self.stats.can_travel
 
     @cached_property
     def _deviations(self) -> FloatArray:
-        found = np.empty(self.size)
-        for part, begin, end in self._parts():
-            found[begin:end] = _kernels.deviations(self.features, part, self.spread)
-        return found
-
-    def _parts(self) -> Iterator[tuple[IntArray, int, int]]:
-        """Yield the offsets of a range of segments, its first hypothesis and that behind it."""
-        for first, last in segment_blocks(self.offsets, self.features):
-            part = self.offsets[first : last + 1]
-            yield part, int(part[0]), int(part[-1])
+        deviations: FloatArray = _kernels.deviations(self.features, self.offsets, self.spread)
+        return deviations
 
     @cached_property
     def all_columns(self) -> IntArray:
@@ -274,10 +269,9 @@ class TuningProblem:
         """Return the (H,) model scores under (F,) weights, (F + P,) with sparse features."""
         scores = np.empty(self.size)
         dense = len(self.features)
-        for part, _, _ in self._parts():
-            _kernels.model_scores(
-                self.features, part, self.all_columns, weights[:dense], self.fixed, scores
-            )
+        _kernels.model_scores(
+            self.features, self.offsets, self.all_columns, weights[:dense], self.fixed, scores
+        )
         if self.sparse is not None:
             scores += self.sparse @ weights[dense:]
         return scores
@@ -329,23 +323,16 @@ class TuningProblem:
         Exact: all weights w' with |(w' - weights) * spread| <= radius have the same winners.
         """
         scores, deviations = self.model_scores(weights), self._deviations
-        kept = np.concatenate(
-            [
-                _kernels.reachable(self.features, part, scores, self.spread, deviations, radius)
-                for part, _, _ in self._parts()
-            ]
+        kept = _kernels.reachable(
+            self.features, self.offsets, scores, self.spread, deviations, radius
         )
         return self.take(kept, np.searchsorted(kept, self.offsets))
 
     def take(self, hypotheses: IntArray, offsets: IntArray) -> TuningProblem:
         """Return the problem of some hypotheses, once or repeatedly; `spread` stays as it is."""
-        features = empty_beside(self.features, (len(self.features), len(hypotheses)))
-        for column, taken in zip(self.features, features, strict=True):
-            np.take(column, hypotheses, out=taken)
-            release(column, taken)
         return replace(
             self,
-            features=features,
+            features=np.take(self.features, hypotheses, axis=1),
             offsets=offsets,
             fixed=self.fixed[hypotheses] if self.fixed.size else self.fixed,
             rows=hypotheses if self.rows is None else self.rows[hypotheses],
@@ -381,6 +368,29 @@ def finite(values: FloatArray) -> FloatArray:
     return np.where(is_finite, values, lowest - (max(highest - lowest, abs(lowest)) or 1.0))
 
 
+def narrowest(stats: NDArray[Any]) -> NDArray[Any]:
+    """Return statistics (H, K) in the first of `COUNT_TYPES` that holds all exactly, or float64.
+
+    No value has a sign bit then: -0.0 stays float64.
+    """
+    if stats.dtype in COUNT_TYPES:
+        return np.ascontiguousarray(stats)
+    types = iter(COUNT_TYPES)
+    narrow: type[np.generic] | None = next(types)
+    for begin in range(0, len(stats), ROWS_AT_ONCE):
+        block = stats[begin : begin + ROWS_AT_ONCE]
+        while narrow is not None and not _holds(narrow, block):
+            narrow = next(types, None)
+    return np.ascontiguousarray(stats, dtype=narrow or np.float64)
+
+
+def _holds(narrow: type[np.generic], stats: NDArray[Any]) -> bool:
+    """Whether a type holds all of these exactly."""
+    with np.errstate(invalid="ignore"):
+        is_equal = stats.astype(narrow) == stats
+    return bool(is_equal.all() and not np.signbit(stats).any())
+
+
 def within_segment_spread(
     features: FloatArray, offsets: IntArray, *, if_constant: float = 1.0
 ) -> FloatArray:
@@ -394,13 +404,8 @@ def within_segment_spread(
     at_once = max(1, SPREAD_AT_ONCE // max(hypotheses, 1))
     for row in range(0, len(features), at_once):
         some = features[row : row + at_once]
-        means, squares = np.empty((len(some), len(lengths))), np.empty(some.shape)
-        for first, last in segment_blocks(offsets, some):
-            part = some[:, offsets[first] : offsets[last]]
-            sums = np.add.reduceat(part, offsets[first:last] - offsets[first], axis=1)
-            means[:, first:last] = sums / lengths[first:last]
-            deviations = part - np.repeat(means[:, first:last], lengths[first:last], axis=1)
-            np.square(deviations, out=squares[:, offsets[first] : offsets[last]])
+        means = np.add.reduceat(some, offsets[:-1], axis=1) / lengths
+        squares = np.square(some - np.repeat(means, lengths, axis=1))
         deviation = np.sqrt(summed(squares) / hypotheses)
         differs = deviation > 1e-12 * np.abs(means).max(axis=1)
         spread[row : row + at_once] = np.where(differs, deviation, if_constant)

@@ -8,7 +8,7 @@ import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray, Metric, Texts
 
-from ..base.errors import ConfigError, InputError
+from ..base.errors import InputError
 from ..nbest.model import NBest
 from ..nbest.moses_dat import DatLists
 from ..texts import corpus, statistics
@@ -61,15 +61,6 @@ def statistics_table(
     for line in statistics.notices(metric, batch):
         notice(line)
     return table
-
-
-def check_pooled(metric: Metric) -> None:
-    """Raise ConfigError if a metric's statistics cannot be kept in place of texts."""
-    if statistics.needs_of([metric]) or "source" in metric.needs or metric.of_lists:
-        raise ConfigError(
-            f"metric {metric.name()} does not go with a pool on disk: its statistics are "
-            f"computed on demand or belong to lines of the lists"
-        )
 
 
 def moses_stats(lists: DatLists, metric: Metric) -> FloatArray:

@@ -8,7 +8,7 @@ import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray
 
-from ..base import errors, mapped
+from ..base import errors
 from ..weights.feature_weights import FeatureNames
 from .constraints import Bounds, Constraints, columns_of, multiples
 from .problem import NOTHING, within_segment_spread
@@ -59,14 +59,13 @@ class Variables:
         """Return (V, H), C order, of features (F, H); `features` itself if nothing changes."""
         if len(self) == len(features) and all(len(c) == 1 for c in self.columns):
             return features
-        out = mapped.empty_beside(features, (len(self), features.shape[1]))
+        out = np.empty((len(self), features.shape[1]))
         for v, (columns, ratios) in enumerate(zip(self.columns, self.ratios, strict=True)):
             out[v] = (
                 np.einsum("c,ch->h", ratios, features[columns])
                 if len(columns) > 1
                 else features[columns[0]]
             )
-            mapped.release(features, out)
         return out
 
     def fixed(self, features: FloatArray, moving: IntArray) -> FloatArray:
@@ -82,7 +81,6 @@ class Variables:
         scores = np.zeros(features.shape[1])
         for column in unsearched:
             scores += self.start[column] * features[column]
-            mapped.release(features)
         return scores
 
 
@@ -227,7 +225,6 @@ def _similar(features: FloatArray, offsets: IntArray, spread: FloatArray) -> dic
         values = features[column]
         sums[column] = np.einsum("h,h->", values, numbers)
         errors[column] = rounding * np.abs(values).max()
-        mapped.release(features)
     groups = _neighbours(columns, sums, errors)
     return {column: group for group in groups for column in group}
 
@@ -247,7 +244,6 @@ def _equal(
     if abs(spread[first] - spread[second]) > EQUAL_SPREADS * spread[first]:
         return False
     difference = (features[first] - features[second])[np.newaxis]
-    mapped.release(features)
     return bool(
         within_segment_spread(difference, offsets, if_constant=0.0)[0] <= 1e-12 * spread[first]
     )

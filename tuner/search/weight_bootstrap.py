@@ -7,7 +7,7 @@ import numpy as np
 
 from portmert.metrics._base import IntArray, Metric
 
-from ..base import errors, mapped, streams, tables
+from ..base import errors, streams, tables
 from ..base.samples import is_constant
 from ..executors.team import Team
 from ..nbest.model import NBest, without_texts
@@ -78,8 +78,7 @@ def bootstrap(
     """Yield samples and the weights found on each, in the order in which their searches end.
 
     If `setup.team` is a cluster, its workers search; if not, threads here, each with a copy of the
-    features. Samples of lists on disk are searched here one after the other, because each needs
-    room there. Lists whose statistics are not all known are searched here too: a sample asks for
+    features. Lists whose statistics are not all known are searched here too: a sample asks for
     few of them.
 
     Parameters
@@ -99,11 +98,9 @@ def bootstrap(
     progress
         Called as progress(samples done, samples in all), from this thread.
     """
-    team: Team = Team(1 if mapped.is_mapped(nbest.features) else setup.threads)
+    team = Team(setup.threads)
     if setup.team is not None and setup.team.is_remote:
-        if mapped.is_mapped(nbest.features):
-            notice("bootstrap samples are searched on this machine: the lists are on its disk")
-        elif not stats.can_travel:
+        if not stats.can_travel:
             notice(
                 "bootstrap samples are searched on this machine: they ask for the statistics of "
                 "few hypotheses, and workers would need all of them"

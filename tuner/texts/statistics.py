@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -209,61 +208,38 @@ def check_texts(metric: Metric, batch: Batch, outputs: Sequence[str] = ()) -> No
 
 def notices(metric: Metric, batch: Batch) -> list[str]:
     """Return what looks wrong about the input, one line each."""
-    seen = Seen(metric)
-    seen.add(batch)
-    return [*_doubts(metric, batch), *seen.lines(batch)]
+    lines: list[str | None] = []
+    if metric.reads_references and not metric.reads_gold:
+        lines += plausible.doubts(
+            batch, compares_words=metric.compares_words, reads_order="links" in metric.needs
+        )
+    counts = np.bincount(batch.hypotheses.tokens.alone().values)
+    lines.append(unknown_tokens(counts, batch.references))
+    if metric.compares_words:
+        lines.append(untokenised(batch.references))
+    if "links" in metric.needs:
+        lines += _unlinked_texts(batch)
+    return [line for line in lines if line is not None]
 
 
-def _doubts(metric: Metric, batch: Batch) -> list[str]:
-    if not metric.reads_references or metric.reads_gold:
-        return []
-    return plausible.doubts(
-        batch, compares_words=metric.compares_words, reads_order="links" in metric.needs
-    )
+def _unlinked_texts(batch: Batch) -> list[str]:
+    """Return notes on texts without any link.
 
-
-@dataclass(eq=False)
-class Seen:
-    """Counts for notes on the hypotheses, which come all at once or part by part.
-
-    A text without any link counts as translated in source order. That follows from the metric's
-    definition (an unaligned word follows the word before it), but often shows a failed
-    alignment.
+    They count as translated in source order. That follows from the metrics' definition (an
+    unaligned word follows the word before it), but often shows a failed alignment.
     """
-
-    metric: Metric
-    _tokens: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    _hypotheses: int = 0
-    _unlinked: int = 0
-
-    def add(self, batch: Batch) -> None:
-        """Count the hypotheses of a batch."""
-        tokens = batch.hypotheses.tokens.alone().values
-        counts = np.bincount(tokens, minlength=len(self._tokens))
-        counts[: len(self._tokens)] += self._tokens
-        self._tokens = counts
-        self._hypotheses += len(batch.hypotheses)
-        if "links" in self.metric.needs:
-            self._unlinked += _count_unlinked(batch.hypotheses, batch.offsets, batch)
-
-    def lines(self, batch: Batch) -> list[str]:
-        """Return notes on all hypotheses that were added, and on the references of a batch."""
-        unknown = unknown_tokens(self._tokens, batch.references)
-        running = untokenised(batch.references) if self.metric.compares_words else None
-        lines = [line for line in (unknown, running) if line is not None]
-        if "links" not in self.metric.needs:
-            return lines
-        of_references = _count_unlinked(batch.references, batch.reference_offsets, batch)
-        for name, unlinked, texts in (
-            ("hypotheses", self._unlinked, self._hypotheses),
-            ("references", of_references, len(batch.references)),
-        ):
-            if unlinked:
-                lines.append(
-                    f"{unlinked} of {texts} {name} have no links: their words count as being in "
-                    f"source order"
-                )
-        return lines
+    lines = []
+    for name, texts, offsets in (
+        ("hypotheses", batch.hypotheses, batch.offsets),
+        ("references", batch.references, batch.reference_offsets),
+    ):
+        unlinked = _count_unlinked(texts, offsets, batch)
+        if unlinked:
+            lines.append(
+                f"{unlinked} of {len(texts)} {name} have no links: their words count as being in "
+                f"source order"
+            )
+    return lines
 
 
 def _count_unlinked(texts: Texts, offsets: IntArray, batch: Batch) -> int:

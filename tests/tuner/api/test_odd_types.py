@@ -95,7 +95,6 @@ def calls(tmp_path_factory):
                                       "refs": [["a"]]},
         portmert.Lists.from_arrays: {"features": np.zeros((1, 2, 1)), "offsets": None,
                                      "feature_names": None, "scores": None, "stats": None},
-        portmert.Lists.on_disk: {"folder": folder / "pool", "paths": nbest, "refs": ref},
         portmert.Lists.read_dat: {"features_dat": [nbest], "scores_dat": [nbest]},
         lists.with_feature: {"feature": "x", "values": [1.0, 2.0]},
         portmert.metaeval: {"sets": folder / "sets.toml", "metric": "ter"},

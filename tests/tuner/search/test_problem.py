@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from portmert.tuner.search.problem import StatTable, TuningProblem, within_segment_spread
-from tests.support.mapped import in_file
 from tests.tuner.search.test_line_search import TWO, Share, problem_of
 
 
@@ -111,11 +110,26 @@ def test_statistics_given_are_known():
     assert table.rows == pytest.approx(np.arange(4.0).reshape(2, 2))
 
 
-def test_rows_of_a_file_stay_there_and_others_become_float64(tmp_path):
-    rows = np.arange(4, dtype=np.uint8).reshape(2, 2)
-    mapped = in_file(rows, tmp_path / "rows")
-    assert StatTable(mapped).rows is mapped
-    assert StatTable(rows).rows.dtype == np.float64
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        (255.0, np.uint8),
+        (256.0, np.uint16),
+        (65536.0, np.uint32),
+        (2.0**32, np.float64),
+        (0.5, np.float64),
+        (-1.0, np.float64),
+        (-0.0, np.float64),
+        (np.inf, np.float64),
+    ],
+)
+def test_statistics_have_the_narrowest_type_that_is_exact(value, kind):
+    rows = np.zeros((40_000, 2))
+    rows[-1, 1] = value
+    table = StatTable(rows)
+    assert table.rows.dtype == kind
+    assert table.take(np.arange(len(rows))).tobytes() == rows.tobytes()
+    assert StatTable(table.rows).rows.dtype == kind
 
 
 def test_a_table_knows_what_it_was_asked_for():

@@ -214,7 +214,7 @@ def _ranks_of_records(
             file.fail(
                 place,
                 f"hypothesis {number} of id '{segment}' stands twice, first in "
-                f"{_named(file, first_places[segment, number])}; {_OWN_FILES}",
+                f"{_named(first_places[segment, number])}; {_OWN_FILES}",
             )
         first_places[segment, number] = place
         all_ranks.append(number + 1 - first)
@@ -234,10 +234,10 @@ def _check_together(file: ListFile, hypotheses: Sequence[Hypothesis]) -> None:
         if first != place and max(sizes[segment, place], sizes[segment, first]) > 1:
             file.fail(
                 place,
-                f"id '{segment}' stands twice, first in {_named(file, first)}; number its "
+                f"id '{segment}' stands twice, first in {_named(first)}; number its "
                 f"hypotheses ({_KEYS}), or {_OWN_FILES}",
             )
 
 
-def _named(file: ListFile, place: Place) -> str:
-    return f"line {place + file.first_line - 1}" if isinstance(place, int) else place
+def _named(place: Place) -> str:
+    return f"line {place}" if isinstance(place, int) else place

@@ -41,7 +41,7 @@ class NBestReader:
     """
 
     def __init__(self, file: ListFile, *, absent_is_zero: bool) -> None:
-        self.file, self.data, self.first_line = file, file.data, file.first_line
+        self.file, self.data = file, file.data
         self.absent_is_zero = absent_is_zero
         self.text: ByteArray = np.frombuffer(self.data, dtype=np.uint8)
         self.unended = not self.data.endswith(b"\n")
@@ -78,7 +78,7 @@ class NBestReader:
         line = min(line, len(self.starts) - 1)
         if self.unended and line == len(self.starts) - 1:
             message += "; the file ends in the middle of this line: is the list cut off?"
-        raise InputError(f"{self.file.where}:{line + self.first_line - 1}: {message}")
+        raise InputError(f"{self.file.where}:{line}: {message}")
 
     def token(self, position: int) -> str:
         """Return the token at `position`, as far as a message shows it."""
@@ -122,7 +122,7 @@ class NBestReader:
         if count > 3 and b"=" not in self.field(line, 2):
             self._no_features(line)
         if valid:
-            expected = f"line {self.first_line} has {first}"
+            expected = f"line 1 has {first}"
         else:
             expected = (
                 "expected 4 to 6: id, hypothesis, features, score, then maybe segmentation and "
@@ -244,7 +244,7 @@ class NBestReader:
             self.fail(
                 int(self.starts[run_lines[run]]),
                 f"feature {names[label]} has {counted(sizes[run], 'value')}, line "
-                f"{run_lines[first_runs[label]] + self.first_line} has {first_sizes[label]}; is "
+                f"{run_lines[first_runs[label]] + 1} has {first_sizes[label]}; is "
                 f"the list cut off, or made by different models?",
             )
         is_dense = occurrences == lines
@@ -281,11 +281,11 @@ class NBestReader:
             lacking = int(np.flatnonzero(~np.isin(np.arange(lines), having))[0])
             self.fail(
                 int(self.starts[lacking]),
-                f"feature {name} is missing, line {self.first_line} has it",
+                f"feature {name} is missing, line 1 has it",
             )
         self.fail(
             int(self.starts[having[0]]),
-            f"unknown feature {name}, line {self.first_line} does not have it; only a feature "
+            f"unknown feature {name}, line 1 does not have it; only a feature "
             f"with _ in its name may be missing in some hypotheses (sparse)",
         )
 

@@ -244,7 +244,7 @@ class Marian(BarsReader):
             if form != first:
                 file.fail(
                     number,
-                    f"{_form(*form)}, line {file.first_line} has {_form(*first)}",
+                    f"{_form(*form)}, line 1 has {_form(*first)}",
                 )
             row = [fields[0], fields[1], features, fields[-1]]
             if alignments:

@@ -5,7 +5,6 @@ import numpy as np
 from portmert.metrics._base import FloatArray, IntArray
 from portmert.metrics._elementary import summed
 
-from ...base.mapped import empty_beside, release, segment_blocks
 from ...executors.team import raise_if_cancelled
 from ..constraints import Bounds
 from ..line_search import LineSearch
@@ -72,16 +71,13 @@ class Linear:
             self.start = np.insert(self.start, self._dense, self._fixed_spread)
         self.lower, self.upper = lower, upper
         self._size = float(summed(np.abs(start))) or 1.0
-        self.matrix = matrix = empty_beside(
-            problem.features, (problem.size, self._dense + bool(self._fixed_spread))
-        )
+        self.matrix = matrix = np.empty((problem.size, self._dense + bool(self._fixed_spread)))
         for begin in range(0, problem.size, _ROWS):
             rows = slice(begin, begin + _ROWS)
             values = problem.features[:, rows] / problem.spread[:, np.newaxis]
             matrix[rows, : self._dense] = values.T
             if self._fixed_spread:
                 matrix[rows, self._dense] = problem.fixed[rows] / self._fixed_spread
-            release(problem.features, matrix)
 
     @property
     def columns(self) -> int:
@@ -90,10 +86,7 @@ class Linear:
 
     def scores(self, numbers: FloatArray) -> FloatArray:
         """Return the (H,) model scores under (X,) scaled weights."""
-        scores, offsets = np.empty(len(self.matrix)), self.problem.offsets
-        for first, last in segment_blocks(offsets, self.matrix):
-            rows = slice(offsets[first], offsets[last])
-            scores[rows] = np.einsum("hd,d->h", self.matrix[rows], numbers[: self.columns])
+        scores: FloatArray = np.einsum("hd,d->h", self.matrix, numbers[: self.columns])
         if self.sparse is not None:
             scores += self.sparse @ numbers[self.columns :]
         return scores
@@ -191,7 +184,6 @@ def gains(
         rows = slice(begin, begin + _SCORED)
         raise_if_cancelled()
         found[rows] = worths(problem, background + stats[rows], segments)
-        release(stats)
     return found
 
 
@@ -207,10 +199,5 @@ def background_of(problem: TuningProblem, weights: FloatArray, segments: float) 
 
 
 def all_stats(problem: TuningProblem) -> FloatArray:
-    """Return the (H, K) statistics of every hypothesis, mapped if the features are."""
-    rows = problem.rows_of(np.arange(problem.size))
-    stats = empty_beside(problem.features, (problem.size, problem.stats.rows.shape[1]))
-    for begin in range(0, problem.size, _SCORED):
-        stats[begin : begin + _SCORED] = problem.stats.take(rows[begin : begin + _SCORED])
-        release(stats)
-    return stats
+    """Return the (H, K) statistics of every hypothesis."""
+    return problem.stats.take(problem.rows_of(np.arange(problem.size)))

@@ -8,7 +8,6 @@ from pydantic.dataclasses import dataclass
 
 from portmert.metrics._base import FloatArray, IntArray
 
-from ...base.mapped import BLOCK_BYTES, release
 from ...executors.team import raise_if_cancelled
 from ..constraints import Bounds
 from ..problem import TuningProblem, within_segment_spread
@@ -84,7 +83,6 @@ class Mira:
         self.size = 1.0
         self.steps = 0
         self._late = np.zeros(len(self.weights))
-        self._read = 0
 
     @property
     def mean(self) -> FloatArray:
@@ -114,10 +112,6 @@ class Mira:
             self._late,
         )
         self.steps += len(segments)
-        self._read += worth.nbytes * (stats.shape[1] + lists.linear.columns)
-        if self._read > BLOCK_BYTES:
-            release(stats, lists.linear.matrix)
-            self._read = 0
         self.size = _kernels.remember(stats, hopes, DECAY, self.background, self.size)
 
 

@@ -10,7 +10,6 @@ from pydantic.dataclasses import dataclass
 from portmert.metrics._base import FloatArray
 from portmert.metrics._elementary import inner
 
-from ...base.mapped import segment_blocks
 from ...base.numbers import LARGEST
 from ...executors.team import raise_if_cancelled
 from ..constraints import Bounds
@@ -46,10 +45,7 @@ class Risk:
         self.linear = linear
         self.l2 = l2
         self.stats = all_stats(self.problem) if stats is None else stats
-        self._largest = np.zeros(self.stats.shape[1])
-        for first, last in segment_blocks(self.problem.offsets, self.stats):
-            rows = slice(self.problem.offsets[first], self.problem.offsets[last])
-            self._largest = np.maximum(self._largest, np.abs(self.stats[rows]).max(axis=0))
+        self._largest = np.maximum(self.stats.max(axis=0), -self.stats.min(axis=0))
         self._shares = np.empty(len(self.stats))
         self._slopes = np.empty(len(self.stats))
 
@@ -79,15 +75,11 @@ class Risk:
         extra = NOTHING if linear.sparse is None else linear.sparse @ numbers[columns:]
         expected, own = np.zeros(self.stats.shape[1]), numbers[:columns].copy()
         matrix, stats = linear.matrix, self.stats
-        for first, last in segment_blocks(offsets, matrix, stats):
-            part = offsets[first : last + 1]
-            _kernels.expect(matrix, own, extra, part, stats, self._shares, expected)
+        _kernels.expect(matrix, own, extra, offsets, stats, self._shares, expected)
         worth, gradient = self._worth(expected), np.zeros(columns)
-        for first, last in segment_blocks(offsets, matrix, stats):
-            part = offsets[first : last + 1]
-            _kernels.expected_slopes(
-                matrix, part, stats, worth, self._shares, self._slopes, gradient
-            )
+        _kernels.expected_slopes(
+            matrix, offsets, stats, worth, self._shares, self._slopes, gradient
+        )
         if linear.sparse is not None:
             gradient = np.concatenate([gradient, linear.sparse.T @ self._slopes])
         value = max(float(self.problem.objective(expected)), -LARGEST)  # -inf has no slope

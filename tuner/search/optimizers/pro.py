@@ -11,7 +11,6 @@ from pydantic.dataclasses import dataclass
 from portmert.metrics._base import FloatArray, IntArray
 from portmert.metrics._elementary import exp, inner, summed
 
-from ...base.mapped import gather
 from ...executors.team import raise_if_cancelled
 from ..constraints import Bounds
 from ..descent import descend
@@ -161,8 +160,8 @@ class Pro(Optimizer):
 
     def _regress(self, linear: _linear.Linear, better: IntArray, worse: IntArray) -> FloatArray:
         """Return the scaled weights that minimise the logistic loss of all pairs."""
-        dense = gather(linear.matrix, better)
-        dense -= gather(linear.matrix, worse)
+        dense = np.take(linear.matrix, better, axis=0)
+        dense -= np.take(linear.matrix, worse, axis=0)
         columns = linear.columns
         sparse = None
         if linear.sparse is not None:

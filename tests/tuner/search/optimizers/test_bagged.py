@@ -182,7 +182,7 @@ def test_of_several_starts_the_one_of_the_best_estimate_is_taken(monkeypatch):
 def test_statistics_on_demand_are_asked_of_some_hypotheses_only():
     problem = noisy_problem(1, segments=20, per_segment=200)
     rows = problem.stats.rows
-    lazy = StatTable(np.full_like(rows, np.nan), lambda wanted: rows[wanted])
+    lazy = StatTable(np.full(rows.shape, np.nan), lambda wanted: rows[wanted])
     asked = TuningProblem(problem.features, problem.offsets, lazy, problem.metric)
     found = Bagged(longest=20).optimize(asked, [START])
     assert problem.score(found.weights) > problem.score(START)
@@ -196,7 +196,7 @@ def test_folds_side_by_side_find_the_same(longest, is_lazy):
         problem = noisy_problem(3, segments=23)
         if is_lazy:
             rows = problem.stats.rows
-            lazy = StatTable(np.full_like(rows, np.nan), lambda wanted: rows[wanted])
+            lazy = StatTable(np.full(rows.shape, np.nan), lambda wanted: rows[wanted])
             problem = replace(problem, stats=lazy)
         return Bagged(longest=longest).optimize(problem, [START], seed=5, threads=threads)
 

@@ -8,7 +8,13 @@ from hypothesis import strategies as st
 from portmert.tuner.components import registry
 from portmert.tuner.search.constraints import Bounds
 from portmert.tuner.search.optimizers import _kernels, kbmira
-from portmert.tuner.search.optimizers._linear import Linear, background_of, best_between, gains
+from portmert.tuner.search.optimizers._linear import (
+    Linear,
+    all_stats,
+    background_of,
+    best_between,
+    gains,
+)
 from portmert.tuner.search.optimizers.kbmira import Mira, MiraLists
 from portmert.tuner.search.optimizers.min_risk import Risk
 from portmert.tuner.search.optimizers.pro import Pro
@@ -144,7 +150,7 @@ def test_a_monster_turns_pro_only_without_its_guard():
     guarded = linear_of(problem, start)
     weights = []
     for optimizer in (Pro(), Pro(most=1e9)):
-        worth = gains(problem, problem.stats.rows, background_of(problem, start, 20.0), 20.0)
+        worth = gains(problem, all_stats(problem), background_of(problem, start, 20.0), 20.0)
         better, worse = optimizer.sample(worth, offsets, np.random.default_rng(1))
         weights.append(optimizer._regress(guarded, better, worse))
     assert weights[0][0] > 0 > weights[1][0]

@@ -42,16 +42,18 @@ def outcomes(seed, *, segments=60, per_segment=8, scale=None, graded=False, trut
     return TuningProblem(features, offsets, StatTable(stats), MEAN)
 
 
+def stats_of(problem):
+    return problem.stats.take(np.arange(problem.size))
+
+
 def likelihood_of(problem):
     width = problem.width
-    return Likelihood(
-        Linear(problem, np.ones(width), Bounds.none(width)), problem.stats.rows[:, 0]
-    )
+    return Likelihood(Linear(problem, np.ones(width), Bounds.none(width)), stats_of(problem)[:, 0])
 
 
 def slow(problem, numbers, l2, counts):
     """The loss, one hypothesis after the other, from the definition."""
-    scores = problem.stats.rows[:, 0]
+    scores = stats_of(problem)[:, 0]
     columns = problem.features / problem.spread[:, np.newaxis]
     parts = np.split(np.arange(problem.size), problem.offsets[1:-1])
     spread = math.sqrt(
@@ -101,7 +103,7 @@ def test_sparse_features_have_slopes():
 
 def test_segments_without_a_difference_say_nothing():
     problem = outcomes(1, segments=20)
-    rows = problem.stats.rows.copy()
+    rows = stats_of(problem)
     rows[: 8 * 10, 0] = 1.0
     found = likelihood_of(TuningProblem(problem.features, problem.offsets, StatTable(rows), MEAN))
     taught = [found._taught(some, 0.1, np.zeros(6)) for some in (np.arange(20), np.arange(10, 20))]
@@ -111,7 +113,7 @@ def test_segments_without_a_difference_say_nothing():
 
 def test_segments_that_do_not_teach_have_no_say():
     problem = outcomes(5, segments=40)
-    rows = problem.stats.rows.copy()
+    rows = stats_of(problem)
     rows[80:160] = rows[80:160][::-1]
     other = TuningProblem(problem.features, problem.offsets, StatTable(rows), MEAN)
     taught = np.delete(np.arange(40), np.arange(10, 20))
@@ -175,7 +177,7 @@ def test_it_is_the_same_for_any_number_of_threads():
 
 def test_metrics_that_are_no_mean_of_outcomes_keep_their_weights():
     problem = outcomes(1, graded=True)
-    hits = 6.0 * (problem.stats.rows[:, 0] > 1.0)
+    hits = 6.0 * (stats_of(problem)[:, 0] > 1.0)
     rng = np.random.default_rng(0)
     for lengths, same in (
         (rng.integers(6, 9, problem.size), True),
@@ -183,7 +185,7 @@ def test_metrics_that_are_no_mean_of_outcomes_keep_their_weights():
     ):
         stats = StatTable(np.column_stack([hits, lengths]).astype(float))
         other = TuningProblem(problem.features, problem.offsets, stats, Share())
-        assert are_outcomes(other, stats.rows) != same
+        assert are_outcomes(other, stats_of(other)) != same
         with_it, without = (
             by.optimize(other, [np.ones(6)], seed=1).weights
             for by in (Bagged(), Bagged(likelihood=False))
@@ -193,12 +195,12 @@ def test_metrics_that_are_no_mean_of_outcomes_keep_their_weights():
 
 def test_bleu_is_no_mean_and_outcomes_are_one():
     problem = outcomes(2, segments=9)
-    assert are_outcomes(problem, problem.stats.rows)
+    assert are_outcomes(problem, stats_of(problem))
     graded = outcomes(2, segments=9, graded=True)
-    assert not are_outcomes(graded, graded.stats.rows)
+    assert not are_outcomes(graded, stats_of(graded))
     bleu = registry.metric("bleu")
     counts = np.random.default_rng(0).integers(1, 9, (problem.size, len(bleu.stat_names)))
     other = TuningProblem(problem.features, problem.offsets, StatTable(counts), bleu)
-    assert not are_outcomes(other, other.stats.rows)
+    assert not are_outcomes(other, stats_of(other))
     one = problem.take(np.arange(8), np.array([0, 8]))
-    assert not are_outcomes(one, one.stats.rows[:8])
+    assert not are_outcomes(one, stats_of(one)[:8])
