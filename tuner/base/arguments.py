@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from .errors import PortmertError
+from .messages import in_words_of_the_caller
 from .pipes import kept
 from .warn import collected_warnings
 
@@ -37,7 +38,8 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
         try:
             with kept(), collected_warnings():
                 return function(*args, **kwargs)
-        except PortmertError:
+        except PortmertError as error:
+            in_words_of_the_caller(error)
             raise
         except OverflowError as error:
             raise ValueError(f"{function.__name__}: a number is too large") from error

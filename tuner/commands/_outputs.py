@@ -17,6 +17,7 @@ import click
 from ..base.documents import to_json
 from ..base.errors import PortmertError, counted
 from ..base.files import check_writable, write_text
+from ..base.messages import OPTIONS, in_words_of_the_caller
 from ..base.warn import left_out_so_far, with_warnings
 from ._kinds import FILE, OUT_FILE
 
@@ -265,7 +266,7 @@ def _with_one_stdin(callback: Callable[..., Any]) -> Callable[..., Any]:
     """Refuse a command line on which two inputs are stdin: the second would be empty."""
 
     @wraps(callback)
-    def checked(*words: Any, **given: Any) -> Any:
+    def checked(*words: Any, **values: Any) -> Any:
         context = click.get_current_context()
         reading = [
             parameter.opts[-1] if isinstance(parameter, click.Option) else str(parameter.metavar)
@@ -281,30 +282,17 @@ def _with_one_stdin(callback: Callable[..., Any]) -> Callable[..., Any]:
                 f"{' and '.join(reading)}: both are stdin, which can be read once; write one of "
                 f"them to a file"
             )
+        names = (name for parameter in context.command.params for name in parameter.opts)
+        OPTIONS.set(frozenset() if context.args else frozenset(names))  # mert-moses has its own
         try:
-            return callback(*words, **given)
+            return callback(*words, **values)
         except PortmertError as error:
-            if not context.args:  # words that mert-moses reads itself
-                error.args = (_with_own_options(str(error), context.command),)
+            in_words_of_the_caller(error)
             raise
+        finally:
+            OPTIONS.set(None)
 
     return checked
-
-
-def _with_own_options(message: str, command: click.Command) -> str:
-    """Return a message without the advice to give options that the command lacks.
-
-    What is shared by commands writes messages. Their advice stands behind semicolons; text in
-    backquotes, or behind `portmert`, is a command line of its own.
-    """
-    options = {name for parameter in command.params for name in parameter.opts}
-    first, *advice = message.split("; ")
-    own = [part for part in advice if options.issuperset(_OPTION.findall(_COMMAND.sub("", part)))]
-    return "; ".join([first, *own])
-
-
-_OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*[a-z]")
-_COMMAND = re.compile(r"`[^`]*`|\bportmert .*")
 
 
 def _texts(value: object) -> Iterator[str]:
