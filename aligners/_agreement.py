@@ -74,17 +74,17 @@ def parse_gold(line: str, *, origin: str, base: int = 0) -> Gold:
     """
     sure, possible = set(), set()
     for entry in line.split():
-        found = GOLD.fullmatch(entry)
-        if found is None:
+        match = GOLD.fullmatch(entry)
+        if match is None:
             raise InputError(
                 f"{origin}: found '{entry}', expected 0-0 (a sure link), 0?0 or 0p0 (a possible "
                 f"one), source before target, counted from 0"
             )
-        link = (int(found[1]) - base, int(found[3]) - base)
+        link = (int(match[1]) - base, int(match[3]) - base)
         if min(link) < 0:
             raise InputError(f"{origin}: found '{entry}', but gold links are to count from 1")
         possible.add(link)
-        if found[2] == "-":
+        if match[2] == "-":
             sure.add(link)
     return Gold(frozenset(sure), frozenset(possible))
 

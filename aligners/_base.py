@@ -25,14 +25,14 @@ Links = list[tuple[int, int]]
 
 
 def _checked_links(
-    refuse: Refuse, found: object, *, source: Sequence[str], target: Sequence[str], workdir: Path
+    refuse: Refuse, answer: object, *, source: Sequence[str], target: Sequence[str], workdir: Path
 ) -> list[Links]:
     """Return the links of each pair, sorted, each once; refuse an answer that has none."""
     del workdir
     expected = f"the links of {counted(len(source), 'pair')}: a list of (source, target) for each"
-    rows = list(found) if isinstance(found, Iterable) else refuse(described(found), expected)
+    rows = list(answer) if isinstance(answer, Iterable) else refuse(described(answer), expected)
     if len(rows) != len(source):
-        refuse(f"{described(found)} with {counted(len(rows), 'entry')}", expected)
+        refuse(f"{described(answer)} with {counted(len(rows), 'entry')}", expected)
     checked = []
     for number, (row, *sides) in enumerate(zip(rows, source, target, strict=True), 1):
         try:

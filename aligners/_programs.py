@@ -58,7 +58,7 @@ class ProgramAligner(TrainedAligner):
     def _align(self, folder: Path, source: Rows, target: Rows, workdir: Path) -> list[Links]:
         check_lengths(source, target, most=self.most_tokens, program=self.package)
         full = [index for index, (s, t) in enumerate(zip(source, target, strict=True)) if s and t]
-        found: list[Links] = [[] for _ in source]
+        aligned: list[Links] = [[] for _ in source]
         if full:
             record = model_folders.read_record(folder) or {}
             with programs.scratch(workdir, self.name()) as room:
@@ -70,8 +70,8 @@ class ProgramAligner(TrainedAligner):
                     [target[index] for index in full],
                 )
             for index, s, t in zip(full, *directions, strict=True):
-                found[index] = symmetrize(self.symmetrization, by_source=s, by_target=t)
-        return found
+                aligned[index] = symmetrize(self.symmetrization, by_source=s, by_target=t)
+        return aligned
 
     def _program(self, name: str) -> Path:
         return programs.find_program(name, self.bin_dir, package=self.package)
@@ -83,14 +83,14 @@ class ProgramAligner(TrainedAligner):
         *,
         log: str,
         out: str = "",
-        **more: Any,
+        **options: Any,
     ) -> programs.Command:
         """Return a command that runs in a folder of scratch, where its log and output lie."""
         bounds = {}
         if out:
-            given = sum(path.stat().st_size for path in folder.iterdir() if path.is_file())
+            input_size = sum(path.stat().st_size for path in folder.iterdir() if path.is_file())
             bounds[folder / out] = programs.Bound(
-                programs.MOST_LOGGED + programs.TIMES_INPUT * given
+                programs.MOST_LOGGED + programs.TIMES_INPUT * input_size
             )
         return programs.Command(
             arguments,
@@ -100,7 +100,7 @@ class ProgramAligner(TrainedAligner):
             bounds=bounds,
             timeout_seconds=self.timeout_seconds,
             is_scratch=True,
-            **more,
+            **options,
         )
 
 

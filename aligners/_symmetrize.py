@@ -56,8 +56,8 @@ def symmetrize(
         linked = {target for target, _ in points}, {source for _, source in points}
         _grow(points, direct | inverse, linked, STEPS + DIAGONAL * ("diag" in heuristic))
         if "final" in heuristic:
-            for rest in (inverse, direct):
-                _finish(points, rest, linked, both=heuristic.endswith("and"))
+            for remaining in (inverse, direct):
+                _finish(points, remaining, linked, both=heuristic.endswith("and"))
     return sorted((source, target) for target, source in points)
 
 
@@ -100,10 +100,10 @@ def _grow(
 
 
 def _finish(
-    points: list[tuple[int, int]], rest: set[tuple[int, int]], linked: Linked, *, both: bool
+    points: list[tuple[int, int]], remaining: set[tuple[int, int]], linked: Linked, *, both: bool
 ) -> None:
     """Add what links a word without a link, or (`both`) two words without one."""
-    for point in sorted(rest):
+    for point in sorted(remaining):
         if _free(point, linked) > both:
             points.append(point)  # the order no longer matters
             _link(point, linked)

@@ -76,18 +76,18 @@ def train(
             file.writelines(f"{' '.join(rows[row])}\n" for row in used)
     commands = [
         Command(
-            python(_thot_training.__name__, ".", kind, str(iterations), way),
-            folder / f"{way}.log",
+            python(_thot_training.__name__, ".", kind, str(iterations), direction),
+            folder / f"{direction}.log",
             folder=folder,
             environment={"OMP_NUM_THREADS": "1", "PYTHONPATH": module_path()},
-            name=f"thot: training {kind} ({way}) on {counted(len(used), 'pair')}",
+            name=f"thot: training {kind} ({direction}) on {counted(len(used), 'pair')}",
             timeout_seconds=timeout_seconds,
             is_scratch=True,
         )
-        for way in DIRECTIONS
+        for direction in DIRECTIONS
     ]
     run(*commands, at_once=len(commands))
-    for name in (*(f"{way}.log" for way in DIRECTIONS), SOURCE, TARGET):
+    for name in (*(f"{direction}.log" for direction in DIRECTIONS), SOURCE, TARGET):
         (folder / name).unlink()
     return notes
 
@@ -103,10 +103,12 @@ class SymmetrizedModels:
     def __init__(self, folder: Path, kind: Kind, symmetrization: Symmetrization) -> None:
         self.kind = kind
         self.models = []
-        for way in DIRECTIONS:
+        for direction in DIRECTIONS:
             model = _model_class(kind)()
-            if not model.load(str(folder / way)):
-                raise StateError(f"{folder / way}: thot cannot load its {kind} model; remove it")
+            if not model.load(str(folder / direction)):
+                raise StateError(
+                    f"{folder / direction}: thot cannot load its {kind} model; remove it"
+                )
             self.models.append(model)
         self._aligner = symmetrized(self.models[0], self.models[1], symmetrization)
 
@@ -126,10 +128,10 @@ class SymmetrizedModels:
         full = [index for index, (s, t) in enumerate(zip(source, target, strict=True)) if s and t]
         for start in range(0, len(full), BATCH):
             part = full[start : start + BATCH]
-            found = self._aligner.get_best_alignments(
+            matrices = self._aligner.get_best_alignments(
                 [source[index] for index in part], [target[index] for index in part]
             )
-            for index, (_, matrix) in zip(part, found, strict=True):
+            for index, (_, matrix) in zip(part, matrices, strict=True):
                 rows[index] = matrix_links(matrix)
         return rows
 

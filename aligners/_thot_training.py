@@ -28,20 +28,20 @@ def chain(kind: str) -> list[Any]:
         eflomal = models.EflomalAlignmentModel()
         eflomal.deterministic = True
         return [eflomal]
-    found: list[Any] = [models.Ibm1AlignmentModel()]
+    stages: list[Any] = [models.Ibm1AlignmentModel()]
     if kind == "ibm2":
-        found.append(models.Ibm2AlignmentModel(found[-1]))
+        stages.append(models.Ibm2AlignmentModel(stages[-1]))
     elif kind != "ibm1":
-        hmm = models.HmmAlignmentModel(found[-1])
+        hmm = models.HmmAlignmentModel(stages[-1])
         # Probability of the null word, and how much the lexical and the jump table are smoothed.
         hmm.hmm_p0 = hmm.lexical_smoothing_factor = 0.1
         hmm.hmm_alignment_smoothing_factor = 0.3
-        found.append(hmm)
+        stages.append(hmm)
         if kind in {"ibm3", "ibm4"}:
-            found.append(models.Ibm3AlignmentModel(hmm))
+            stages.append(models.Ibm3AlignmentModel(hmm))
         if kind == "ibm4":
-            found.append(models.Ibm4AlignmentModel(found[-1]))
-    return found
+            stages.append(models.Ibm4AlignmentModel(stages[-1]))
+    return stages
 
 
 def main() -> None:

@@ -278,12 +278,12 @@ class Subwords:
         pieces: list[str] = []
         owners: list[int] = []
         for index, word in enumerate(words):
-            found = self._pieces.get(word)
-            if found is None:
+            word_pieces = self._pieces.get(word)
+            if word_pieces is None:
                 # A character unknown to the model may normalise to nothing: the word stays whole.
-                found = self._pieces[word] = self._model.encode(word, out_type=str) or [word]
-            pieces.extend(found)
-            owners.extend([index] * len(found))
+                word_pieces = self._pieces[word] = self._model.encode(word, out_type=str) or [word]
+            pieces.extend(word_pieces)
+            owners.extend([index] * len(word_pieces))
         return pieces, owners
 
 

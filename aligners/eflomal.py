@@ -67,15 +67,15 @@ class Eflomal(ProgramAligner):
         self, folder: Path, source: Sequence[str], target: Sequence[str], workdir: Path
     ) -> list[Links]:
         """Return the links of an earlier call with the same pairs, or align and keep the links."""
-        made = (model_folders.read_record(folder) or {})["notes"][PRIORS]
+        priors = (model_folders.read_record(folder) or {})["notes"][PRIORS]
         settings = str({"format": FORMAT, **self._settings()})
-        key = digest([made, self.symmetrization, settings, *source, *target])
-        known = workdir / f"eflomal-{key}.links"
-        if known.exists():
-            return _read(known)
+        key = digest([priors, self.symmetrization, settings, *source, *target])
+        cached = workdir / f"eflomal-{key}.links"
+        if cached.exists():
+            return _read(cached)
         links = super()._aligned(folder, source, target, workdir)
         make_folder(workdir)
-        write_text(known, "".join(f"{format_links(row)}\n" for row in links))
+        write_text(cached, "".join(f"{format_links(row)}\n" for row in links))
         return links
 
     def _train(self, folder: Path, source: Rows, target: Rows) -> dict[str, Any]:
@@ -98,7 +98,7 @@ class Eflomal(ProgramAligner):
     ) -> Directions:
         return self._sample(room, source, target, "-p", (folder / PRIORS).absolute())
 
-    def _sample(self, room: Path, source: Rows, target: Rows, *more: str | Path) -> Directions:
+    def _sample(self, room: Path, source: Rows, target: Rows, *extra: str | Path) -> Directions:
         """Write the pairs, run the sampler and read the links of both directions."""
         for name, rows in (("source", source), ("target", target)):
             write_rows(room / name, [[escape(token) for token in row] for row in rows])
@@ -107,7 +107,8 @@ class Eflomal(ProgramAligner):
             [
                 *(self._program("eflomal-align"), "-s", "source", "-t", "target"),
                 *("-f", "forward", "-r", "reverse", "-m", str(self.model), "-l", str(self.length)),
-                *("--n-samplers", str(self.samplers), "--null-prior", str(self.null_prior), *more),
+                *("--n-samplers", str(self.samplers), "--null-prior", str(self.null_prior)),
+                *extra,
             ],
             log="eflomal-align",
         )

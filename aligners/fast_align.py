@@ -60,7 +60,7 @@ class FastAlign(ProgramAligner):
         }
 
     def _run(
-        self, folder: Path, source: Rows, target: Rows, ways: Mapping[str, Sequence[str]]
+        self, folder: Path, source: Rows, target: Rows, options_of: Mapping[str, Sequence[str]]
     ) -> list[Command]:
         """Write the pairs and run the program with the options of each direction."""
         pairs = zip(source, target, strict=True)
@@ -68,14 +68,14 @@ class FastAlign(ProgramAligner):
         commands = [
             self._command(
                 folder,
-                [self._program("fast_align"), "-i", "pairs", *options, *DIRECTIONS[way]],
-                log=way,
-                out=f"{way}.links",
+                [self._program("fast_align"), "-i", "pairs", *options, *DIRECTIONS[direction]],
+                log=direction,
+                out=f"{direction}.links",
                 # With more threads sums come in another order, and links differ from machine to
                 # machine.
                 environment={"OMP_NUM_THREADS": "1"},
             )
-            for way, options in ways.items()
+            for direction, options in options_of.items()
         ]
         run(*commands, at_once=min(2, self.threads))
         return commands
@@ -91,33 +91,34 @@ class FastAlign(ProgramAligner):
             *(["-d", "-o"] if self.favor_diagonal else []),
             *("-v", "-I", str(self.iterations), "-q", str(self.p_null)),
         ]
-        ways = {way: [*learning, "-p", f"{way}.params"] for way in DIRECTIONS}
+        ways = {direction: [*learning, "-p", f"{direction}.params"] for direction in DIRECTIONS}
         commands = self._run(folder, [s for s, _ in full], [t for _, t in full], ways)
         notes: dict[str, Any] = {"pairs": len(full), "pairs_left_out": len(source) - len(full)}
-        for way, command in zip(DIRECTIONS, commands, strict=True):
+        for direction, command in zip(DIRECTIONS, commands, strict=True):
             log = command.log.read_text(encoding="utf-8", errors="replace")
             ratio = re.findall(r"expected target length = source length \* (\S+)", log)
             tension = re.findall(r"final tension: (\S+)", log)
-            if not ratio or not (folder / f"{way}.params").is_file():
+            if not ratio or not (folder / f"{direction}.params").is_file():
                 raise command.failure("wrote no parameters")
             # Without a diagonal, or with too few iterations, no tension is learned.
-            notes[way] = {"ratio": ratio[-1], "tension": tension[-1] if tension else None}
-            (folder / f"{way}.links").unlink()
+            notes[direction] = {"ratio": ratio[-1], "tension": tension[-1] if tension else None}
+            (folder / f"{direction}.links").unlink()
         (folder / "pairs").unlink()
         return notes
 
     def _link(
         self, room: Path, folder: Path, record: Mapping[str, Any], source: Rows, target: Rows
     ) -> Directions:
-        made, ways = record["fingerprint"], {}
-        for way in DIRECTIONS:
-            learned = record["notes"][way]
-            options = ["-d"] if made["favor_diagonal"] else []
+        settings, options_of = record["fingerprint"], {}
+        for direction in DIRECTIONS:
+            learned = record["notes"][direction]
+            options = ["-d"] if settings["favor_diagonal"] else []
             if learned["tension"] is not None:
                 options += ["-T", learned["tension"]]
-            options += ["-m", str(learned["ratio"]), "-q", str(made["p_null"])]
-            ways[way] = [*options, "-f", str(folder.absolute() / f"{way}.params")]
-        commands = self._run(room, source, target, ways)
+            options += ["-m", str(learned["ratio"]), "-q", str(settings["p_null"])]
+            table = folder.absolute() / f"{direction}.params"
+            options_of[direction] = [*options, "-f", str(table)]
+        commands = self._run(room, source, target, options_of)
         by_target, by_source = (_read_links(command, len(source)) for command in commands)
         return by_source, by_target
 

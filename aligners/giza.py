@@ -114,7 +114,7 @@ class Schedule:
             for part in ("alpha", "beta")
         }
 
-    def again(self) -> list[str]:
+    def align_options(self) -> list[str]:
         """Return mgiza's options for one more iteration, that links pairs with old tables."""
         # What mgiza's -restart calls the stages (main.cpp): go on with model 1, HMM, 3, 4.
         stage = {"ibm1": "1", "hmm": "6", "ibm3": "9", "ibm4": "11"}[self.last]
@@ -235,7 +235,8 @@ class Giza(ProgramAligner):
             *("-snt1", "source-target.snt", "-snt2", "target-source.snt"),
         ]
         run(self._command(folder, numbered, log="plain2snt"))
-        schedule, jobs = self._schedule(), [self._cooc(folder, way) for way in DIRECTIONS]
+        schedule = self._schedule()
+        jobs = [self._cooc(folder, direction) for direction in DIRECTIONS]
         if schedule.last in {"hmm", "ibm3", "ibm4"}:
             for side in SIDES:  # whose words get classes
                 words = f"-n{self.class_runs} -c{self.classes} -p{side} -V{side}.vcb.classes opt"
@@ -245,23 +246,25 @@ class Giza(ProgramAligner):
         run(*jobs, at_once=at_once)
         options = [*schedule.iterations(), *shlex.split(self.options)]
         options += ["-ncpus", str(self.training_threads)]
-        commands = {way: self._mgiza(folder, way, options) for way in DIRECTIONS}
+        commands = {direction: self._mgiza(folder, direction, options) for direction in DIRECTIONS}
         run(*commands.values(), at_once=at_once)
         _keep_what_aligns(folder, schedule, commands)
         return notes
 
-    def _cooc(self, folder: Path, way: str) -> Command:
-        generating, generated = DIRECTIONS[way]
-        files = (f"{way}.cooc", f"{generating}.vcb", f"{generated}.vcb", f"{way}.snt")
-        return self._command(folder, [self._program("snt2cooc"), *files], log=f"snt2cooc-{way}")
+    def _cooc(self, folder: Path, direction: str) -> Command:
+        generating, generated = DIRECTIONS[direction]
+        files = (f"{direction}.cooc", f"{generating}.vcb", f"{generated}.vcb", f"{direction}.snt")
+        log = f"snt2cooc-{direction}"
+        return self._command(folder, [self._program("snt2cooc"), *files], log=log)
 
-    def _mgiza(self, folder: Path, way: str, options: Sequence[str | Path]) -> Command:
-        generating, generated = DIRECTIONS[way]
+    def _mgiza(self, folder: Path, direction: str, options: Sequence[str | Path]) -> Command:
+        generating, generated = DIRECTIONS[direction]
         arguments: list[str | Path] = [
-            *(self._program("mgiza"), "-CoocurrenceFile", f"{way}.cooc", "-c", f"{way}.snt"),
-            *("-o", way, "-s", f"{generating}.vcb", "-t", f"{generated}.vcb", *options),
+            self._program("mgiza"),
+            *("-CoocurrenceFile", f"{direction}.cooc", "-c", f"{direction}.snt"),
+            *("-o", direction, "-s", f"{generating}.vcb", "-t", f"{generated}.vcb", *options),
         ]
-        return self._command(folder, arguments, log=way)
+        return self._command(folder, arguments, log=direction)
 
     # Aligning.
 
@@ -273,65 +276,66 @@ class Giza(ProgramAligner):
         A side more than `MAX_RATIO` times as long as the other cannot be generated: such a pair
         has the links of the other direction alone.
         """
-        made = record["fingerprint"]
-        schedule = Schedule(*(made[name] for name in ("ibm1", "hmm", "ibm3", "ibm4")))
+        settings = record["fingerprint"]
+        schedule = Schedule(*(settings[name] for name in ("ibm1", "hmm", "ibm3", "ibm4")))
         sides = {
             side: _numbers(folder / f"{side}.vcb", room / f"{side}.vcb", rows)
             for side, rows in zip(SIDES, (source, target), strict=True)
         }
-        chosen: dict[str, list[int]] = {}
-        for way, (generating, generated) in DIRECTIONS.items():
+        pairs_of: dict[str, list[int]] = {}
+        for direction, (generating, generated) in DIRECTIONS.items():
             pairs = list(zip(sides[generating], sides[generated], strict=True))
             rows = [n for n, (e, f) in enumerate(pairs) if len(f) <= MAX_RATIO * len(e)]
             if rows:
-                chosen[way] = rows
+                pairs_of[direction] = rows
                 write_rows(
-                    room / f"{way}.snt", [line for n in rows for line in (["1"], *pairs[n])]
+                    room / f"{direction}.snt", [line for n in rows for line in (["1"], *pairs[n])]
                 )
         at_once = min(2, self.threads)
-        run(*(self._cooc(room, way) for way in chosen), at_once=at_once)
+        run(*(self._cooc(room, direction) for direction in pairs_of), at_once=at_once)
         # Links of a pair depend on its tables alone: any number of threads will do.
-        options = [*schedule.again(), *shlex.split(made["options"])]
+        options = [*schedule.align_options(), *shlex.split(settings["options"])]
         options += ["-ncpus", str(max(1, self.threads // 2))]
         commands = {
-            way: self._mgiza(room, way, [*options, *_old_tables(folder, way, schedule)])
-            for way in chosen
+            name: self._mgiza(room, name, [*options, *_old_tables(folder, name, schedule)])
+            for name in pairs_of
         }
         run(*commands.values(), at_once=at_once)
-        found: dict[str, list[Links]] = {way: [[] for _ in source] for way in DIRECTIONS}
-        for way, command in commands.items():
-            generating, generated = DIRECTIONS[way]
-            lengths = [(len(sides[generating][n]), len(sides[generated][n])) for n in chosen[way]]
-            links = read_links(command, way, schedule.links(), lengths)
-            for n, row in zip(chosen[way], links, strict=True):
-                found[way][n] = row
-        by_source = [[(s, t) for t, s in row] for row in found["target-source"]]
-        return by_source, found["source-target"]
+        aligned: dict[str, list[Links]] = {name: [[] for _ in source] for name in DIRECTIONS}
+        for direction, command in commands.items():
+            generating, generated = DIRECTIONS[direction]
+            rows = pairs_of[direction]
+            lengths = [(len(sides[generating][n]), len(sides[generated][n])) for n in rows]
+            links = read_links(command, direction, schedule.links(), lengths)
+            for n, row in zip(rows, links, strict=True):
+                aligned[direction][n] = row
+        by_source = [[(s, t) for t, s in row] for row in aligned["target-source"]]
+        return by_source, aligned["source-target"]
 
 
 def _keep_what_aligns(folder: Path, schedule: Schedule, commands: Mapping[str, Command]) -> None:
     """Remove the text, counts and other tables: they are large, and only training needed them."""
-    kept = {f"{side}.vcb{end}" for side in SIDES for end in ("", ".classes")}
-    for way, command in commands.items():
+    keep = {f"{side}.vcb{end}" for side in SIDES for end in ("", ".classes")}
+    for direction, command in commands.items():
         for name in schedule.files():
-            if not (folder / f"{way}.{name}").is_file():
-                raise command.failure(f"wrote no {way}.{name}")
-            kept.add(f"{way}.{name}")
+            if not (folder / f"{direction}.{name}").is_file():
+                raise command.failure(f"wrote no {direction}.{name}")
+            keep.add(f"{direction}.{name}")
     for path in folder.iterdir():
-        if path.name.startswith(SIDES) and path.name not in kept and path.suffix != ".log":
+        if path.name.startswith(SIDES) and path.name not in keep and path.suffix != ".log":
             path.unlink()
 
 
-def _old_tables(folder: Path, way: str, schedule: Schedule) -> list[str | Path]:
+def _old_tables(folder: Path, direction: str, schedule: Schedule) -> list[str | Path]:
     """Return mgiza's options that name what training has left in `folder`."""
     folder = folder.absolute()
-    generating, generated = DIRECTIONS[way]
+    generating, generated = DIRECTIONS[direction]
     options: list[str | Path] = [
         *("-sourcevocabularyclasses", folder / f"{generating}.vcb.classes"),
         *("-targetvocabularyclasses", folder / f"{generated}.vcb.classes"),
     ]
     for option, name in schedule.tables().items():
-        options += [option, folder / f"{way}.{name}"]
+        options += [option, folder / f"{direction}.{name}"]
     return options
 
 
@@ -355,7 +359,7 @@ def read_links(
     ProgramError
         A pair is missing, there twice, or of other lengths.
     """
-    found: dict[int, Links] = {}
+    by_number: dict[int, Links] = {}
     for path in sorted(command.log.parent.glob(f"{prefix}.{middle}.part*")):
         lines = path.read_text(encoding="utf-8").split("\n")
         for start in range(0, len(lines) - 1, 3):
@@ -379,23 +383,23 @@ def read_links(
                 (len(groups) - 1, generated) != lengths[number - 1]
             ):
                 raise command.failure(f"aligned another pair {number} than it was given")
-            if number in found:
+            if number in by_number:
                 raise command.failure(f"aligned pair {number} twice")
-            found[number] = row
-    if len(found) != len(lengths):
-        raise command.failure(f"aligned {len(found)} of {counted(len(lengths), 'pair')}")
-    return [found[number] for number in range(1, len(lengths) + 1)]
+            by_number[number] = row
+    if len(by_number) != len(lengths):
+        raise command.failure(f"aligned {len(by_number)} of {counted(len(lengths), 'pair')}")
+    return [by_number[number] for number in range(1, len(lengths) + 1)]
 
 
-def _numbers(known: Path, extended: Path, rows: Rows) -> list[list[str]]:
+def _numbers(vocabulary: Path, extended: Path, rows: Rows) -> list[list[str]]:
     """Return rows in the numbers of a vocabulary; write it with the words new to it."""
-    content = known.read_text(encoding="utf-8")
+    content = vocabulary.read_text(encoding="utf-8")
     numbers: dict[str, str] = {}
     largest = 1  # 0 is the empty word, 1 no word
     for number, line in enumerate(content.split("\n")[:-1], 1):
         fields = line.split(" ")
         if len(fields) != 3 or not fields[0].isdecimal():
-            raise StateError(f"{known}:{number}: not a vocabulary of GIZA; train it again")
+            raise StateError(f"{vocabulary}:{number}: not a vocabulary of GIZA; train it again")
         numbers[fields[1]] = fields[0]
         largest = max(largest, int(fields[0]))
     fresh = []

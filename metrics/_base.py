@@ -84,11 +84,11 @@ class Vocabulary:
 
     def add(self, word: str) -> int:
         """Return the id of `word`, making one if it is new."""
-        known = self._ids.get(word)
-        if known is None:
-            known = self._ids[word] = len(self.words)
+        index = self._ids.get(word)
+        if index is None:
+            index = self._ids[word] = len(self.words)
             self.words.append(word)
-        return known
+        return index
 
     def find(self, word: str) -> int:
         """Return the id of `word`, -1 if it is not here."""

@@ -34,10 +34,10 @@ def without_punctuation(batch: T) -> T:
 
 def _parts(corpus: Batch) -> Ragged:
     """Return the ids of the parts of each word of the vocabulary."""
-    known = Vocabulary()
+    vocabulary = Vocabulary()
     return Ragged.from_rows(
         [
-            [known.add(part) for piece in word.split() for part in _split(piece)]
+            [vocabulary.add(part) for piece in word.split() for part in _split(piece)]
             for word in corpus.references.vocabulary.words
         ]
     )
@@ -71,10 +71,10 @@ def _without_first(texts: Texts) -> Texts:
     """Return texts without the first token of each that has any."""
     tokens = texts.tokens
     has = tokens.lengths > 0
-    kept = np.ones(len(tokens.values), dtype=np.bool_)
-    kept[tokens.offsets[:-1][has]] = False
+    is_kept = np.ones(len(tokens.values), dtype=np.bool_)
+    is_kept[tokens.offsets[:-1][has]] = False
     cut = offsets_of(has)
-    return Texts(texts.vocabulary, Ragged(tokens.values[kept], tokens.offsets - cut))
+    return Texts(texts.vocabulary, Ragged(tokens.values[is_kept], tokens.offsets - cut))
 
 
 def _spelled(texts: Texts, spelling: Ragged) -> Texts:

@@ -135,8 +135,8 @@ class Rated:
     def rates(self) -> dict[str, float | None]:
         """The rate of each score, as `first_score` -> `first_rate`; empty if there is none."""
         fields = self._fields()
-        shown = self.metric.display.with_rates(fields)
-        return {name: shown[name] for name in shown if name not in fields}
+        values = self.metric.display.with_rates(fields)
+        return {name: values[name] for name in values if name not in fields}
 
     @property
     def rate(self) -> float | None:
@@ -145,9 +145,9 @@ class Rated:
 
     def _fields(self) -> dict[str, Any]:
         fields = dataclasses.fields(self)  # type: ignore[arg-type] # subclasses are dataclasses
-        return {one.name: getattr(self, one.name) for one in fields if one.repr}
+        return {field.name: getattr(self, field.name) for field in fields if field.repr}
 
     def __repr__(self) -> str:
-        shown = self.metric.display.with_rates(self._fields())
-        shown["higher_is_better"] = self.higher_is_better
-        return f"{type(self).__name__}({', '.join(f'{key}={shown[key]!r}' for key in shown)})"
+        values = self.metric.display.with_rates(self._fields())
+        values["higher_is_better"] = self.higher_is_better
+        return f"{type(self).__name__}({', '.join(f'{key}={values[key]!r}' for key in values)})"

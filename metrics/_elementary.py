@@ -20,25 +20,25 @@ version 2.4, and adds part by part in 1.26."""
 
 def exp(values: FloatArray | float) -> FloatArray:
     """Return e to the power of each value, in an array of the same shape."""
-    given = np.ascontiguousarray(values, dtype=np.float64)
+    numbers = np.ascontiguousarray(values, dtype=np.float64)
     out = np.empty(np.shape(values))
-    elementary.exponentials(given.reshape(-1), out.reshape(-1))
+    elementary.exponentials(numbers.reshape(-1), out.reshape(-1))
     return out
 
 
 def log(values: FloatArray | float) -> FloatArray:
     """Return the natural logarithm of each value, all above 0, in an array of the same shape."""
-    given = np.ascontiguousarray(values, dtype=np.float64)
+    numbers = np.ascontiguousarray(values, dtype=np.float64)
     out = np.empty(np.shape(values))
-    elementary.logarithms(given.reshape(-1), out.reshape(-1))
+    elementary.logarithms(numbers.reshape(-1), out.reshape(-1))
     return out
 
 
 def power(values: FloatArray | float, exponent: float) -> FloatArray:
     """Return each value, none below 0, to the power of `exponent`, in the same shape."""
-    given = np.ascontiguousarray(values, dtype=np.float64)
+    numbers = np.ascontiguousarray(values, dtype=np.float64)
     out = np.empty(np.shape(values))
-    elementary.powers(given.reshape(-1), float(exponent), out.reshape(-1))
+    elementary.powers(numbers.reshape(-1), float(exponent), out.reshape(-1))
     return out
 
 

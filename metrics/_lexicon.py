@@ -70,9 +70,9 @@ class Lexicon:
             numbers: dict[str, int] = {}
             for place, stem in enumerate(Stemmer.Stemmer(self.language).stemWords(words)):
                 stems[place] = numbers.setdefault(stem, len(numbers))
-        listed = np.array([word.lower() in self.words for word in words], dtype=np.bool_)
-        known = Words(stems, synonyms.values, synonyms.offsets, listed)
-        return Relations(known, *self._phrases(words))
+        in_list = np.array([word.lower() in self.words for word in words], dtype=np.bool_)
+        vocabulary_words = Words(stems, synonyms.values, synonyms.offsets, in_list)
+        return Relations(vocabulary_words, *self._phrases(words))
 
     def _synonyms(self, corpus: Batch) -> Ragged:
         words = corpus.references.vocabulary.words
@@ -80,12 +80,12 @@ class Lexicon:
             return Ragged(np.empty(0, dtype=np.int32), np.zeros(len(words) + 1, dtype=np.int64))
         members: dict[int, list[int]] = {}
         sets = [self.wordnet.sets(word) for word in words]
-        for word, own in enumerate(sets):
-            for number in own:
+        for word, numbers in enumerate(sets):
+            for number in numbers:
                 members.setdefault(number, []).append(word)
         return Ragged.from_rows([
-            sorted({other for number in own for other in members[number]} - {word})
-            for word, own in enumerate(sets)
+            sorted({synonym for number in numbers for synonym in members[number]} - {word})
+            for word, numbers in enumerate(sets)
         ])  # fmt: skip
 
     def _phrases(self, words: list[str]) -> tuple[Ragged, Ragged, FloatArray]:
@@ -93,14 +93,14 @@ class Lexicon:
         if self.paraphrases is None:
             return Ragged.from_rows([]), Ragged.from_rows([]), np.empty(0)
         ids = {word: number for number, word in enumerate(words)}
-        known = np.array([ids.get(word, -1) for word in self.paraphrases.words], dtype=np.int32)
+        word_ids = np.array([ids.get(word, -1) for word in self.paraphrases.words], dtype=np.int32)
         left, right = (
-            Ragged(known[side.values], side.offsets)
+            Ragged(word_ids[side.values], side.offsets)
             for side in (self.paraphrases.left, self.paraphrases.right)
         )
-        kept = np.flatnonzero(_all_known(left) & _all_known(right))
-        left, right = left.take(kept), right.take(kept)
-        probabilities = self.paraphrases.probabilities[kept]
+        usable = np.flatnonzero(_all_known(left) & _all_known(right))
+        left, right = left.take(usable), right.take(usable)
+        probabilities = self.paraphrases.probabilities[usable]
         if self.both_ways:
             left, right = Ragged.joined([left, right]), Ragged.joined([right, left])
             probabilities = np.concatenate([probabilities, probabilities])
@@ -162,8 +162,8 @@ def matches(relations: Relations, segments: Segments) -> tuple[Phrases, IntArray
     """
     left, right = _shared.flat(relations.left), _shared.flat(relations.right)
     words = len(relations.words.stems)
-    found = phrases_in(segments, left.values, left.offsets, right.values, right.offsets, words)
-    phrases = Phrases(found, left.lengths, right.values, right.offsets)
+    places = phrases_in(segments, left.values, left.offsets, right.values, right.offsets, words)
+    phrases = Phrases(places, left.lengths, right.values, right.offsets)
     plain = matching_words(segments, relations.words, phrases)
     offsets = segments.token_offsets
     return phrases, first_equals(plain, offsets - offsets[0], segments.offsets)
@@ -172,7 +172,7 @@ def matches(relations: Relations, segments: Segments) -> tuple[Phrases, IntArray
 def listed_words(texts: Texts, relations: Relations) -> FloatArray:
     """Return (N,) float64: how many words of each text stand in the list."""
     tokens = texts.tokens.alone()
-    counts = np.concatenate([[0.0], np.cumsum(relations.words.listed[tokens.values])])
+    counts = np.concatenate([[0.0], np.cumsum(relations.words.in_list[tokens.values])])
     return np.asarray(np.diff(counts[tokens.offsets]))
 
 

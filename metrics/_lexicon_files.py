@@ -56,7 +56,7 @@ class WordNet:
     def sets(self, word: str) -> set[int]:
         """Return the sets of a word and of its base forms; a set of all parts of speech."""
         lemma = word.lower()
-        found: set[int] = set()
+        numbers: set[int] = set()
         parts = zip(self.synsets, self.exceptions, DETACHMENTS, strict=True)
         for synsets, exceptions, detachments in parts:
             bases = [lemma, *exceptions.get(lemma, ())]
@@ -67,8 +67,8 @@ class WordNet:
                     if lemma.endswith(ending)
                 ]
             for base in bases:
-                found.update(synsets.get(base, ()))
-        return found
+                numbers.update(synsets.get(base, ()))
+        return numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,11 +91,11 @@ class Paraphrases:
     probabilities: FloatArray
 
 
-def _kept(parse: Callable[..., T]) -> Callable[..., T]:
+def _cached(parse: Callable[..., T]) -> Callable[..., T]:
     """Return a function that parses files again only if they have changed."""
 
     @functools.lru_cache(maxsize=6)
-    def known(paths: tuple[Path, ...], _: object) -> T:
+    def cached(paths: tuple[Path, ...], _: object) -> T:
         return parse(*paths)
 
     def read(*paths: Path) -> T:
@@ -106,7 +106,7 @@ def _kept(parse: Callable[..., T]) -> Callable[..., T]:
             except OSError as error:
                 raise ValueError(f"{path}: {error.strerror or error}") from None
             stamps.append((path.absolute(), status.st_mtime_ns, status.st_size))
-        return known(paths, tuple(stamps))
+        return cached(paths, tuple(stamps))
 
     return functools.wraps(parse)(read)
 
@@ -130,7 +130,7 @@ def read_wordnet(folder: Path) -> WordNet:
     return _parse_wordnet(*(folder / name for name in _WORDNET_FILES))
 
 
-@_kept
+@_cached
 def read_paraphrases(path: Path) -> Paraphrases:
     """Read a table as Meteor's (three lines a pair) or TERp's (`0.1 <p>a</p> <p>b</p>`), or .gz.
 
@@ -151,13 +151,13 @@ def read_paraphrases(path: Path) -> Paraphrases:
     add = vocabulary.add
     left, right, probabilities = [], [], []
     for number, probability, a, b in entries:
-        one, other = a.split(), b.split()
-        if not one or not other:
+        left_words, right_words = a.split(), b.split()
+        if not left_words or not right_words:
             raise ValueError(f"{path}:{number}: a phrase without a word")
-        if one != other and probability > 0.0:
+        if left_words != right_words and probability > 0.0:
             probabilities.append(probability)
-            left.append([add(word) for word in one])
-            right.append([add(word) for word in other])
+            left.append([add(word) for word in left_words])
+            right.append([add(word) for word in right_words])
     return Paraphrases(
         vocabulary.words,
         Ragged.from_rows(left),
@@ -166,7 +166,7 @@ def read_paraphrases(path: Path) -> Paraphrases:
     )
 
 
-@_kept
+@_cached
 def read_words(path: Path) -> frozenset[str]:
     """Read a list of words, one a line.
 
@@ -222,14 +222,14 @@ def _lines(path: Path) -> list[str]:
     return [line.strip() for line in text.removeprefix("\ufeff").removesuffix("\n").split("\n")]
 
 
-@_kept
+@_cached
 def _parse_wordnet(index: Path, *exception_files: Path) -> WordNet:
     synsets: tuple[dict[str, list[int]], ...] = ({}, {}, {}, {})
     for number, line in enumerate(_lines(index), 1):
         # lemma%type:file:id:head:head_id offset sense tags
-        sense, _, rest = line.partition(" ")
+        sense, _, fields = line.partition(" ")
         lemma, _, key = sense.rpartition("%")
-        part, offset = _PART_OF_TYPE.get(key[:1]), rest.partition(" ")[0]
+        part, offset = _PART_OF_TYPE.get(key[:1]), fields.partition(" ")[0]
         if not lemma or part is None or not _OFFSET.fullmatch(offset):
             raise ValueError(
                 f"{index}:{number}: no line of WordNet's index.sense; expected "
@@ -258,12 +258,12 @@ def _meteor_entries(path: Path, lines: list[str]) -> Iterator[tuple[int, float, 
             f"(or one, as in TERp: 0.1 <p>phrase</p> <p>paraphrase</p>)"
         )
     for number in range(0, len(lines), 3):
-        probability, one, other = lines[number : number + 3]
+        probability, first, second = lines[number : number + 3]
         if not 0.0 < _number(probability) <= 1.0:
             raise ValueError(
                 f"{path}:{number + 1}: probability {probability}; expected a number above 0, to 1"
             )
-        yield number + 1, float(probability), one, other
+        yield number + 1, float(probability), first, second
 
 
 def _terp_entries(path: Path, lines: list[str]) -> Iterator[tuple[int, float, str, str]]:
@@ -272,16 +272,16 @@ def _terp_entries(path: Path, lines: list[str]) -> Iterator[tuple[int, float, st
     A line of two numbers stands for two pairs of the same phrases, as in the program.
     """
     for number, line in enumerate(lines, 1):
-        found = _TERP_ENTRY.fullmatch(line)
-        if found is not None:
-            *given, one, other = found.groups()
-            for place, text in enumerate(filter(None, given)):
+        match = _TERP_ENTRY.fullmatch(line)
+        if match is not None:
+            *numbers, first, second = match.groups()
+            for place, text in enumerate(filter(None, numbers)):
                 if not 0.0 <= _number(text) <= 1e6:
                     raise ValueError(
                         f"{path}:{number}: {'second ' * place}probability {text}; expected a "
                         f"number from 0 to 1e6"
                     )
-                yield number, float(text), one, other
+                yield number, float(text), first, second
         elif line:
             raise ValueError(
                 f"{path}:{number}: no entry of a paraphrase table; expected "

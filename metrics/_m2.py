@@ -119,13 +119,13 @@ class M2(Metric):
 def _counts(single: Batch) -> FloatArray:
     """Return (H, 3) counts against one row of gold edits a segment."""
     rows = [gold_of(single.references.words(k)) for k in single.reference_offsets[:-1].tolist()]
-    edits = [edit for _, several in rows for edit in several]
+    edits = [edit for _, edits_of_row in rows for edit in edits_of_row]
     return np.asarray(
         matched_edits(
             segments_of(single),
             np.array([length for length, _ in rows], dtype=np.int64),
             np.array(edits, dtype=np.int32).reshape(-1, 5),
-            offsets_of([len(several) for _, several in rows]),
+            offsets_of([len(edits_of_row) for _, edits_of_row in rows]),
         )
     )
 
@@ -138,12 +138,12 @@ def gold_of(row: Sequence[str]) -> tuple[int, list[tuple[int, int, int, int, int
     """
     length = int(row[1])
     bars = [k for k in range(length + 2, len(row)) if row[k] == BARS]
-    found = []
+    corrections = []
     for number, (begin, end) in enumerate(pairwise([*bars, len(row)])):
         first, last = int(row[begin + 1]), int(row[begin + 2])
         cuts = [begin + 2, *(k for k in range(begin + 3, end) if row[k] == OR), end]
-        found += [(first, last, number, a + 1, b) for a, b in pairwise(cuts)]
-    return length, found
+        corrections += [(first, last, number, a + 1, b) for a, b in pairwise(cuts)]
+    return length, corrections
 
 
 def has_gold(references: Texts) -> bool:
@@ -154,11 +154,11 @@ def has_gold(references: Texts) -> bool:
 def corrected(row: Sequence[str]) -> str:
     """Return the source of a row of gold edits with the first correction of each edit."""
     length, edits = gold_of(row)
-    words, at, done = [], 0, -1
+    words, at, last_number = [], 0, -1
     for first, last, number, begin, end in sorted(edits):
-        if number != done and first >= at:
+        if number != last_number and first >= at:
             words += [*row[2 + at : 2 + first], *row[begin:end]]
-            at, done = last, number
+            at, last_number = last, number
     return " ".join([*words, *row[2 + at : 2 + length]])
 
 

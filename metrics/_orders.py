@@ -91,9 +91,9 @@ class Ordered(Linked):
         if self.tau_lr and order != "tau":
             raise ValueError(f"tau_lr is for order=tau, found order={order}")
         if self.scale == "clip" and (order == "v" or self.tau_lr):
-            found = "tau_lr" if self.tau_lr else "order=v"
+            option = "tau_lr" if self.tau_lr else "order=v"
             raise ValueError(
-                f"scale maps -1..1 to 0..1, but {found} is in 0..1 already; leave it out"
+                f"scale maps -1..1 to 0..1, but {option} is in 0..1 already; leave it out"
             )
 
     def values(self, batch: Batch, order: Order) -> FloatArray:
@@ -114,8 +114,8 @@ class Ordered(Linked):
                 values = 1.0 - 2.0 * self.pairs(batch, kernels.DISCORDANCE)
             clipped = self.scale == "clip"
             values = np.maximum(values, 0.0) if clipped else (values + 1.0) / 2.0
-        own, others = pair_lengths(batch)
-        values = np.where((own > 0.0) & (others > 0.0), values, 0.0)
+        lengths, reference_lengths = pair_lengths(batch)
+        values = np.where((lengths > 0.0) & (reference_lengths > 0.0), values, 0.0)
         return np.maximum.reduceat(values, pair_starts(batch)) if values.size else values
 
 

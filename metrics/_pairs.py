@@ -60,35 +60,35 @@ class PairBatch(Batch):
         H texts.
     firsts, lasts : (Q,) int64
         Segment q has the texts firsts[q]..lasts[q]-1.
-    chosen : (Q,) int64
+    reference_of : (Q,) int64
         The reference of segment q, one of these. Segments of one list follow each other.
     """
 
     single: Texts
     firsts: IntArray
     lasts: IntArray
-    chosen: IntArray
+    reference_of: IntArray
 
     @classmethod
-    def of(cls, single: Texts, firsts: IntArray, lasts: IntArray, chosen: IntArray) -> Self:
+    def of(cls, single: Texts, firsts: IntArray, lasts: IntArray, reference_of: IntArray) -> Self:
         """Return the batch of these texts."""
         rows, offsets = spans(firsts, lasts - firsts)
         vocabulary, tokens = single.vocabulary, single.tokens
         return cls(
             Texts(vocabulary, Repeated(tokens, rows)),
             offsets,
-            Texts(vocabulary, Repeated(tokens, chosen)),
-            np.arange(len(chosen) + 1),
+            Texts(vocabulary, Repeated(tokens, reference_of)),
+            np.arange(len(reference_of) + 1),
             single=single,
             firsts=firsts,
             lasts=lasts,
-            chosen=chosen,
+            reference_of=reference_of,
         )
 
     def changed(self, change: Callable[[Texts], Texts]) -> Self:
         """Return the batch with other texts in place of those that it repeats."""
-        new = self.of(change(self.single), self.firsts, self.lasts, self.chosen)
-        return replace(new, whole=self.corpus)
+        changed = self.of(change(self.single), self.firsts, self.lasts, self.reference_of)
+        return replace(changed, whole=self.corpus)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -112,8 +112,8 @@ class WeightedLists(Batch):
 
     def changed(self, change: Callable[[Texts], Texts]) -> Self:
         """Return the lists with other texts."""
-        new = change(self.hypotheses)
-        return replace(self, hypotheses=new, references=new, whole=self.corpus)
+        texts = change(self.hypotheses)
+        return replace(self, hypotheses=texts, references=texts, whole=self.corpus)
 
     def mean(self, values: FloatArray) -> FloatArray:
         """Return (H, ...): for each text the mean over its list of values (H, ...)."""

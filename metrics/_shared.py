@@ -33,17 +33,17 @@ def require_references(batch: Batch) -> None:
         raise ValueError(f"segment {empty[0]} has no reference")
 
 
-def check_rows(rows: Ragged, texts: Texts, what: str, names: tuple[str, str]) -> None:
+def check_rows(rows: Ragged, texts: Texts, side: str, names: tuple[str, str]) -> None:
     """Raise ValueError unless each text has one row value a token, or none.
 
     `names` are those of the values and of one of them: ("tags", "tag").
     """
-    found, expected = rows.lengths, texts.tokens.lengths
-    wrong = np.flatnonzero((found != expected) & (found != 0))
+    lengths, expected = rows.lengths, texts.tokens.lengths
+    wrong = np.flatnonzero((lengths != expected) & (lengths != 0))
     if wrong.size:
         first = int(wrong[0])
         raise ValueError(
-            f"{what} {first} has {names[0]}: {found[first]}, tokens: {expected[first]}; a text "
+            f"{side} {first} has {names[0]}: {lengths[first]}, tokens: {expected[first]}; a text "
             f"has one {names[1]} a token, or none"
         )
 
@@ -54,7 +54,7 @@ def matched(batch: Batch, max_order: int) -> FloatArray:
     if isinstance(batch, PairBatch):
         single = flat(batch.single.tokens)
         counts = pairs.pair_matches(
-            single.values, single.offsets, batch.firsts, batch.lasts, batch.chosen, max_order
+            single.values, single.offsets, batch.firsts, batch.lasts, batch.reference_of, max_order
         )
         return counts.T
     require_references(batch)
@@ -97,32 +97,35 @@ def reference_lengths(batch: Batch, rule: ReferenceLength = "closest") -> FloatA
     if rule == "average":
         counts = np.diff(batch.reference_offsets)
         return np.repeat(np.add.reduceat(lengths, starts) / counts, per_segment)
-    own = hypothesis_lengths(batch)[:, np.newaxis]
-    return closest_rows(batch, own, lengths[:, np.newaxis])[:, 0]
+    hypothesis = hypothesis_lengths(batch)[:, np.newaxis]
+    return closest_rows(batch, hypothesis, lengths[:, np.newaxis])[:, 0]
 
 
 def closest_rows(
-    batch: Batch, own: FloatArray, others: FloatArray, usable: NDArray[np.bool_] | None = None
+    batch: Batch,
+    values: FloatArray,
+    references: FloatArray,
+    usable: NDArray[np.bool_] | None = None,
 ) -> FloatArray:
     """Return (H, D): for each value of a hypothesis the closest one of its references.
 
     Parameters
     ----------
-    own, others : (H, D), (R, D) float64
+    values, references : (H, D), (R, D) float64
         Values of hypotheses and of references. Of two equally close ones the smaller counts.
     usable : (R,) bool, optional
         The references that count; without any the result is 0.
     """
     per_segment = np.diff(batch.offsets)
-    closest, least = np.zeros_like(own), np.full_like(own, np.inf)
-    for chosen in _reference_rows(batch):
-        rows = np.repeat(chosen, per_segment)
-        other = others[rows]
-        distance = np.abs(other - own)
+    closest, least = np.zeros_like(values), np.full_like(values, np.inf)
+    for numbers in _reference_rows(batch):
+        rows = np.repeat(numbers, per_segment)
+        candidate = references[rows]
+        distance = np.abs(candidate - values)
         if usable is not None:
             distance = np.where(usable[rows, np.newaxis], distance, np.inf)
-        nearer = (distance < least) | ((distance == least) & (other < closest))
-        closest, least = np.where(nearer, other, closest), np.where(nearer, distance, least)
+        nearer = (distance < least) | ((distance == least) & (candidate < closest))
+        closest, least = np.where(nearer, candidate, closest), np.where(nearer, distance, least)
     return closest
 
 
@@ -200,14 +203,14 @@ def segments_of(
     batch: Batch, hypotheses: Ragged | None = None, references: Ragged | None = None
 ) -> Segments:
     """Return what kernels read of a batch: its tokens, or other rows of its texts."""
-    own = flat(batch.hypotheses.tokens if hypotheses is None else hypotheses)
-    others = flat(batch.references.tokens if references is None else references)
+    hypothesis_rows = flat(batch.hypotheses.tokens if hypotheses is None else hypotheses)
+    reference_rows = flat(batch.references.tokens if references is None else references)
     return Segments(
-        own.values,
-        own.offsets,
+        hypothesis_rows.values,
+        hypothesis_rows.offsets,
         np.ascontiguousarray(batch.offsets, dtype=np.int64),
-        others.values,
-        others.offsets,
+        reference_rows.values,
+        reference_rows.offsets,
         np.ascontiguousarray(batch.reference_offsets, dtype=np.int64),
     )
 
@@ -239,9 +242,9 @@ def length_penalty(longer: FloatArray, shorter: FloatArray) -> FloatArray:
     return exp(np.minimum(1.0 - longer / np.maximum(shorter, SMALLEST_COUNT), 0.0))
 
 
-def harmonic_mean(one: FloatArray, other: FloatArray) -> FloatArray:
+def harmonic_mean(a: FloatArray, b: FloatArray) -> FloatArray:
     """Return 2ab / (a + b) (...), 0 where both are 0."""
-    return np.asarray(2.0 * one * other / np.maximum(one + other, SMALLEST))
+    return np.asarray(2.0 * a * b / np.maximum(a + b, SMALLEST))
 
 
 def weighted_mean(stats: FloatArray) -> FloatArray:

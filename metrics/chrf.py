@@ -95,18 +95,18 @@ class Chrf(Metric):
 
     def _mean_of_orders(self, stats: FloatArray, weight: float) -> FloatArray:
         """Return the mean of the F-scores of all orders (...) for stats (..., 3 N)."""
-        own, reference, match = stats[..., 0::3], stats[..., 1::3], stats[..., 2::3]
+        hypothesis, reference, match = stats[..., 0::3], stats[..., 1::3], stats[..., 2::3]
         total = np.zeros(stats.shape[:-1])
-        for n in range(own.shape[-1]):  # order by order: see _means
+        for n in range(hypothesis.shape[-1]):  # order by order: see _means
             # As in sacrebleu, so that of references without a match the same one counts.
             precision, recall = (
                 _shared.quotient(match[..., n], all_of, EPSILON)
-                for all_of in (own[..., n], reference[..., n])
+                for all_of in (hypothesis[..., n], reference[..., n])
             )
             below = weight * precision + recall
             product = (1.0 + weight) * precision * recall
             total = total + np.where(below > 0.0, product / np.maximum(below, SMALLEST), EPSILON)
-        return np.asarray(total / own.shape[-1])
+        return np.asarray(total / hypothesis.shape[-1])
 
     def parts(self, stats: FloatArray) -> dict[str, float]:
         """Return mean precision and recall and the counts of stats (3 N,)."""
@@ -115,24 +115,24 @@ class Chrf(Metric):
         return {"precision": float(precision), "recall": float(recall), **dict(counts)}
 
     def _means(self, stats: FloatArray) -> tuple[FloatArray, FloatArray]:
-        own, reference, match = stats[..., 0::3], stats[..., 1::3], stats[..., 2::3]
-        both = (own > 0.0) & (reference > 0.0)
+        hypothesis, reference, match = stats[..., 0::3], stats[..., 1::3], stats[..., 2::3]
+        both = (hypothesis > 0.0) & (reference > 0.0)
         orders = np.maximum(both.sum(axis=-1), 1)
         # Added order by order: the layout in memory must not decide how rounding falls.
         precision = recall = np.zeros(stats.shape[:-1])
         for n in range(both.shape[-1]):
-            kept = np.where(both[..., n], match[..., n], 0.0)
-            precision = precision + _shared.quotient(kept, own[..., n])
-            recall = recall + _shared.quotient(kept, reference[..., n])
+            shared = np.where(both[..., n], match[..., n], 0.0)
+            precision = precision + _shared.quotient(shared, hypothesis[..., n])
+            recall = recall + _shared.quotient(shared, reference[..., n])
         return precision / orders, recall / orders
 
 
 def _counts(single: Batch, max_order: int) -> FloatArray:
     """Return (H, 3 N): for each order the n-grams of both sides, and those that match."""
-    own = _shared.totals(_shared.hypothesis_lengths(single), max_order)
+    hypothesis = _shared.totals(_shared.hypothesis_lengths(single), max_order)
     reference = _shared.totals(_shared.one_length(single), max_order)
-    stats = np.empty((len(own), 3 * max_order), order="F")
-    stats[:, 0::3] = np.where(reference > 0.0, own, 0.0)
+    stats = np.empty((len(hypothesis), 3 * max_order), order="F")
+    stats[:, 0::3] = np.where(reference > 0.0, hypothesis, 0.0)
     stats[:, 1::3] = reference
     stats[:, 2::3] = _shared.matched(single, max_order)
     return stats
@@ -140,9 +140,9 @@ def _counts(single: Batch, max_order: int) -> FloatArray:
 
 def _mean_counts(lists: _pairs.WeightedLists, max_order: int) -> FloatArray:
     """Return (H, 3 N): the means of `_counts` against all texts of the list."""
-    own = _shared.totals(_shared.hypothesis_lengths(lists), max_order)
-    stats = np.empty((len(own), 3 * max_order), order="F")
-    stats[:, 0::3] = own * lists.mean((own > 0.0).astype(np.float64))
-    stats[:, 1::3] = lists.mean(own)
+    hypothesis = _shared.totals(_shared.hypothesis_lengths(lists), max_order)
+    stats = np.empty((len(hypothesis), 3 * max_order), order="F")
+    stats[:, 0::3] = hypothesis * lists.mean((hypothesis > 0.0).astype(np.float64))
+    stats[:, 1::3] = lists.mean(hypothesis)
     stats[:, 2::3] = _shared.mean_matched(lists, max_order)
     return stats

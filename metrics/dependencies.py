@@ -106,7 +106,7 @@ class _DependencyMatch(Metric):
     def stat_names(self) -> tuple[str, ...]:
         """Expected counts that match, in the hypothesis, in the reference: `match_dl`, ..."""
         return tuple(
-            f"{what}_{name}" for name in self.of.split("+") for what in ItemCounts._fields
+            f"{counted}_{name}" for name in self.of.split("+") for counted in ItemCounts._fields
         )
 
     def stats(self, batch: Batch) -> FloatArray:
@@ -222,9 +222,9 @@ def item_counts(batch: Batch, need: Need | None, of: Sequence[str]) -> ItemCount
     if orders:
         longest = max(orders)
         references = batch.references.tokens.lengths.astype(np.float64)
-        found = _shared.matched(batch, longest)
-        own = _shared.totals(_shared.hypothesis_lengths(batch), longest)
-        others = np.repeat(_shared.totals(references, longest), per_segment, axis=0)
+        word_matches = _shared.matched(batch, longest)
+        word_totals = _shared.totals(_shared.hypothesis_lengths(batch), longest)
+        reference_totals = np.repeat(_shared.totals(references, longest), per_segment, axis=0)
     kinds = [_KINDS[name] for name in of if name in _KINDS]
     if kinds:
         matches, sums, reference_sums = link_matches(
@@ -240,8 +240,8 @@ def item_counts(batch: Batch, need: Need | None, of: Sequence[str]) -> ItemCount
             counts.ref[:, c] = np.repeat(reference_sums, per_segment)
         else:
             n = int(name[0]) - 1
-            counts.match[:, c], counts.hyp[:, c] = found[:, n], own[:, n]
-            counts.ref[:, c] = others[:, n]
+            counts.match[:, c], counts.hyp[:, c] = word_matches[:, n], word_totals[:, n]
+            counts.ref[:, c] = reference_totals[:, n]
     return counts
 
 
@@ -278,8 +278,8 @@ def _only(texts: Texts, need: Need | None) -> Texts:
 def _linked(texts: Texts, need: Need | None) -> Linked:
     """Return tokens and links as the kernel takes them."""
     if need is None or not texts.has(need):
-        what = "weighted dependency parses" if isinstance(need, Arcs) else "dependency parses"
-        raise ValueError(f"the metric needs {what}")
+        analysis = "weighted dependency parses" if isinstance(need, Arcs) else "dependency parses"
+        raise ValueError(f"the metric needs {analysis}")
     tokens = _shared.flat(texts.tokens)
     if isinstance(need, Arcs):
         links, weights = texts.arcs[need].links, texts.arcs[need].weights

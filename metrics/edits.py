@@ -59,12 +59,12 @@ class _DistanceRate(Metric):
             kinds = edit_kinds(_shared.segments_of(single))
             return np.column_stack([kinds.sum(axis=1), _shared.one_length(single), kinds])
 
-        chosen = _shared.best_reference(batch, stats, lambda rows: _lowest_rate(rows[:, :2])).sum(
+        totals = _shared.best_reference(batch, stats, lambda rows: _lowest_rate(rows[:, :2])).sum(
             axis=0
         )
         names = ("substitutions", "insertions", "deletions")
-        counts = dict(zip(names, chosen[2:].tolist(), strict=True))
-        length = float(chosen[1]) or 1.0  # as in `_one_minus_rate`
+        counts = dict(zip(names, totals[2:].tolist(), strict=True))
+        length = float(totals[1]) or 1.0  # as in `_one_minus_rate`
         return {f"{name[:3]}_rate": count / length for name, count in counts.items()} | counts
 
 
@@ -165,8 +165,8 @@ class Per(Metric):
 
     def score(self, stats: FloatArray) -> FloatArray:
         """Return 1 - per, at most 1, for stats (..., 3)."""
-        correct, own, length = stats[..., 0], stats[..., 1], stats[..., 2]
-        return _shared.quotient(correct - np.maximum(own - length, 0.0), length)
+        correct, hypothesis, length = stats[..., 0], stats[..., 1], stats[..., 2]
+        return _shared.quotient(correct - np.maximum(hypothesis - length, 0.0), length)
 
     def parts(self, stats: FloatArray) -> dict[str, float]:
         """Return the rate, the words in common and the lengths of stats (3,)."""
@@ -253,7 +253,7 @@ class Wil(_EqualWords):
 
 def _preserved(stats: FloatArray) -> FloatArray:
     """Return (...): the product of unchanged words over both lengths, 1 where both are 0."""
-    equal, own, length = stats[..., 0], stats[..., 2], stats[..., 3]
-    return _shared.quotient(equal, own, own == length) * _shared.quotient(
-        equal, length, own == length
+    equal, hypothesis, length = stats[..., 0], stats[..., 2], stats[..., 3]
+    return _shared.quotient(equal, hypothesis, hypothesis == length) * _shared.quotient(
+        equal, length, hypothesis == length
     )

@@ -119,15 +119,15 @@ class LearnedFeatures:
         def rows(single: Batch) -> FloatArray:
             return np.column_stack([self._of_one(single), terp_counts(single, lexicon, costs)])
 
-        chosen = _shared.best_reference(batch, rows, lambda stats: -stats[..., -1])
+        best = _shared.best_reference(batch, rows, lambda stats: -stats[..., -1])
         length = _length(batch)[:, np.newaxis]
-        others, edits, phrases = np.split(chosen[:, :-1], [-len(COUNTS), -4], axis=1)
+        counts, edits, phrases = np.split(best[:, :-1], [-len(COUNTS), -4], axis=1)
         columns: dict[str, FloatArray] = {"T": edits / length, "P": phrases / length}
         start = 0
         for group in "ENB":
             if group in self.groups:
                 stop = start + len(GROUPS[group])
-                columns[group] = others[:, start:stop]
+                columns[group] = counts[:, start:stop]
                 start = stop
         return np.concatenate([columns[group] for group in self.groups], axis=1)
 
@@ -143,8 +143,8 @@ class LearnedFeatures:
                 parts.append(np.stack(shares, axis=-1).reshape(len(counts.match), -1))
         if "B" in self.groups:
             length = _shared.one_length(single)
-            more = (_shared.hypothesis_lengths(single) - length) / np.maximum(length, 1.0)
-            parts.append(np.column_stack([np.maximum(more, 0.0), np.maximum(-more, 0.0)]))
+            excess = (_shared.hypothesis_lengths(single) - length) / np.maximum(length, 1.0)
+            parts.append(np.column_stack([np.maximum(excess, 0.0), np.maximum(-excess, 0.0)]))
         return np.concatenate(parts, axis=1) if parts else np.empty((len(single.hypotheses), 0))
 
 
@@ -214,9 +214,9 @@ def read_model(path: Path) -> LearnedModel:
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path}: not JSON: {error}") from None
     if not isinstance(content, dict) or content.get("format") != _FORMAT:
-        found = content.get("format") if isinstance(content, dict) else type(content).__name__
+        version = content.get("format") if isinstance(content, dict) else type(content).__name__
         raise ValueError(
-            f"{path}: format is {found!r}, expected '{_FORMAT}', as portmert metric-train writes"
+            f"{path}: format is {version!r}, expected '{_FORMAT}', as portmert metric-train writes"
         )
     try:
         return _model(content)
@@ -226,39 +226,39 @@ def read_model(path: Path) -> LearnedModel:
 
 def _model(content: Mapping[str, Any]) -> LearnedModel:
     features = LearnedFeatures(
-        checked_groups(_held(content, "groups", str)),
-        _held(content, "parses", int),
+        checked_groups(_typed(content, "groups", str)),
+        _typed(content, "parses", int),
         _number(content, "gamma", 0.0, 1.0),
-        _held(content, "costs", str),
-        _held(content, "language", str),
+        _typed(content, "costs", str),
+        _typed(content, "language", str),
     )
     if features.costs not in PRESETS:
         raise ValueError(f"costs is {features.costs!r}; expected one of {', '.join(PRESETS)}")
     check_language(features.language)
     if features.parses < 0:
         raise ValueError(f"parses is {features.parses}; expected 0 or more")
-    weights = _held(content, "weights", dict)
+    weights = _typed(content, "weights", dict)
     if set(weights) != set(features.names):
         odd = sorted(set(weights) ^ set(features.names))
         raise ValueError(f"weights of other features than groups {features.groups} has: {odd[0]}")
-    resources = _held(content, "resources", dict)
+    resources = _typed(content, "resources", dict)
     for name in resources:
         if name not in RESOURCES:
             raise ValueError(f"resource {name!r}; expected some of {', '.join(RESOURCES)}")
     return LearnedModel(
         features,
         tuple(_number(weights, name, -HEAVIEST, HEAVIEST) for name in features.names),
-        {name: _held(resources, name, str) for name in resources},
-        _held(content, "trained", dict) if "trained" in content else {},
+        {name: _typed(resources, name, str) for name in resources},
+        _typed(content, "trained", dict) if "trained" in content else {},
     )
 
 
-def _held(content: Mapping[str, Any], key: str, kind: type[T]) -> T:
+def _typed(content: Mapping[str, Any], key: str, kind: type[T]) -> T:
     """Return the value of a key of a JSON object, of one type; true and false are no int."""
     value = _value(content, key)
     if isinstance(value, kind) and not isinstance(value, bool):
         return value
-    raise ValueError(f"{key} is {_shown(value)}; expected {_KINDS[kind]}")
+    raise ValueError(f"{key} is {_as_text(value)}; expected {_KINDS[kind]}")
 
 
 def _number(content: Mapping[str, Any], key: str, lowest: float, highest: float) -> float:
@@ -267,7 +267,7 @@ def _number(content: Mapping[str, Any], key: str, lowest: float, highest: float)
     if number and lowest <= value <= highest:  # NaN is not, nor is what no float can hold
         return float(value)
     raise ValueError(
-        f"{key} is {_shown(value)}; expected a number between {lowest:g} and {highest:g}"
+        f"{key} is {_as_text(value)}; expected a number between {lowest:g} and {highest:g}"
     )
 
 
@@ -277,7 +277,7 @@ def _value(content: Mapping[str, Any], key: str) -> Any:
     return content[key]
 
 
-def _shown(value: Any) -> str:
+def _as_text(value: Any) -> str:
     text = json.dumps(value)
     return text if len(text) <= 40 else f"{text[:40]}..."
 

@@ -195,10 +195,11 @@ class Meteor(Metric):
 
     @property
     def _parameters(self) -> tuple[float, float, float, float]:
-        own = _TASKS[self.version][0] if self.weighted else (*_PENALTIES[self.version], 0.5)
-        given = (self.alpha, self.beta, self.gamma, self.delta)
+        defaults = _TASKS[self.version][0] if self.weighted else (*_PENALTIES[self.version], 0.5)
+        options = (self.alpha, self.beta, self.gamma, self.delta)
         alpha, beta, gamma, delta = (
-            default if value is None else value for value, default in zip(given, own, strict=True)
+            default if value is None else value
+            for value, default in zip(options, defaults, strict=True)
         )
         return alpha, beta, gamma, delta
 

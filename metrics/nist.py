@@ -74,9 +74,9 @@ def _information(corpus: Batch) -> tuple[IntArray, FloatArray]:
 
 
 def _brevity_penalty(stats: FloatArray) -> FloatArray:
-    own, reference = stats[..., -2], stats[..., -1]
+    hypothesis, reference = stats[..., -2], stats[..., -1]
     # An empty text has the score 0 whatever its penalty; only its logarithm has to be finite.
-    shorter = np.maximum(np.minimum(own, reference), SMALLEST_COUNT)
+    shorter = np.maximum(np.minimum(hypothesis, reference), SMALLEST_COUNT)
     short = log(shorter / np.maximum(reference, SMALLEST_COUNT))
     # It is 1/2 for references 1.5 times as long as the hypotheses.
     return exp(-math.log(2.0) / math.log(1.5) ** 2 * short**2)

@@ -114,9 +114,9 @@ class _Similarity(_shared.WeightedMean, _orders.Linked):
         else:
             values = 1.0 - np.sqrt(self.pairs(batch, DISCORDANCE))
         if values.size:
-            own, others = _orders.pair_lengths(batch)
-            damped = values * _shared.length_penalty(others, own)
-            damped = np.where((own > 0.0) & (others > 0.0), damped, 0.0)
+            lengths, reference_lengths = _orders.pair_lengths(batch)
+            damped = values * _shared.length_penalty(reference_lengths, lengths)
+            damped = np.where((lengths > 0.0) & (reference_lengths > 0.0), damped, 0.0)
             if self.refchoice == "closest":
                 values = np.maximum.reduceat(damped, _orders.pair_starts(batch))
             else:

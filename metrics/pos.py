@@ -66,8 +66,8 @@ class _TagMatch(Metric):
 
     def parts(self, stats: FloatArray) -> dict[str, float]:
         """Return means, F, precision and recall of each order and the counts of stats (12,)."""
-        match, own, reference = (stats[k::3] for k in range(3))
-        precision, recall = (_shared.quotient(match, items) for items in (own, reference))
+        match, hypothesis, reference = (stats[k::3] for k in range(3))
+        precision, recall = (_shared.quotient(match, items) for items in (hypothesis, reference))
         return {
             "precision": float(_mean_share(stats, "precision", self.mean)),
             "recall": float(_mean_share(stats, "recall", self.mean)),
@@ -213,10 +213,10 @@ def in_tags(batch: Batch) -> Batch:
     )
 
 
-def _tags_of(texts: Texts, what: str) -> Texts:
+def _tags_of(texts: Texts, side: str) -> Texts:
     if texts.tags is None:
-        raise ValueError(f"the metric needs the part-of-speech tags of each {what}")
-    _shared.check_rows(texts.tags, texts, what, ("tags", "tag"))
+        raise ValueError(f"the metric needs the part-of-speech tags of each {side}")
+    _shared.check_rows(texts.tags, texts, side, ("tags", "tag"))
     return replace(texts, tokens=texts.tags)
 
 

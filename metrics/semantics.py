@@ -34,15 +34,17 @@ PAPER = "Gimenez and Marquez, WMT 2009; Asiya"
 def _lexical_overlap(single: Batch) -> FloatArray:
     """Return (H,) float64, of a batch with one reference a segment: O of lowercased words."""
     lowered = single.once(_lowered)
-    own, others = (_words(texts, lowered) for texts in (single.hypotheses, single.references))
-    return _overlap(own, others, single.offsets, average=False)
+    words, references = (
+        _words(texts, lowered) for texts in (single.hypotheses, single.references)
+    )
+    return _overlap(words, references, single.offsets, average=False)
 
 
 def _lowered(corpus: Batch) -> IntArray:
     """Return of each word of the vocabulary a number of its lowercased form."""
-    known = _base.Vocabulary()
+    vocabulary = _base.Vocabulary()
     words = corpus.references.vocabulary.words
-    return np.fromiter((known.add(word.lower()) for word in words), np.int64, len(words))
+    return np.fromiter((vocabulary.add(word.lower()) for word in words), np.int64, len(words))
 
 
 def _words(texts: Texts, lowered: IntArray) -> Items:
@@ -50,19 +52,19 @@ def _words(texts: Texts, lowered: IntArray) -> Items:
     return lowered[tokens.values], np.arange(len(tokens.values) + 1), tokens.offsets
 
 
-def _overlap(own: Items, others: Items, offsets: IntArray, *, average: bool) -> FloatArray:
+def _overlap(items: Items, references: Items, offsets: IntArray, *, average: bool) -> FloatArray:
     """Return (H,) float64: shared items over all, or the mean of that over types."""
     types = other_types = np.empty(0, dtype=np.int64)
     if average:
-        firsts = [items[0][items[1][:-1]] for items in (own, others)]
+        firsts = [side[0][side[1][:-1]] for side in (items, references)]
         _, numbers = np.unique(np.concatenate(firsts), return_inverse=True)
         types, other_types = np.split(numbers.astype(np.int64), [len(firsts[0])])
     matches, means = kernels.shared_items(
-        own, others, np.ascontiguousarray(offsets, dtype=np.int64), types, other_types
+        items, references, np.ascontiguousarray(offsets, dtype=np.int64), types, other_types
     )
     if average:
         return np.asarray(means)
-    sizes = np.diff(own[2]) + np.repeat(np.diff(others[2]), np.diff(offsets))
+    sizes = np.diff(items[2]) + np.repeat(np.diff(references[2]), np.diff(offsets))
     return np.asarray(matches / np.maximum(sizes - matches, 1.0))
 
 
@@ -81,10 +83,10 @@ class Ol(_shared.WeightedMean):
 
     def stats(self, batch: Batch) -> FloatArray:
         """Return (H, 2) float64 in the order of `stat_names`."""
-        found = np.max(
+        overlaps = np.max(
             [_lexical_overlap(single) for single in _shared.each_reference(batch)], axis=0
         )
-        return np.column_stack([found, np.ones(len(found))])
+        return np.column_stack([overlaps, np.ones(len(overlaps))])
 
 
 @dataclass(frozen=True)
@@ -135,11 +137,11 @@ class _SegmentMean(_base.Metric):
 
     def score(self, stats: FloatArray) -> FloatArray:
         """Return the mean in 0..1 for stats (..., 5)."""
-        value, present, missing, beside = (stats[..., k] for k in range(4))
+        value, present, missing, lexical = (stats[..., k] for k in range(4))
         everywhere = self.denominator == "all"
         count = stats[..., 4] if everywhere else present
         if self.form == "interpolation":
-            total = value + (missing if everywhere else 0.0) + beside
+            total = value + (missing if everywhere else 0.0) + lexical
             return _shared.quotient(total, 2.0 * count)
         if self.form == "back-off" and everywhere:
             value = value + _shared.quotient(value, present) * missing
@@ -147,10 +149,10 @@ class _SegmentMean(_base.Metric):
 
     def parts(self, stats: FloatArray) -> dict[str, float]:
         """Return means of what is there, of lexical overlaps, the share present, of stats (5,)."""
-        value, present, missing, beside, segments = (float(number) for number in stats)
+        value, present, missing, lexical, segments = (float(number) for number in stats)
         return {
             "available": value / present if present else 0.0,
-            "lexical": (missing + beside) / segments if segments else 0.0,
+            "lexical": (missing + lexical) / segments if segments else 0.0,
             "present": present / segments if segments else 0.0,
             "segments": segments,
         }
@@ -195,14 +197,14 @@ class _TypedOverlap(_SegmentMean):
             )
 
     def _overlaps(self, single: Batch) -> tuple[BoolArray, FloatArray]:
-        own, sizes = self._items(single.hypotheses, "hypothesis")
-        others, other_sizes = self._items(single.references, "reference")
-        values = _overlap(own, others, single.offsets, average=self.average)
-        some = (sizes > 0) | np.repeat(other_sizes > 0, np.diff(single.offsets))
-        return _present(single, self.layer) & some, values
+        items, sizes = self._items(single.hypotheses, "hypothesis")
+        references, other_sizes = self._items(single.references, "reference")
+        values = _overlap(items, references, single.offsets, average=self.average)
+        has_items = (sizes > 0) | np.repeat(other_sizes > 0, np.diff(single.offsets))
+        return _present(single, self.layer) & has_items, values
 
     @abstractmethod
-    def _items(self, texts: Texts, what: str) -> tuple[Items, IntArray]:
+    def _items(self, texts: Texts, side: str) -> tuple[Items, IntArray]:
         """Return the items of N texts, and (N,) how many of any type each has."""
 
 
@@ -226,13 +228,13 @@ class _RoleOverlap(_TypedOverlap):
     layer: ClassVar[Literal["roles", "drs"]] = "roles"
     needs: ClassVar[frozenset[Need]] = frozenset({"roles"})
 
-    def _items(self, texts: Texts, what: str) -> tuple[Items, IntArray]:
+    def _items(self, texts: Texts, side: str) -> tuple[Items, IntArray]:
         names = self.type == NO_NAME and self.items == kernels.WORDS and not self.with_verb
         items: tuple[Items, IntArray] = kernels.role_items(
-            _analysed(texts, texts.roles, f"the semantic roles of each {what}"),
+            _analysed(texts, texts.roles, f"the semantic roles of each {side}"),
             kernels.NAMES if names else self.items,
             self.with_verb,
-            kernels.ANY if names else _wanted(texts.vocabulary, self.type),
+            kernels.ANY if names else _type_number(texts.vocabulary, self.type),
         )
         return items
 
@@ -302,14 +304,14 @@ class _DiscourseOverlap(_TypedOverlap):
             single = single.changed(_tagged_only)
         return super()._overlaps(single)
 
-    def _items(self, texts: Texts, what: str) -> tuple[Items, IntArray]:
+    def _items(self, texts: Texts, side: str) -> tuple[Items, IntArray]:
         if self.of_tags and texts.tags is None:
-            raise ValueError(f"the metric needs the tags of each {what}")
-        name = f"the discourse representation of each {what}"
+            raise ValueError(f"the metric needs the tags of each {side}")
+        name = f"the discourse representation of each {side}"
         items: tuple[Items, IntArray] = kernels.discourse_items(
             _analysed(texts, texts.drs, name, texts.tags if self.of_tags else None),
             not self.of_tags,
-            kernels.REFERENTS if self.type == "dr" else _wanted(texts.vocabulary, self.type),
+            kernels.REFERENTS if self.type == "dr" else _type_number(texts.vocabulary, self.type),
         )
         return items
 
@@ -359,8 +361,8 @@ class DrStm(_SegmentMean):
     def _overlaps(self, single: Batch) -> tuple[BoolArray, FloatArray]:
         """Return what discourse representations share of downward paths of 1..length labels."""
         forests = []
-        for texts, what in ((single.hypotheses, "hypothesis"), (single.references, "reference")):
-            name = f"the discourse representation of each {what}"
+        for texts, side in ((single.hypotheses, "hypothesis"), (single.references, "reference")):
+            name = f"the discourse representation of each {side}"
             nodes, ends, *_ = _analysed(texts, texts.drs, name)
             forests.append(_base.Ragged(nodes[:, :2], ends).alone())
         matches, totals, other_totals = trees.item_matches(
@@ -383,31 +385,33 @@ def _tagged_only(texts: Texts) -> Texts:
     untagged = (texts.tags.lengths == 0) & (texts.tokens.lengths > 0)
     if not untagged.any():
         return texts
-    kept = np.flatnonzero(~untagged)
+    tagged = np.flatnonzero(~untagged)
     nodes, words = (
-        _base.Ragged(rows.take(kept).values, _base.offsets_of(np.where(untagged, 0, rows.lengths)))
+        _base.Ragged(
+            rows.take(tagged).values, _base.offsets_of(np.where(untagged, 0, rows.lengths))
+        )
         for rows in (texts.drs.nodes, texts.drs.words)
     )
     return replace(texts, drs=_base.Structures(nodes, words))
 
 
-def _wanted(vocabulary: _base.Vocabulary, name: str) -> int:
+def _type_number(vocabulary: _base.Vocabulary, name: str) -> int:
     if name == ALL_TYPES:
         return kernels.ANY
-    found = vocabulary.find(name)
-    return kernels.NO_TYPE if found < 0 else found
+    number = vocabulary.find(name)
+    return kernels.NO_TYPE if number < 0 else number
 
 
 def _present(single: Batch, layer: str) -> BoolArray:
     """Return (H,) whether the hypothesis and the reference have an analysis."""
-    own, other = (
+    hypothesis, reference = (
         getattr(texts, layer).nodes.lengths > 0 for texts in (single.hypotheses, single.references)
     )
-    return np.asarray(own & np.repeat(other, np.diff(single.offsets)))
+    return np.asarray(hypothesis & np.repeat(reference, np.diff(single.offsets)))
 
 
 def _analysed(
-    texts: Texts, structures: _base.Structures | None, what: str, tags: _base.Ragged | None = None
+    texts: Texts, structures: _base.Structures | None, name: str, tags: _base.Ragged | None = None
 ) -> kernels.Analysed:
     """Return analyses as kernels take them.
 
@@ -417,7 +421,7 @@ def _analysed(
         There are none, or one is not of its text.
     """
     if structures is None:
-        raise ValueError(f"the metric needs {what}")
+        raise ValueError(f"the metric needs {name}")
     if len(texts.vocabulary) >= MOST_WORDS:
         raise ValueError(f"{len(texts.vocabulary)} different words, at most {MOST_WORDS} can be")
     nodes, words = _shared.flat(structures.nodes), _shared.flat(structures.words)
@@ -425,6 +429,6 @@ def _analysed(
     fault = kernels.fault(nodes.values, nodes.offsets, words.values, words.offsets, tokens.lengths)
     if fault >= 0:
         raise ValueError(
-            f"{what}: that of text {fault} is not of its {tokens.lengths[fault]} tokens"
+            f"{name}: that of text {fault} is not of its {tokens.lengths[fault]} tokens"
         )
     return nodes.values, nodes.offsets, words.values, words.offsets, tokens.values, tokens.offsets

@@ -64,10 +64,10 @@ class _Overlap(Metric):
 
     def stats(self, batch: Batch) -> FloatArray:
         """Return (H, 3 D) counts in the order of `stat_names`, (H, 2) of means over segments."""
-        own, others = _forests(batch, of_words="heads" in self.needs)
-        parsed = own.lengths > 0
+        forests, references = _forests(batch, of_words="heads" in self.needs)
+        parsed = forests.lengths > 0
         matches, totals, reference_totals = item_matches(
-            _shared.segments_of(batch, own, others), self.depth, self.items == "chains"
+            _shared.segments_of(batch, forests, references), self.depth, self.items == "chains"
         )
         closest = _shared.closest_rows(
             batch, totals, reference_totals, reference_totals[:, 0] > 0.0
@@ -244,9 +244,9 @@ class _TreeKernel(_shared.WeightedMean):
 
         Both are 0 in a segment without a parsed reference: such a segment cannot rank hypotheses.
         """
-        own, others = _forests(batch, of_words="heads" in self.needs, lexical=self.lexical)
-        values = tree_similarities(_shared.segments_of(batch, own, others))
-        parsed = np.add.reduceat(others.lengths, batch.reference_offsets[:-1])
+        forests, references = _forests(batch, of_words="heads" in self.needs, lexical=self.lexical)
+        values = tree_similarities(_shared.segments_of(batch, forests, references))
+        parsed = np.add.reduceat(references.lengths, batch.reference_offsets[:-1])
         weights = np.repeat((parsed > 0).astype(np.float64), np.diff(batch.offsets))
         if self.weight == "reflen":
             weights *= _shared.reference_lengths(batch)
@@ -280,7 +280,7 @@ class Dtkm(_TreeKernel):
     needs: ClassVar[frozenset[Need]] = frozenset({"heads"})
 
 
-def _dependency_forest(texts: Texts, what: str) -> Ragged:
+def _dependency_forest(texts: Texts, side: str) -> Ragged:
     """Return the forests of the best dependency parses: labels are words.
 
     Raises
@@ -290,14 +290,14 @@ def _dependency_forest(texts: Texts, what: str) -> Ragged:
     """
     tokens, heads = texts.tokens, texts.heads
     if heads is None:
-        raise ValueError(f"the metric needs the dependency parse of each {what}")
-    _shared.check_rows(heads, texts, what, ("heads", "head"))
+        raise ValueError(f"the metric needs the dependency parse of each {side}")
+    _shared.check_rows(heads, texts, side, ("heads", "head"))
     lengths, offsets = heads.lengths, heads.alone().offsets
     above = heads.alone().values.reshape(-1, 2)[:, 0]
     outside = np.flatnonzero((above < 0) | (above > np.repeat(lengths, lengths)))
     if outside.size:
         first = int(np.searchsorted(offsets, outside[0], side="right")) - 1
-        raise ValueError(f"{what} {first} has a head outside 0..{lengths[first]}")
+        raise ValueError(f"{side} {first} has a head outside 0..{lengths[first]}")
     nodes = np.empty((len(above), 2), dtype=np.int32)
     words = tokens.alone().values
     parsed = words if len(above) == len(words) else tokens.take(np.flatnonzero(lengths)).values
@@ -305,7 +305,7 @@ def _dependency_forest(texts: Texts, what: str) -> Ragged:
     return Ragged(nodes, offsets)
 
 
-def _constituency_forest(texts: Texts, what: str, *, lexical: bool = False) -> Ragged:
+def _constituency_forest(texts: Texts, side: str, *, lexical: bool = False) -> Ragged:
     """Return the best constituency parses, without the words unless `lexical`.
 
     Raises
@@ -314,12 +314,12 @@ def _constituency_forest(texts: Texts, what: str, *, lexical: bool = False) -> R
         There are no parses, or a tree is not in preorder.
     """
     if texts.trees is None:
-        raise ValueError(f"the metric needs the constituency parse of each {what}")
+        raise ValueError(f"the metric needs the constituency parse of each {side}")
     trees = _shared.flat(texts.trees.alone())
     whole = replace(trees, values=trees.values.reshape(-1, 2))
     nodes, offsets, fault = without_leaves(whole.values, whole.offsets)
     if fault >= 0:
-        raise ValueError(f"the tree of {what} {fault} is not in preorder")
+        raise ValueError(f"the tree of {side} {fault} is not in preorder")
     return whole if lexical else Ragged(nodes, offsets)
 
 

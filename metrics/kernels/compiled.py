@@ -72,27 +72,27 @@ def borrower(function: Any) -> Callable[..., Any]:
 @functools.cache
 def _digest(file: Path, package: str) -> str:
     """Return a hash of what a kernel file and all kernel files that it imports hold."""
-    found = {(Path(__file__), ""), (file, package)}
-    while more := {other for one in found for other in _imported(*one)} - found:
-        found |= more
-    held = sorted({_read(path) for path, _ in found})
-    return hashlib.sha256(b"\n".join(held)).hexdigest()[:16]
+    files = {(Path(__file__), ""), (file, package)}
+    while added := {imported for pair in files for imported in _imported(*pair)} - files:
+        files |= added
+    contents = sorted({_read(path) for path, _ in files})
+    return hashlib.sha256(b"\n".join(contents)).hexdigest()[:16]
 
 
 @functools.cache
 def _imported(file: Path, package: str) -> set[tuple[Path, str]]:
     """Return the kernel files that a file imports, and their packages; of a package, all in it."""
-    found = set()
+    files = set()
     for name in {name.decode() for name in _IMPORT.findall(_read(file))}:
         if name.partition(".")[0] not in _NO_KERNELS:
             with suppress(ImportError, ValueError, AttributeError):  # left to the import itself
                 spec: Any = importlib.util.find_spec(name, package)
                 place = Path(spec.origin)
                 in_all = spec.submodule_search_locations and place.parent.glob("*.py")
-                found |= {(path, spec.parent) for path in in_all or [place]}
+                files |= {(path, spec.parent) for path in in_all or [place]}
     return {
         (path, package)
-        for path, package in found
+        for path, package in files
         if path.parent == file.parent or _KERNEL_FILE.search(_read(path))
     }
 

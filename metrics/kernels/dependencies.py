@@ -66,10 +66,10 @@ def link_matches(
     """
     tokens, starts, links, ends, weights = hypotheses
     other_tokens, other_starts, other_links, other_ends, other_weights = references
-    wanted = np.zeros(4, dtype=np.bool_)
-    wanted[kinds] = True
-    looked_up = wanted.copy()
-    looked_up[DL] = wanted[DL] or wanted[DLH]  # the one is found by way of the other
+    is_counted = np.zeros(4, dtype=np.bool_)
+    is_counted[kinds] = True
+    looked_up = is_counted.copy()
+    looked_up[DL] = is_counted[DL] or is_counted[DLH]  # the one is found by way of the other
     size = table_size(4 * longest_row(other_ends))
     # A table for each kind, one after the other. Of an item that the reference lacks the count is
     # added up in a slot that is free, and never read: a test would cost more.

@@ -139,24 +139,25 @@ def _unique_phrases(
     Its length (`OUT_OF_REACH`: there is none) and where it begins in the reference; both modified
     in place. A phrase is unique in a text if it is longer than what others there share with it.
     """
-    own = np.zeros(hypothesis.size + 1, dtype=np.int64)  # words shared from i and from j on
-    other = np.zeros(reference.size + 1, dtype=np.int64)
+    # Words shared from i and from j on.
+    hypothesis_runs = np.zeros(hypothesis.size + 1, dtype=np.int64)
+    reference_runs = np.zeros(reference.size + 1, dtype=np.int64)
     for i in range(hypothesis.size - 1, -1, -1):
         word = hypothesis[i]
         repeated = 0
         for j in range(hypothesis.size):
-            own[j] = own[j + 1] + 1 if hypothesis[j] == word else 0
+            hypothesis_runs[j] = hypothesis_runs[j + 1] + 1 if hypothesis[j] == word else 0
             if j != i:
-                repeated = max(repeated, own[j])
+                repeated = max(repeated, hypothesis_runs[j])
         longest = 0
         for j in range(reference.size):
-            other[j] = other[j + 1] + 1 if reference[j] == word else 0
-            if other[j] > longest:
+            reference_runs[j] = reference_runs[j + 1] + 1 if reference[j] == word else 0
+            if reference_runs[j] > longest:
                 repeated = max(repeated, longest)
-                longest = other[j]
+                longest = reference_runs[j]
                 places[i] = j
             else:
-                repeated = max(repeated, other[j])
+                repeated = max(repeated, reference_runs[j])
         lengths[i] = repeated + 1 if repeated < longest else OUT_OF_REACH
 
 

@@ -18,14 +18,14 @@ class Words(NamedTuple):
         Words of equal numbers have the same stem.
     synonyms, offsets
         Those of word v, rising, are `synonyms[offsets[v]:offsets[v + 1]]`.
-    listed : (V,) bool
+    in_list : (V,) bool
         Whether a word stands in the list of words: stop words, function words.
     """
 
     stems: TokenArray
     synonyms: TokenArray
     offsets: IntArray
-    listed: NDArray[np.bool_]
+    in_list: NDArray[np.bool_]
 
 
 class Occurrences(NamedTuple):
@@ -51,31 +51,31 @@ class Phrases(NamedTuple):
 
     Parameters
     ----------
-    found
+    occurrences
         Where they stand in the references.
-    taken : (E,) int64
-        Words of a reference that each takes.
+    widths : (E,) int64
+        Number of words of the reference that each entry covers.
     words, offsets
         The words that entry e becomes: `words[offsets[e]:offsets[e + 1]]`.
     """
 
-    found: Occurrences
-    taken: IntArray
+    occurrences: Occurrences
+    widths: IntArray
     words: TokenArray
     offsets: IntArray
 
 
 @helper
-def are_synonyms(one: int, other: int, synonyms: TokenArray, offsets: IntArray) -> bool:
-    """Return whether `other` stands in the rising list of the synonyms of `one`."""
-    low, high = offsets[one], offsets[one + 1]
+def are_synonyms(word: int, candidate: int, synonyms: TokenArray, offsets: IntArray) -> bool:
+    """Return whether `candidate` stands in the rising list of the synonyms of `word`."""
+    low, high = offsets[word], offsets[word + 1]
     while low < high:
         middle = (low + high) // 2
-        if synonyms[middle] < other:
+        if synonyms[middle] < candidate:
             low = middle + 1
         else:
             high = middle
-    return bool(low < offsets[one + 1] and synonyms[low] == other)
+    return bool(low < offsets[word + 1] and synonyms[low] == candidate)
 
 
 @helper
@@ -137,10 +137,10 @@ def phrases_in(
                 high = _first_at_least(values, offsets, low, high, depth, word + 1)
                 depth += 1
                 while low < high and offsets[low + 1] - offsets[low] == depth:
-                    known = True
+                    is_known = True
                     for k in range(other_offsets[low], other_offsets[low + 1]):
-                        known = known and turns[other_values[k]] == s
-                    if known:
+                        is_known = is_known and turns[other_values[k]] == s
+                    if is_known:
                         if count == places.size:
                             places = np.append(places, np.empty_like(places))
                             entries = np.append(entries, np.empty_like(entries))
@@ -160,7 +160,7 @@ def matching_words(segments: Segments, words: Words, phrases: Phrases) -> TokenA
     """
     tokens, token_offsets, offsets = segments.tokens, segments.token_offsets, segments.offsets
     references, reference_offsets = segments.reference_tokens, segments.reference_token_offsets
-    found = phrases.found
+    occurrences = phrases.occurrences
     # The last segment, from 1, that has something which each stem or other word matches.
     word_turns = np.zeros(words.stems.size, dtype=np.int64)
     stem_turns = np.zeros(words.stems.size, dtype=np.int64)
@@ -173,13 +173,13 @@ def matching_words(segments: Segments, words: Words, phrases: Phrases) -> TokenA
             stem_turns[words.stems[word]] = turn
             for k in range(words.offsets[word], words.offsets[word + 1]):
                 word_turns[words.synonyms[k]] = turn
-        for occurrence in range(found.offsets[s], found.offsets[s + 1]):
-            entry = found.entries[occurrence]
+        for occurrence in range(occurrences.offsets[s], occurrences.offsets[s + 1]):
+            entry = occurrences.entries[occurrence]
             for k in range(phrases.offsets[entry], phrases.offsets[entry + 1]):
                 word_turns[phrases.words[k]] = turn
         for i in range(token_offsets[offsets[s]], token_offsets[offsets[s + 1]]):
             word = tokens[i]
             plain[i - base] = word
             if stem_turns[words.stems[word]] != turn and word_turns[word] != turn:
-                plain[i - base] = -2 if words.listed[word] else -1
+                plain[i - base] = -2 if words.in_list[word] else -1
     return plain

@@ -123,10 +123,10 @@ def _best_path(
     size = (source.size + 1) * width
     cost, entries = np.full(size, np.inf), 0.0
     back = np.full((size, 2), -1, dtype=np.int64)
-    found = np.full(size, -1, dtype=np.int64)  # when the best way to a place is found
+    found_at = np.full(size, -1, dtype=np.int64)  # when the best way to a place is found
     # Of the edits that begin at one place: steps, unchanged words, and where they are in the list.
-    least, kept = np.full(size, MOST, dtype=np.int64), np.zeros(size, dtype=np.int64)
-    times, listed = np.zeros(size, dtype=np.int64), np.zeros((size, 3), dtype=np.int64)
+    least, unchanged = np.full(size, MOST, dtype=np.int64), np.zeros(size, dtype=np.int64)
+    times, positions = np.zeros(size, dtype=np.int64), np.zeros((size, 3), dtype=np.int64)
     cost[0] = 0.0
     for visit in range(2 * size):
         counting, begin = visit < size, visit % size
@@ -135,12 +135,12 @@ def _best_path(
             _weigh_insertions(hypothesis, i, steps, row, gold, inserted, entries)
         if begin > 0 and steps[i, j] == 0:
             continue
-        least[begin], kept[begin], far, place = 0, 0, begin, begin
+        least[begin], unchanged[begin], far, place = 0, 0, begin, begin
         while place <= far:
             last, k = place // width, place % width
             if least[place] < MOST and place > begin:
                 # An edit needs more than unchanged words; of these, single steps are enough.
-                changed = least[place] > kept[place] or last - i != kept[place] != k - j
+                changed = least[place] > unchanged[place] or last - i != unchanged[place] != k - j
                 if counting:
                     entries += times[place] if changed or least[place] == 1 else 0
                 elif changed or least[place] == 1:
@@ -154,11 +154,12 @@ def _best_path(
                             loss += EDIT
                     loss += cost[begin]
                     earliest = 1 << 62
-                    for at in listed[place, : times[place]]:
-                        now = max(found[begin], 0) // TURN * TURN + at
-                        earliest = min(earliest, now if now > found[begin] else now + TURN)
-                    if loss < cost[place] or (loss == cost[place] and earliest < found[place]):
-                        cost[place], found[place] = loss, earliest
+                    for at in positions[place, : times[place]]:
+                        turn = max(found_at[begin], 0) // TURN * TURN + at
+                        turn += 0 if turn > found_at[begin] else TURN
+                        earliest = min(earliest, turn)
+                    if loss < cost[place] or (loss == cost[place] and earliest < found_at[place]):
+                        cost[place], found_at[place] = loss, earliest
                         back[place, 0], back[place, 1] = begin, changed
             for bit, down, right in ((INSERTED, 0, 1), (DELETED, 1, 0), (DIAGONAL, 1, 1)):
                 if least[place] == MOST or last + down > source.size or k + right >= width:
@@ -168,14 +169,14 @@ def _best_path(
                 if not step & bit or least[place] + 1 >= least[after]:
                     continue
                 same = bit == DIAGONAL and source[last] == hypothesis[k]
-                if kept[place] + same > UNCHANGED:
+                if unchanged[place] + same > UNCHANGED:
                     continue
-                least[after], kept[after] = least[place] + 1, kept[place] + same
+                least[after], unchanged[after] = least[place] + 1, unchanged[place] + same
                 if place == begin:
                     times[after] = 2 if step & (bit * BOTH) else 1
-                    listed[after, :] = begin * size + after
+                    positions[after, :] = begin * size + after
                 else:
-                    listed[after, times[after]] = ((place + 1) * size + begin) * size + after
+                    positions[after, times[after]] = ((place + 1) * size + begin) * size + after
                     times[after] += 1
                 far = max(far, after)
             least[place], times[place] = MOST, 0
@@ -215,8 +216,8 @@ def _weigh_insertions(
     while left <= right:
         from_left = at == left
         j, k = arcs[at]
-        found = _gold(hypothesis[j:k], i, i, row, gold, low, 1 if from_left else -1, high)
-        if found < 0:
+        entry = _gold(hypothesis[j:k], i, i, row, gold, low, 1 if from_left else -1, high)
+        if entry < 0:
             inserted[j, k] += EDIT
             if from_left:
                 left, at = left + 1, right
@@ -225,13 +226,13 @@ def _weigh_insertions(
             continue
         inserted[j, k] = -entries
         if from_left:
-            low, left = found + 1, left + 1
+            low, left = entry + 1, left + 1
             while left < size and arcs[left, 0] != k:
                 inserted[arcs[left, 0], arcs[left, 1]] += EDIT
                 left += 1
             at = left
         else:
-            high, right = found - 1, right - 1
+            high, right = entry - 1, right - 1
             while right >= 0 and arcs[right, 1] != j:
                 inserted[arcs[right, 0], arcs[right, 1]] += EDIT
                 right -= 1
@@ -283,8 +284,8 @@ def _counted(
     for place in range(size - 1, -1, -1):
         words = hypothesis[path[place, 2] : path[place, 3]]
         while True:
-            found = _gold(words, path[place, 0], path[place, 1], row, gold, low, 1)
-            if found < 0:
+            entry = _gold(words, path[place, 0], path[place, 1], row, gold, low, 1)
+            if entry < 0:
                 break
-            correct, low = correct + 1, found + 1
+            correct, low = correct + 1, entry + 1
     return correct, size

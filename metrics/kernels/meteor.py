@@ -65,7 +65,7 @@ class Prepared(NamedTuple):
 class Reach(NamedTuple):
     """The most that the rest of a reference can add: from each place, and with each link."""
 
-    rest: IntArray
+    remaining: IntArray
     worth: IntArray
 
 
@@ -89,10 +89,10 @@ def _find_links(
     hypothesis, reference = texts
     own_stems, first_place = work
     stems, synonyms, synonym_offsets, _ = known_words
-    occurrence_ends, places, entries = phrases.found
-    taken, phrase_words, phrase_offsets = phrases.taken, phrases.words, phrases.offsets
+    occurrence_ends, places, entries = phrases.occurrences
+    widths, phrase_words, phrase_offsets = phrases.widths, phrases.words, phrases.offsets
     n, m = hypothesis.size, reference.size
-    exact, other = weights
+    exact, inexact = weights
     count = 0
     occurrence, last = occurrence_ends[text], occurrence_ends[text + 1]
     for i in range(n):
@@ -114,7 +114,7 @@ def _find_links(
                 module = SYNONYM
             links[count, START], links[count, LENGTH], links[count, TAKES] = i, 1, 1
             links[count, MODULE] = module
-            links[count, VALUE] = 2 * (exact if module == EXACT else other)
+            links[count, VALUE] = 2 * (exact if module == EXACT else inexact)
             count += 1
         singles = count
         while occurrence < last and places[occurrence] == j:
@@ -130,21 +130,21 @@ def _find_links(
                     k += 1
                 if k < size:
                     continue
-                known = False  # from a module that comes first, or from the same pair again
+                is_known = False  # from a module that comes first, or from the same pair again
                 for link in range(begins[j], count):
-                    known = known or (
+                    is_known = is_known or (
                         links[link, START] == i
                         and links[link, LENGTH] == size
-                        and links[link, TAKES] == taken[entry]
+                        and links[link, TAKES] == widths[entry]
                         and (link >= singles or size == 1)
                     )
-                if known:
+                if is_known:
                     continue
                 if count == links.shape[0]:
                     links = np.concatenate((links, np.empty_like(links)))
                 links[count, START], links[count, LENGTH] = i, size
-                links[count, TAKES], links[count, MODULE] = taken[entry], PARAPHRASE
-                links[count, VALUE] = other * (size + taken[entry])
+                links[count, TAKES], links[count, MODULE] = widths[entry], PARAPHRASE
+                links[count, VALUE] = inexact * (size + widths[entry])
                 count += 1
     begins[m] = count
     for i in range(n):
@@ -212,21 +212,21 @@ def _bounds(links: IntArray, begins: IntArray, skippable: NDArray[np.bool_], chu
     The first is with no link that could go on; a link's is without the cost of its chunk.
     """
     m = begins.size - 1
-    rest = np.zeros(m + 1, dtype=np.int64)
+    remaining = np.zeros(m + 1, dtype=np.int64)
     worth = np.empty(begins[m], dtype=np.int64)
     for j in range(m - 1, -1, -1):
-        rest[j] = rest[j + 1] if skippable[j] else NOTHING
+        remaining[j] = remaining[j + 1] if skippable[j] else NOTHING
         for link in range(begins[j], begins[j + 1]):
             after = j + links[link, TAKES]
             end = links[link, START] + links[link, LENGTH]
-            best = rest[after]
+            best = remaining[after]
             if after < m:
                 for following in range(begins[after], begins[after + 1]):
                     if links[following, START] == end:
                         best = max(best, worth[following])
             worth[link] = links[link, VALUE] + best
-            rest[j] = max(rest[j], worth[link] - chunk)
-    return Reach(rest, worth)
+            remaining[j] = max(remaining[j], worth[link] - chunk)
+    return Reach(remaining, worth)
 
 
 @helper
@@ -250,7 +250,7 @@ def _prepare(links: IntArray, begins: IntArray, n: int) -> Prepared:
     members = np.zeros((m, words), dtype=np.int64)
     after = np.full(m, -1, dtype=np.int64)
     skippable = np.ones(m, dtype=np.bool_)
-    behind = np.zeros(n + m, dtype=np.int64)
+    previous = np.zeros(n + m, dtype=np.int64)
     chunk = n * m + 1  # more than all distances
     link_worth = chunk * (min(n, m) + 1)  # more than all chunks
     for j in range(m - 1, -1, -1):
@@ -268,8 +268,8 @@ def _prepare(links: IntArray, begins: IntArray, n: int) -> Prepared:
             worth = 0 if even[root] else links[link, VALUE] * link_worth
             links[link, VALUE] = worth - abs(start - j)
         if even[root] and begins[j] < begins[j + 1]:
-            after[j] = behind[root]
-            behind[root] += 1
+            after[j] = previous[root]
+            previous[root] += 1
             skippable[j] = sizes[root, 1] > sizes[root, 0]
     return Prepared(after, bits, alive, members, skippable, chunk)
 
@@ -356,15 +356,15 @@ def _keep_best(states: IntArray, hopes: IntArray, size: int, width: int) -> tupl
     ties = width
     for k in range(size):
         ties -= hopes[k] > low
-    kept, lost = 0, NOTHING
+    count, lost = 0, NOTHING
     for k in range(size):
         if hopes[k] > low or (hopes[k] == low and ties > 0):
             ties -= hopes[k] == low
-            states[kept] = states[k]
-            kept += 1
+            states[count] = states[k]
+            count += 1
         else:
             lost = max(lost, hopes[k])
-    return kept, lost
+    return count, lost
 
 
 @helper
@@ -374,7 +374,7 @@ def _search(
     prepared: Prepared,
     bounds: Reach,
     limits: tuple[int, int],
-    chosen: IntArray,
+    path: IntArray,
 ) -> tuple[int, int, int]:
     """Search for the best alignment.
 
@@ -382,7 +382,7 @@ def _search(
     ----------
     limits
         Most states that go on at a place; the value to beat.
-    chosen
+    path
         Modified in place: the links of what is found, from the last to the first.
 
     Returns
@@ -393,7 +393,7 @@ def _search(
     """
     width, beaten = limits
     after, bits, alive, members, skippable, chunk = prepared
-    rest, worth = bounds
+    remaining, worth = bounds
     m, words = begins.size - 1, bits.shape[1]
     capacity = width * (begins[m] + m) + 1
     states, used = np.empty((capacity, 6), dtype=np.int64), np.zeros((capacity, words), np.int64)
@@ -402,7 +402,7 @@ def _search(
         size *= 2
     table = np.full(size, -1, dtype=np.int64)
     heads, tails = np.full(m + 1, -1, dtype=np.int64), np.full(m + 1, -1, dtype=np.int64)
-    new, new_bits = np.empty(6, dtype=np.int64), np.zeros(words, dtype=np.int64)
+    successor, successor_bits = np.empty(6, dtype=np.int64), np.zeros(words, dtype=np.int64)
     states[0, PLACE], states[0, END], states[0, WORTH] = 0, -1, 0
     states[0, PARENT], states[0, LINK], states[0, NEXT] = -1, -1, -1
     heads[0], tails[0], count, dropped = 0, 0, np.int64(1), NOTHING  # not a literal, see below
@@ -410,7 +410,7 @@ def _search(
     for j in range(m):
         size, state = 0, heads[j]
         while state >= 0:
-            hope = rest[j]
+            hope = remaining[j]
             if states[state, END] >= 0:
                 for link in range(begins[j], begins[j + 1]):
                     if links[link, START] == states[state, END]:
@@ -423,52 +423,52 @@ def _search(
         if size > width:
             size, lost = _keep_best(here, hopes, size, width)
             dropped = max(dropped, lost)
-        for kept in range(size):
-            state = here[kept]
+        for rank in range(size):
+            state = here[rank]
             free = skippable[j]
             if free and after[j] >= 0:
                 unused = 0
                 for w in range(words):
                     unused += _ones(members[j, w] & ~used[state, w])
                 free = unused <= after[j]  # the words behind it can take them all
-            new[PARENT] = state
+            successor[PARENT] = state
             for link in range(begins[j] if not free else begins[j] - 1, begins[j + 1]):
                 clash = False
                 if link < begins[j]:  # no link
-                    new[PLACE], new[END], new[LINK] = j + 1, -1, -1
-                    new[WORTH] = states[state, WORTH]
+                    successor[PLACE], successor[END], successor[LINK] = j + 1, -1, -1
+                    successor[WORTH] = states[state, WORTH]
                     for w in range(words):
-                        new_bits[w] = used[state, w] & alive[j + 1, w]
+                        successor_bits[w] = used[state, w] & alive[j + 1, w]
                 else:
                     place = j + links[link, TAKES]
-                    new[PLACE], new[LINK] = place, link
-                    new[END] = links[link, START] + links[link, LENGTH]
-                    new[WORTH] = states[state, WORTH] + links[link, VALUE]
+                    successor[PLACE], successor[LINK] = place, link
+                    successor[END] = links[link, START] + links[link, LENGTH]
+                    successor[WORTH] = states[state, WORTH] + links[link, VALUE]
                     if links[link, START] != states[state, END]:
-                        new[WORTH] -= chunk
-                    if not _goes_on(links, begins, place, new[END]):
-                        new[END] = -1
+                        successor[WORTH] -= chunk
+                    if not _goes_on(links, begins, place, successor[END]):
+                        successor[END] = -1
                     for w in range(words):
                         clash = clash or (used[state, w] & bits[link, w]) != 0
-                        new_bits[w] = (used[state, w] | bits[link, w]) & alive[place, w]
+                        successor_bits[w] = (used[state, w] | bits[link, w]) & alive[place, w]
                 if clash:
                     continue
-                number, is_new = _insert(new, new_bits, states, used, count, table)
+                number, is_new = _insert(successor, successor_bits, states, used, count, table)
                 if is_new:
                     count += 1
                     states[number, NEXT] = -1
-                    if heads[new[PLACE]] < 0:
-                        heads[new[PLACE]] = number
+                    if heads[successor[PLACE]] < 0:
+                        heads[successor[PLACE]] = number
                     else:
-                        states[tails[new[PLACE]], NEXT] = number
-                    tails[new[PLACE]] = number
+                        states[tails[successor[PLACE]], NEXT] = number
+                    tails[successor[PLACE]] = number
     state, size = heads[m], 0
     if state < 0 or states[state, WORTH] <= beaten:
         return NOTHING, dropped, 0
     best = states[state, WORTH]
     while state >= 0:
         if states[state, LINK] >= 0:
-            chosen[size] = states[state, LINK]
+            path[size] = states[state, LINK]
             size += 1
         state = states[state, PARENT]
     return best, dropped, size
@@ -483,33 +483,33 @@ def _best_links(links: IntArray, begins: IntArray, n: int) -> tuple[IntArray, in
     prepared = _prepare(links, begins, n)
     bounds = _bounds(links, begins, prepared.skippable, prepared.chunk)
     widest = max(1, min(WIDEST, EFFORT // (begins[begins.size - 1] + begins.size)))
-    chosen = np.empty(begins.size, dtype=np.int64)
+    path = np.empty(begins.size, dtype=np.int64)
     # Not literals, for which numba would compile the search once more.
     width, best, size = 1, np.int64(NOTHING), 0
     while True:
         width = min(8 * width, widest)
-        better, dropped, found = _search(links, begins, prepared, bounds, (width, best), chosen)
+        better, dropped, length = _search(links, begins, prepared, bounds, (width, best), path)
         if better > best:
-            best, size = better, found
+            best, size = better, length
         if dropped <= best or width == widest:
-            return chosen, size
+            return path, size
 
 
 @helper
 def _compete(links: IntArray, begins: IntArray, free: NDArray[np.bool_]) -> bool:
     """Return whether two links share a word. `free` is True for every place, before and after."""
-    found, end = False, 0
+    competes, end = False, 0
     for j in range(begins.size - 1):
         for link in range(begins[j], begins[j + 1]):
-            found = found or j < end
+            competes = competes or j < end
             end = max(end, j + links[link, TAKES])
             for i in range(links[link, START], links[link, START] + links[link, LENGTH]):
-                found = found or not free[i]
+                competes = competes or not free[i]
                 free[i] = False
     for link in range(begins[begins.size - 1]):
         for i in range(links[link, START], links[link, START] + links[link, LENGTH]):
             free[i] = True
-    return found
+    return competes
 
 
 @kernel
@@ -545,7 +545,7 @@ def alignments(
     """
     tokens, token_offsets, offsets, reference_tokens, reference_offsets, _ = segments
     counts = np.zeros((token_offsets.size - 1, COLUMNS))
-    is_function = words.listed
+    is_function = words.in_list
     first_place = np.full(words.stems.size, -1, dtype=np.int64)
     n, m = longest_row(token_offsets), longest_row(reference_offsets)
     # Sized for the longest hypothesis and reference; shorter ones use the beginning.
@@ -571,13 +571,13 @@ def alignments(
                 begins,
             )
             if _compete(links, begins, free):
-                chosen, size = _best_links(links, begins, hypothesis.size)
+                path, size = _best_links(links, begins, hypothesis.size)
             else:  # all links together
                 size = begins[reference.size]
-                chosen = np.arange(size)[::-1].copy()
+                path = np.arange(size)[::-1].copy()
             end, next_place, j = -1, -1, 0
             for k in range(size):
-                link = chosen[size - 1 - k]
+                link = path[size - 1 - k]
                 while begins[j + 1] <= link:
                     j += 1
                 start, column = links[link, START], 4 + 4 * links[link, MODULE]

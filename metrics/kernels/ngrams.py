@@ -62,8 +62,8 @@ def ngram_matches(
                 node = 0
                 for i in range(begin, min(end, begin + max_order)):
                     token = np.int64(reference_tokens[i])
-                    slot, found = find(keys, mask, node, token)
-                    if not found:
+                    slot, is_stored = find(keys, mask, node, token)
+                    if not is_stored:
                         keys[slot] = (node << 32) | token
                         if weighted:
                             above = places[node - 1] + 1 if node > 0 else np.int64(0)
@@ -80,8 +80,8 @@ def ngram_matches(
             for begin in range(token_offsets[h], end):
                 node = 0
                 for i in range(begin, min(end, begin + max_order)):
-                    slot, found = find(keys, mask, node, np.int64(tokens[i]))
-                    if not found:
+                    slot, is_stored = find(keys, mask, node, np.int64(tokens[i]))
+                    if not is_stored:
                         break  # no longer n-gram from here matches either
                     if turns[slot] != turn:
                         turns[slot] = turn
@@ -123,8 +123,8 @@ def ngram_information(
         for begin in range(token_offsets[t], end):
             node = 0
             for i in range(begin, min(end, begin + max_order)):
-                slot, found = find(keys, size - 1, node, np.int64(tokens[i]))
-                if not found:
+                slot, is_stored = find(keys, size - 1, node, np.int64(tokens[i]))
+                if not is_stored:
                     keys[slot] = (node << 32) | np.int64(tokens[i])
                 counts[slot] += 1
                 node = slot + 1

@@ -67,15 +67,15 @@ def _find_pieces(
                 if 2 * used >= size:
                     break
                 for i in range(begin, min(end, begin + max_order)):
-                    slot, found = find(keys, mask, node, np.int64(tokens[i]))
-                    if not found:
+                    slot, is_stored = find(keys, mask, node, np.int64(tokens[i]))
+                    if not is_stored:
                         keys[slot] = (np.int64(node) << 32) | np.int64(tokens[i])
                         used += 1
                     piece = slot
                     if turns[slot] == t:  # this text has it already
                         before = latest[slot] + 1
-                        piece, found = find(keys, mask, before, np.int64(AGAIN))
-                        if not found:
+                        piece, is_stored = find(keys, mask, before, np.int64(AGAIN))
+                        if not is_stored:
                             keys[piece] = (np.int64(before) << 32) | np.int64(AGAIN)
                             used += 1
                     turns[slot] = t
@@ -173,7 +173,7 @@ def pair_matches(
     token_offsets: IntArray,
     firsts: IntArray,
     lasts: IntArray,
-    chosen: IntArray,
+    reference_of: IntArray,
     max_order: int,
 ) -> FloatArray:
     """Count the clipped n-gram matches of all texts of a list with some of them.
@@ -182,7 +182,7 @@ def pair_matches(
     ----------
     tokens, token_offsets
         Text t is `tokens[token_offsets[t]:token_offsets[t + 1]]`.
-    firsts, lasts, chosen : (Q,) int64
+    firsts, lasts, reference_of : (Q,) int64
         Text `chosen[q]` stands as the reference of texts firsts[q]..lasts[q]-1, and is one of
         them. Those of one list follow each other.
     max_order
@@ -194,7 +194,7 @@ def pair_matches(
         All pairs, reference by reference, its texts in order; row n - 1 counts n-grams.
     """
     most, longest, pairs = 1, 1, 0
-    for q in range(chosen.size):
+    for q in range(reference_of.size):
         pairs += lasts[q] - firsts[q]
         most = max(most, _most_pieces(token_offsets, firsts[q], lasts[q], max_order))
         longest = max(longest, lasts[q] - firsts[q])
@@ -207,7 +207,7 @@ def pair_matches(
     places = np.empty(largest, dtype=np.int32)  # the bit of a piece, -1 for none
     rows = np.empty(longest, dtype=np.int64)  # where the pairs of a reference begin
     q = at = 0
-    while q < chosen.size:
+    while q < reference_of.size:
         first, last = firsts[q], lasts[q]
         n = last - first
         size = _find_pieces(
@@ -220,8 +220,8 @@ def pair_matches(
             token_offsets, first, last, max_order, pieces, texts, places[:size]
         )
         rows[:n] = -1
-        while q < chosen.size and firsts[q] == first:
-            r = chosen[q] - first
+        while q < reference_of.size and firsts[q] == first:
+            r = reference_of[q] - first
             rows[r] = at
             for t in range(n):
                 if 0 <= rows[t] < at:  # t was the reference of r
@@ -233,7 +233,7 @@ def pair_matches(
                     for word in range(ends[order], ends[order + 1]):
                         count += _set_bits(bits[t, word] & bits[r, word])
                     matches[order, at + t] = count
-            length = token_offsets[chosen[q] + 1] - token_offsets[chosen[q]]
+            length = token_offsets[reference_of[q] + 1] - token_offsets[reference_of[q]]
             for order in range(max_order):
                 matches[order, at + r] = max(length - order, 0)
             at += n
@@ -325,10 +325,10 @@ def first_equals(tokens: TokenArray, token_offsets: IntArray, offsets: IntArray)
             slot = mixed & (size - 1)
             firsts[t] = t
             while table[slot] >= 0:
-                other = token_offsets[table[slot]]
+                candidate = token_offsets[table[slot]]
                 k = 0
-                if token_offsets[table[slot] + 1] - other == length:
-                    while k < length and tokens[begin + k] == tokens[other + k]:
+                if token_offsets[table[slot] + 1] - candidate == length:
+                    while k < length and tokens[begin + k] == tokens[candidate + k]:
                         k += 1
                     if k == length:
                         firsts[t] = table[slot]

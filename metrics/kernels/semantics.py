@@ -54,18 +54,20 @@ def fault(
 
 
 @kernel
-def role_items(texts: Analysed, what: int, with_verb: bool, wanted: int) -> tuple[Items, IntArray]:
+def role_items(
+    texts: Analysed, content: int, with_verb: bool, role: int
+) -> tuple[Items, IntArray]:
     """List the items of the arguments of each text.
 
     Parameters
     ----------
     texts
         Roles of N texts.
-    what
+    content
         `NAMES`, `WORDS` or `STRINGS`.
     with_verb
         Whether the predicate's first word stands behind the role.
-    wanted
+    role
         The role, or `ANY`.
 
     Returns
@@ -82,7 +84,7 @@ def role_items(texts: Analysed, what: int, with_verb: bool, wanted: int) -> tupl
     ends = np.zeros(room + 1, dtype=np.int64)
     begins = np.zeros(count + 1, dtype=np.int64)
     sizes = np.zeros(count, dtype=np.int64)
-    used, made = 0, 0
+    used, total = 0, 0
     for t in range(count):
         first, w = node_offsets[t], word_offsets[t]
         verb = np.int64(0)
@@ -95,27 +97,27 @@ def role_items(texts: Analysed, what: int, with_verb: bool, wanted: int) -> tupl
                     verb = np.int64(tokens[token_offsets[t] + words[start, 2]])
                 continue
             sizes[t] += 1
-            if w == start or (wanted != ANY and wanted != nodes[v, 0]):
+            if w == start or (role != ANY and role != nodes[v, 0]):
                 continue
-            for k in range(start, start + 1 if what == NAMES else w):
-                if k == start or what == WORDS:
+            for k in range(start, start + 1 if content == NAMES else w):
+                if k == start or content == WORDS:
                     numbers[used] = nodes[v, 0]
                     used += 1
                     if with_verb:
                         numbers[used] = verb
                         used += 1
-                if what != NAMES:
+                if content != NAMES:
                     numbers[used] = tokens[token_offsets[t] + words[k, 2]]
                     used += 1
-                if what == WORDS or k == start:
-                    made += 1
-                ends[made] = used
-        begins[t + 1] = made
-    return (numbers[:used], ends[: made + 1], begins), sizes
+                if content == WORDS or k == start:
+                    total += 1
+                ends[total] = used
+        begins[t + 1] = total
+    return (numbers[:used], ends[: total + 1], begins), sizes
 
 
 @kernel
-def discourse_items(texts: Analysed, with_dates: bool, wanted: int) -> tuple[Items, IntArray]:
+def discourse_items(texts: Analysed, with_dates: bool, relation: int) -> tuple[Items, IntArray]:
     """List the words at the nodes of each text, once for each node at or above them.
 
     Parameters
@@ -124,7 +126,7 @@ def discourse_items(texts: Analysed, with_dates: bool, wanted: int) -> tuple[Ite
         Discourse representations of N texts, and their tokens or tags.
     with_dates
         Whether a date is an item.
-    wanted
+    relation
         The type of node, `REFERENTS`, or `ANY`.
 
     Returns
@@ -146,7 +148,7 @@ def discourse_items(texts: Analysed, with_dates: bool, wanted: int) -> tuple[Ite
     numbers = np.empty(2 * room, dtype=np.int64)
     begins = np.zeros(count + 1, dtype=np.int64)
     sizes = np.zeros(count, dtype=np.int64)
-    made = 0
+    total = 0
     for t in range(count):
         for w in range(word_offsets[t], word_offsets[t + 1]):
             kind, value = np.int64(words[w, 1]), np.int64(words[w, 2])
@@ -155,33 +157,33 @@ def discourse_items(texts: Analysed, with_dates: bool, wanted: int) -> tuple[Ite
             sizes[t] += 1
             item = KINDS * (value if kind == DATE else np.int64(tokens[token_offsets[t] + value]))
             if kind == REFERENT:
-                if wanted in (ANY, REFERENTS):
-                    numbers[2 * made], numbers[2 * made + 1] = REFERENTS, item
-                    made += 1
+                if relation in (ANY, REFERENTS):
+                    numbers[2 * total], numbers[2 * total + 1] = REFERENTS, item
+                    total += 1
                 continue
             above = np.int64(words[w, 0])
             while above >= 0:
                 v = node_offsets[t] + above
-                if wanted == ANY or wanted == nodes[v, 2]:
-                    numbers[2 * made], numbers[2 * made + 1] = nodes[v, 2], item + kind
-                    made += 1
+                if relation == ANY or relation == nodes[v, 2]:
+                    numbers[2 * total], numbers[2 * total + 1] = nodes[v, 2], item + kind
+                    total += 1
                 above = np.int64(nodes[v, 1])
-        begins[t + 1] = made
-    ends = np.empty(made + 1, dtype=np.int64)
-    for k in range(made + 1):
+        begins[t + 1] = total
+    ends = np.empty(total + 1, dtype=np.int64)
+    for k in range(total + 1):
         ends[k] = 2 * k
-    return (numbers[: 2 * made], ends, begins), sizes
+    return (numbers[: 2 * total], ends, begins), sizes
 
 
 @kernel
 def shared_items(
-    own: Items, others: Items, offsets: IntArray, types: IntArray, other_types: IntArray
+    items: Items, references: Items, offsets: IntArray, types: IntArray, other_types: IntArray
 ) -> tuple[FloatArray, FloatArray]:
     """Count the items that each hypothesis shares with the one reference of its segment.
 
     Parameters
     ----------
-    own, others
+    items, references
         Items of H hypotheses and of S references.
     offsets : (S + 1,)
         Hypotheses of segment s are `offsets[s]:offsets[s + 1]`.
@@ -195,8 +197,8 @@ def shared_items(
     means : (H,) float64
         Mean, over the types that either side has, of shared items over all; 0 without types.
     """
-    numbers, ends, begins = own
-    other_numbers, other_ends, other_begins = others
+    numbers, ends, begins = items
+    other_numbers, other_ends, other_begins = references
     largest = np.int64(0)
     for s in range(offsets.size - 1):
         length = other_ends[other_begins[s + 1]] - other_ends[other_begins[s]]
@@ -224,8 +226,8 @@ def shared_items(
         for i in range(other_begins[s], other_begins[s + 1]):
             slot = -1
             for k in range(other_ends[i], other_ends[i + 1]):
-                longer, found = find(keys, mask, slot + 1, other_numbers[k])
-                if not found:
+                longer, is_shared = find(keys, mask, slot + 1, other_numbers[k])
+                if not is_shared:
                     keys[longer] = ((slot + 1) << 32) | other_numbers[k]
                 slot = longer
             limits[slot] += 1
@@ -235,31 +237,31 @@ def shared_items(
                     in_reference += 1
                 of_type[1, other_types[i]] += 1.0
         for h in range(offsets[s], offsets[s + 1]):
-            listed = in_reference
+            seen_count = in_reference
             for i in range(begins[h], begins[h + 1]):
-                slot, found = -1, True
+                slot, is_shared = -1, True
                 for k in range(ends[i], ends[i + 1]):
-                    slot, found = find(keys, mask, slot + 1, numbers[k])
-                    if not found:
+                    slot, is_shared = find(keys, mask, slot + 1, numbers[k])
+                    if not is_shared:
                         break
-                if found:
+                if is_shared:
                     if turns[slot] != h:
                         turns[slot], left[slot] = h, limits[slot]
-                    found = left[slot] > 0
+                    is_shared = left[slot] > 0
                     left[slot] -= 1
-                if found:
+                if is_shared:
                     matches[h] += 1.0
                 if kinds:
                     k = types[i]
                     if of_type[0, k] == 0.0 and of_type[1, k] == 0.0:
-                        seen[listed] = k
-                        listed += 1
+                        seen[seen_count] = k
+                        seen_count += 1
                     of_type[0, k] += 1.0
-                    of_type[2, k] += found
-            for j in range(listed):
+                    of_type[2, k] += is_shared
+            for j in range(seen_count):
                 k = seen[j]
                 together = of_type[0, k] + of_type[1, k] - of_type[2, k]
-                means[h] += of_type[2, k] / together / listed
+                means[h] += of_type[2, k] / together / seen_count
                 of_type[0, k] = of_type[2, k] = 0.0
         for j in range(in_reference):
             of_type[1, seen[j]] = 0.0

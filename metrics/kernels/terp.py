@@ -205,24 +205,24 @@ def _compare(
     codes: IntArray,
     count: int,
 ) -> int:
-    """Write behind `count` codes those of the reference words that a hypothesis word matches.
+    """Append a code for each reference word that a hypothesis word matches; return the new count.
 
-    The kind is the cheapest of substitution, stem and synonym, of equal ones the first. Return
-    how many codes there are then; `codes` is modified.
+    The kind is the cheapest of substitution, stem and synonym, of equal ones the first. `codes` is
+    modified in place.
     """
     stem = stems[word]
     for j in range(reference.size):
-        other = reference[j]
-        alone, alike = offsets[other] == offsets[other + 1], stems[other] == stem
+        candidate = reference[j]
+        alone, alike = offsets[candidate] == offsets[candidate + 1], stems[candidate] == stem
         if alone and not alike:
             continue
         kind = SUBSTITUTE
-        if other == word:
+        if candidate == word:
             kind = MATCH
         else:
             if alike and prices[STEM] < prices[kind]:
                 kind = STEM
-            if not alone and are_synonyms(other, word, synonyms, offsets):
+            if not alone and are_synonyms(candidate, word, synonyms, offsets):
                 alike = True
                 if prices[SYNONYM] < prices[kind]:
                     kind = SYNONYM
@@ -246,7 +246,7 @@ def _first_from(codes: IntArray, low: int, high: int, place: int) -> int:
 
 @borrower
 def _kind(codes: IntArray, begins: IntArray, word: int, place: int) -> int:
-    """Return what makes a word the reference word of a place; -1 if they do not match."""
+    """Return the kind of match of a word with the reference word at `place`, or -1."""
     spot = _first_from(codes, begins[word], begins[word + 1], place)
     if spot < begins[word + 1] and codes[spot] < (place + 1) * KINDS:
         return int(codes[spot] % KINDS)
@@ -260,7 +260,7 @@ def _find_phrases(
     m: int,
     entries: Phrases,
     costs: IntArray,
-    known: tuple[IntArray, NDArray[np.bool_]],
+    word_numbers: tuple[IntArray, NDArray[np.bool_]],
     order: IntArray,
     rows: FoundPhrases,
 ) -> tuple[int, int]:
@@ -270,7 +270,7 @@ def _find_phrases(
     ----------
     entries, costs
         All phrases and their prices.
-    known
+    word_numbers
         The number of each word of the vocabulary, -1 for others; False for each number, before
         and after.
     order
@@ -283,15 +283,15 @@ def _find_phrases(
     count, reach : int
         How many there are; words of the longest one in the hypothesis, at least 1.
     """
-    found, offsets = entries.found, entries.offsets
-    numbers, marks = known
+    occurrences, offsets = entries.occurrences, entries.offsets
+    numbers, marks = word_numbers
     phrases, words, ends, starts = rows
     for i in range(n):
         marks[order[i]] = True
     count, reach, begin = 0, 1, 0
-    for occurrence in range(found.offsets[text], found.offsets[text + 1]):
-        entry = found.entries[occurrence]
-        size, taken = offsets[entry + 1] - offsets[entry], entries.taken[entry]
+    for occurrence in range(occurrences.offsets[text], occurrences.offsets[text + 1]):
+        entry = occurrences.entries[occurrence]
+        size, width = offsets[entry + 1] - offsets[entry], entries.widths[entry]
         if size > n:
             continue
         size = 0
@@ -304,15 +304,15 @@ def _find_phrases(
             size += 1
         if size < 0:
             continue
-        # Into its place; few are found.
-        k, end = count, found.places[occurrence] + taken
+        # Insertion sort: there are few phrases.
+        k, end = count, occurrences.places[occurrence] + width
         while k > 0:
-            other = phrases[k - 1, START] + phrases[k - 1, TAKES]
-            if other < end or (
-                other == end
+            previous_end = phrases[k - 1, START] + phrases[k - 1, TAKES]
+            if previous_end < end or (
+                previous_end == end
                 and (
                     phrases[k - 1, SIZE] > size
-                    or (phrases[k - 1, SIZE] == size and phrases[k - 1, TAKES] >= taken)
+                    or (phrases[k - 1, SIZE] == size and phrases[k - 1, TAKES] >= width)
                 )
             ):
                 break
@@ -320,7 +320,7 @@ def _find_phrases(
                 phrases[k, column] = phrases[k - 1, column]
             k -= 1
         phrases[k, START], phrases[k, TAKES], phrases[k, SIZE] = (
-            found.places[occurrence], taken, size
+            occurrences.places[occurrence], width, size
         )  # fmt: skip
         phrases[k, COST], phrases[k, ENTRY], phrases[k, BEGIN] = costs[entry], entry, begin
         count, begin, reach = count + 1, begin + size, max(reach, size)
@@ -343,9 +343,9 @@ def _find_phrases(
 
 
 @borrower
-def _is_at(start: int, k: int, order: IntArray, n: int, found: FoundPhrases) -> bool:
+def _is_at(start: int, k: int, order: IntArray, n: int, table: FoundPhrases) -> bool:
     """Return whether the hypothesis, in this order, has phrase k at `start`."""
-    phrases, words = found.rows, found.words
+    phrases, words = table.rows, table.words
     same, i = 0 <= start <= n - phrases[k, SIZE], 0
     while same and i < phrases[k, SIZE]:
         same = order[start + i] == words[phrases[k, BEGIN] + i]
@@ -355,15 +355,18 @@ def _is_at(start: int, k: int, order: IntArray, n: int, found: FoundPhrases) -> 
 
 @borrower
 def _phrase_cost(
-    i: int, k: int, costs: IntArray, places: Places, order: IntArray, n: int, found: FoundPhrases
+    i: int, k: int, costs: IntArray, places: Places, order: IntArray, n: int, table: FoundPhrases
 ) -> int:
-    """Return what the cell in row i behind phrase k costs by it, or more than any cost."""
-    phrases = found.rows
+    """Return the cost of the cell in row i after phrase k, reached by that phrase.
+
+    It is above every cost if the hypothesis does not have the phrase there.
+    """
+    phrases = table.rows
     start, before = i - phrases[k, SIZE], phrases[k, START]
     if (
         start >= 0
         and places.low[start] <= before < places.high[start]
-        and _is_at(start, k, order, n, found)
+        and _is_at(start, k, order, n, table)
     ):
         return int(costs[places.at[start] + before] + phrases[k, COST])
     return OUT_OF_REACH
@@ -378,7 +381,7 @@ def _fill(
     costs: IntArray,
     places: Places,
     matches: Matches,
-    found: FoundPhrases,
+    table: FoundPhrases,
 ) -> bool:
     """Fill rows of the edit distance of i hypothesis and j reference words.
 
@@ -400,8 +403,8 @@ def _fill(
     """
     n, m, stride, count, reach = size
     codes, begins, _, prices = matches
-    phrases = found.rows
-    price, ends = places.price, found.ends
+    phrases = table.rows
+    price, ends = places.price, table.ends
     insert, delete, substitute = prices[INSERT], prices[DELETE], prices[SUBSTITUTE]
     if first == 1:
         for j in range(stride - 3):
@@ -433,7 +436,7 @@ def _fill(
             price[codes[k] // KINDS] = substitute
         if count > 0:
             for k in range(ends[begin], ends[high]):
-                cost = _phrase_cost(i, k, costs, places, order, n, found)
+                cost = _phrase_cost(i, k, costs, places, order, n, table)
                 least = min(least, cost)
                 for j in range(phrases[k, START] + phrases[k, TAKES], high):
                     if costs[here + j] <= cost:
@@ -454,7 +457,7 @@ def _trace(
     costs: IntArray,
     places: Places,
     matches: Matches,
-    found: FoundPhrases,
+    table: FoundPhrases,
     features: FloatArray,
     counts: FloatArray,
 ) -> None:
@@ -467,33 +470,33 @@ def _trace(
     """
     i, j, _, count, _ = size
     codes, begins, _, prices = matches
-    phrases = found.rows
+    phrases = table.rows
     for column in range(PHRASE + 4):
         if column != SHIFT:
             counts[column] = 0.0
     while i > 0 or j > 0:
-        here, chosen = costs[places.at[i] + j], -1
+        here, phrase = costs[places.at[i] + j], -1
         if count > 0:
-            for k in range(found.ends[j], found.ends[j + 1]):
-                if chosen < 0 and here == _phrase_cost(
-                    i, k, costs, places, places.order, size.n, found
+            for k in range(table.ends[j], table.ends[j + 1]):
+                if phrase < 0 and here == _phrase_cost(
+                    i, k, costs, places, places.order, size.n, table
                 ):
-                    chosen = k
+                    phrase = k
         kind = -1  # no pair of words
         if i > 0 and j > 0:
             kind = _kind(codes, begins, places.order[i - 1], j - 1)
             kind = SUBSTITUTE if kind < 0 else kind
             if here != costs[places.at[i - 1] + j - 1] + prices[kind]:
                 kind = -1
-        if chosen >= 0 and not (kind >= 0 and phrases[chosen, SIZE] + phrases[chosen, TAKES] == 2):
-            for k in range(i - phrases[chosen, SIZE], i):
+        if phrase >= 0 and not (kind >= 0 and phrases[phrase, SIZE] + phrases[phrase, TAKES] == 2):
+            for k in range(i - phrases[phrase, SIZE], i):
                 places.extra[k] = 1
-            for k in range(j - phrases[chosen, TAKES], j):
+            for k in range(j - phrases[phrase, TAKES], j):
                 places.missed[k], places.where[k] = 1, i - 1
-            i, j = i - phrases[chosen, SIZE], j - phrases[chosen, TAKES]
+            i, j = i - phrases[phrase, SIZE], j - phrases[phrase, TAKES]
             counts[PHRASE] += 1.0
             for k in range(3):
-                counts[PHRASE + 1 + k] += features[phrases[chosen, ENTRY], k]
+                counts[PHRASE + 1 + k] += features[phrases[phrase, ENTRY], k]
         elif kind >= 0:
             i, j = i - 1, j - 1
             error = 0 if kind == MATCH else 1
@@ -556,14 +559,14 @@ def _least_cost(size: Size, places: Places, matches: Matches) -> int:
 
 @borrower
 def _next_place(
-    word: int, place: int, stop: int, count: int, matches: Matches, found: FoundPhrases
+    word: int, place: int, stop: int, count: int, matches: Matches, table: FoundPhrases
 ) -> int:
     """Return the first place from `place` on where a match or a phrase with this word begins.
 
     `stop`, if there is none before.
     """
     codes, begins = matches.codes, matches.begins
-    phrases, words, starts = found.rows, found.words, found.starts
+    phrases, words, starts = table.rows, table.words, table.starts
     spot = _first_from(codes, begins[word], begins[word + 1], place)
     if spot < begins[word + 1]:
         stop = min(stop, codes[spot] // KINDS)
@@ -583,7 +586,7 @@ def _spans(
     size: Size,
     order: IntArray,
     matches: Matches,
-    found: FoundPhrases,
+    table: FoundPhrases,
     spans: IntArray,
 ) -> tuple[int, int]:
     """Find which words from place h on match which reference words from place r on.
@@ -593,7 +596,7 @@ def _spans(
     returned; longest is 0 if there is none. Without phrases only a = b is looked at.
     """
     codes, begins = matches.codes, matches.begins
-    starts, phrases = found.starts, found.rows
+    starts, phrases = table.starts, table.rows
     longest, widest = min(most, size.n - h), min(most, size.m - r)
     if size.phrases == 0:
         alike, most = 0, min(longest, widest)
@@ -613,13 +616,9 @@ def _spans(
                 spans[a + 1, b + 1] = PAIR_LAST
             for by_start in range(starts[r + b], starts[r + b + 1]):
                 k = phrases[by_start, BY_START]
-                above, behind = a + phrases[k, SIZE], b + phrases[k, TAKES]
-                if (
-                    above <= longest
-                    and behind <= widest
-                    and _is_at(h + a, k, order, size.n, found)
-                ):
-                    spans[above, behind] = max(spans[above, behind], MATCHING)
+                above, end = a + phrases[k, SIZE], b + phrases[k, TAKES]
+                if above <= longest and end <= widest and _is_at(h + a, k, order, size.n, table):
+                    spans[above, end] = max(spans[above, end], MATCHING)
     return longest, widest
 
 
@@ -632,7 +631,7 @@ def _best_shift(
     tables: Tables,
     places: Places,
     matches: Matches,
-    found: FoundPhrases,
+    table: FoundPhrases,
 ) -> tuple[int, int, int, int]:
     """Find the shift that leaves the smallest edit distance, and pays.
 
@@ -669,13 +668,13 @@ def _best_shift(
         word = places.order[h]
         if count == 0 and begins[word] == begins[word + 1]:
             continue
-        r, behind = max(0, h - limits.distance) - 1, min(m, h + limits.distance + 1)
-        while r + 1 < behind:
-            r = _next_place(word, r + 1, behind, count, matches, found)
-            if r == behind or places.where[r] == h:
+        r, stop = max(0, h - limits.distance) - 1, min(m, h + limits.distance + 1)
+        while r + 1 < stop:
+            r = _next_place(word, r + 1, stop, count, matches, table)
+            if r == stop or places.where[r] == h:
                 continue
             longest, widest = _spans(
-                h, r, limits.length, size, places.order, matches, found, spans
+                h, r, limits.length, size, places.order, matches, table, spans
             )
             for a in range(1, longest + 1):
                 for b in range(0 if count > 0 else a, (widest if count > 0 else a) + 1):
@@ -696,9 +695,9 @@ def _best_shift(
                         previous = target
                         tried += 1
                         place = target - a if target > h + a else min(target, n - a)
-                        more = max(a, b)
-                        wins_tie = more > longer or (
-                            more == longer
+                        extent = max(a, b)
+                        wins_tie = extent > longer or (
+                            extent == longer
                             and (
                                 h < start
                                 or (
@@ -713,9 +712,9 @@ def _best_shift(
                         first = min(h, place) + 1
                         for cell in range(max(0, first - reach) * stride, first * stride):
                             trial[cell] = costs[cell]
-                        if _fill(first, limit, places.moved, size, trial, places, matches, found):
+                        if _fill(first, limit, places.moved, size, trial, places, matches, table):
                             best = trial[last]
-                            start, length, longer, gap, to = h, a, more, target, place
+                            start, length, longer, gap, to = h, a, extent, target, place
                     if tried >= limits.tried:
                         return 0, 0, 0, tried
     return start, length, to, tried
@@ -759,15 +758,15 @@ def plus_edits(
         The 11 counts of TERp, and the price of all edits.
     """
     tokens, token_offsets, offsets, reference_tokens, reference_offsets, _ = segments
-    stems, synonyms, synonym_offsets, listed = words
-    occurrences = phrases.found.offsets
+    stems, synonyms, synonym_offsets, is_stop_word = words
+    occurrences = phrases.occurrences.offsets
     n, m, p = longest_row(token_offsets), longest_row(reference_offsets), longest_row(occurrences)
     cells = 0
     for s in range(offsets.size - 1):
         for h in range(offsets[s], offsets[s + 1]):
-            own = token_offsets[h + 1] - token_offsets[h]
-            stride = _width(own, reference_offsets[s + 1] - reference_offsets[s], limits)[1]
-            cells = max(cells, (own + 1) * stride)
+            own_length = token_offsets[h + 1] - token_offsets[h]
+            stride = _width(own_length, reference_offsets[s + 1] - reference_offsets[s], limits)[1]
+            cells = max(cells, (own_length + 1) * stride)
     # Sized for the longest hypothesis and reference; shorter ones use the beginning.
     costs, trial = np.empty(cells, dtype=np.int64), np.empty(cells, dtype=np.int64)
     rows = np.zeros((15, max(n, m) + 2), dtype=np.int64)
@@ -782,42 +781,42 @@ def plus_edits(
     codes, begins = np.empty(2 * m + 16, dtype=np.int64), np.zeros(most_words + 1, dtype=np.int64)
     marks = np.zeros(most_words, dtype=np.bool_)
     spans = np.empty((LONGEST + 1, LONGEST + 1), dtype=np.int64)
-    found = FoundPhrases(
+    table = FoundPhrases(
         np.empty((p, BY_START + 1), dtype=np.int64),
         np.empty(p * longest_row(phrases.offsets), dtype=np.int64),
         rows[13],
         rows[14],
     )
     tables, matches = Tables(costs, trial, spans), Matches(codes, begins, content, prices)
-    known = np.full(stems.size, -1, dtype=np.int64)  # the number of each word
+    word_numbers = np.full(stems.size, -1, dtype=np.int64)  # the number of each word
     counts = np.zeros((token_offsets.size - 1, PHRASE + 5))
     used = 0
     for s in range(offsets.size - 1):
         reference = reference_tokens[reference_offsets[s] : reference_offsets[s + 1]]
         m = reference.size
         for j in range(m):
-            other_content[j + 1] = other_content[j] + (0 if listed[reference[j]] else 1)
+            other_content[j + 1] = other_content[j] + (0 if is_stop_word[reference[j]] else 1)
         for word in range(used):
-            known[own_words[word]] = -1
+            word_numbers[own_words[word]] = -1
         used, n, stride = 0, -1, 0
         for h in range(offsets[s], offsets[s + 1]):
             if first[h] < h:
                 for column in range(PHRASE + 5):
                     counts[h, column] = counts[first[h], column]
                 continue
-            begin, own = token_offsets[h], token_offsets[h + 1] - token_offsets[h]
-            if own != n:
-                n = own
+            begin, own_length = token_offsets[h], token_offsets[h + 1] - token_offsets[h]
+            if own_length != n:
+                n = own_length
                 stride = _set_band(n, m, limits, places)
             if used + n > most_words:
                 for word in range(used):
-                    known[own_words[word]] = -1
+                    word_numbers[own_words[word]] = -1
                 used = 0
             for i in range(n):
                 token = tokens[begin + i]
-                if known[token] < 0:
-                    known[token], own_words[used] = used, token
-                    content[used] = 0 if listed[token] else 1
+                if word_numbers[token] < 0:
+                    word_numbers[token], own_words[used] = used, token
+                    content[used] = 0 if is_stop_word[token] else 1
                     if begins[used] + m > codes.size:
                         codes = np.append(codes, np.empty_like(codes))
                         matches = Matches(codes, begins, content, prices)
@@ -826,24 +825,24 @@ def plus_edits(
                         begins[used],
                     )  # fmt: skip
                     used += 1
-                order[i] = known[token]
+                order[i] = word_numbers[token]
             count, reach = 0, 1
             if occurrences[s] < occurrences[s + 1]:
                 count, reach = _find_phrases(
-                    s, n, m, phrases, phrase_costs, (known, marks), order, found
+                    s, n, m, phrases, phrase_costs, (word_numbers, marks), order, table
                 )
             size = Size(n, m, stride, count, reach)
             least = _least_cost(size, places, matches)
             # Not literals, here and elsewhere: numba compiles a function for each one.
             tried, begin, limit = np.int64(0), np.int64(1), np.int64(1 << 62)
             while True:
-                _fill(int(begin), int(limit), order, size, costs, places, matches, found)
-                _trace(size, costs, places, matches, found, features, counts[h])
+                _fill(int(begin), int(limit), order, size, costs, places, matches, table)
+                _trace(size, costs, places, matches, table, features, counts[h])
                 distance = costs[at[n] + m]
                 if distance - least < max(prices[SHIFT], 1):
                     break
                 start, length, to, tried = _best_shift(
-                    least, tried, size, limits, tables, places, matches, found
+                    least, tried, size, limits, tables, places, matches, table
                 )
                 if length == 0:
                     break

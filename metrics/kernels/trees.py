@@ -52,8 +52,8 @@ def _extend(keys: IntArray, mask: int, slot: int, token: int, grow: bool) -> int
     if min(slot, token) == UNKNOWN:
         return UNKNOWN
     longer: int
-    longer, found = find(keys, mask, slot + 1, token)
-    if not found:
+    longer, is_stored = find(keys, mask, slot + 1, token)
+    if not is_stored:
         if not grow:
             return UNKNOWN
         keys[longer] = ((slot + 1) << 32) | token
@@ -67,7 +67,7 @@ def _chains(
     last: int,
     table: tuple[IntArray, int, bool],
     total: IntArray,
-    known: IntArray,
+    items: IntArray,
 ) -> int:
     """Count the chains of n + 1 nodes into total[n]; a chain is read upwards.
 
@@ -79,7 +79,7 @@ def _chains(
         Keys, mask, and whether what is unknown is added to the keys.
     total : (D,) int64
         Modified in place.
-    known : (2, items) int64
+    items : (2, items) int64
         Modified in place: slot, and n, of each chain that has a slot.
 
     Returns
@@ -97,8 +97,8 @@ def _chains(
                 break
             total[n] += 1
             slot = _extend(keys, mask, slot, np.int64(nodes[first + above, 0]), grow)
-            known[0, count] = slot
-            known[1, count] = n
+            items[0, count] = slot
+            items[1, count] = n
             count += slot != UNKNOWN  # without a branch, which would often be foretold wrongly
             above = np.int64(nodes[first + above, 1])
     return count
@@ -112,7 +112,7 @@ def _subtrees(
     table: tuple[IntArray, int, bool],
     alone: IntArray,
     total: IntArray,
-    known: IntArray,
+    items: IntArray,
     work: IntArray,
 ) -> int:
     """Count the subtrees of n + 1 levels into total[n], as `_chains` does.
@@ -129,8 +129,8 @@ def _subtrees(
     for v in range(size):
         slot = alone[nodes[first + v, 0]]
         work[LABEL, v] = work[SHALLOW, v] = slot
-        known[0, count] = slot
-        known[1, count] = 0
+        items[0, count] = slot
+        items[1, count] = 0
         count += slot != UNKNOWN
         above, reach = nodes[first + v, 1], min(work[LEVELS, v] + 1, total.size)
         while above >= 0 and work[LEVELS, above] < reach:
@@ -169,8 +169,8 @@ def _subtrees(
             v = work[INNER, k]
             slot = work[DEEP, v]
             work[SHALLOW, v] = slot
-            known[0, count] = slot
-            known[1, count] = n
+            items[0, count] = slot
+            items[1, count] = n
             count += slot != UNKNOWN
     return count
 
@@ -211,7 +211,7 @@ def item_matches(
     limits = np.empty(size, dtype=np.int64)  # the most that any one reference has
     counts = np.empty(size, dtype=np.int64)  # in the forest being read, see `base`
     total = np.empty(depth, dtype=np.int64)
-    known = np.empty((2, depth * max(longest, largest)), dtype=np.int64)
+    items = np.empty((2, depth * max(longest, largest)), dtype=np.int64)
     work = np.empty((6, max(longest, largest)), dtype=np.int64)
     matches = np.zeros((node_offsets.size - 1, depth))
     totals = np.zeros((node_offsets.size - 1, depth))
@@ -235,12 +235,12 @@ def item_matches(
             turn += 1
             begin, end = reference_node_offsets[r], reference_node_offsets[r + 1]
             if chains:
-                count = _chains(reference_nodes, begin, end, table, total, known)
+                count = _chains(reference_nodes, begin, end, table, total, items)
             else:
-                count = _subtrees(reference_nodes, begin, end, table, alone, total, known, work)
+                count = _subtrees(reference_nodes, begin, end, table, alone, total, items, work)
             base = turn << 32  # more than the count of any forest before this one
             for k in range(count):
-                slot = known[0, k]
+                slot = items[0, k]
                 counts[slot] = max(counts[slot], base) + 1
                 limits[slot] = max(limits[slot], counts[slot] - base)
             for n in range(depth):
@@ -250,14 +250,14 @@ def item_matches(
             turn += 1
             begin, end = node_offsets[h], node_offsets[h + 1]
             if chains:
-                count = _chains(nodes, begin, end, table, total, known)
+                count = _chains(nodes, begin, end, table, total, items)
             else:
-                count = _subtrees(nodes, begin, end, table, alone, total, known, work)
+                count = _subtrees(nodes, begin, end, table, alone, total, items, work)
             base = turn << 32
             for k in range(count):
-                slot = known[0, k]
+                slot = items[0, k]
                 counts[slot] = max(counts[slot], base) + 1
-                matches[h, known[1, k]] += counts[slot] - base <= limits[slot]
+                matches[h, items[1, k]] += counts[slot] - base <= limits[slot]
             for n in range(depth):
                 totals[h, n] = total[n]
         if not chains:
@@ -278,7 +278,7 @@ def without_leaves(nodes: TokenArray, node_offsets: IntArray) -> tuple[TokenArra
         The first tree that is not in preorder, -1 if there is none; with a fault the trees mean
         nothing.
     """
-    kept = np.empty((nodes.shape[0] + 1, 2), dtype=np.int32)
+    inner_nodes = np.empty((nodes.shape[0] + 1, 2), dtype=np.int32)
     kept_offsets = np.zeros_like(node_offsets)
     places = np.empty(longest_row(node_offsets), dtype=np.int64)
     count = 0
@@ -286,12 +286,12 @@ def without_leaves(nodes: TokenArray, node_offsets: IntArray) -> tuple[TokenArra
         first, last = node_offsets[t], node_offsets[t + 1]
         start, place = count, np.int64(-1)
         if first < last and nodes[first, 1] >= 0:
-            return kept, kept_offsets, t
+            return inner_nodes, kept_offsets, t
         for v in range(last - first):
             # Written without a branch, which would often be foretold wrongly: a word is written
             # where the next node goes.
-            kept[count, 0] = nodes[first + v, 0]
-            kept[count, 1] = place
+            inner_nodes[count, 0] = nodes[first + v, 0]
+            inner_nodes[count, 1] = place
             if v == last - first - 1:
                 break
             above = np.int64(nodes[first + v + 1, 1])
@@ -299,10 +299,10 @@ def without_leaves(nodes: TokenArray, node_offsets: IntArray) -> tuple[TokenArra
             places[v] = count - start if has_child else -1
             count += has_child
             if above < 0 or above > v or places[above] < 0:
-                return kept, kept_offsets, t
+                return inner_nodes, kept_offsets, t
             place = places[above]
         kept_offsets[t + 1] = count
-    return kept[:count], kept_offsets, -1
+    return inner_nodes[:count], kept_offsets, -1
 
 
 @helper
@@ -315,12 +315,12 @@ def _shape(
 
     Returns
     -------
-    ordered : int
+    count : int
         How many nodes hang on a root: all, if there is no cycle.
-    new : int
+    used : int
         How many slots were taken, these being `added[:new]`.
     """
-    size, ordered, new = nodes.shape[0], 0, 0
+    size, count, used = nodes.shape[0], 0, 0
     shape[:size, CHILD] = -1
     shape[:size, SLOT] = ABSENT
     for v in range(size - 1, -1, -1):
@@ -330,30 +330,30 @@ def _shape(
             shape[above, CHILD] = v
         else:
             shape[v, SIBLING] = -1
-            shape[ordered, ORDER] = v
-            ordered += 1
+            shape[count, ORDER] = v
+            count += 1
     for v in range(size):
         token, child, slot = np.int64(nodes[v, 0]), shape[v, CHILD], ABSENT
         while shape[v, CHILD] >= 0:
-            longer, found = find(keys, mask, slot + 1, token)
-            if not found:
+            longer, is_stored = find(keys, mask, slot + 1, token)
+            if not is_stored:
                 keys[longer] = ((slot + 1) << 32) | token
-                added[new] = longer
-                new += 1
+                added[used] = longer
+                used += 1
             slot = longer
             if child < 0:
                 break
             token, child = np.int64(nodes[child, 0]), shape[child, SIBLING]
         shape[v, SLOT] = slot
     k = 0
-    while k < ordered:
+    while k < count:
         child = shape[shape[k, ORDER], CHILD]
         while child >= 0:
-            shape[ordered, ORDER] = child
-            ordered += 1
+            shape[count, ORDER] = child
+            count += 1
             child = shape[child, SIBLING]
         k += 1
-    return ordered, new
+    return count, used
 
 
 @helper
@@ -374,9 +374,9 @@ def _group(shape: IntArray, groups: IntArray, turn: int) -> None:
 
 @helper
 def _log_kernel(
-    one: IntArray,
-    ordered: int,
-    other: IntArray,
+    shape: IntArray,
+    node_count: int,
+    other_shape: IntArray,
     groups: IntArray,
     turn: int,
     values: FloatArray,
@@ -387,17 +387,17 @@ def _log_kernel(
 
     Parameters
     ----------
-    one, ordered
+    shape, node_count
         Shape of one forest (its BASE is modified), and how many nodes its ORDER has.
-    other
+    other_shape
         Shape of the other, whose nodes `groups` lists under number `turn`.
     values
         Work space, returned larger if that was needed: ln C of each pair of nodes that have the
         same production.
     """
     pairs = 0
-    for k in range(ordered - 1, -1, -1):
-        slot = one[one[k, ORDER], SLOT]
+    for k in range(node_count - 1, -1, -1):
+        slot = shape[shape[k, ORDER], SLOT]
         if slot >= 0 and groups[slot, TURN] == turn:
             pairs += groups[slot, COUNT]
     if pairs == 0:
@@ -405,26 +405,26 @@ def _log_kernel(
     if pairs > values.size:
         values = np.empty(2 * pairs)
     base, highest = 0, 0.0
-    for k in range(ordered - 1, -1, -1):  # children before their parents
-        a = one[k, ORDER]
-        slot = one[a, SLOT]
+    for k in range(node_count - 1, -1, -1):  # children before their parents
+        a = shape[k, ORDER]
+        slot = shape[a, SLOT]
         if slot < 0 or groups[slot, TURN] != turn:
             continue
-        one[a, BASE] = base
+        shape[a, BASE] = base
         b = groups[slot, FIRST]
         while b >= 0:
             value = 0.0
-            below, other_below = one[a, CHILD], other[b, CHILD]
+            below, other_below = shape[a, CHILD], other_shape[b, CHILD]
             while below >= 0:
-                production = one[below, SLOT]
-                if production >= 0 and production == other[other_below, SLOT]:
-                    inner = values[one[below, BASE] + other[other_below, RANK]]
+                production = shape[below, SLOT]
+                if production >= 0 and production == other_shape[other_below, SLOT]:
+                    inner = values[shape[below, BASE] + other_shape[other_below, RANK]]
                     # ln(1 + C); 0, of a production over leaves, is by far the most frequent.
                     value += LOG_2 if inner == 0.0 else inner + math.log1p(math.exp(-inner))
-                below, other_below = one[below, SIBLING], other[other_below, SIBLING]
-            values[base + other[b, RANK]] = value
+                below, other_below = shape[below, SIBLING], other_shape[other_below, SIBLING]
+            values[base + other_shape[b, RANK]] = value
             highest = max(highest, value)
-            b = other[b, ALIKE]
+            b = other_shape[b, ALIKE]
         base += groups[slot, COUNT]
     total = 0.0
     for i in range(pairs):
@@ -452,36 +452,36 @@ def tree_similarities(segments: Segments) -> FloatArray:
     added = np.empty(2 * (largest + longest), dtype=np.int64)
     values = np.empty(16)
     lengths = np.empty(reference_node_offsets.size - 1)  # ln K with itself ...
-    ordered = np.empty(reference_node_offsets.size - 1, dtype=np.int64)
+    counts = np.empty(reference_node_offsets.size - 1, dtype=np.int64)
     best = np.zeros(node_offsets.size - 1)
     turn = 0
     for s in range(offsets.size - 1):
         begin = reference_node_offsets[references[s]]
-        kept = 0
+        stored = 0
         for r in range(references[s], references[s + 1]):
             first, last = reference_node_offsets[r], reference_node_offsets[r + 1]
-            own = shapes[first - begin : last - begin]
-            ordered[r], new = _shape(
-                reference_nodes[first:last], keys, size - 1, own, added[kept:]
+            current = shapes[first - begin : last - begin]
+            counts[r], used = _shape(
+                reference_nodes[first:last], keys, size - 1, current, added[stored:]
             )
-            kept += new
+            stored += used
             turn += 1
-            _group(own, groups, turn)
-            lengths[r], values = _log_kernel(own, ordered[r], own, groups, turn, values)
+            _group(current, groups, turn)
+            lengths[r], values = _log_kernel(current, counts[r], current, groups, turn, values)
         for h in range(offsets[s], offsets[s + 1]):
             first, last = node_offsets[h], node_offsets[h + 1]
-            tree, own = nodes[first:last], shape[: last - first]
-            count, new = _shape(tree, keys, size - 1, own, added[kept:])
+            tree, current = nodes[first:last], shape[: last - first]
+            count, used = _shape(tree, keys, size - 1, current, added[stored:])
             turn += 1
-            _group(own, groups, turn)
-            length, values = _log_kernel(own, count, own, groups, turn, values)
+            _group(current, groups, turn)
+            length, values = _log_kernel(current, count, current, groups, turn, values)
             for r in range(references[s], references[s + 1]):
                 first, last = reference_node_offsets[r], reference_node_offsets[r + 1]
                 if length > -np.inf and lengths[r] > -np.inf:
                     product, values = _log_kernel(
                         shapes[first - begin : last - begin],
-                        ordered[r],
-                        own,
+                        counts[r],
+                        current,
                         groups,
                         turn,
                         values,
@@ -494,8 +494,8 @@ def tree_similarities(segments: Segments) -> FloatArray:
                         equal &= tree[v, 0] == reference_nodes[first + v, 0]
                     if equal:
                         best[h] = 1.0
-            for i in range(new - 1, -1, -1):  # the last in is the first out: no gap in a probe
-                keys[added[kept + i]] = -1
-        for i in range(kept - 1, -1, -1):
+            for i in range(used - 1, -1, -1):  # the last in is the first out: no gap in a probe
+                keys[added[stored + i]] = -1
+        for i in range(stored - 1, -1, -1):
             keys[added[i]] = -1
     return best

@@ -48,7 +48,7 @@ def copied(pairs):
     return Batch(
         texts.take(rows),
         pairs.offsets,
-        texts.take(pairs.chosen),
+        texts.take(pairs.reference_of),
         pairs.reference_offsets,
         whole=pairs.corpus,
     )
@@ -86,7 +86,7 @@ def test_matches_are_those_of_the_definition(lists, order, random):
     pairs = all_pairs(texts, offsets, chosen)
     tokens = texts.tokens
     found = pair_matches(
-        tokens.values, tokens.offsets, pairs.firsts, pairs.lasts, pairs.chosen, order
+        tokens.values, tokens.offsets, pairs.firsts, pairs.lasts, pairs.reference_of, order
     )
     rows = [words for one in lists for words in one]
     expected = [

@@ -103,15 +103,15 @@ def segment_envelope(
     # A stack of gaps: between the last winner found and `rights[depth]` only the lines from
     # `begins[depth]` to the next gap's begin are above the crossing; `middles[depth]` is a
     # winner among them, -1 if there is none. The first gap holds all lines.
-    depth, found, end = 0, 1, size
+    depth, winner_count, end = 0, 1, size
     rights[0], begins[0], middles[0] = right, 0, middle
     if middle < 0:
         middles[0], end = _above(slopes, intercepts, left, right, lines)
     while depth >= 0:
         right, begin, middle = rights[depth], begins[depth], middles[depth]
         if middle < 0 or not slopes[left] < slopes[middle] < slopes[right]:
-            winners[found] = right
-            found += 1
+            winners[winner_count] = right
+            winner_count += 1
             left = right
             end = begin
             depth -= 1
@@ -142,22 +142,22 @@ def segment_envelope(
         rights[depth], begins[depth], middles[depth] = middle, right_end, left_middle
         end = right_end + left_count
     # Rounding can leave a winner an interval that is empty or outside the window: drop it.
-    kept = 1
-    for m in range(1, found):
+    envelope_size = 1
+    for m in range(1, winner_count):
         i = winners[m]
         start = low
-        while kept > 0:
-            top = winners[kept - 1]
+        while envelope_size > 0:
+            top = winners[envelope_size - 1]
             start = (intercepts[top] - intercepts[i]) / (slopes[i] - slopes[top])
-            if start > starts[kept - 1]:
+            if start > starts[envelope_size - 1]:
                 break
-            kept -= 1
+            envelope_size -= 1
             start = low
         if start < high:
-            winners[kept] = i
-            starts[kept] = start
-            kept += 1
-    return kept
+            winners[envelope_size] = i
+            starts[envelope_size] = start
+            envelope_size += 1
+    return envelope_size
 
 
 @helper
@@ -257,12 +257,12 @@ def envelopes(
         segment = slopes[a:b]
         segment[:] = 0.0
         _add_columns(features, columns, direction, a, b, segment)
-        found = segment_envelope(
+        size = segment_envelope(
             segment, scores[a:b], window, winners[count:], starts[count:], buffers
         )
-        for m in range(count, count + found):
+        for m in range(count, count + size):
             winners[m] += a
-        count += found
+        count += size
     return count
 
 
@@ -379,7 +379,7 @@ def reachable(
     out; rounding is allowed for.
     """
     best = best_hypotheses(scores, offsets)
-    kept = np.empty(offsets[-1] - offsets[0], dtype=np.int64)
+    candidates = np.empty(offsets[-1] - offsets[0], dtype=np.int64)
     count = 0
     for s in range(offsets.size - 1):
         top = best[s]
@@ -387,15 +387,15 @@ def reachable(
         reach = radius * (1.0 + 1e-9)
         begin = count
         for i in range(offsets[s], offsets[s + 1]):
-            kept[count] = i
+            candidates[count] = i
             count += scores[top] - scores[i] <= reach * (deviation[i] + deviation[top]) + slack
         near, count = count, begin
         for n in range(begin, near):
-            i = kept[n]
+            i = candidates[n]
             square = 0.0
             for f in range(features.shape[0]):
                 difference = (features[f, i] - features[f, top]) / spread[f]
                 square += difference * difference
-            kept[count] = i
+            candidates[count] = i
             count += scores[top] - scores[i] <= reach * np.sqrt(square) + slack
-    return kept[:count].copy()
+    return candidates[:count].copy()

@@ -52,18 +52,18 @@ def stacked(
     sizes
         The divisor of each vector, unless it is 0. Default: its sum of absolute values.
     """
-    sizes = [absolute_size(one) for one in weights] if sizes is None else sizes
+    sizes = [absolute_size(vector) for vector in weights] if sizes is None else sizes
     names: dict[str, int] = {}
-    for one in weights:
-        for name, numbers in one.values.items():
+    for vector in weights:
+        for name, numbers in vector.values.items():
             names.setdefault(name, len(numbers))
     rows = [
         [
             number / (size or 1.0)
             for name, width in names.items()
-            for number in one.values.get(name, (0.0,) * width)
+            for number in vector.values.get(name, (0.0,) * width)
         ]
-        for one, size in zip(weights, sizes, strict=True)
+        for vector, size in zip(weights, sizes, strict=True)
     ]
     return names, np.array(rows, dtype=np.float64)
 
@@ -77,7 +77,7 @@ def weight_change(before: FeatureWeights, after: FeatureWeights) -> float:
     return float(np.abs(rows[0] - rows[1]).sum())
 
 
-def step_share(number: int, before: FeatureWeights, found: FeatureWeights) -> float:
+def step_share(number: int, before: FeatureWeights, target: FeatureWeights) -> float:
     """Return the share of the step from an iteration's weights to those it found.
 
     It is 1 in the first iteration, 1/2 in the second, 1/3 in the third, so that the weights are
@@ -87,10 +87,10 @@ def step_share(number: int, before: FeatureWeights, found: FeatureWeights) -> fl
     ----------
     number
         The number of the iteration, from 1.
-    before, found
+    before, target
         The weights that its lists were decoded under, and those found on the lists so far.
     """
-    change = weight_change(before, found)
+    change = weight_change(before, target)
     return min(1 / number, FARTHEST / change) if change else 1 / number
 
 
@@ -104,7 +104,7 @@ def averaged(
     sizes
         See `stacked`.
     """
-    sizes = [absolute_size(one) for one in weights] if sizes is None else sizes
+    sizes = [absolute_size(vector) for vector in weights] if sizes is None else sizes
     names, rows = stacked(weights, sizes)
     return FeatureWeights.from_vector(tuple(names.items()), rows.mean(axis=0) * np.mean(sizes))
 
@@ -132,8 +132,8 @@ def weight_spreads(weights: Sequence[FeatureWeights]) -> dict[str, dict[str, lis
     names, rows = stacked(weights)
     return {
         name: {
-            "mean": rows[:, own].mean(axis=0).tolist(),
-            "sd": [deviation(column) for column in rows[:, own].T],
+            "mean": rows[:, columns].mean(axis=0).tolist(),
+            "sd": [deviation(column) for column in rows[:, columns].T],
         }
-        for name, own in columns_by_name(names.items()).items()
+        for name, columns in columns_by_name(names.items()).items()
     }

@@ -42,8 +42,8 @@ class Bounds:
 
     def followed_by(self, free: int) -> Bounds:
         """Return these bounds, and those of some more weights that have none."""
-        more = np.full(free, np.inf)
-        return Bounds(np.append(self.lower, -more), np.append(self.upper, more))
+        infinite = np.full(free, np.inf)
+        return Bounds(np.append(self.lower, -infinite), np.append(self.upper, infinite))
 
     @property
     def allow_scaling(self) -> bool:
@@ -145,10 +145,10 @@ class Constraints:
         ConfigError
             A key is unknown or a value has the wrong form; `where` begins the message.
         """
-        known = ("fixed", "tied", "bounds", "signs")
+        keys = ("fixed", "tied", "bounds", "signs")
         for key in _checked(table, Mapping, "table", where):
-            if key not in known:
-                raise ConfigError(f"{where} has no key '{key}'{suggest(key, known)}")
+            if key not in keys:
+                raise ConfigError(f"{where} has no key '{key}'{suggest(key, keys)}")
         bounds: dict[str, tuple[float, float]] = {}
         pairs = _checked(table.get("bounds", {}), Mapping, "table", f"{where} bounds")
         for name, pair in pairs.items():
@@ -232,8 +232,8 @@ def columns_of(name: str, names: FeatureNames) -> list[int]:
     ConfigError
         There is no such feature or value.
     """
-    own = columns_by_name(names).items()
-    every = {feature: list(range(part.start, part.stop)) for feature, part in own}
+    slices = columns_by_name(names).items()
+    every = {feature: list(range(part.start, part.stop)) for feature, part in slices}
     if name in every:
         return every[name]
     feature, _, index = name.rpartition("_")
@@ -260,10 +260,10 @@ def _multiple(weights: FloatArray, lower: FloatArray, upper: FloatArray) -> floa
 def moves(before: FeatureWeights, after: FeatureWeights) -> str:
     """Return a line that says which weights were moved inside their bounds; or an empty text."""
     changed = [
-        f"{name}{f'_{place}' if len(row) > 1 else ''} {old:g} -> {new:g}"
+        f"{name}{f'_{place}' if len(row) > 1 else ''} {old:g} -> {after_value:g}"
         for name, row in before.values.items()
-        for place, (old, new) in enumerate(zip(row, after.values[name], strict=True))
-        if old != new
+        for place, (old, after_value) in enumerate(zip(row, after.values[name], strict=True))
+        if old != after_value
     ]
     start = "start weights outside of their bounds were moved to the nearest allowed"
     return f"{start}: {', '.join(changed)}" if changed else ""
@@ -301,7 +301,7 @@ def _list(value: object, where: str) -> list[Any]:
     return list(_checked(value, list | tuple, "list", where))
 
 
-def _checked(value: Any, kind: Any, what: str, where: str) -> Any:
+def _checked(value: Any, kind: Any, expected: str, where: str) -> Any:
     if not isinstance(value, kind):
-        raise ConfigError(f"{where}: {value!r} is not a {what}")
+        raise ConfigError(f"{where}: {value!r} is not a {expected}")
     return value

@@ -116,12 +116,12 @@ def _step(
     """
     here, value, slope = start
     along = inner(slope, direction)
-    moving, short, long, found = direction != 0, 0.0, np.inf, None
+    moving, short, long, lowest = direction != 0, 0.0, np.inf, None
     for _ in range(TRIALS):
         there = np.clip(here + length * direction, lower, upper)
         low, turned = loss(there)
         if low <= value + ENOUGH * inner(slope, there - here):
-            found, short = (there, low, turned), length
+            lowest, short = (there, low, turned), length
             inside = ((there > lower) & (there < upper))[moving].all()
             if not inside or inner(turned, direction) >= STEEP * along:
                 break
@@ -129,10 +129,10 @@ def _step(
             long = length
         if long == np.inf:
             length *= 4
-        elif found is not None:
+        elif lowest is not None:
             length = (short + long) / 2
         else:  # the lowest point of the parabola through both, not too near to either
             bend = low - value - length * along
             share = -along * length / (2 * bend) if 0 < bend < np.inf else 0.5
             length *= min(max(share, 0.1), 0.5)
-    return found
+    return lowest

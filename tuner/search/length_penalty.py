@@ -114,14 +114,19 @@ def optimize_penalised(
 
     Returns
     -------
-    found : Optimization
-        `known`, `line_searches` and all seconds are those of all alphas together.
+    result : Optimization
+        `known`, `line_searches` and all seconds are sums over all alphas.
     alpha : float
         With equal scores, the alpha nearest 0.
     """
+    if penalty == LengthPenalty(0.0, 0.0) and start_alpha == 0.0:
+        result = optimization.optimize_stats(
+            nbest, stats, metric, setup, notice=notice, progress=progress
+        )
+        return result, 0.0
     tried: dict[float, optimization.Optimization] = {}
     without_score: dict[float, ScoreError] = {}
-    said: dict[float, list[str]] = {}
+    notices: dict[float, list[str]] = {}
 
     def value(alpha: float) -> tuple[float, float]:
         """Return the objective and how near to 0 alpha is: what alphas are compared by."""
@@ -132,23 +137,25 @@ def optimize_penalised(
                     stats,
                     metric,
                     setup,
-                    notice=said.setdefault(alpha, []).append,
+                    notice=notices.setdefault(alpha, []).append,
                     progress=progress,
                 )
             except ScoreError as error:  # the worst there is; another alpha may have a score
                 without_score[alpha] = error
         if alpha in without_score:
             return -math.inf, -abs(alpha)
-        found = tried[alpha]
-        score = found.final_score if found.unseen_score is None else found.unseen_score
+        score = tried[alpha].unseen_score
+        if score is None:
+            score = tried[alpha].final_score
         return problem.worth(metric, score), -abs(alpha)
 
     alpha = search_alpha(value, penalty)
     if alpha in without_score:
         raise without_score[alpha]
-    for line in said[alpha]:  # notices on other alphas are of no interest
+    for line in notices[alpha]:  # notices on other alphas are of no interest
         notice(line)
-    estimates = [one.unseen for one in map(tried.get, grid(penalty)) if one and one.unseen]
+    on_grid = [tried[alpha] for alpha in grid(penalty) if alpha in tried]
+    estimates = [result.unseen for result in on_grid if result.unseen is not None]
     unseen = typical(estimates, stats, metric) if estimates else None
     start = setup.starts[0] if setup.starts else optimization.equal_weights(nbest.feature_names)
     at_start = penalised(nbest, start_alpha, lengths=lengths)
@@ -157,9 +164,12 @@ def optimize_penalised(
         tried[alpha],
         start_score=float(metric.score(stats.total(best))),
         known=stats.known,
-        line_searches=sum(each.line_searches for each in tried.values()),
-        cpu_seconds=sum(each.cpu_seconds for each in tried.values()),
-        seconds={p: sum(one.seconds[p] for one in tried.values()) for p in tried[alpha].seconds},
+        line_searches=sum(result.line_searches for result in tried.values()),
+        cpu_seconds=sum(result.cpu_seconds for result in tried.values()),
+        seconds={
+            phase: sum(result.seconds[phase] for result in tried.values())
+            for phase in tried[alpha].seconds
+        },
         unseen=unseen,
         unseen_score=None if unseen is None else unseen.score(metric),
     ), alpha

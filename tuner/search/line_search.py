@@ -171,8 +171,8 @@ class LineSearch:
         goals = np.where(steps[1:] > steps[:-1], values - penalties, -np.inf)
         tie = TIE * np.max(np.abs(goals), initial=0.0, where=np.isfinite(goals))
         best = np.flatnonzero(goals >= goals.max() - tie)
-        chosen = int(best[np.argmin(np.abs(points[best]))])
-        return LinePoint(float(points[chosen]), float(goals[chosen]))
+        closest = int(best[np.argmin(np.abs(points[best]))])
+        return LinePoint(float(points[closest]), float(goals[closest]))
 
     def _window(
         self,
@@ -199,11 +199,11 @@ class LineSearch:
         if ball is not None:
             offset = (weights - ball[0]) * spread
             along = inner(scaled, offset[columns])
-            rest = along * along - square * (inner(offset, offset) - ball[1] ** 2)
-            if rest <= 0:
+            discriminant = along * along - square * (inner(offset, offset) - ball[1] ** 2)
+            if discriminant <= 0:
                 return (0.0, 0.0), unit
-            low = max(low, (-along - rest**0.5) / square)
-            high = min(high, (-along + rest**0.5) / square)
+            low = max(low, (-along - discriminant**0.5) / square)
+            high = min(high, (-along + discriminant**0.5) / square)
         return (low, high), unit
 
     def _surface(

@@ -31,20 +31,20 @@ def oracle(
     Returns
     -------
     score : float
-    chosen : (S,) int64
+    winners : (S,) int64
     """
-    chosen = start.copy()
-    total = stats[chosen].astype(np.float64).sum(axis=0)
+    winners = start.copy()
+    total = stats[winners].astype(np.float64).sum(axis=0)
     for _ in range(ORACLE_SWEEPS):
-        before = chosen.copy()
+        before = winners.copy()
         for segment, (first, last) in enumerate(pairwise(offsets)):
             rows = stats[first:last]
-            rest = total - stats[chosen[segment]]
-            values = objective(metric, rest + rows)
+            remainder = total - stats[winners[segment]]
+            values = objective(metric, remainder + rows)
             best = int(np.argmax(values))
-            if values[best] > values[chosen[segment] - first]:
-                chosen[segment] = first + best
-                total = rest + rows[best]
-        if (chosen == before).all():
+            if values[best] > values[winners[segment] - first]:
+                winners[segment] = first + best
+                total = remainder + rows[best]
+        if (winners == before).all():
             break
-    return float(finite_scores(metric, stats[chosen].astype(np.float64).sum(axis=0))), chosen
+    return float(finite_scores(metric, stats[winners].astype(np.float64).sum(axis=0))), winners

@@ -82,7 +82,7 @@ class StatTable:
         return self.known == len(self.rows)
 
     def note_no_score(self, sums: tuple[float, ...]) -> None:
-        """Remember sums whose score is not finite, the least ones: the order does not matter."""
+        """Keep the smallest sums without a finite score, so that threads change no message."""
         with self._lock:
             self.no_score = sums if self.no_score is None else min(self.no_score, sums)
 
@@ -323,10 +323,10 @@ class TuningProblem:
         Exact: all weights w' with |(w' - weights) * spread| <= radius have the same winners.
         """
         scores, deviations = self.model_scores(weights), self._deviations
-        kept = _kernels.reachable(
+        reachable = _kernels.reachable(
             self.features, self.offsets, scores, self.spread, deviations, radius
         )
-        return self.take(kept, np.searchsorted(kept, self.offsets))
+        return self.take(reachable, np.searchsorted(reachable, self.offsets))
 
     def take(self, hypotheses: IntArray, offsets: IntArray) -> TuningProblem:
         """Return the problem of some hypotheses, once or repeatedly; `spread` stays as it is."""
@@ -403,9 +403,9 @@ def within_segment_spread(
     spread = np.empty(len(features))
     at_once = max(1, SPREAD_AT_ONCE // max(hypotheses, 1))
     for row in range(0, len(features), at_once):
-        some = features[row : row + at_once]
-        means = np.add.reduceat(some, offsets[:-1], axis=1) / lengths
-        squares = np.square(some - np.repeat(means, lengths, axis=1))
+        block = features[row : row + at_once]
+        means = np.add.reduceat(block, offsets[:-1], axis=1) / lengths
+        squares = np.square(block - np.repeat(means, lengths, axis=1))
         deviation = np.sqrt(summed(squares) / hypotheses)
         differs = deviation > 1e-12 * np.abs(means).max(axis=1)
         spread[row : row + at_once] = np.where(differs, deviation, if_constant)

@@ -78,7 +78,7 @@ def rescaled(problem: TuningProblem, start: FloatArray) -> tuple[TuningProblem, 
     """
     winners = problem.winners(start)
     rows = [winners, *(winners[part::PARTS] for part in range(min(PARTS, len(winners))))]
-    values = problem.objective(np.stack([problem.total(some) for some in rows]))
+    values = problem.objective(np.stack([problem.total(hypotheses) for hypotheses in rows]))
     values, at_start = values[np.isfinite(values)], float(values[0])
     size = float(np.abs(values).max(initial=0.0))
     half = float(np.max(values, initial=-np.inf) / 2 - np.min(values, initial=np.inf) / 2)

@@ -82,11 +82,11 @@ def moses_stats(lists: DatLists, metric: Metric) -> FloatArray:
         )
     wrong = _impossible(lists.stats, metric)
     if wrong is not None:
-        row, what = wrong
+        row, reason = wrong
         segment = int(np.searchsorted(lists.offsets, row, side="right")) - 1
         hypothesis = row - int(lists.offsets[segment]) + 1
         raise InputError(
-            f"{lists.scores_in}: segment {segment}, hypothesis {hypothesis}: {what}; no text "
+            f"{lists.scores_in}: segment {segment}, hypothesis {hypothesis}: {reason}; no text "
             f"has such statistics of {metric.name()}: make the file again"
         )
     return lists.stats
@@ -108,8 +108,8 @@ def _impossible(stats: FloatArray, metric: Metric) -> tuple[int, str] | None:
             for most in above
             if most != name and most in names
         ]
-        for wrong, what in checks:
+        for wrong, reason in checks:
             if wrong.any():
                 row = int(np.argmax(wrong))
-                return row, f"{name} is {values[row]:g}, which {what}"
+                return row, f"{name} is {values[row]:g}, which {reason}"
     return None

@@ -75,9 +75,9 @@ def gain_of(metric: Metric, tables: Sequence[FloatArray], seed: int) -> tuple[fl
     The tables are (S, K) statistics of segments; the error is over bootstrap samples of these.
     """
     counts = samples(len(tables[0]), seed)
-    worths = [finite(objective(metric, np.einsum("ns,sk->nk", counts, one))) for one in tables]
-    gain, *others = (worths[1] - worths[0]).tolist()
-    return gain, deviation(others) or 0.0
+    worths = [finite(objective(metric, np.einsum("ns,sk->nk", counts, table))) for table in tables]
+    gain, *sample_gains = (worths[1] - worths[0]).tolist()
+    return gain, deviation(sample_gains) or 0.0
 
 
 def judged(stats: StatTable, metric: Metric, rows: IntArray, folds: IntArray, seed: int) -> Unseen:
@@ -85,8 +85,8 @@ def judged(stats: StatTable, metric: Metric, rows: IntArray, folds: IntArray, se
 
     The squared error has two parts: the variance over bootstrap samples of segments, as if weights
     were fixed, and what folds teach each other. That is the sum over folds of the squared change
-    of the estimate without what a fold teaches, less the mean change. On pure noise both are equal
-    (each pair of segments counts twice, as luck and as lesson), and the second is never more.
+    of the estimate without what a fold teaches, less the mean change. On pure noise both parts are
+    equal; the second is capped by the first.
 
     Parameters
     ----------
@@ -97,9 +97,9 @@ def judged(stats: StatTable, metric: Metric, rows: IntArray, folds: IntArray, se
     drawn = np.einsum("ns,sk->nk", samples(count, seed), stats.take(rows[0]))
     values = objective(metric, np.vstack([drawn, *sums]))
     worths = finite(values)
-    own = _variance(worths[1 : len(drawn)]) * count / max(count - 1, 1)
+    sampling = _variance(worths[1 : len(drawn)]) * count / max(count - 1, 1)
     learnt = _variance(worths[len(drawn) :]) * len(sums)
-    error = (own + min(own, learnt)) ** 0.5
+    error = (sampling + min(sampling, learnt)) ** 0.5
     return Unseen(float(values[0]), error, rows[0], rows[1:], folds, seed)
 
 
@@ -110,10 +110,9 @@ def _variance(worths: FloatArray) -> float:
 def typical(candidates: Sequence[Unseen], stats: StatTable, metric: Metric) -> Unseen:
     """Estimate what the best of several candidates is worth.
 
-    The highest of several estimates promises too much, because it is the luckiest one too. (To
-    choose by some folds and to judge by others helps little: a candidate that learnt well from one
-    fold for another has done so the other way round, too.) So this is the middle estimate of all
-    candidates that are not clearly worse than the best one.
+    The highest of several estimates promises too much, because it is the luckiest one too.
+    Choosing on some folds and judging on others helps little: the errors of two folds correlate.
+    So this is the middle estimate of all candidates that are not clearly worse than the best one.
 
     Parameters
     ----------
@@ -121,13 +120,13 @@ def typical(candidates: Sequence[Unseen], stats: StatTable, metric: Metric) -> U
         At least one. All are of the same segments.
     """
     counts = samples(len(candidates[0].rows), candidates[0].seed)
-    tables = np.stack([stats.take(one.rows) for one in candidates])
+    tables = np.stack([stats.take(candidate.rows) for candidate in candidates])
     worths = finite(objective(metric, np.einsum("ns,csk->cnk", counts, tables)))
     below = worths[np.argmax(worths[:, 0])] - worths
     errors = np.std(below[:, 1:], axis=1, ddof=1)
     near = np.flatnonzero(below[:, 0] <= CLEARLY * errors)
-    ordered = near[np.argsort(worths[near, 0], kind="stable")]
-    return candidates[int(ordered[(len(ordered) - 1) // 2])]
+    by_worth = near[np.argsort(worths[near, 0], kind="stable")]
+    return candidates[int(by_worth[(len(by_worth) - 1) // 2])]
 
 
 def worths_without(metric: Metric, tables: FloatArray, folds: IntArray) -> FloatArray:
@@ -157,9 +156,9 @@ def chosen_by_others(values: FloatArray, without: FloatArray, folds: IntArray) -
     folds : (S,) int64
     """
     parts = values[:, np.newaxis] - (1 - np.bincount(folds) / len(folds)) * without[:, 1]
-    chosen = np.argmax(without[:, 0], axis=0)  # of equal ones the first
+    winners = np.argmax(without[:, 0], axis=0)  # of equal ones the first
     best = int(np.argmax(values))
-    return float(values[best] + (parts[chosen, np.arange(len(chosen))] - parts[best]).sum())
+    return float(values[best] + (parts[winners, np.arange(len(winners))] - parts[best]).sum())
 
 
 def blends_of(searches: int) -> FloatArray:
@@ -205,12 +204,14 @@ def choose(
     sums = np.stack([np.einsum("ns,rsk->nrk", counts[:, at], table[:, at]) for at in folds])
     counted = np.vstack([np.ones(len(sums)), 1 - np.eye(len(sums))])  # all, then without each
     drawn = np.stack([counts[:, at].sum(axis=1) for at in folds])
-    found = []
-    for some in counted:
-        total = np.einsum("f,fnrk->nrk", some, sums)
-        total[some @ drawn == 0] = total[0]  # the text's sums for a sample without any segment
-        found.append(_parts(objective(metric, total), penalties, blends))
-    return found[0], found[1:]
+    choices = []
+    for is_counted in counted:
+        total = np.einsum("f,fnrk->nrk", is_counted, sums)
+        total[is_counted @ drawn == 0] = total[
+            0
+        ]  # the text's sums for a sample without any segment
+        choices.append(_parts(objective(metric, total), penalties, blends))
+    return choices[0], choices[1:]
 
 
 def _parts(worths: FloatArray, penalties: FloatArray, blends: FloatArray) -> FloatArray:

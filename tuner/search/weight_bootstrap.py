@@ -111,8 +111,8 @@ def bootstrap(
     alone = replace(setup, threads=1, team=None)
     shared = team.shared(nbest), team.shared(stats)
     tasks = [(*shared, metric, alone, sample, segments, team.step) for sample in samples]
-    named = "bootstrap sample {}".format
-    for place, weights in team.run(found_on, tasks, progress=progress, named=named):
+    sample_name = "bootstrap sample {}".format
+    for place, weights in team.run(found_on, tasks, progress=progress, named=sample_name):
         yield samples[place], weights
 
 
@@ -136,7 +136,7 @@ def found_on(
         starts=setup.starts[:1] if toward is None else (toward,),
         optimizer=replace(setup.optimizer, restarts=1),
     )
-    found = optimization.optimize_stats(
+    search = optimization.optimize_stats(
         nbest,
         stats,
         metric,
@@ -145,7 +145,7 @@ def found_on(
         progress=step,
         segments=drawn if segments is None else segments[drawn],
     )
-    return found.weights
+    return search.weights
 
 
 def confidence(weights: Sequence[FeatureWeights]) -> Confidence:
@@ -155,5 +155,5 @@ def confidence(weights: Sequence[FeatureWeights]) -> Confidence:
         None if is_constant(column) else np.percentile(column, PERCENTILES).tolist()
         for column in rows.T
     ]
-    own = columns_by_name(names.items()).items()
-    return Confidence(len(weights), {name: percentiles[part] for name, part in own})
+    columns = columns_by_name(names.items()).items()
+    return Confidence(len(weights), {name: percentiles[part] for name, part in columns})

@@ -62,7 +62,7 @@ class Found:
 
 def _checked_result(
     refuse: Refuse,
-    found: object,
+    answer: object,
     problem: TuningProblem,
     start: FloatArray,
     bounds: Bounds,
@@ -70,31 +70,31 @@ def _checked_result(
 ) -> Found:
     """Return a result with finite weights inside the bounds; refuse any other."""
     del problem, rng
-    if not isinstance(found, Found):
-        refuse(described(found), "Found(weights, value)")
-    weights = _checked_numbers(refuse, found.weights, start.shape, "weights")
+    if not isinstance(answer, Found):
+        refuse(described(answer), "Found(weights, value)")
+    weights = _checked_numbers(refuse, answer.weights, start.shape, "weights")
     if np.any(weights != bounds.clip(weights)):
         refuse(f"weights {weights.tolist()}", "weights inside the bounds")
-    value = float(_checked_numbers(refuse, found.value, (), "a value"))
-    if not (found.unseen is None or isinstance(found.unseen, Unseen)):
-        refuse(f"unseen={described(found.unseen)}", "Unseen or None")
-    return replace(found, weights=weights, value=value)
+    value = float(_checked_numbers(refuse, answer.value, (), "a value"))
+    if not (answer.unseen is None or isinstance(answer.unseen, Unseen)):
+        refuse(f"unseen={described(answer.unseen)}", "Unseen or None")
+    return replace(answer, weights=weights, value=value)
 
 
-def _checked_numbers(refuse: Refuse, found: Any, shape: tuple[int, ...], what: str) -> FloatArray:
+def _checked_numbers(refuse: Refuse, answer: Any, shape: tuple[int, ...], name: str) -> FloatArray:
     try:
-        array = np.asarray(found)
+        array = np.asarray(answer)
     except ValueError:  # rows of several lengths
         array = np.empty(0, dtype=object)
     if array.shape != shape or array.dtype.kind not in "biuf" or not np.isfinite(array).all():
-        said = array.tolist() if array.dtype.kind in "biuf" else described(found)
-        refuse(f"{what} {said}", f"finite numbers of shape {shape}")
+        text = array.tolist() if array.dtype.kind in "biuf" else described(answer)
+        refuse(f"{name} {text}", f"finite numbers of shape {shape}")
     return array.astype(np.float64)
 
 
-def _checked_folds(refuse: Refuse, found: Any, segments: int, seed: int) -> IntArray:
+def _checked_folds(refuse: Refuse, answer: Any, segments: int, seed: int) -> IntArray:
     del seed
-    folds = _checked_numbers(refuse, found, (segments,), "folds").astype(np.int64)
+    folds = _checked_numbers(refuse, answer, (segments,), "folds").astype(np.int64)
     if folds.min(initial=0) < 0:
         refuse(f"fold {folds.min()}", "numbers from 0")
     return folds

@@ -129,7 +129,7 @@ def mira(
 
 
 @kernel
-def beside(
+def with_background(
     stats: FloatArray, offsets: IntArray, segments: IntArray, background: FloatArray
 ) -> FloatArray:
     """Return the background plus the statistics of each hypothesis of some segments.

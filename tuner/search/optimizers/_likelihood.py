@@ -42,9 +42,11 @@ def are_outcomes(problem: TuningProblem, stats: FloatArray) -> bool:
     counts = np.array(sorted(sizes))
 
     def is_so(rows: IntArray) -> bool:
-        own, sums = objective(problem.metric, stats[rows]), np.cumsum(stats[rows], axis=0)
+        scores_alone, sums = objective(problem.metric, stats[rows]), np.cumsum(stats[rows], axis=0)
         whole = objective(problem.metric, sums[counts - 1])
-        return bool(np.allclose(np.cumsum(own)[counts - 1] / counts, whole, rtol=1e-9, atol=1e-12))
+        return bool(
+            np.allclose(np.cumsum(scores_alone)[counts - 1] / counts, whole, rtol=1e-9, atol=1e-12)
+        )
 
     if len(offsets) < 3 or not (is_so(offsets[:-1]) and is_so(offsets[1:] - 1)):
         return False
@@ -126,11 +128,11 @@ class Likelihood:
         """Return the (S,) log-likelihoods of the segments, and (H,) derivatives by model score."""
         scores = self.linear.scores(numbers)
         scores -= self._each(np.maximum.reduceat(scores, self._starts))
-        chosen = exp(np.maximum(scores, LOWEST))
-        chosen /= self._each(np.add.reduceat(chosen, self._starts))
-        both = chosen * self._truth
+        probabilities = exp(np.maximum(scores, LOWEST))
+        probabilities /= self._each(np.add.reduceat(probabilities, self._starts))
+        both = probabilities * self._truth
         right = np.add.reduceat(both, self._starts)
-        return log(right), both / self._each(right) - chosen
+        return log(right), both / self._each(right) - probabilities
 
     def _each(self, values: FloatArray) -> FloatArray:
         """Return (H,) the value (S,) of the segment of each hypothesis."""

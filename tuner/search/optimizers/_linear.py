@@ -119,8 +119,8 @@ class Linear:
         The spread is the root mean square deviation from the segment's mean.
         """
         scores = self.scores(numbers)[np.newaxis]
-        found = within_segment_spread(scores, self.problem.offsets, if_constant=0.0)[0]
-        return numbers * (spread / found) if found > 0 else numbers
+        current = within_segment_spread(scores, self.problem.offsets, if_constant=0.0)[0]
+        return numbers * (spread / current) if current > 0 else numbers
 
 
 def best_of(problem: TuningProblem, candidates: list[FloatArray]) -> Found:
@@ -179,12 +179,12 @@ def gains(
     segments : float
         How many segments it counts as.
     """
-    found = np.empty(len(stats))
+    values = np.empty(len(stats))
     for begin in range(0, len(stats), _SCORED):
         rows = slice(begin, begin + _SCORED)
         raise_if_cancelled()
-        found[rows] = worths(problem, background + stats[rows], segments)
-    return found
+        values[rows] = worths(problem, background + stats[rows], segments)
+    return values
 
 
 def worths(problem: TuningProblem, sums: FloatArray, segments: float) -> FloatArray:

@@ -49,8 +49,8 @@ class MiraLists:
         self.begin = np.clip(linear.scaled(linear.start, START_SPREAD), linear.lower, linear.upper)
         background = problem.total(self.winners) / len(self.winners)
         worth = _linear.gains(problem, self.stats, background, 1.0)[np.newaxis]
-        found = within_segment_spread(worth, problem.offsets, if_constant=0.0)[0]
-        self.unit = 1.0 / float(found) if found > 0 else 0.0
+        deviation = within_segment_spread(worth, problem.offsets, if_constant=0.0)[0]
+        self.unit = 1.0 / float(deviation) if deviation > 0 else 0.0
         sparse = linear.sparse
         empty: IntArray = np.empty(0, dtype=np.int64)
         self.arrays = _kernels.FeatureRows(
@@ -100,7 +100,7 @@ class Mira:
         lists = self.lists
         problem, stats = lists.linear.problem, lists.stats
         raise_if_cancelled()
-        sums = _kernels.beside(stats, problem.offsets, segments, self.background)
+        sums = _kernels.with_background(stats, problem.offsets, segments, self.background)
         worth = _linear.worths(problem, sums, self.size) * lists.unit
         hopes = _kernels.mira(
             lists.arrays,
@@ -162,9 +162,9 @@ class Kbmira(Optimizer):
         for _ in range(self.epochs):
             mira.epoch(rng)
             candidates.append(linear.weights(mira.mean))
-        found = _linear.best_of(problem, candidates)
+        best = _linear.best_of(problem, candidates)
         if problem.prior is None:
-            return found
+            return best
         # MIRA's own loss knows nothing of the prior.
-        end = candidates[-1] if found.weights is start else found.weights
-        return _linear.best_of(problem, [found.weights, _linear.best_between(problem, start, end)])
+        end = candidates[-1] if best.weights is start else best.weights
+        return _linear.best_of(problem, [best.weights, _linear.best_between(problem, start, end)])

@@ -141,10 +141,10 @@ class Powell(ExactSearch):
             gains = [climb.move(columns, direction) for direction in directions]
             if not any(gains):
                 break
-            way = climb.weights - begin
-            if way.any() and climb.move(columns, way):
+            change = climb.weights - begin
+            if change.any() and climb.move(columns, change):
                 directions.pop(int(np.argmax(gains)))
-                directions.append(way / climb.length(way))
+                directions.append(change / climb.length(change))
         climb.keep()
 
 

@@ -73,9 +73,9 @@ class Risk:
         linear, offsets = self.linear, self.problem.offsets
         columns = linear.columns
         extra = NOTHING if linear.sparse is None else linear.sparse @ numbers[columns:]
-        expected, own = np.zeros(self.stats.shape[1]), numbers[:columns].copy()
+        expected, dense = np.zeros(self.stats.shape[1]), numbers[:columns].copy()
         matrix, stats = linear.matrix, self.stats
-        _kernels.expect(matrix, own, extra, offsets, stats, self._shares, expected)
+        _kernels.expect(matrix, dense, extra, offsets, stats, self._shares, expected)
         worth, gradient = self._worth(expected), np.zeros(columns)
         _kernels.expected_slopes(
             matrix, offsets, stats, worth, self._shares, self._slopes, gradient

@@ -96,8 +96,8 @@ class Pro(Optimizer):
         linear = _linear.Linear(problem, start, bounds)
         background = _linear.background_of(problem, start, self.background)
         candidates, last = [start], start
-        for new, _, _ in self.rounds_on(linear, background, rng):
-            mixed = self._interpolate(start, new) if self.interpolation < 1 else new
+        for learnt, _, _ in self.rounds_on(linear, background, rng):
+            mixed = self._interpolate(start, learnt) if self.interpolation < 1 else learnt
             mixed = bounds.clip(mixed)
             candidates += [mixed, _linear.best_between(problem, last, mixed)]
             last = mixed
@@ -152,10 +152,10 @@ class Pro(Optimizer):
             )
             if self.keep == "largest":
                 usable = usable[np.argsort(-size[usable], kind="stable")]
-            kept = usable[: self.pairs]
-            rises = difference[kept] > 0
-            better.append(np.where(rises, first[kept], second[kept]))
-            worse.append(np.where(rises, second[kept], first[kept]))
+            used = usable[: self.pairs]
+            rises = difference[used] > 0
+            better.append(np.where(rises, first[used], second[used]))
+            worse.append(np.where(rises, second[used], first[used]))
         return np.concatenate(better), np.concatenate(worse)
 
     def _regress(self, linear: _linear.Linear, better: IntArray, worse: IntArray) -> FloatArray:
@@ -183,9 +183,9 @@ class Pro(Optimizer):
         begin = np.zeros_like(linear.start)
         return descend(loss, begin, linear.lower, linear.upper, iterations=ITERATIONS)
 
-    def _interpolate(self, start: FloatArray, new: FloatArray) -> FloatArray:
-        old_size, new_size = float(summed(np.abs(start))), float(summed(np.abs(new)))
+    def _interpolate(self, start: FloatArray, learnt: FloatArray) -> FloatArray:
+        old_size, new_size = float(summed(np.abs(start))), float(summed(np.abs(learnt)))
         if old_size == 0 or new_size == 0:
-            return new
+            return learnt
         share = self.interpolation
-        return old_size * (share * new / new_size + (1 - share) * start / old_size)
+        return old_size * (share * learnt / new_size + (1 - share) * start / old_size)

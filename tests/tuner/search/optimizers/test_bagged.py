@@ -228,7 +228,7 @@ def test_the_background_of_mira_is_that_of_numpy(seed):
     stats, background = rng.normal(size=(offsets[-1], 3)), rng.normal(size=3)
     segments = rng.permutation(8)[:5]
     rows = np.concatenate([np.arange(offsets[s], offsets[s + 1]) for s in segments])
-    sums = _kernels.beside(stats, offsets, segments, background)
+    sums = _kernels.with_background(stats, offsets, segments, background)
     assert sums.tobytes() == (background + stats[rows]).tobytes()
     hopes = rng.integers(-1, offsets[-1], 5)
     expected, size = background.copy(), 4.0
