@@ -15,7 +15,7 @@ from tests.support.cli import run
 def judge_of(seed, only, place):
     """Return what lets something happen to a job, by the number of the case, and judges it."""
     os.environ.setdefault("SOURCE_DATE_EPOCH", "1340000000")
-    jobs = cases.chosen(make_jobs(place / "seeds"), only)
+    jobs = cases.matching(make_jobs(place / "seeds"), only)
     trials = [trial for trial in TRIALS if trial is not full_disk or can_mount(place)]
     known = {}
 

@@ -9,7 +9,7 @@ from tests.support import cases
 
 def judge_of(seed, only, place):
     """Return what runs a case of a seed and judges it."""
-    targets = cases.chosen(make_targets(place / "seeds"), only)
+    targets = cases.matching(make_targets(place / "seeds"), only)
 
     def judge(case):
         folder = place / "case" / "files"

@@ -12,41 +12,41 @@ def symmetrize(heuristic, by_source, by_target, size):
     simple = {"srctotgt": direct, "tgttosrc": inverse, "union": direct | inverse}
     if heuristic in simple:
         return as_links(simple[heuristic])
-    found = direct & inverse
+    linked = direct & inverse
     parts = heuristic.split("-")
     if parts[0] == "grow":
-        before = ~found
-        while (before != found).any():
-            before = found.copy()
-            for t, s in np.ndindex(found.shape):
-                if found[t, s]:
-                    look_around(found, direct | inverse, t, s, diagonal="diag" in parts)
+        before = ~linked
+        while (before != linked).any():
+            before = linked.copy()
+            for t, s in np.ndindex(linked.shape):
+                if linked[t, s]:
+                    look_around(linked, direct | inverse, t, s, diagonal="diag" in parts)
     if "final" in parts:
         enough = all if "and" in parts else any
         for side in (inverse, direct):
-            for t, s in np.ndindex(found.shape):
-                if side[t, s] and enough([not found[t].any(), not found[:, s].any()]):
-                    found[t, s] = True
-    return as_links(found)
+            for t, s in np.ndindex(linked.shape):
+                if side[t, s] and enough([not linked[t].any(), not linked[:, s].any()]):
+                    linked[t, s] = True
+    return as_links(linked)
 
 
 def matrix(links, size):
-    found = np.zeros(size[::-1], bool)
+    linked = np.zeros(size[::-1], bool)
     for s, t in links:
-        found[t, s] = True
-    return found
+        linked[t, s] = True
+    return linked
 
 
-def look_around(found, union, t, s, *, diagonal):
+def look_around(linked, union, t, s, *, diagonal):
     around = [(-1, 0), (0, -1), (1, 0), (0, 1)]
     if diagonal:
         around += [(-1, -1), (-1, 1), (1, -1), (1, 1)]
     for down, right in around:
         y, x = t + down, s + right
-        if not (0 <= y < found.shape[0] and 0 <= x < found.shape[1]) or not union[y, x]:
+        if not (0 <= y < linked.shape[0] and 0 <= x < linked.shape[1]) or not union[y, x]:
             continue
-        if not found[y].any() or not found[:, x].any():
-            found[y, x] = True
+        if not linked[y].any() or not linked[:, x].any():
+            linked[y, x] = True
 
 
 def as_links(matrix):

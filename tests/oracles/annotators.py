@@ -63,16 +63,16 @@ TAGS = [
 
 def head_place(parent, kids):
     """The place of the head among children, given by label without functions."""
-    found = noun_phrase_head(kids) if parent == "NP" else ruled_head(parent, kids)
-    if found >= 2 and kids[found - 1] in ("CC", "CONJP"):
+    head = noun_phrase_head(kids) if parent == "NP" else ruled_head(parent, kids)
+    if head >= 2 and kids[head - 1] in ("CC", "CONJP"):
         left = [
             place
-            for place in range(found - 1)
+            for place in range(head - 1)
             if kids[place] not in (",", ".", ":", "``", "''", '"', "'", "-LRB-", "-RRB-", "#")
         ]
         if left:
             return left[-1]
-    return found
+    return head
 
 
 def noun_phrase_head(kids):

@@ -29,9 +29,9 @@ def counts(hypothesis, reference, of, **options):
     """For each decomposition [match, hyp, ref]."""
     rows = []
     for name in of.split("+"):
-        own, other = (expected_items(text, name, **options) for text in (hypothesis, reference))
-        match = sum(min(count, other[item]) for item, count in own.items())
-        rows.append([match, sum(own.values()), sum(other.values())])
+        hyp, ref = (expected_items(text, name, **options) for text in (hypothesis, reference))
+        match = sum(min(count, ref[item]) for item, count in hyp.items())
+        rows.append([match, sum(hyp.values()), sum(ref.values())])
     return rows
 
 
@@ -63,7 +63,7 @@ def dpm(segments, *, of="1g+2g+dl+lh", parses=1, gamma=0.25, combination="f"):
             key=lambda rows: score(rows, combination),
         )
         total = [
-            [a + b for a, b in zip(old, new, strict=True)]
-            for old, new in zip(total, best, strict=True)
+            [a + b for a, b in zip(old, added, strict=True)]
+            for old, added in zip(total, best, strict=True)
         ]
     return score(total, combination)

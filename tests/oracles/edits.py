@@ -37,14 +37,14 @@ def levenshtein(a, b):
 def jump_distance(hypothesis, reference):
     """CDER's distance as a shortest path over places (reference words, hypothesis words)."""
     goal = (len(reference), len(hypothesis))
-    queue, done = [(0, (0, 0))], set()
+    queue, visited = [(0, (0, 0))], set()
     while queue:
         cost, (j, i) = heapq.heappop(queue)
         if (j, i) == goal:
             return cost
-        if (j, i) in done:
+        if (j, i) in visited:
             continue
-        done.add((j, i))
+        visited.add((j, i))
         for k in range(len(hypothesis) + 1):
             heapq.heappush(queue, (cost + 1, (j, k)))
         if j < len(reference):
@@ -69,16 +69,16 @@ def wer_stats(segment):
     return rate_stats(segment, levenshtein)
 
 
-def edit_kinds(own, reference):
+def edit_kinds(words, reference):
     """(substitutions, insertions, deletions), from the costs of all beginnings backwards."""
-    i, j, kinds = len(own), len(reference), [0, 0, 0]
+    i, j, kinds = len(words), len(reference), [0, 0, 0]
     while i or j:
-        insertion = 1 + levenshtein(own[: i - 1], reference[:j]) if i else math.inf
-        deletion = 1 + levenshtein(own[:i], reference[: j - 1]) if j else math.inf
+        insertion = 1 + levenshtein(words[: i - 1], reference[:j]) if i else math.inf
+        deletion = 1 + levenshtein(words[:i], reference[: j - 1]) if j else math.inf
         pair = math.inf
         if i and j:
-            differ = own[i - 1] != reference[j - 1]
-            pair = differ + levenshtein(own[: i - 1], reference[: j - 1])
+            differ = words[i - 1] != reference[j - 1]
+            pair = differ + levenshtein(words[: i - 1], reference[: j - 1])
         if insertion <= min(deletion, pair):
             i, kinds[1] = i - 1, kinds[1] + 1
         elif deletion <= pair:
@@ -88,49 +88,49 @@ def edit_kinds(own, reference):
     return tuple(kinds)
 
 
-def equal_words(own, reference):
+def equal_words(words, reference):
     """(unchanged words, edits): shared ends, then jiwer's path, from costs of all beginnings."""
     for side in (0, -1):
-        if own and reference and own[side] == reference[side]:
+        if words and reference and words[side] == reference[side]:
             cut = slice(1, None) if side == 0 else slice(None, -1)
-            equal, edits = equal_words(own[cut], reference[cut])
+            equal, edits = equal_words(words[cut], reference[cut])
             return equal + 1, edits
-    if not own or not reference:
-        return 0, len(own) + len(reference)
-    cost = levenshtein(own, reference)
+    if not words or not reference:
+        return 0, len(words) + len(reference)
+    cost = levenshtein(words, reference)
     equal = 0
-    i, j = len(own), len(reference)
+    i, j = len(words), len(reference)
     while i and j:
-        if levenshtein(own[:i], reference[:j]) == 1 + levenshtein(own[:i], reference[: j - 1]):
+        if levenshtein(words[:i], reference[:j]) == 1 + levenshtein(words[:i], reference[: j - 1]):
             j -= 1
         elif (
-            levenshtein(own[: i - 1], reference[:j])
-            == levenshtein(own[: i - 1], reference[: j - 1]) - 1
+            levenshtein(words[: i - 1], reference[:j])
+            == levenshtein(words[: i - 1], reference[: j - 1]) - 1
         ):
             i -= 1
         else:
             i, j = i - 1, j - 1
-            equal += own[i] == reference[j]
+            equal += words[i] == reference[j]
     return equal, cost
 
 
 def equal_word_stats(segment, score):
-    own = segment.hypothesis.words
+    words = segment.hypothesis.words
     values = []
     for reference in segment.references:
-        row = (*equal_words(own, reference.words), len(own), len(reference.words))
+        row = (*equal_words(words, reference.words), len(words), len(reference.words))
         values.append((score(*row), row))
     return best(values)
 
 
-def match_error_rate(equal, edits, _own, _length):
+def match_error_rate(equal, edits, _words, _length):
     return Fraction(edits, equal + edits) if edits else Fraction(0)
 
 
-def preserved(equal, _edits, own, length):
-    if not own or not length:
-        return Fraction(int(own == length))
-    return Fraction(equal, own) * Fraction(equal, length)
+def preserved(equal, _edits, words, length):
+    if not words or not length:
+        return Fraction(int(words == length))
+    return Fraction(equal, words) * Fraction(equal, length)
 
 
 def cer_stats(segment, *, spaces):
@@ -154,14 +154,14 @@ def cder_stats(segment):
 
 
 def per_stats(segment):
-    own, values = segment.hypothesis.words, []
+    words, values = segment.hypothesis.words, []
     for reference in segment.references:
-        correct = (Counter(own) & Counter(reference.words)).total()
+        correct = (Counter(words) & Counter(reference.words)).total()
         length = len(reference.words)
-        score = -math.inf if own else 0
+        score = -math.inf if words else 0
         if length:
-            score = Fraction(correct - max(0, len(own) - length), length)
-        values.append((score, (correct, len(own), length)))
+            score = Fraction(correct - max(0, len(words) - length), length)
+        values.append((score, (correct, len(words), length)))
     return best(values)
 
 
@@ -186,11 +186,11 @@ def chrf(segment, *, max_order=6, beta=2):
     def letters(text):
         return "".join("".join(text.words).split())
 
-    own, scores = letters(segment.hypothesis), []
+    characters, scores = letters(segment.hypothesis), []
     for reference in segment.references:
         stats = []
         for n in range(1, max_order + 1):
-            h, r = ngrams(own, n), ngrams(letters(reference), n)
+            h, r = ngrams(characters, n), ngrams(letters(reference), n)
             stats.append((h.total() if r else 0, r.total(), (h & r).total()))
         scores.append(chrf_score(stats, beta))
     return max(scores)
@@ -220,13 +220,13 @@ def nist(segments, corpus=None):
                 information += count * math.log2(before / counts[ngram])
         candidates = sum(max(0, len(s.hypothesis.words) - n + 1) for s in segments)
         total += information / candidates if candidates else 0.0
-    own = sum(len(s.hypothesis.words) for s in segments)
+    length = sum(len(s.hypothesis.words) for s in segments)
     mean = sum(
         Fraction(sum(len(r.words) for r in s.references), len(s.references)) for s in segments
     )
-    if own == 0:
+    if length == 0:
         return 0.0
-    ratio = min(1.0, own / mean) if mean else 1.0
+    ratio = min(1.0, length / mean) if mean else 1.0
     return total * math.exp(-math.log(2) / math.log(1.5) ** 2 * math.log(ratio) ** 2)
 
 
@@ -239,10 +239,10 @@ def places(phrase, words):
 
 def links(hypothesis, reference):
     """The reference positions of those hypothesis words whose partner is certain, in order."""
-    found = []
+    positions = []
     for i, word in enumerate(hypothesis):
         if places((word,), hypothesis) == [i] and len(places((word,), reference)) == 1:
-            found += places((word,), reference)
+            positions += places((word,), reference)
             continue
         for context in range(1, len(hypothesis)):
             left = hypothesis[i - context : i + 1] if context <= i else None
@@ -256,22 +256,22 @@ def links(hypothesis, reference):
             ]
             if unique:
                 phrase, shift = unique[0]
-                found.append(places(phrase, reference)[0] + shift)
+                positions.append(places(phrase, reference)[0] + shift)
                 break
-    return found
+    return positions
 
 
 def ribes(segment, *, alpha=0.25, beta=0.10):
     """The value of one segment."""
-    own, values = segment.hypothesis.words, [0.0]
+    words, values = segment.hypothesis.words, [0.0]
     for reference in (r.words for r in segment.references):
-        found = links(own, reference)
-        if len(found) >= 2:
-            pairs = list(combinations(found, 2))
+        positions = links(words, reference)
+        if len(positions) >= 2:
+            pairs = list(combinations(positions, 2))
             agreement = sum(a < b for a, b in pairs) / len(pairs)
         else:
-            agreement = float(len(found) == 1 and len(reference) == 1)
+            agreement = float(len(positions) == 1 and len(reference) == 1)
         if agreement:
-            penalty = min(1.0, math.exp(1 - len(reference) / len(own)))
-            values.append(agreement * (len(found) / len(own)) ** alpha * penalty**beta)
+            penalty = min(1.0, math.exp(1 - len(reference) / len(words)))
+            values.append(agreement * (len(positions) / len(words)) ** alpha * penalty**beta)
     return max(values)

@@ -44,12 +44,9 @@ def believed(score, stats, penalties, *, blends, shares, segments, samples):
     def value(row):
         return score(stats[row][segments].sum(axis=0)) - penalties[row]
 
-    def error(one, other):
+    def error(a, b):
         return np.std(
-            [
-                score(stats[one][at].sum(axis=0)) - score(stats[other][at].sum(axis=0))
-                for at in samples
-            ],
+            [score(stats[a][at].sum(axis=0)) - score(stats[b][at].sum(axis=0)) for at in samples],
             ddof=1,
         )
 

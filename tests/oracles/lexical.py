@@ -29,13 +29,13 @@ class Lexicon:
     phrases: tuple[tuple[float, tuple[str, ...], tuple[str, ...]], ...] = ()
     function_words: frozenset[str] = frozenset()
 
-    def module(self, one, other):
+    def module(self, word, reference_word):
         """How two words match: 0 exactly, 1 by stem, 2 as synonyms, None not at all."""
-        if one == other:
+        if word == reference_word:
             return 0
-        if self.stems.get(one, one) == self.stems.get(other, other) and self.stems:
+        if self.stems and len({self.stems.get(w, w) for w in (word, reference_word)}) == 1:
             return 1
-        return 2 if frozenset((one, other)) in self.synonyms else None
+        return 2 if frozenset((word, reference_word)) in self.synonyms else None
 
 
 NOTHING = Lexicon({}, frozenset())
@@ -84,8 +84,8 @@ def meteor_links(hypothesis, reference, j, lexicon, phrases):
         if reference[j : j + len(a)] != a:
             continue
         for i in range(len(hypothesis) - len(b) + 1):
-            known = len(a) == len(b) == 1 and lexicon.module(hypothesis[i], a[0]) is not None
-            if hypothesis[i : i + len(b)] == b and not known:
+            is_earlier = len(a) == len(b) == 1 and lexicon.module(hypothesis[i], a[0]) is not None
+            if hypothesis[i : i + len(b)] == b and not is_earlier:
                 yield i, len(b), len(a), 3
 
 
@@ -113,20 +113,20 @@ def meteor_vectors(hypothesis, reference, lexicon, *, version15):
         if j == len(reference):
             return (0, 0, 0), frozenset({(0,) * 17})
         options = [best(j + 1, used, None)]
-        for i, taken, over, module in meteor_links(hypothesis, reference, j, lexicon, phrases):
-            span = frozenset(range(i, i + taken))
+        for i, width, over, module in meteor_links(hypothesis, reference, j, lexicon, phrases):
+            span = frozenset(range(i, i + width))
             if span & used:
                 continue
-            (words, chunks, distance), vectors = best(j + over, used | span, i + taken)
-            weight = (2 if module == 0 or not version15 else 1) * (taken + over)
-            new = 0 if i == last else 1
-            own = link_counts(
-                hypothesis[i : i + taken], reference[j : j + over], module, lexicon.function_words
+            (words, chunks, distance), vectors = best(j + over, used | span, i + width)
+            weight = (2 if module == 0 or not version15 else 1) * (width + over)
+            chunk = 0 if i == last else 1
+            counts = link_counts(
+                hypothesis[i : i + width], reference[j : j + over], module, lexicon.function_words
             )
-            more = {tuple(map(sum, zip(v, (*own, new), strict=True))) for v in vectors}
-            options.append(((words + weight, chunks - new, distance - abs(i - j)), more))
+            extended = {tuple(map(sum, zip(v, (*counts, chunk), strict=True))) for v in vectors}
+            options.append(((words + weight, chunks - chunk, distance - abs(i - j)), extended))
         key = max(key for key, _ in options)
-        return key, frozenset().union(*(vectors for other, vectors in options if other == key))
+        return key, frozenset().union(*(vectors for reached, vectors in options if reached == key))
 
     return best(0, frozenset(), None)[1]
 
@@ -195,16 +195,16 @@ class Terp:
             if (a, b) not in self.phrases or price < self.phrases[a, b][0]:
                 self.phrases[a, b] = price, features
 
-    def word_edit(self, one, other):
+    def word_edit(self, word, reference_word):
         """Cost and kind of the cheapest edit of two words."""
-        module = self.lexicon.module(one, other)
+        module = self.lexicon.module(word, reference_word)
         if module == 0:
             return self.costs[MATCH], MATCH
         kinds = [SUBSTITUTE]
         stems = self.lexicon.stems
-        if stems and stems.get(one, one) == stems.get(other, other):
+        if stems and stems.get(word, word) == stems.get(reference_word, reference_word):
             kinds.append(STEM)
-        if frozenset((one, other)) in self.lexicon.synonyms:
+        if frozenset((word, reference_word)) in self.lexicon.synonyms:
             kinds.append(SYNONYM)
         return min((self.costs[kind], kind) for kind in kinds)
 
@@ -249,7 +249,7 @@ class Terp:
 
         At most 10 words on either side.
         """
-        found, ends, todo = set(), set(), [(0, 0)]
+        begun, ends, todo = set(), set(), [(0, 0)]
         while todo:
             a, b = todo.pop()
             steps = [
@@ -258,24 +258,24 @@ class Terp:
                 if hypothesis[h + a :][: len(y)] == y and reference[r + b :][: len(x)] == x
             ]
             if h + a < len(hypothesis) and r + b < len(reference):
-                one, other = hypothesis[h + a], reference[r + b]
-                if self.lexicon.module(one, other) is not None:
+                word, reference_word = hypothesis[h + a], reference[r + b]
+                if self.lexicon.module(word, reference_word) is not None:
                     steps.append((1, 1, True))
-            for more, over, is_pair in steps:
-                span = a + more, b + over
+            for step, over, is_pair in steps:
+                span = a + step, b + over
                 if max(span) <= 10 and is_pair:
                     ends.add(span)
-                if max(span) <= 10 and span not in found:
-                    found.add(span)
+                if max(span) <= 10 and span not in begun:
+                    begun.add(span)
                     todo.append(span)
         return ends
 
     def shifts(self, hypothesis, reference, path):
         """All moves: (longest side, -start, -gap, words moved), and the text after it."""
         extra, missed, where, i, j = [], [], [], 0, 0
-        for _, taken, over, kind, _ in path:
-            i, j = i + taken, j + over
-            extra += [kind != MATCH] * taken
+        for _, width, over, kind, _ in path:
+            i, j = i + width, j + over
+            extra += [kind != MATCH] * width
             missed += [kind != MATCH] * over
             where += [i - 1] * over
         for h, r in itertools.product(range(len(hypothesis)), range(len(reference))):
@@ -288,11 +288,11 @@ class Terp:
                     continue
                 if all(word in self.stop_words for word in reference[r : r + b]):
                     continue
-                moved, rest = hypothesis[h : h + a], hypothesis[:h] + hypothesis[h + a :]
+                moved, remaining = hypothesis[h : h + a], hypothesis[:h] + hypothesis[h + a :]
                 for k in range(r - 1, r + b):
                     gap = 0 if k < 0 else where[k] + 1
                     place = gap - a if gap > h + a else gap
-                    yield (max(a, b), -h, -gap, a), rest[:place] + moved + rest[place:]
+                    yield (max(a, b), -h, -gap, a), remaining[:place] + moved + remaining[place:]
 
     def edits(self, hypothesis, reference):
         """The 11 counts, and the weighted sum."""

@@ -29,26 +29,26 @@ def steps_of(source, hypothesis, price):
     return paths((len(source), len(hypothesis)))[1]
 
 
-def listed(source, hypothesis):
+def edit_list(source, hypothesis):
     """The scorer's list of edits, and of each its steps, words kept and whether all are kept."""
     lattices = [steps_of(source, hypothesis, price) for price in (1, 2)]
     entries = sorted([*lattices[0], *lattices[1]])
-    known = {}
+    least = {}
     for (i, j), (k, m) in entries:
         same = k == i + 1 and m == j + 1 and source[i] == hypothesis[j]
-        known[(i, j), (k, m)] = (1, int(same), same)
+        least[(i, j), (k, m)] = (1, int(same), same)
     places = sorted({(0, 0), *(place for step in entries for place in step)})
     for middle in places:
         for begin in places:
             for end in places:
-                if (begin, middle) not in known or (middle, end) not in known:
+                if (begin, middle) not in least or (middle, end) not in least:
                     continue
-                a, b = known[begin, middle], known[middle, end]
-                steps, kept = a[0] + b[0], a[1] + b[1]
-                if kept <= 2 and steps < known.get((begin, end), (99,))[0]:
-                    known[begin, end] = (steps, kept, a[2] and b[2])
+                a, b = least[begin, middle], least[middle, end]
+                steps, unchanged = a[0] + b[0], a[1] + b[1]
+                if unchanged <= 2 and steps < least.get((begin, end), (99,))[0]:
+                    least[begin, end] = (steps, unchanged, a[2] and b[2])
                     entries.append((begin, end))
-    return [one for one in entries if not known[one][2] or known[one][0] == 1], known, places
+    return [edit for edit in entries if not least[edit][2] or least[edit][0] == 1], least, places
 
 
 def insertion_costs(arcs, is_gold, number, costs, price):
@@ -79,16 +79,16 @@ def insertion_costs(arcs, is_gold, number, costs, price):
 
 def max_match(source, hypothesis, gold):
     """Correct, proposed and gold edits; `gold` has (first, last, corrections as word tuples)."""
-    entries, known, places = listed(source, hypothesis)
+    entries, table, places = edit_list(source, hypothesis)
 
     def matches(edit, number):
         (i, j), (k, m) = edit
         first, last, corrections = gold[number]
         return (first, last) == (i, k) and tuple(hypothesis[j:m]) in corrections
 
-    costs = costs_of(source, entries, known, gold, matches)
+    costs = costs_of(source, entries, table, gold, matches)
     path = cheapest(entries, costs, places)
-    changed = [edit for edit in path if not known[edit][2]]
+    changed = [edit for edit in path if not table[edit][2]]
     correct, low = 0, 0
     for edit in changed:
         for number in range(len(gold)):
@@ -97,19 +97,19 @@ def max_match(source, hypothesis, gold):
     return correct, len(changed), len(gold)
 
 
-def costs_of(source, entries, known, gold, matches):
+def costs_of(source, entries, table, gold, matches):
     """What each edit costs: its steps, 0.001 for each time it is listed; a gold one much less."""
-    costs, least = {one: float(known[one][0]) for one in entries}, float(-len(entries))
+    costs, least = {edit: float(table[edit][0]) for edit in entries}, float(-len(entries))
     for row in range(len(source) + 1):
-        arcs = sorted(one for one in entries if one[0][0] == one[1][0] == row)
-        own = [n for n, (first, last, _) in enumerate(gold) if first == last == row]
+        arcs = sorted(edit for edit in entries if edit[0][0] == edit[1][0] == row)
+        here = [n for n, (first, last, _) in enumerate(gold) if first == last == row]
         insertion_costs(
-            arcs, lambda edit, n, own=own: matches(edit, own[n]), len(own), costs, least
+            arcs, lambda edit, n, row=here: matches(edit, row[n]), len(here), costs, least
         )
-    for one in entries:
-        if one[0][0] != one[1][0] and not known[one][2]:
-            is_gold = any(matches(one, n) for n in range(len(gold)))
-            costs[one] = least if is_gold else costs[one] + 0.001
+    for edit in entries:
+        if edit[0][0] != edit[1][0] and not table[edit][2]:
+            is_gold = any(matches(edit, n) for n in range(len(gold)))
+            costs[edit] = least if is_gold else costs[edit] + 0.001
     return costs
 
 

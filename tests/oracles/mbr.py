@@ -23,18 +23,18 @@ def truths(scores, temperature=None, size=None):
 def expected_scores(texts, probabilities, score):
     """The mean of score(hypothesis, reference) for each hypothesis of one list."""
     return [
-        sum(p * score(one, other) for other, p in zip(texts, probabilities, strict=True))
-        for one in texts
+        sum(p * score(text, reference) for reference, p in zip(texts, probabilities, strict=True))
+        for text in texts
     ]
 
 
 def score_of_means(texts, probabilities, stats, score):
     """The score of the mean statistics for each hypothesis of one list."""
-    found = []
-    for one in texts:
+    scores = []
+    for text in texts:
         total = Counter()
-        for other, p in zip(texts, probabilities, strict=True):
-            for k, value in enumerate(stats(one, other)):
+        for reference, p in zip(texts, probabilities, strict=True):
+            for k, value in enumerate(stats(text, reference)):
                 total[k] += p * value
-        found.append(score([total[k] for k in sorted(total)]))
-    return found
+        scores.append(score([total[k] for k in sorted(total)]))
+    return scores

@@ -33,11 +33,11 @@ def pearson(x, y, w, undefined=0.0):
 
 def sampled(human, metric, lengths, rows, systems):
     """Rows and systems of a bootstrap sample written out, `rows` being how often each is in."""
-    kept = [s for s, times in enumerate(rows) for _ in range(int(times))]
+    segments = [s for s, times in enumerate(rows) for _ in range(int(times))]
     return (
-        [[human[s][m] for m in systems] for s in kept],
-        [[metric[s][m] for m in systems] for s in kept],
-        [lengths[s] for s in kept],
+        [[human[s][m] for m in systems] for s in segments],
+        [[metric[s][m] for m in systems] for s in segments],
+        [lengths[s] for s in segments],
     )
 
 
@@ -48,19 +48,19 @@ def removed(table):
 
 def pearsons(human, metric, lengths, undefined=0.0):
     """The four Pearson correlations of tables of rows."""
-    found = {}
+    correlations = {}
     for name, h, m in (
         ("pearson", human, metric),
         ("pearson_mean_removed", removed(human), removed(metric)),
     ):
         for suffix, of_row in (("", [1.0] * len(lengths)), ("_weighted", lengths)):
-            found[name + suffix] = pearson(
+            correlations[name + suffix] = pearson(
                 [v for row in m for v in row],
                 [v for row in h for v in row],
                 [w for row, w in zip(h, of_row, strict=True) for _ in row],
                 undefined,
             )
-    return found
+    return correlations
 
 
 def standardised(table):
@@ -74,11 +74,11 @@ def standardised(table):
 def exchanged(first, second, signs):
     """Both tables with the cells exchanged whose sign is -1."""
     tables = []
-    for kept, other in ((first, second), (second, first)):
+    for table, second_table in ((first, second), (second, first)):
         tables.append(
             [
                 [a if s > 0 else b for a, b, s in zip(x, y, t, strict=True)]
-                for x, y, t in zip(kept, other, signs, strict=True)
+                for x, y, t in zip(table, second_table, signs, strict=True)
             ]
         )
     return tables
@@ -110,9 +110,9 @@ def sign_test(wins, losses):
 
 def by_item(human, metric):
     """Mean over rows in which people's scores differ of Pearson's r within the row."""
-    kept = [(h, m) for h, m in zip(human, metric, strict=True) if len(set(h)) > 1]
-    found = [pearson(m, h, [1.0] * len(h)) for h, m in kept]
-    return sum(found) / len(found) if found else None
+    pairs = [(h, m) for h, m in zip(human, metric, strict=True) if len(set(h)) > 1]
+    correlations = [pearson(m, h, [1.0] * len(h)) for h, m in pairs]
+    return sum(correlations) / len(correlations) if correlations else None
 
 
 def pairwise_accuracy(human, metric):
@@ -169,10 +169,10 @@ def soft_pairwise(human, metric, swaps):
 def king_and_orange(references, systems):
     """Of references' scores [r][c] and systems' beside them [r][c][a]."""
     king, orange = [], []
-    for reference, beside in zip(references, systems, strict=True):
-        for score, others in zip(reference, beside, strict=True):
-            king.append(all(score >= other for other in others))
-            orange += [score >= other for other in others]
+    for reference, rows in zip(references, systems, strict=True):
+        for score, system_scores in zip(reference, rows, strict=True):
+            king.append(all(score >= system_score for system_score in system_scores))
+            orange += [score >= system_score for system_score in system_scores]
     return sum(king) / len(king), sum(orange) / len(orange)
 
 

@@ -44,13 +44,13 @@ class Segment:
 
 def expected_links(text, parses, gamma):
     """The expected count of each (dependent, head, label); `parses` 0 is all that there are."""
-    chosen = text.parses[: parses or None]
-    if not chosen:
+    best_parses = text.parses[: parses or None]
+    if not best_parses:
         return {}
-    highest = max(gamma * score for score, _ in chosen)
-    shares = [math.exp(gamma * score - highest) for score, _ in chosen]
+    highest = max(gamma * score for score, _ in best_parses)
+    shares = [math.exp(gamma * score - highest) for score, _ in best_parses]
     expected = Counter()
-    for share, (_, heads) in zip(shares, chosen, strict=True):
+    for share, (_, heads) in zip(shares, best_parses, strict=True):
         for word, (head, label) in enumerate(heads):
             expected[word, head, label] += share / sum(shares)
     return expected
@@ -68,8 +68,8 @@ def clipped_matches(segment, n):
 
 
 def closest_length(segment):
-    own = len(segment.hypothesis.words)
-    return min((abs(len(r.words) - own), len(r.words)) for r in segment.references)[1]
+    length = len(segment.hypothesis.words)
+    return min((abs(len(r.words) - length), len(r.words)) for r in segment.references)[1]
 
 
 def ratio(a, b):
@@ -129,11 +129,11 @@ def bleu(segments, *, max_order=4, reflen="closest", smooth="none", smooth_value
 
 def lengths_sums(segments):
     closest = [closest_length(s) for s in segments]
-    own = [len(s.hypothesis.words) for s in segments]
+    lengths = [len(s.hypothesis.words) for s in segments]
     return (
         sum(closest),
-        sum(min(a, b) for a, b in zip(own, closest, strict=True)),
-        sum(max(a, b) for a, b in zip(own, closest, strict=True)),
+        sum(min(a, b) for a, b in zip(lengths, closest, strict=True)),
+        sum(max(a, b) for a, b in zip(lengths, closest, strict=True)),
     )
 
 
@@ -185,10 +185,10 @@ def permutation(n, links, *, null="inherit", encoding="order"):
     """docs/metrics/port.md, counted from 1."""
     positions = []
     for i in range(n):
-        own = [j for source, j in links if source == i]
+        positions_of_word = [j for source, j in links if source == i]
         earlier_aligned = any(source < i for source, _ in links)
-        if own:
-            positions.append(min(own))
+        if positions_of_word:
+            positions.append(min(positions_of_word))
         elif not earlier_aligned:
             positions.append(-1)
         else:
@@ -278,7 +278,7 @@ def port(segments, *, alpha=0.25, recall_cap=False, **options):
 def damped(segments, *, measure, null="inherit", encoding="rank", refchoice="closest"):
     total = 0.0
     for s in segments:
-        own = len(s.hypothesis.words)
+        length = len(s.hypothesis.words)
         values = []
         for r in s.references:
             p1, p2 = (
@@ -289,7 +289,7 @@ def damped(segments, *, measure, null="inherit", encoding="rank", refchoice="clo
                 similarity = float(agreement(p1, p2))
             else:
                 similarity = 1 - math.sqrt(discordance(p1, p2))
-            brevity = min(1.0, math.exp(1 - len(r.words) / own)) if own else 0.0
+            brevity = min(1.0, math.exp(1 - len(r.words) / length)) if length else 0.0
             values.append(similarity * brevity if r.words else 0.0)
         total += max(values) if refchoice == "closest" else sum(values) / len(values)
     return total / len(segments)

@@ -76,10 +76,10 @@ def read_lines(text: str) -> list[Hypothesis]:
     if width == 5:
         kinds.setdefault(4, "links")
     if width == 6:
-        other = {"phrases": "links", "links": "phrases"}
-        kinds.setdefault(5, other[kinds.get(4, "phrases")])
-        kinds.setdefault(4, other[kinds[5]])
-    found = []
+        partner = {"phrases": "links", "links": "phrases"}
+        kinds.setdefault(5, partner[kinds.get(4, "phrases")])
+        kinds.setdefault(4, partner[kinds[5]])
+    hypotheses = []
     for fields in lines:
         links = None
         for column, kind in kinds.items():
@@ -88,7 +88,7 @@ def read_lines(text: str) -> list[Hypothesis]:
         if links is None and "phrases" in kinds.values():
             column = next(c for c, kind in kinds.items() if kind == "phrases")
             links = expanded(fields[column], len(fields[1]))
-        found.append(
+        hypotheses.append(
             Hypothesis(
                 int(fields[0][0]),
                 tuple(fields[1]),
@@ -97,7 +97,7 @@ def read_lines(text: str) -> list[Hypothesis]:
                 None if links is None else tuple(sorted(set(links))),
             )
         )
-    return found
+    return hypotheses
 
 
 def merged(lists: list[list[Hypothesis]]) -> list[list[Hypothesis]]:
@@ -106,8 +106,8 @@ def merged(lists: list[list[Hypothesis]]) -> list[list[Hypothesis]]:
     segments: dict[int, dict] = {}
     for rows in lists:
         for hypothesis in rows:
-            kept = hypothesis if linked else replace(hypothesis, links=None)
-            segments.setdefault(kept.segment, {}).setdefault(kept.key, kept)
+            stripped = hypothesis if linked else replace(hypothesis, links=None)
+            segments.setdefault(stripped.segment, {}).setdefault(stripped.key, stripped)
     return [list(segments[k].values()) for k in range(len(segments))]
 
 
@@ -121,10 +121,10 @@ def read_dat(features: list[str], scores: list[str]):
     """Read Moses' two files: {segment: unique (features, stats) in order of arrival}."""
     segments: dict[int, dict] = {}
     for feature_text, score_text in zip(features, scores, strict=True):
-        for (segment, names, rows), (other, _, stats) in zip(
+        for (segment, names, rows), (same_segment, _, stats) in zip(
             blocks(feature_text), blocks(score_text), strict=True
         ):
-            assert segment == other
+            assert segment == same_segment
             for row, stat in zip(rows, stats, strict=True):
                 key = (tuple(sorted(zip(names, row, strict=True))), tuple(stat))
                 segments.setdefault(segment, {}).setdefault(key, None)

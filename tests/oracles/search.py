@@ -45,9 +45,9 @@ def line_surface(features, offsets, weights, direction, stats, score, low, high)
         for (a1, b1), (a2, b2) in combinations(lines, 2):
             if a1 != a2 and low < (b2 - b1) / (a1 - a2) < high:
                 ends.add((b2 - b1) / (a1 - a2))
-    ordered = sorted(ends)
+    rising = sorted(ends)
     surface = []
-    for left, right in pairwise(ordered):
+    for left, right in pairwise(rising):
         middle = (left + right) / 2
         there = [w + middle * d for w, d in zip(exact, change, strict=True)]
         total = sum(stats[h] for h in winners(features, offsets, there))

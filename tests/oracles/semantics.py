@@ -32,10 +32,10 @@ def numbered(node, suffix=""):
     return label, node.tag + suffix, node.words, below
 
 
-def overlap(own, other):
+def overlap(items, references):
     """Counters of items by type -> shared items, all items."""
-    types = [*own, *(t for t in other if t not in own)]
-    pairs = [(own.get(t, Counter()), other.get(t, Counter())) for t in types]
+    types = [*items, *(t for t in references if t not in items)]
+    pairs = [(items.get(t, Counter()), references.get(t, Counter())) for t in types]
     return [((a & b).total(), (a | b).total()) for a, b in pairs]
 
 
@@ -55,8 +55,8 @@ def lexical(hypothesis, references):
     return max(ratio(overlap(words(hypothesis), words(r))) for r in references)
 
 
-def of_type(items, wanted):
-    return items if wanted == "*" else {t: c for t, c in items.items() if t == wanted}
+def of_type(items, kind):
+    return items if kind == "*" else {t: c for t, c in items.items() if t == kind}
 
 
 # Roles
@@ -64,25 +64,25 @@ def of_type(items, wanted):
 
 def role_items(text, kind):
     """`names`, `words` or `strings`, with `+verb` or not, of each role."""
-    found = {}
-    what, _, verb = kind.partition("+")
+    by_role = {}
+    content, _, verb = kind.partition("+")
     for place, arguments in text.roles:
         for role, positions in arguments:
             words = tuple(text.words[i] for i in positions)
-            items = {"names": [()], "words": [(w,) for w in words], "strings": [words]}[what]
+            items = {"names": [()], "words": [(w,) for w in words], "strings": [words]}[content]
             prefix = (text.words[place],) if verb else ()
-            found.setdefault(role, Counter()).update(prefix + item for item in items)
-    return found
+            by_role.setdefault(role, Counter()).update(prefix + item for item in items)
+    return by_role
 
 
-def sr(hypothesis, reference, *, kind, wanted="*", average=False):
+def sr(hypothesis, reference, *, kind, role="*", average=False):
     """The value, None where it is missing."""
     if hypothesis.roles is None or reference.roles is None:
         return None
-    own, other = (role_items(text, kind) for text in (hypothesis, reference))
-    if not own and not other:
+    items, references = (role_items(text, kind) for text in (hypothesis, reference))
+    if not items and not references:
         return None
-    pairs = overlap(of_type(own, wanted), of_type(other, wanted))
+    pairs = overlap(of_type(items, role), of_type(references, role))
     return ratio(pairs, average=average)
 
 
@@ -97,33 +97,33 @@ def all_nodes(node):
 
 def dr_items(text, *, tags):
     tokens = text.tags if tags else text.words
-    found = {}
+    by_type = {}
     for node in all_nodes(numbered(text.drs)):
-        for what, value in (word for below in all_nodes(node) for word in below[2]):
-            if what in SUFFIXES:
-                found.setdefault(node[1], Counter())[tokens[value], SUFFIXES[what]] += 1
-            elif what == "date" and not tags:
-                found.setdefault(node[1], Counter())["date", value] += 1
-        for what, value in node[2]:
-            if what == "referent":
-                found.setdefault("dr", Counter())[tokens[value], ""] += 1
-    return found
+        for kind, value in (word for below in all_nodes(node) for word in below[2]):
+            if kind in SUFFIXES:
+                by_type.setdefault(node[1], Counter())[tokens[value], SUFFIXES[kind]] += 1
+            elif kind == "date" and not tags:
+                by_type.setdefault(node[1], Counter())["date", value] += 1
+        for kind, value in node[2]:
+            if kind == "referent":
+                by_type.setdefault("dr", Counter())[tokens[value], ""] += 1
+    return by_type
 
 
-def dr_or(hypothesis, reference, *, wanted="*", tags=False, average=False):
+def dr_or(hypothesis, reference, *, relation="*", tags=False, average=False):
     if hypothesis.drs is None or reference.drs is None:
         return None
-    own, other = (dr_items(text, tags=tags) for text in (hypothesis, reference))
-    if not own and not other:
+    items, references = (dr_items(text, tags=tags) for text in (hypothesis, reference))
+    if not items and not references:
         return None
-    return ratio(overlap(of_type(own, wanted), of_type(other, wanted)), average=average)
+    return ratio(overlap(of_type(items, relation), of_type(references, relation)), average=average)
 
 
 def paths(node, n):
     def down(node, n):
         if n == 1:
             return [(node[0],)]
-        return [(node[0], *rest) for child in node[3] for rest in down(child, n - 1)]
+        return [(node[0], *path) for child in node[3] for path in down(child, n - 1)]
 
     return Counter(path for each in all_nodes(node) for path in down(each, n))
 
@@ -131,10 +131,10 @@ def paths(node, n):
 def dr_stm(hypothesis, reference, *, length=4, average=False):
     if hypothesis.drs is None or reference.drs is None:
         return None
-    own, other = (numbered(text.drs) for text in (hypothesis, reference))
+    nodes, reference_nodes = (numbered(text.drs) for text in (hypothesis, reference))
     pairs = []
     for n in range(1, length + 1):
-        a, b = paths(own, n), paths(other, n)
+        a, b = paths(nodes, n), paths(reference_nodes, n)
         pairs.append(((a & b).total(), (a | b).total()))
     return ratio(pairs, average=average, divisor=length)
 
@@ -144,27 +144,27 @@ def dr_stm(hypothesis, reference, *, length=4, average=False):
 
 def judged(segments, value, **options):
     """What each segment is worth by its best reference, None where nobody knows, and its words."""
-    found = []
+    pairs = []
     for segment in segments:
         values = [value(segment.hypothesis, r, **options) for r in segment.references]
         there = [v for v in values if v is not None]
-        found.append((max(there, default=None), lexical(segment.hypothesis, segment.references)))
-    return found
+        pairs.append((max(there, default=None), lexical(segment.hypothesis, segment.references)))
+    return pairs
 
 
-def corpus(found, *, form="plain", denominator="all"):
+def corpus(pairs, *, form="plain", denominator="all"):
     """The score of all segments that are judged."""
-    there = [x for x, _ in found if x is not None]
+    there = [x for x, _ in pairs if x is not None]
     mean = sum(there, Fraction(0)) / len(there) if there else Fraction(0)
-    counted = found if denominator == "all" else [one for one in found if one[0] is not None]
+    counted = pairs if denominator == "all" else [pair for pair in pairs if pair[0] is not None]
     if not counted:
         return 0.0
     total = Fraction(0)
-    for x, other in counted:
+    for x, words in counted:
         if form == "plain":
             total += x or 0
         elif form == "back-off":
-            total += mean * other if x is None else x
+            total += mean * words if x is None else x
         else:
-            total += ((x or 0) + other) / 2
+            total += ((x or 0) + words) / 2
     return float(total / len(counted))

@@ -13,9 +13,9 @@ def exact_randomization(metric, first, second):
     extreme = 0
     for swaps in itertools.product([False, True], repeat=len(first)):
         swap = np.array(swaps)[:, np.newaxis]
-        one = np.where(swap, second, first).sum(0)
-        other = np.where(swap, first, second).sum(0)
-        extreme += abs(float(metric.score(other) - metric.score(one))) >= observed - 1e-12
+        sums = np.where(swap, second, first).sum(0)
+        swapped = np.where(swap, first, second).sum(0)
+        extreme += abs(float(metric.score(swapped) - metric.score(sums))) >= observed - 1e-12
     return extreme / 2 ** len(first)
 
 
@@ -29,11 +29,11 @@ def exact_stratified(metric, first, second):
     choices = itertools.product(ways, repeat=segments)
     count = 0
     for choice in choices:
-        one = np.zeros(first.shape[2])
+        sums = np.zeros(first.shape[2])
         for s, (order, swaps) in enumerate(choice):
             for run in range(runs):
-                one += second[order[run], s] if swaps[run] else first[run, s]
-        change = float(metric.score(total - one) - metric.score(one))
+                sums += second[order[run], s] if swaps[run] else first[run, s]
+        change = float(metric.score(total - sums) - metric.score(sums))
         extreme += abs(change) >= observed - 1e-12
         count += 1
     return extreme / count
@@ -64,11 +64,11 @@ def exact_both_kinds(metric, first, second):
     means = [[sum(run[b] for run in s) / len(s) for b in range(count)] for s in sampled]
     of_segments = statistics.pvariance([y - x for x, y in zip(*means, strict=True)])
     parts = []
-    for system, (own, mean) in enumerate(zip(scores, means, strict=True)):
-        runs = len(own)
+    for system, (run_scores, mean) in enumerate(zip(scores, means, strict=True)):
+        runs = len(run_scores)
         if runs == 1:
             continue
-        parts.append((statistics.variance(own) / runs, runs - 1))
+        parts.append((statistics.variance(run_scores) / runs, runs - 1))
         for run in sampled[system]:
             drift = statistics.pvariance([x - y for x, y in zip(run, mean, strict=True)])
             of_segments -= drift / (runs - 1) / runs

@@ -37,8 +37,8 @@ def pair_counts(hypothesis, reference):
     """[match, hypothesis, reference] of each order."""
     counts = []
     for n in range(1, 5):
-        own, other = ngrams(hypothesis, n), ngrams(reference, n)
-        counts.append([(own & other).total(), own.total(), other.total()])
+        items, references = ngrams(hypothesis, n), ngrams(reference, n)
+        counts.append([(items & references).total(), items.total(), references.total()])
     return counts
 
 
@@ -133,7 +133,7 @@ def chains(forest, n):
     def down(node, length):
         if length == 1:
             return [(node[0],)]
-        return [(node[0], *rest) for child in node[1] for rest in down(child, length - 1)]
+        return [(node[0], *path) for child in node[1] for path in down(child, length - 1)]
 
     return Counter(chain for node in all_nodes(forest) for chain in down(node, n))
 
@@ -144,10 +144,10 @@ def overlap_counts(forest, references, *, items, depth):
     parsed = [[items(r, n) for n in orders] for r in references if r is not None]
     if not parsed:
         return [[0, 0, 0]] * depth, False
-    own = [items(forest or (), n) for n in orders]
-    sizes = [[found.total() for found in reference] for reference in parsed]
+    counted = [items(forest or (), n) for n in orders]
+    sizes = [[counter.total() for counter in reference] for reference in parsed]
     closest = [
-        min((abs(size[n] - own[n].total()), size[n:]) for size in sizes)[1][0]
+        min((abs(size[n] - counted[n].total()), size[n:]) for size in sizes)[1][0]
         for n in range(depth)
     ]
     counts = []
@@ -155,7 +155,7 @@ def overlap_counts(forest, references, *, items, depth):
         limit = Counter()
         for reference in parsed:
             limit |= reference[n]
-        counts.append([(own[n] & limit).total(), own[n].total(), closest[n]])
+        counts.append([(counted[n] & limit).total(), counted[n].total(), closest[n]])
     return counts, True
 
 
@@ -200,18 +200,18 @@ def fragments(forest):
         if not node[1]:
             return []
         choices = [[child[0], *rooted(child)] for child in node[1]]
-        found = [()]
+        trees = [()]
         for options in choices:
-            found = [(*done, option) for done in found for option in options]
-        return [(node[0], *children) for children in found]
+            trees = [(*tree, option) for tree in trees for option in options]
+        return [(node[0], *children) for children in trees]
 
     return Counter(fragment for node in all_nodes(forest) for fragment in rooted(node))
 
 
-def cosine(one, other):
-    a, b = fragments(one), fragments(other)
+def cosine(tree, reference):
+    a, b = fragments(tree), fragments(reference)
     if not a and not b:
-        return float(one == other)
+        return float(tree == reference)
     if not a or not b:
         return 0.0
 
@@ -226,8 +226,8 @@ def tree_kernel(segments, *, forest_of, weight="one"):
     for s in segments:
         references = [forest for r in s.references if (forest := forest_of(r)) is not None]
         if references:
-            own = forest_of(s.hypothesis)
-            value = 0.0 if own is None else max(cosine(own, r) for r in references)
+            hypothesis = forest_of(s.hypothesis)
+            value = 0.0 if hypothesis is None else max(cosine(hypothesis, r) for r in references)
             w = closest_length(s) if weight == "reflen" else 1
             total, weights = total + w * value, weights + w
     return total / weights if weights else 0.0

@@ -25,7 +25,7 @@ def given_scores(scores, label="given"):
 def two_sets(likeness=None):
     """Measures of two test sets with different systems."""
     rng = np.random.default_rng(11)
-    found = []
+    sets = []
     for number, (segments, names) in enumerate(((12, "ABC"), (9, "DEFG")), 1):
         human = rng.normal(size=(segments, len(names)))
         people = Judged(
@@ -36,7 +36,7 @@ def two_sets(likeness=None):
             given_scores(human + noise * rng.normal(size=human.shape), f"noise {noise}")
             for noise in (0.5, 1.0, 2.0)
         ]
-        scores = [replace(one, likeness=likeness and likeness(human)) for one in scores]
+        scores = [replace(score, likeness=likeness and likeness(human)) for score in scores]
         settings = Settings(samples=40)
-        found.append(evaluate(people, scores, settings, name=f"set {number}", number=number))
-    return found
+        sets.append(evaluate(people, scores, settings, name=f"set {number}", number=number))
+    return sets

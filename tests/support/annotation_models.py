@@ -54,13 +54,13 @@ def write_meanings(path, sentences):
     for words in dict.fromkeys(map(tuple, sentences)):
         below = [{"tag": "pred", "symbol": word, "word": [i]} for i, word in enumerate(words)]
         arguments = [{"role": "A0", "words": list(range(1, len(words)))}]
-        found = {
+        box = {
             "words": words,
             "tags": [word[0].upper() for word in words],
             "roles": [{"verb": 0, "arguments": arguments}] if len(words) > 1 else [],
             "drs": {"tag": "drs", "children": below},
         }
-        lines.append(json.dumps(found) + "\n")
+        lines.append(json.dumps(box) + "\n")
     path.write_text("".join(lines), encoding="utf-8")
     return path
 

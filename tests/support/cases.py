@@ -51,42 +51,42 @@ def main(name, about, judge_of):
     parser.add_argument("--seed", default="1")
     parser.add_argument("--case", type=int, help="only this one; its files are kept in any case")
     parser.add_argument("--only", default="*", help="what is tried is of these names, as 'moses*'")
-    given = parser.parse_args()
-    cases = itertools.count() if given.case is None else [given.case]
+    options = parser.parse_args()
+    cases = itertools.count() if options.case is None else [options.case]
     with tempfile.TemporaryDirectory(prefix=f"portmert-{name}-") as folder:
-        judge = judge_of(given.seed, given.only, Path(folder))
-        findings = Path(f"{name}-findings") / f"seed-{given.seed}"
-        counts, found = tried(
-            cases, judge, findings, seconds=given.seconds, keep_all=given.case is not None
+        judge = judge_of(options.seed, options.only, Path(folder))
+        findings = Path(f"{name}-findings") / f"seed-{options.seed}"
+        counts, faulty = tried(
+            cases, judge, findings, seconds=options.seconds, keep_all=options.case is not None
         )
     seen = ", ".join(f"{n} {kind}" for kind, n in sorted(counts.items()))
-    click.echo(f"{counts.total()} cases of seed {given.seed}: {seen}; {len(found)} findings")
-    sys.exit(bool(found))
+    click.echo(f"{counts.total()} cases of seed {options.seed}: {seen}; {len(faulty)} findings")
+    sys.exit(bool(faulty))
 
 
 def tried(cases, judge, findings, *, seconds, keep_all=False):
     """Judge cases until the time is over; return how often each kind was seen, and findings."""
-    end, counts, found = time.monotonic() + seconds, Counter(), []
+    end, counts, faulty = time.monotonic() + seconds, Counter(), []
     for case in cases:
         if time.monotonic() > end:
             break
-        name, kind, faults, folder, said = judge(case)
+        name, kind, faults, folder, lines = judge(case)
         counts[kind] += 1
         if faults or keep_all:
-            kept = findings / f"case-{case}"
-            shutil.rmtree(kept, ignore_errors=True)
-            shutil.copytree(folder, kept, symlinks=True, ignore_dangling_symlinks=True)
-            text = "\n".join([*faults, *said])
-            (kept / "judged.txt").write_text(text, encoding="utf-8", errors="backslashreplace")
-            line = f"case {case} ({name}): {'; '.join(faults) or 'no fault'}; see {kept}"
+            copy = findings / f"case-{case}"
+            shutil.rmtree(copy, ignore_errors=True)
+            shutil.copytree(folder, copy, symlinks=True, ignore_dangling_symlinks=True)
+            text = "\n".join([*faults, *lines])
+            (copy / "judged.txt").write_text(text, encoding="utf-8", errors="backslashreplace")
+            line = f"case {case} ({name}): {'; '.join(faults) or 'no fault'}; see {copy}"
             click.echo(line)
-            found += [line] * bool(faults)
-    return counts, found
+            faulty += [line] * bool(faults)
+    return counts, faulty
 
 
-def chosen(every, only):
+def matching(every, only):
     """Return those of a pattern of names."""
-    found = [one for one in every if fnmatch(one.name, only)]
-    if not found:
+    matches = [case for case in every if fnmatch(case.name, only)]
+    if not matches:
         sys.exit(f"nothing is called '{only}'; there is {', '.join({x.name: 0 for x in every})}")
-    return found
+    return matches

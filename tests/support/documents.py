@@ -230,7 +230,7 @@ def _segment(rng, length, systems):
 
 def run(rng, name, replicas=1, iterations=5, state="finished"):
     """Return what `read_history` could return."""
-    made = []
+    replica_list = []
     for number in range(1, replicas + 1):
         passes = [
             {
@@ -249,7 +249,7 @@ def run(rng, name, replicas=1, iterations=5, state="finished"):
             }
             for k in range(1, iterations + 1)
         ]
-        made.append(
+        replica_list.append(
             {
                 "name": f"replica {number}",
                 "state": state,
@@ -268,7 +268,7 @@ def run(rng, name, replicas=1, iterations=5, state="finished"):
         "in_percent": True,
         "state": state,
         "features": list(FEATURES),
-        "replicas": made,
+        "replicas": replica_list,
         "weights": [
             {
                 "feature": f,

@@ -52,9 +52,9 @@ def evaluation(
     )
 
 
-def side(one, judge, item, vote):
+def side(evaluation, judge, item, vote):
     """What a judge writes whose vote it is: 0 for the first system, 1 the second, 2 neither."""
-    (placed,) = [row for row in one.sheets[judge] if row.item == item]
+    (placed,) = [row for row in evaluation.sheets[judge] if row.item == item]
     return "equal" if vote == 2 else "left" if (vote == 0) == placed.first_is_left else "right"
 
 
@@ -81,28 +81,28 @@ def answered_xlsx(path, answer):
     book.save(path)
 
 
-def export(one, judge, answer):
+def export(evaluation, judge, answer):
     """What the form exports."""
     return json.dumps(
         {
             "portmert_humaneval": 1,
-            "evaluation": one.id,
+            "evaluation": evaluation.id,
             "judge": judge,
             "answers": [
                 {"item": placed.item, "answer": answer(placed.item)}
-                for placed in one.sheets[judge]
+                for placed in evaluation.sheets[judge]
             ],
         }
     )
 
 
-def written(one, folder, votes):
+def written(evaluation, folder, votes):
     """Write an evaluation and all its CSV sheets answered by votes(judge, item)."""
-    write(one, folder)
+    write(evaluation, folder)
     sheets = []
-    for judge in one.sheets:
+    for judge in evaluation.sheets:
         sheets.append(folder / "judges" / f"{judge}.csv")
         answered_csv(
-            sheets[-1], lambda item, judge=judge: side(one, judge, item, votes(judge, item))
+            sheets[-1], lambda item, judge=judge: side(evaluation, judge, item, votes(judge, item))
         )
     return sheets

@@ -22,8 +22,8 @@ def parsed(words):
     pairs = zip(tags, words, strict=True)
     tree = Tree("S", tuple(Tree(tag, (Tree(word),)) for tag, word in pairs)) if words else None
     roles = ((0, tuple((f"A{i}", (i,)) for i in range(1, len(words)))),) if words else ()
-    said = (semantics.Node("pred", "", word, (("word", i),)) for i, word in enumerate(words))
-    drs = semantics.Node("drs", children=tuple(said)) if words else None
+    predicates = (semantics.Node("pred", "", word, (("word", i),)) for i, word in enumerate(words))
+    drs = semantics.Node("drs", children=tuple(predicates)) if words else None
     parses = ((-1.0, chain), (-2.0, flat))
     return Text(words, frozenset(), tags, chain, tree, parses, roles, drs)
 
@@ -42,9 +42,9 @@ class FakeAnnotator:
     def annotate(self, texts, needs):
         rows = [parsed(texts.words(row)) for row in range(len(texts))]
         self.asked.append([row.words for row in rows])
-        made = arrays(rows, texts.vocabulary)
+        layered = arrays(rows, texts.vocabulary)
         add = texts.vocabulary.add
         layers = ("tags", "heads", "trees", "roles", "drs")
-        known = {name: getattr(made, name) for name in layers if name in needs}
+        by_layer = {name: getattr(layered, name) for name in layers if name in needs}
         arcs = {need: expected_arcs(rows, need, add) for need in needs if isinstance(need, Arcs)}
-        return replace(texts, **known, arcs=arcs)
+        return replace(texts, **by_layer, arcs=arcs)

@@ -71,9 +71,9 @@ def _child(words, folder, at, files):
     replace = pathlib.Path.replace
 
     def replace_then_die(self, target):
-        new = not pathlib.Path(target).exists()
+        is_new = not pathlib.Path(target).exists()
         replace(self, target)
-        if new and str(target).endswith(at):
+        if is_new and str(target).endswith(at):
             os.kill(os.getpid(), signal.SIGKILL)
         return target
 
@@ -100,8 +100,8 @@ def _forked(words, folder, at):
         if child == 0:
             _child(words, folder, at, (out, err))
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        said = [file.seek(0) or file.read() for file in (out, err)]
-    return Ended(status, *said)
+        output = [file.seek(0) or file.read() for file in (out, err)]
+    return Ended(status, *output)
 
 
 def _serve():

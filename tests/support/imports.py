@@ -63,9 +63,9 @@ def imported_modules(path):
     for name in imports(path):
         parts = name.split(".")
         heads = (".".join(parts[:n]) for n in range(len(parts), 0, -1))
-        found = next((head for head in heads if head in MODULES), None)
-        if found:
-            yield found
+        module = next((head for head in heads if head in MODULES), None)
+        if module:
+            yield module
 
 
 @functools.cache
@@ -86,7 +86,7 @@ def placed(module):
 
 def arrows():
     """Say for each folder what in it imports what: {folder: {child: {child: why}}}."""
-    found = defaultdict(lambda: defaultdict(dict))
+    folders = defaultdict(lambda: defaultdict(dict))
     for importer, path in MODULES.items():
         for imported in imported_modules(path):
             here, there = placed(importer), placed(imported)
@@ -97,5 +97,5 @@ def arrows():
             if depth == len(here) or depth == len(there):
                 continue  # a folder and what stands in it
             folder = ".".join(here[:depth])
-            found[folder][here[depth]].setdefault(there[depth], f"{importer} imports {imported}")
-    return found
+            folders[folder][here[depth]].setdefault(there[depth], f"{importer} imports {imported}")
+    return folders

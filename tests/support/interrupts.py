@@ -60,6 +60,6 @@ def ends(program, *arguments, working):
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
         assert working in (line.rstrip("\n") for line in process.stdout)
         process.send_signal(signal.SIGINT)
-        said = process.communicate(timeout=HANGS)[0]
+        output = process.communicate(timeout=HANGS)[0]
     assert process.returncode == 0
-    assert "interrupted" in said
+    assert "interrupted" in output

@@ -19,10 +19,10 @@ FOUR = ONE | {"tree", "parses"}
 
 @dataclass(frozen=True)
 class Known(Annotator):
-    """Says what it was told of sentences, and remembers what it was asked."""
+    """Returns the answers that it was given, and remembers the requests."""
 
     known: dict = field(default_factory=dict)
-    asked: list = field(default_factory=list)
+    requests: list = field(default_factory=list)
     version: str = "known 1"
     gives: ClassVar = FOUR | {"marginals"}
 
@@ -31,7 +31,7 @@ class Known(Annotator):
 
     def annotate(self, sentences, request, *, processes=1, progress=None):
         assert processes == 1
-        self.asked.append((list(sentences), request))
+        self.requests.append((list(sentences), request))
         for number, words in enumerate(sentences, 1):
             assert words
             answer = self.known[tuple(words)]
@@ -43,12 +43,12 @@ class Known(Annotator):
 
     @staticmethod
     def _cut(answer: Annotation, request: AnnotationRequest) -> Annotation:
-        asked = request.layers
+        layers = request.layers
         return Annotation(
-            answer.tags if "tags" in asked else (),
-            answer.heads if "heads" in asked else (),
-            answer.tree if "tree" in asked else "",
-            answer.parses[: request.parses] if "parses" in asked else (),
+            answer.tags if "tags" in layers else (),
+            answer.heads if "heads" in layers else (),
+            answer.tree if "tree" in layers else "",
+            answer.parses[: request.parses] if "parses" in layers else (),
             {gamma: answer.marginals[gamma] for gamma in request.gammas},
         )
 

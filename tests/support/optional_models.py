@@ -40,8 +40,8 @@ def models(name):
         name,
         str(folder),
     ]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stderr
     return folder
 
 

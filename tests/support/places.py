@@ -30,13 +30,13 @@ def needs(*paths):
 def programs(*names):
     """Return where these programs are, on PATH or in the shared folder; else skip the test."""
     path = os.pathsep.join((os.environ.get("PATH", os.defpath), str(PROGRAMS)))
-    found = [shutil.which(name, path=path) for name in names]
-    missing = [name for name, place in zip(names, found, strict=True) if place is None]
+    paths = [shutil.which(name, path=path) for name in names]
+    missing = [name for name, place in zip(names, paths, strict=True) if place is None]
     if missing:
         pytest.skip(f"programs: {', '.join(missing)} not on PATH")
-    if faults := [fault for place in found for fault in _libraries_missing(place)]:
+    if faults := [fault for place in paths for fault in _libraries_missing(place)]:
         pytest.skip(f"programs: {', '.join(names)}: no {', '.join(faults)}")
-    return [Path(place) for place in found]
+    return [Path(place) for place in paths]
 
 
 @functools.cache
@@ -46,5 +46,5 @@ def _libraries_missing(program):
         return []
     # The loader then lists the libraries and runs nothing.
     listing = {**os.environ, "LD_TRACE_LOADED_OBJECTS": "1"}
-    done = subprocess.run([program], env=listing, capture_output=True, text=True, check=True)
-    return [line.split()[0] for line in done.stdout.splitlines() if "not found" in line]
+    process = subprocess.run([program], env=listing, capture_output=True, text=True, check=True)
+    return [line.split()[0] for line in process.stdout.splitlines() if "not found" in line]

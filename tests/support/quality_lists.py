@@ -23,19 +23,21 @@ PIECE = 4
 """Letters of a word before it is cut, as subwords are."""
 
 
-def faulty(words: list[str], others: list[str], rng: np.random.Generator) -> tuple[list[str], int]:
+def faulty(
+    words: list[str], lexicon: list[str], rng: np.random.Generator
+) -> tuple[list[str], int]:
     """Return a translation with up to five faults, and how many."""
-    found, faults = list(words), int(rng.integers(0, 6))
+    translation, faults = list(words), int(rng.integers(0, 6))
     for _ in range(faults):
-        place = int(rng.integers(0, len(found)))
+        place = int(rng.integers(0, len(translation)))
         kind = rng.choice(["drop", "replace", "move"], p=[0.4, 0.4, 0.2])
         if kind == "replace":
-            found[place] = others[int(rng.integers(0, len(others)))]
-        elif len(found) > 2:
-            word = found.pop(place)
+            translation[place] = lexicon[int(rng.integers(0, len(lexicon)))]
+        elif len(translation) > 2:
+            word = translation.pop(place)
             if kind == "move":
-                found.insert(int(rng.integers(0, len(found) + 1)), word)
-    return found, faults
+                translation.insert(int(rng.integers(0, len(translation) + 1)), word)
+    return translation, faults
 
 
 def pieces(word: str) -> str:
@@ -47,31 +49,31 @@ def files() -> dict[str, bytes]:
     """Return name -> content of all files."""
     rng = np.random.default_rng(11)
     pairs = generate(sum(SEGMENTS.values()), seed=11)
-    others = sorted({word for pair in pairs for word in pair.target})
-    made: dict[str, bytes] = {}
+    lexicon = sorted({word for pair in pairs for word in pair.target})
+    contents: dict[str, bytes] = {}
     start = 0
     for name, segments in SEGMENTS.items():
         references, lists, scores = [], [], []
         for segment, pair in enumerate(pairs[start : start + segments]):
             words = list(pair.target)
             references.append(" ".join(words))
-            found = {}
+            outputs = {}
             for _ in range(SIZE):
-                text, faults = faulty(words, others, rng)
+                text, faults = faulty(words, lexicon, rng)
                 models = -0.6 * len(text) - 0.9 * faults + rng.normal(0, (1.3, 1.8))
                 quality = 0.9 - 0.6 * faults / len(words) + rng.normal(0, 0.2)
-                found.setdefault(tuple(text), (models.round(4), round(float(quality), 4)))
-            for text, (models, quality) in sorted(found.items(), key=lambda one: -sum(one[1][0])):
+                outputs.setdefault(tuple(text), (models.round(4), round(float(quality), 4)))
+            for text, (models, quality) in sorted(outputs.items(), key=lambda h: -sum(h[1][0])):
                 line = " ".join(map(pieces, text))
                 values = " ".join(f"F{k}= {value}" for k, value in enumerate(models))
                 total = round(float(models.sum()) / 2, 4)
                 lists.append(f"{segment} ||| {line} ||| {values} ||| {total}")
                 scores.append(str(quality))
         start += segments
-        made[f"{name}.ref"] = as_lines(references)
-        made[f"{name}.nbest.gz"] = gzip.compress(as_lines(lists), mtime=0)
-        made[f"{name}.comet"] = as_lines(scores)
-    return made
+        contents[f"{name}.ref"] = as_lines(references)
+        contents[f"{name}.nbest.gz"] = gzip.compress(as_lines(lists), mtime=0)
+        contents[f"{name}.comet"] = as_lines(scores)
+    return contents
 
 
 def as_lines(lines: list[str]) -> bytes:

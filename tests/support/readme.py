@@ -43,15 +43,15 @@ def runnable(command: str) -> bool:
 
 def entries(block: str) -> list[tuple[str, str]]:
     """Split a block into (command as written, output)."""
-    found: list[tuple[str, str]] = []
+    commands: list[tuple[str, str]] = []
     for line in block.splitlines(keepends=True):
         if line.startswith("$ "):
-            found.append((line, ""))
-        elif found and found[-1][0].endswith("\\\n"):
-            found[-1] = (found[-1][0] + line, "")
-        elif found:
-            found[-1] = (found[-1][0], found[-1][1] + line)
-    return found
+            commands.append((line, ""))
+        elif commands and commands[-1][0].endswith("\\\n"):
+            commands[-1] = (commands[-1][0] + line, "")
+        elif commands:
+            commands[-1] = (commands[-1][0], commands[-1][1] + line)
+    return commands
 
 
 def refreshed(page: str) -> str:
@@ -60,13 +60,13 @@ def refreshed(page: str) -> str:
 
     def refresh(match: re.Match[str]) -> str:
         parts = []
-        for written, shown in entries(match[1]):
+        for written, old_output in entries(match[1]):
             command = written.removeprefix("$ ").replace("\\\n", " ").strip()
             if assigned := re.fullmatch(r"([A-Z]+)=(\S+)", command):
                 variables[assigned[1]] = assigned[2]
             for name, value in variables.items():
                 command = command.replace(f"${name}", value)
-            output = shown
+            output = old_output
             if runnable(command):
                 result = CliRunner().invoke(main, shlex.split(command)[1:], prog_name="portmert")
                 output = re.sub(r"[ ]+\n", "\n", COMPILING.sub("", result.output))
@@ -104,11 +104,11 @@ def rewrite(names: tuple[str, ...]) -> None:
     for name in names:
         if not any(path.as_posix().endswith(f"/{name}") for path in paths):
             raise click.UsageError(f"{name}: there is no such page")
-    chosen = [p for p in paths if p.as_posix().endswith(tuple(f"/{one}" for one in names) or "")]
-    for path, text in in_a_copy([path for path in chosen if path in PAGES]).items():
+    selected = [p for p in paths if p.as_posix().endswith(tuple(f"/{end}" for end in names) or "")]
+    for path, text in in_a_copy([path for path in selected if path in PAGES]).items():
         if without_times(text) != without_times(path.read_text(encoding="utf-8")):
             path.write_text(text, encoding="utf-8")
-    for path in chosen:
+    for path in selected:
         if path in NOTEBOOKS:
             path.write_text(executed(path), encoding="utf-8")
 

@@ -68,7 +68,7 @@ def write_lists(folder, *names):
     write_corpus(folder)
     rng = random.Random(1)
     for name in names:
-        listed = [
+        hypotheses = [
             Hypothesis(
                 n,
                 tuple(rng.sample(line.split(), rng.randint(1, len(line.split())))),
@@ -79,7 +79,7 @@ def write_lists(folder, *names):
             for n, line in enumerate(REFERENCE)
             for _ in range(8)
         ]
-        (folder / name).write_text(moses(listed, linked=True), encoding="utf-8")
+        (folder / name).write_text(moses(hypotheses, linked=True), encoding="utf-8")
 
 
 def write_run(folder, name, outputs, *, metric="bleu"):
@@ -98,11 +98,11 @@ def write_run(folder, name, outputs, *, metric="bleu"):
             " ".join(f"{i}-{i}" for i in range(min(len(line.split()), len(source.split()))))
             for line, source in zip(lines, SOURCE, strict=True)
         )
-        listed = [
+        lines_of_run = [
             f"{n} ||| {line} ||| F= 0 ||| 0 ||| ||| {pairs}"
             for n, (line, pairs) in enumerate(zip(lines, links, strict=True))
         ]
-        write_lines(part / "test" / "nbest.gz", listed)
+        write_lines(part / "test" / "nbest.gz", lines_of_run)
     result = {"metric": experiment.metric.signature, "dev_score": 0.5}
     if len(outputs) > 1:
         result["replicas"] = [{"folder": part.name} for part in parts[: len(outputs)]]
@@ -118,6 +118,6 @@ def renew_digest(path):
     A file that has no digest needs none.
     """
     digests = path.with_name(DIGESTS)
-    held = json.loads(digests.read_text())
-    if path.name in held:
-        digests.write_text(json.dumps({**held, path.name: file_digest(path)}))
+    digest_of = json.loads(digests.read_text())
+    if path.name in digest_of:
+        digests.write_text(json.dumps({**digest_of, path.name: file_digest(path)}))

@@ -130,19 +130,19 @@ def texts(draw, source_length, longest=7, *, layers=LAYERS):
     bare = Text(words, links)
     if not layers or draw(_UP_TO(7)) == 0:  # the parser failed
         return bare
-    found = {}
+    layer_values = {}
     if "tags" in layers or "tree" in layers:
-        found["tags"] = tuple(draw(_tags(len(words))))
+        layer_values["tags"] = tuple(draw(_tags(len(words))))
     if "heads" in layers:
         logs = sorted(draw(_LOGS), reverse=True)
         parses = tuple((float(log), draw(heads(len(words)))) for log in logs)
-        found |= {"parses": parses, "heads": parses[0][1]}
+        layer_values |= {"parses": parses, "heads": parses[0][1]}
     if "meaning" in layers:
-        found["drs"] = draw(_drs(len(words)))
-        found["roles"] = draw(roles(len(words)))
+        layer_values["drs"] = draw(_drs(len(words)))
+        layer_values["roles"] = draw(roles(len(words)))
     if "tree" in layers:
-        found["tree"] = draw(trees(words, found["tags"]))
-    return dataclasses.replace(bare, **found)
+        layer_values["tree"] = draw(trees(words, layer_values["tags"]))
+    return dataclasses.replace(bare, **layer_values)
 
 
 @st.composite
@@ -211,7 +211,7 @@ def arrays(rows, vocabulary):
     )
 
 
-def role_tree(found):
+def role_tree(role_list):
     """Roles as a tree: the root, predicates, arguments."""
     return semantics.Node(
         "roles",
@@ -224,7 +224,7 @@ def role_tree(found):
                     for role, positions in arguments
                 ),
             )
-            for place, arguments in found
+            for place, arguments in role_list
         ),
     )
 
@@ -237,12 +237,12 @@ def structures(trees, add):
         words.append([])
         todo = [] if tree is None else [(semantics.numbered(tree), -1)]
         while todo:
-            (label, kind, own, below), parent = todo.pop()
+            (label, kind, values, below), parent = todo.pop()
             here = len(nodes[-1])
             nodes[-1].append((add(label), parent, add(kind)))
             words[-1] += [
-                (here, WORD_KINDS.index(what), add(value) if what == "date" else value)
-                for what, value in own
+                (here, WORD_KINDS.index(value_kind), add(value) if value_kind == "date" else value)
+                for value_kind, value in values
             ]
             todo += [(child, here) for child in reversed(below)]
     return Structures(*(threes(rows) for rows in (nodes, words)))
@@ -273,7 +273,7 @@ def expected_arcs(rows, need, add):
 @functools.cache
 def all_arcs():
     """Every need for expected links of any metric, its options as they are or at their limits."""
-    found = set()
+    arcs = set()
     for name in registry.names("metric"):
         cls = registry.component("metric", name)
         built = [cls()]
@@ -282,8 +282,8 @@ def all_arcs():
         for option in ("parses", "gamma"):
             if option in fields:
                 built += [cls(**{option: value}) for value in limits(hints[option])]
-        found |= {need for one in built for need in one.needs if isinstance(need, Arcs)}
-    return sorted(found)
+        arcs |= {need for metric in built for need in metric.needs if isinstance(need, Arcs)}
+    return sorted(arcs)
 
 
 def text(line, links=""):

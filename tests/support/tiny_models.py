@@ -35,7 +35,7 @@ def pairs(count: int, seed: int) -> list[tuple[str, str]]:
     """Return sources and targets without faults."""
     rng = random.Random(seed)
     sources = ["".join(rng.choices(LETTERS, k=rng.randint(3, 7))) for _ in range(count)]
-    return [(one, " ".join(WORDS[LETTERS.index(letter)] for letter in one)) for one in sources]
+    return [(text, " ".join(WORDS[LETTERS.index(letter)] for letter in text)) for text in sources]
 
 
 def trained(seed: int, steps: int) -> Any:

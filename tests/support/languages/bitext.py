@@ -38,9 +38,9 @@ def write_bitext(
         part = pairs[start : start + size]
         start += size
         for suffix, lines in (
-            ("src", [" ".join(made.source) for made in part]),
-            ("tgt", [" ".join(made.target) for made in part]),
-            ("links", [" ".join(f"{s}-{t}" for s, t in made.links) for made in part]),
+            ("src", [" ".join(pair.source) for pair in part]),
+            ("tgt", [" ".join(pair.target) for pair in part]),
+            ("links", [" ".join(f"{s}-{t}" for s, t in pair.links) for pair in part]),
         ):
             write_text(folder / f"{name}.{suffix}", "".join(f"{line}\n" for line in lines))
     if treebank:

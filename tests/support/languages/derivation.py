@@ -84,8 +84,8 @@ def pair(tree: Phrase) -> Pair:
             words = leaf.target if side else leaf.source
             if leaf.concept is not None:
                 start = len(texts[side])
-                found = positions[side].setdefault(leaf.concept, [])
-                found.extend(range(start, start + len(words)))
+                words_at = positions[side].setdefault(leaf.concept, [])
+                words_at.extend(range(start, start + len(words)))
             texts[side].extend(words)
     links = sorted(
         (s, t)

@@ -103,8 +103,8 @@ class Grammar:
         }
         kind = None
         if verb.transitive:
-            thing = self._noun_phrase()
-            parts["object"], kind = thing.tree, thing.kind
+            noun = self._noun_phrase()
+            parts["object"], kind = noun.tree, noun.kind
             parts["object case"] = Leaf("CASE", (self.words.object_case,))
         if self.chance.happens(0.35):
             parts["where"] = self._prepositional()
@@ -129,7 +129,7 @@ class Grammar:
         ]
         if self.free and self.chance.happens(self.free):
             source, target = self._free_order(parts, _verb_order(verbal))
-        return _ordered("S", parts, source=source, target=target, head="verb")
+        return _in_order("S", parts, source=source, target=target, head="verb")
 
     def _free_order(
         self, parts: dict[str, Node], verb: Sequence[str]
@@ -141,8 +141,8 @@ class Grammar:
             source.append(left.pop(self.chance.below(len(left))))
         first = source[0]
         marked = [name for part in source for name in (part, f"{part} case")]
-        rest = [name for name in usual if name != first]
-        return [*marked, "verb", "negation", "tense"], [first, *verb, *rest, "particle"]
+        remaining = [name for name in usual if name != first]
+        return [*marked, "verb", "negation", "tense"], [first, *verb, *remaining, "particle"]
 
     def _reported(self, subject: NounPhrase) -> Phrase:
         """Derive `subject says that clause`: in the source the whole clause stands in between."""
@@ -155,7 +155,7 @@ class Grammar:
             "clause": inner,
             **self._verb_parts(verb, plural=subject.plural, kind=None),
         }
-        return _ordered(
+        return _in_order(
             "S",
             parts,
             source=["subject", "subject case", "clause", "that", "verb", "negation", "tense"],
@@ -173,7 +173,7 @@ class Grammar:
                 self.words.pick(self.words.verbs), plural=subject.plural, kind=None
             ),
         }
-        return _ordered(
+        return _in_order(
             "S",
             parts,
             source=["subject", "subject case", "verb", "negation", "tense"],
@@ -214,9 +214,9 @@ class Grammar:
         """Derive a noun with article, adjective, and at depth 0 a genitive or relative clause."""
         chance, words = self.chance, self.words
         if chance.happens(pronoun):
-            one = chance.choose(words.pronouns)
-            leaf = self._word("PRON", one.source, one.target, _number(plural=one.plural))
-            return NounPhrase(Phrase("NP", (leaf,), (0,), (0,), 0, ("noun",)), one.plural, 0)
+            forms = chance.choose(words.pronouns)
+            leaf = self._word("PRON", forms.source, forms.target, _number(plural=forms.plural))
+            return NounPhrase(Phrase("NP", (leaf,), (0,), (0,), 0, ("noun",)), forms.plural, 0)
         noun, plural = words.pick(words.nouns), chance.happens(0.25)
         concept = self._concept()
         form = self._form(noun.stems) + ("s" if plural else "")
@@ -247,7 +247,7 @@ class Grammar:
             parts["owner"] = Phrase("PP", (owner.tree, of), (0, 1), (1, 0), 1, ("inner", "case"))
         elif depth == 0 and chance.happens(0.10):
             parts["relative"] = self._relative(plural=plural)
-        tree = _ordered(
+        tree = _in_order(
             "NP",
             parts,
             source=["relative", "owner", "article", "adjective", "noun", "plural"],
@@ -268,11 +268,11 @@ class Grammar:
         parts: dict[str, Node] = {"who": Leaf("REL", (), (self.words.who,))}
         kind = None
         if verb.transitive:
-            thing = self._noun_phrase(depth=1)
-            parts["object"], kind = thing.tree, thing.kind
+            noun = self._noun_phrase(depth=1)
+            parts["object"], kind = noun.tree, noun.kind
             parts["object case"] = Leaf("CASE", (self.words.object_case,))
         parts.update(self._verb_parts(verb, plural=plural, kind=kind, negatable=False))
-        return _ordered(
+        return _in_order(
             "SBAR",
             parts,
             source=["object", "object case", "verb", "tense"],
@@ -292,7 +292,7 @@ def _verb_order(parts: dict[str, Node]) -> tuple[str, ...]:
     return ("before", "verb", "negation")
 
 
-def _ordered(
+def _in_order(
     label: str,
     parts: dict[str, Node],
     *,
@@ -318,16 +318,16 @@ def _ordered(
 def generate(count: int, *, seed: int, free: float = 0.0) -> list[Pair]:
     """Return `count` sentence pairs, no two with the same source or the same target."""
     grammar = Grammar(seed, free=free)
-    found: list[Pair] = []
+    pairs: list[Pair] = []
     sources: set[tuple[str, ...]] = set()
     targets: set[tuple[str, ...]] = set()
-    while len(found) < count:
-        made = grammar.sentence()
-        if len(made.source) > MAX_SOURCE_LENGTH or made.source in sources:
+    while len(pairs) < count:
+        pair = grammar.sentence()
+        if len(pair.source) > MAX_SOURCE_LENGTH or pair.source in sources:
             continue
-        if made.target in targets:
+        if pair.target in targets:
             continue
-        sources.add(made.source)
-        targets.add(made.target)
-        found.append(made)
-    return found
+        sources.add(pair.source)
+        targets.add(pair.target)
+        pairs.append(pair)
+    return pairs

@@ -112,10 +112,10 @@ class Spelling:
                 self._chance.choose(self._onsets) + self._chance.choose(self._nuclei)
                 for _ in range(length)
             )
-            made = "".join(parts)
-            if made not in self._used:
-                self._used.add(made)
-                return made
+            spelling = "".join(parts)
+            if spelling not in self._used:
+                self._used.add(spelling)
+                return spelling
         raise ValueError("the syllables are used up")
 
 

@@ -75,9 +75,9 @@ def _attach(node: Node, tokens: list[Token], heads: dict[int, tuple[int, str]]) 
 def to_conllu(pairs: Sequence[Pair], name: str) -> str:
     """Return the target sentences as CoNLL-U; the detailed tag is the tag and its features."""
     blocks = []
-    for number, one in enumerate(pairs, 1):
-        lines = [f"# sent_id = {name}-{number}", f"# text = {' '.join(one.target)}"]
-        for place, token in enumerate(parse(one), 1):
+    for number, pair in enumerate(pairs, 1):
+        lines = [f"# sent_id = {name}-{number}", f"# text = {' '.join(pair.target)}"]
+        for place, token in enumerate(parse(pair), 1):
             features = "|".join(token.features)
             detailed = "-".join([token.tag, *(item.split("=")[1] for item in token.features)])
             lines.append(

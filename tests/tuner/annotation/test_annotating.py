@@ -110,7 +110,7 @@ def test_warm_cold_and_half_warm_are_the_same(tmp_path_factory, rows, data):
     first = cold.annotate(rows, NEEDS)
     warm = Fixed(rows, cache=cache)
     same(warm.annotate(rows, NEEDS), first)
-    assert warm.backend.asked == []
+    assert warm.backend.requests == []
     assert warm.counts == (cold.counts[1], 0, cold.counts[2])
     half = Fixed(rows)
     some = data.draw(st.lists(st.sampled_from(rows), max_size=4)) if rows else []
@@ -152,7 +152,7 @@ EMPTY = Text(())
 def test_an_empty_text_is_neither_annotated_nor_failed():
     one = Fixed([EMPTY])
     found = one.annotate([EMPTY, EMPTY], NEEDS)
-    assert (one.backend.asked, one.counts) == ([], (0, 0, 0))
+    assert (one.backend.requests, one.counts) == ([], (0, 0, 0))
     assert [len(getattr(found, part).values) for part in ("tags", "heads", "trees")] == [0, 0, 0]
     assert found.heads.values.shape == found.trees.values.shape == (0, 2)
     assert found.arcs[Arcs(2, 0.5)].links.values.shape == (0, 3)
@@ -164,7 +164,7 @@ def test_a_view_of_texts_is_annotated_as_what_it_shows():
     assert [row_of(found, "tags", index) for index in range(3)] == [
         [found.vocabulary.words.index(tag) for tag in text.tags] for text in (DOG, GO, DOG)
     ]
-    assert [words for words, _ in one.backend.asked] == [[DOG.words, GO.words]]
+    assert [words for words, _ in one.backend.requests] == [[DOG.words, GO.words]]
 
 
 def test_what_is_there_or_not_from_a_text_alone_is_not_asked_for():
@@ -173,7 +173,7 @@ def test_what_is_there_or_not_from_a_text_alone_is_not_asked_for():
     assert one.annotator.annotate(given_tags, ["links", "tags"]) is given_tags
     found = one.annotator.annotate(given_tags, ["links", "tags", "heads"])
     assert found.tags is given_tags.tags
-    assert one.backend.asked == [([CAT.words], AnnotationRequest(frozenset({"heads"})))]
+    assert one.backend.requests == [([CAT.words], AnnotationRequest(frozenset({"heads"})))]
 
 
 def test_distinct_sentences_are_asked_once_and_only_for_what_is_missing(tmp_path):
@@ -181,7 +181,7 @@ def test_distinct_sentences_are_asked_once_and_only_for_what_is_missing(tmp_path
     one.annotate([CAT, CAT, EMPTY, DOG], ["tags"])
     one.annotate([DOG, GO], ["tags"])
     one.annotate([GO, CAT], ["tags", "heads"])
-    assert [(words, sorted(request.layers)) for words, request in one.backend.asked] == [
+    assert [(words, sorted(request.layers)) for words, request in one.backend.requests] == [
         ([CAT.words, DOG.words], ["tags"]),
         ([GO.words], ["tags"]),
         ([GO.words, CAT.words], ["heads", "tags"]),
@@ -203,7 +203,7 @@ def test_lists_of_several_lengths_are_asked_apart():
     rows = [replace(CAT, parses=((-1.0, CAT.heads), (-2.0, ((0, "x"), (0, "y")))))]
     one = Fixed(rows)
     one.annotate(rows, ["heads", Arcs(1, 0.5), Arcs(2, 0.5), Arcs(2, 0.25)])
-    assert [(request.parses, sorted(request.layers)) for _, request in one.backend.asked] == [
+    assert [(request.parses, sorted(request.layers)) for _, request in one.backend.requests] == [
         (1, ["heads", "parses"]),
         (2, ["parses"]),
     ]
@@ -219,7 +219,7 @@ def test_marginals_are_taken_as_they_are_for_each_gamma():
     assert found.links.row(0)[:, :2].tolist() == [[0, 2], [0, 0], [1, 0]]  # no link of no weight
     assert found.weights.tolist() == [0.75, 0.25, 1.0]
     assert found.links.lengths.tolist() == [3, 0]
-    assert one.backend.asked == [
+    assert one.backend.requests == [
         ([CAT.words], AnnotationRequest(frozenset({"marginals"}), 1, (0.5,)))
     ]
 
@@ -509,7 +509,7 @@ def test_a_record_in_the_place_of_another_is_noticed(tmp_path):
     again = Fixed([CAT, GO], OneTree, cache=tmp_path)
     second = again.annotate([CAT, GO], ["tags", "heads"])
     assert second.heads.values.tobytes() == first.heads.values.tobytes()
-    assert [words for words, _ in again.backend.asked] == [[CAT.words, GO.words]]
+    assert [words for words, _ in again.backend.requests] == [[CAT.words, GO.words]]
     assert len(again.said) == 1
     assert "damaged" in again.said[0]
 

@@ -278,12 +278,12 @@ def test_roles_and_representations_follow_from_cached_parses(tmp_path):
     assert "gives no semantic roles: they follow from its dependency parses by rules" in str(
         cold.said
     )
-    asked = [request.layers for _, request in cold.backend.asked]
+    asked = [request.layers for _, request in cold.backend.requests]
     assert asked == [{"tags", "heads"}]
     cold.annotator.close()
     warm = Fixed(rows, OneTree, cache=tmp_path)
     again = warm.annotate(rows, ["drs", "roles"])
-    assert not warm.backend.asked
+    assert not warm.backend.requests
     assert warm.counts == (2, 0, 1)
     for part_of, other in ((found.roles, again.roles), (found.drs, again.drs)):
         assert part_of.nodes.values[:, 1].tobytes() == other.nodes.values[:, 1].tobytes()

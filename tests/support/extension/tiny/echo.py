@@ -21,14 +21,14 @@ class Echo(Decoder):
         lines = read_lines(source)
         rows = []
         for number, line in enumerate(lines):
-            found = [
+            outputs = [
                 (whole, line, "Whole0= 1 Cut0= 0"),
                 (cut, line.rpartition(" ")[0], "Whole0= 0 Cut0= 1"),
             ]
-            found.sort(key=lambda one: -one[0])
+            outputs.sort(key=lambda output: -output[0])
             rows += [
                 f"{number} ||| {text} ||| {values} ||| {score} ||| 0-0\n"
-                for score, text, values in found[:size]
+                for score, text, values in outputs[:size]
             ]
         write_text(out, "".join(rows))
         progress(len(lines), len(lines))

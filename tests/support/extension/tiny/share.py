@@ -30,11 +30,11 @@ class Share(Metric):
         return ("hits", "segments")
 
     def stats(self, batch):
-        own = batch.hypotheses.tokens.lengths
-        other = batch.references.tokens.lengths[batch.reference_offsets[:-1]]
-        other = np.repeat(other, np.diff(batch.offsets))
-        hits = np.abs(own - other) <= self.slack
-        return np.column_stack([hits, np.ones(len(own))]).astype(np.float64)
+        lengths = batch.hypotheses.tokens.lengths
+        reference_lengths = batch.references.tokens.lengths[batch.reference_offsets[:-1]]
+        reference_lengths = np.repeat(reference_lengths, np.diff(batch.offsets))
+        hits = np.abs(lengths - reference_lengths) <= self.slack
+        return np.column_stack([hits, np.ones(len(lengths))]).astype(np.float64)
 
     def score(self, stats):
         return stats[..., 0] / np.maximum(stats[..., 1], 1.0)
