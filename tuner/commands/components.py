@@ -1,5 +1,6 @@
 """`portmert components`: lists and describes metrics, optimizers, readers and so on."""
 
+import itertools
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -51,29 +52,31 @@ def command(*, family: str | None, name: str | None, as_json: bool) -> None:
         return
     from ..components.catalogue import catalogue  # noqa: PLC0415  start-up time
 
-    found = {each: list(catalogue(each)) for each in FAMILIES}
+    by_family = {title: list(catalogue(title)) for title in FAMILIES}
     _tell_unreadable()
     if as_json:
-        click.echo(to_json(found, indent=2))
+        click.echo(to_json(by_family, indent=2))
     else:
-        click.echo("\n\n".join(_table(each, parts) for each, parts in found.items()))
+        click.echo("\n\n".join(_table(title, parts) for title, parts in by_family.items()))
 
 
-def _family_of(text: str, more: str | None) -> str:
-    """Return the one family that has a component of a name."""
+def _family_of(text: str, after: str | None) -> str:
+    """Return the one family that has a component of a name; nothing may come after the name."""
     name = text.partition(":")[0].lower()
     from ..components.external import NAMES  # noqa: PLC0415  start-up time
 
-    known = {family: names(family) for family in FAMILIES}
-    known["metric"] += NAMES.keys() - known["decoder"]
-    found = [family for family in known if name in known[family]]
-    if more is not None or not found:
-        others = [] if more is not None else [one for each in known.values() for one in each]
-        near = suggest(name, [*FAMILIES, *others])
-        raise ConfigError(f"there is no family{' or component' * (more is None)} '{text}'{near}")
-    if len(found) > 1:
-        raise ConfigError(f"'{name}' is in the families {' and '.join(found)}: name one before it")
-    return found[0]
+    by_family = {family: names(family) for family in FAMILIES}
+    by_family["metric"] += NAMES.keys() - by_family["decoder"]
+    families = [family for family in by_family if name in by_family[family]]
+    if after is not None or not families:
+        components = [] if after is not None else itertools.chain(*by_family.values())
+        near = suggest(name, [*FAMILIES, *components])
+        raise ConfigError(f"there is no family{' or component' * (after is None)} '{text}'{near}")
+    if len(families) > 1:
+        raise ConfigError(
+            f"'{name}' is in the families {' and '.join(families)}: name one before it"
+        )
+    return families[0]
 
 
 def show(family: str, name: str | None, *, as_json: bool) -> None:
@@ -81,12 +84,12 @@ def show(family: str, name: str | None, *, as_json: bool) -> None:
     from ..components.catalogue import catalogue, describe  # noqa: PLC0415  start-up time
 
     if name is None:
-        found = list(catalogue(family))
+        components = list(catalogue(family))
         _tell_unreadable()
-        click.echo(to_json(found, indent=2) if as_json else _table(family, found))
+        click.echo(to_json(components, indent=2) if as_json else _table(family, components))
         return
-    one = describe(family, name)
-    click.echo(to_json(one, indent=2) if as_json else _details(family, one))
+    component = describe(family, name)
+    click.echo(to_json(component, indent=2) if as_json else _details(family, component))
 
 
 def _tell_unreadable() -> None:
@@ -95,71 +98,70 @@ def _tell_unreadable() -> None:
         notice(line)
 
 
-def _table(family: str, found: Iterable[Described]) -> str:
+def _table(family: str, components: Iterable[Described]) -> str:
     from ..base.tables import aligned  # noqa: PLC0415  start-up time
 
     last = "source" if family == "metric" else "what it does"
     return aligned(
         [family, "needs", "options", last],
-        [
-            [
-                one["name"],
-                # For a metric from outside first its file, model or program.
-                ", ".join([*one.get("argument", "").lower().split()[:1], *one.get("needs", ())])
-                or "-",
-                # An option without a default is among the needs, except for metrics.
-                ", ".join(
-                    _pair(option)
-                    for option in one.get("options", ())
-                    if family == "metric" or option["default"] is not None
-                )
-                or (f"as {one['name']}:{one['argument']}" if "argument" in one else "-"),
-                _last_cell(family, one),
-            ]
-            for one in found
-        ],
+        [_row(family, component) for component in components],
         sides="llll",
         widths=[None, None, 42, 40],
     )
+
+
+def _row(family: str, component: Described) -> list[str]:
+    """Return name, needs, options and the last cell of a component."""
+    # A metric from outside needs first its file, model or program.
+    argument = component.get("argument", "")
+    needs = [*argument.lower().split()[:1], *component.get("needs", ())]
+    # An option without a default is among the needs, except for metrics.
+    options = [
+        _pair(option)
+        for option in component.get("options", ())
+        if family == "metric" or option["default"] is not None
+    ]
+    if not options and argument:
+        options = [f"as {component['name']}:{argument}"]
+    if component.get("fault"):
+        last = f"broken: {component['fault']}"
+    else:
+        last = component["source" if family == "metric" else "summary"]
+        last = last if family == "metric" else " ".join(last.split())
+        last += f" (package {component['package']})" if component["package"] else ""
+    return [component["name"], ", ".join(needs) or "-", ", ".join(options) or "-", last]
 
 
 def _pair(option: Described) -> str:
     return f"{option['name']}={option['default']}"
 
 
-def _last_cell(family: str, one: Described) -> str:
-    if one.get("fault"):
-        return f"broken: {one['fault']}"
-    text = one["source"] if family == "metric" else " ".join(one["summary"].split())
-    return f"{text} (package {one['package']})" if one["package"] else text
-
-
-def _details(family: str, one: Described) -> str:
-    lines = [one["name"], "", *_wrapped(one["summary"], "")]
-    if one["description"]:
-        for paragraph in one["description"].split("\n\n"):
+def _details(family: str, component: Described) -> str:
+    lines = [component["name"], "", *_wrapped(component["summary"], "")]
+    if component["description"]:
+        for paragraph in component["description"].split("\n\n"):
             lines += ["", *_wrapped(paragraph, "")]
     lines.append("")
-    for label, text in _facts(family, one):
+    for label, text in _facts(family, component):
         line = f"{label + ':':11} {text}"
         lines += [line] if label == "signature" else _wrapped(line, " " * 12)
-    if one.get("example"):
-        lines += ["example:", *(f"  {line}" for line in one["example"].splitlines())]
+    if component.get("example"):
+        lines += ["example:", *(f"  {line}" for line in component["example"].splitlines())]
     lines.append("")
-    if not one["options"]:
-        other = "other " if one.get("argument") else ""
-        return "\n".join([*lines, f"It has no {other}options."])
-    lines.append(f"Options, as in {one['name']}:{_example(one)}")
-    for option in one["options"]:
+    if not component["options"]:
+        besides = "other " if component.get("argument") else ""
+        return "\n".join([*lines, f"It has no {besides}options."])
+    lines.append(f"Options, as in {component['name']}:{_example(component)}")
+    for option in component["options"]:
         default = (
             "must be given"
             if option["default"] is None
             else f"default: {option['default'] or 'empty'}"
         )
-        given = "" if "given" not in option else f"; here: {option['given']}"
+        here = "" if "given" not in option else f"; here: {option['given']}"
         lines += [
             "",
-            f"  {option['name']}: {option['values']} ({default}{given})",
+            f"  {option['name']}: {option['values']} ({default}{here})",
             *(
                 wrapped
                 for line in option["meaning"].splitlines()
@@ -169,33 +171,37 @@ def _details(family: str, one: Described) -> str:
     return "\n".join(lines)
 
 
-def _facts(family: str, one: Described) -> Iterable[tuple[str, str]]:
+def _facts(family: str, component: Described) -> Iterable[tuple[str, str]]:
     """Yield label and text of each line between the description and the options."""
-    if one["source"]:
-        yield "source", one["source"]
-    if one["package"]:
-        yield "package", one["package"]
+    if component["source"]:
+        yield "source", component["source"]
+    if component["package"]:
+        yield "package", component["package"]
     if family == "metric":
-        needs = ", ".join(_NEEDS[need] for need in one["needs"])
+        needs = ", ".join(_NEEDS[need] for need in component["needs"])
         yield "needs", needs or "nothing besides the tokens"
-        yield "better", "higher" if one["higher_is_better"] else "lower"
-        if one["signature"] is not None:
-            yield "signature", one["signature"]
-            yield "statistics", ", ".join(one["statistics"])
+        yield "better", "higher" if component["higher_is_better"] else "lower"
+        if component["signature"] is not None:
+            yield "signature", component["signature"]
+            yield "statistics", ", ".join(component["statistics"])
         return
-    yield "needs", ", ".join(f"{need}=..." for need in one["needs"]) or "no option"
+    yield "needs", ", ".join(f"{need}=..." for need in component["needs"]) or "no option"
     if family == "annotator":
-        yield "gives", ", ".join(one["gives"])
+        yield "gives", ", ".join(component["gives"])
     if family == "optimizer":
-        yield "sparse", "searched too" if one["sparse"] else "features keep their weights"
+        yield "sparse", "searched too" if component["sparse"] else "features keep their weights"
 
 
-def _example(one: Described) -> str:
-    wanted = [f"{option['name']}=..." for option in one["options"] if option["default"] is None]
-    known = [_pair(o) for o in one["options"] if o["default"] not in (None, "unset", "", "none")]
-    if not wanted and not known:
-        return f"{one['options'][0]['name']}=FILE"  # all others have a default
-    return ",".join(wanted or known[:2])
+def _example(component: Described) -> str:
+    required = [
+        f"{option['name']}=..." for option in component["options"] if option["default"] is None
+    ]
+    defaults = [
+        _pair(o) for o in component["options"] if o["default"] not in (None, "unset", "", "none")
+    ]
+    if not required and not defaults:
+        return f"{component['options'][0]['name']}=FILE"  # all others have a default
+    return ",".join(required or defaults[:2])
 
 
 def _wrapped(text: str, indent: str) -> list[str]:
