@@ -14,13 +14,10 @@ from .tuner.api.annotating import check_links as check_links
 from .tuner.api.annotating import train_annotator as train_annotator
 from .tuner.api.averaging import WeightAverage as WeightAverage
 from .tuner.api.averaging import average as average
-from .tuner.api.comparing import Compared as Compared
 from .tuner.api.comparing import compare as compare
-from .tuner.api.crossvalidating import CrossValidation as CrossValidation
 from .tuner.api.crossvalidating import crossval as crossval
 from .tuner.api.human_evaluation import make_sheets as make_sheets
 from .tuner.api.human_evaluation import read_sheets as read_sheets
-from .tuner.api.judging import Evaluated as Evaluated
 from .tuner.api.judging import metaeval as metaeval
 from .tuner.api.lists import Lists as Lists
 from .tuner.api.lists import ReadOptions as ReadOptions
@@ -47,9 +44,9 @@ from .tuner.components.registry import metric as metric
 from .tuner.decoders._base import Decoder as Decoder
 from .tuner.decoders._base import Decoding as Decoding
 from .tuner.evaluation.comparison.systems import TestSet as TestSet
+from .tuner.evaluation.document import Report as Report
 from .tuner.evaluation.human_scores import JudgedSet as JudgedSet
 from .tuner.evaluation.humaneval.evaluation import Filters as Filters
-from .tuner.evaluation.page.html import Report as Report
 from .tuner.evaluation.significance import Resampling as Resampling
 from .tuner.nbest.model import NBest as NBest
 from .tuner.nbest.readers._base import Reader as Reader

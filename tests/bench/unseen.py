@@ -24,8 +24,8 @@ import click
 
 import portmert
 from portmert.tuner.base.tables import aligned
-from portmert.tuner.evaluation.crossval.report import tables_of, with_error
-from portmert.tuner.evaluation.documents import shown, signed
+from portmert.tuner.evaluation.crossval.report import with_error
+from portmert.tuner.evaluation.formatting import shown, signed
 from portmert.tuner.runs.config import load_config
 from portmert.tuner.runs.experiment import run
 from portmert.tuner.search import DEFAULT_OPTIMIZER
@@ -127,7 +127,7 @@ def main() -> None:
             except portmert.PortmertError as error:
                 say(f"{metric}: {error}")
                 continue
-            (table,) = tables_of(found.document)
+            (table,) = found.tables
             title = f"{Path(pool['weights']).parent}, {table.title}"
             click.echo(f"\n{title}\n\n{aligned(table.headers, table.rows, style='pipe')}")
             measured[title] = found.document

@@ -5,8 +5,9 @@ import re
 
 import pytest
 
-from portmert.tuner.evaluation.comparison.report import tables
-from portmert.tuner.evaluation.page.html import render
+from portmert.tuner.evaluation.comparison.report import document_of
+from portmert.tuner.evaluation.latex import latex_table
+from portmert.tuner.evaluation.page.html import html
 from tests.support.cli import run
 from tests.support.documents import document as made_up
 from tests.support.run_folders import (
@@ -119,7 +120,7 @@ def test_runs_tuned_on_different_metrics_stand_in_a_matrix_first(corpus):
     assert rows == [("old", "bleu", "2"), ("new", "port", "3")]
     tex, page = (corpus / "t.tex").read_text(), (corpus / "t.html").read_text()
     assert tex.index("Tuned on, and judged by") < tex.index("Differences from")
-    assert page.index('id="matrix"') < page.index("Intervals, spread")
+    assert page.index('data-label="matrix"') < page.index('data-label="tests"')
     assert "PORT paper" not in result.stdout + tex + page.split("<script")[0]
 
 
@@ -373,10 +374,10 @@ def test_a_tiny_p_is_never_printed_as_nothing():
     for row in given["scores"]:
         if row["difference"] is not None:
             row.update(dict.fromkeys((key for key in row if key.startswith("p")), 1e-9))
-    (table,) = [one for one in tables(given) if one.label == "tests"]
+    (table,) = [one for one in document_of(given).tables if one.label == "tests"]
     assert {cell for row in table.rows for cell in row[4:]} == {"<0.0001"}
-    assert r"\textless{}0.0001" in table.latex()
-    assert ">&lt; 0.0001" in render(given)
+    assert r"\textless{}0.0001" in latex_table(table)
+    assert ">&lt;0.0001" in html(document_of(given))
 
 
 def test_run_folders_are_not_changed(corpus):

@@ -1,17 +1,17 @@
 """Compares systems: scores, significance, and where they differ."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from portmert.metrics._base import Metric
 
 from ..base import arguments, processes
-from ..evaluation.comparison import report
 from ..evaluation.comparison.compare import CompareRequest, compare_request
+from ..evaluation.comparison.report import document_of
 from ..evaluation.comparison.systems import SystemFiles, TestSet
-from ..evaluation.page.html import Report
+from ..evaluation.document import Report
 from ..evaluation.significance import Resampling
 from ..executors.opening import opened
 from ..texts.annotator import Annotator
@@ -19,23 +19,6 @@ from ..texts.text_pipeline import TextPipeline
 from .texts import Notice, PathLike, Progress, log_notice, pipeline_of, preparing
 
 RESAMPLING = Resampling()
-
-
-@dataclass(frozen=True, eq=False)
-class Compared(Report):
-    """A comparison, in every form."""
-
-    @property
-    def headlines(self) -> tuple[str, ...]:
-        """The findings, a sentence for each metric and system."""
-        return tuple(self.document["headlines"])
-
-    def as_latex(self) -> str:
-        """Return the tables for LaTeX (booktabs)."""
-        tables = super().as_latex()
-        if "differences" not in self.document:  # of scores in hand, without texts
-            return tables
-        return f"% Made by portmert {self.document['portmert']}.\n{tables}"
 
 
 @arguments.checked
@@ -55,7 +38,7 @@ def compare(
     executor: str = "local",
     notice: Notice = log_notice,
     progress: Progress | None = None,
-) -> Compared:
+) -> Report:
     r"""Compare systems with the first one.
 
     Parameters
@@ -110,7 +93,7 @@ def compare(
         preparing(annotator, annotation_cache, team=team, **said) as prepare,
     ):
         document = compare_request(replace(request, prepare=prepare, team=team), notice)
-    return Compared(report.as_text(document), report.tables(document), document)
+    return Report(document_of(document), document)
 
 
 def _named(systems: Any) -> tuple[SystemFiles, ...]:

@@ -1,7 +1,7 @@
 """Cross-validation: tune on half of the segments and score the other half, for every choice."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -9,12 +9,11 @@ from portmert.metrics._base import Metric
 
 from ..base import arguments, documents, files, processes
 from ..base.numbers import NonNegative, Positive
-from ..base.tables import as_text
 from ..base.warn import with_warnings
 from ..components import registry
 from ..evaluation.crossval import cells
-from ..evaluation.crossval.report import document_of, headlines, tables_of
-from ..evaluation.page.html import Report, render
+from ..evaluation.crossval.report import as_json, document_of
+from ..evaluation.document import Report
 from ..search import DEFAULT_OPTIMIZER
 from ..search.optimizers._base import Optimizer
 from . import optimizing
@@ -23,25 +22,6 @@ from .lists import Lists, ListsLike, as_lists
 from .texts import Notice, PathLike, Phases, log_notice, once, phase
 
 OptimizerLike = str | Optimizer
-
-
-@dataclass(frozen=True, eq=False)
-class CrossValidation(Report):
-    """The result of cross-validation, in every form.
-
-    Parameters
-    ----------
-    headlines
-        A sentence for each metric that names the best choice on unseen segments.
-    """
-
-    headlines: tuple[str, ...]
-
-    def as_html(self) -> str:
-        """Return a page that needs no network."""
-        shared = {key: self.document[key] for key in ("portmert", "metrics", "headlines")}
-        warned = {"warnings": self.warnings}
-        return render({"kind": "crossval", "crossval": self.document, **shared, **warned})
 
 
 @arguments.checked
@@ -60,7 +40,7 @@ def crossval(
     notice: Notice = log_notice,
     progress: Phases | None = None,
     **search: Unpack[optimizing.CommonOptions],
-) -> CrossValidation:
+) -> Report:
     """Tune on half of the segments and score the other half, for every choice given.
 
     The segments are halved at random, `splits` times. A choice is a metric, an optimizer, a prior
@@ -163,7 +143,7 @@ def _judged(
         measured = cells.measure(
             plan, choices, team=team, folder=folder, notice=notice, progress=shown
         )
-    return document_of(plan, measured)
+    return as_json(plan, measured)
 
 
 def _as_text(optimizer: Optimizer) -> str:
@@ -194,15 +174,12 @@ def _choices(
     return cells.choices_of(labels, optimizers, left_out, priors)
 
 
-def _written(document: dict[str, Any], folder: Path | None) -> CrossValidation:
-    """Add the headlines, and write the document into the folder, if there is one."""
-    document["headlines"] = headlines(document)
+def _written(document: dict[str, Any], folder: Path | None) -> Report:
+    """Write the results into the folder, if there is one."""
     if folder is not None:
         text = documents.to_json(with_warnings(document), ensure_ascii=False) + "\n"
         files.write_text(folder / "result.json", text)
-    tables = tables_of(document)
-    text = "\n".join([*document["headlines"], "", as_text(tables)])
-    return CrossValidation(text, tables, document, tuple(document["headlines"]))
+    return Report(document_of(document), document)
 
 
 def _several(given: Any) -> list[Any]:

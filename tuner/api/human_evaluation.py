@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from ..base import arguments, files, tables
+from ..base import arguments, files
 from ..base.errors import InputError, suggest
 from ..base.numbers import Natural, Positive
 from ..evaluation.comparison.systems import (
@@ -15,10 +15,10 @@ from ..evaluation.comparison.systems import (
     find_test_files,
     in_one_order,
 )
+from ..evaluation.document import Document, Report
 from ..evaluation.humaneval import answers, evaluation, results
 from ..evaluation.humaneval import sheets as written
 from ..evaluation.humaneval.evaluation import Filters, read_and_select, read_key
-from ..evaluation.page.html import Report
 from ..texts import corpus
 from ..texts.corpus import check_lines
 from .texts import Notice, log_notice, pipeline_of
@@ -131,5 +131,4 @@ def read_sheets(
     found = results.evaluate(
         answers.complete(given, evaluations, without), drop=drop, literal=literal
     )
-    listed = results.tables(found)
-    return Report(tables.as_text(listed), listed, found)
+    return Report(Document("Human evaluation", results.tables(found)), found)

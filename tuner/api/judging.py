@@ -1,18 +1,19 @@
 """Evaluates metrics by human scores."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import fields
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from portmert.metrics._base import Batch, Metric, Vocabulary
 
-from ..base import arguments, processes, tables
+from ..base import arguments, processes
 from ..base.files import TextFile
 from ..base.warn import warn_of
 from ..components import registry
+from ..evaluation.document import Report
 from ..evaluation.human_scores import (
     HumanScores,
     JudgedSet,
@@ -20,11 +21,11 @@ from ..evaluation.human_scores import (
     read_human_scores,
     read_judged_sets,
 )
-from ..evaluation.metaeval import combined, data, report
+from ..evaluation.metaeval import combined, data
 from ..evaluation.metaeval.data import Judged, MetricScores
 from ..evaluation.metaeval.evaluation import MetaEvaluation, Settings, evaluate
-from ..evaluation.metaeval.page import page_data
-from ..evaluation.page.html import Report, render
+from ..evaluation.metaeval.report import document_of
+from ..evaluation.metaeval.results import as_json, combined_as_json
 from ..evaluation.significance import Resampling
 from ..texts import corpus, text_pipeline
 from ..texts.annotator import Annotator
@@ -33,31 +34,6 @@ from ..texts.statistics import notices
 from .texts import Notice, PathLike, Progress, log_notice, pipeline_of, preparing
 
 RESAMPLING = Resampling(samples=1000)
-
-
-@dataclass(frozen=True, eq=False)
-class Evaluated(Report):
-    """The result of a meta-evaluation, in every form. Its text is the summary.
-
-    Parameters
-    ----------
-    signatures
-        The signatures of the metrics: all on which scores depend.
-    page
-        The data of the HTML page.
-    """
-
-    signatures: Sequence[str] = field(repr=False)
-    page: Mapping[str, Any] = field(repr=False)
-
-    @property
-    def whole(self) -> str:
-        """The summary and all tables."""
-        return "\n\n".join([self.text, tables.as_text(self.tables), "\n".join(self.signatures)])
-
-    def as_html(self) -> str:
-        """Return a page that needs no network."""
-        return render({**self.page, "warnings": self.warnings})
 
 
 @arguments.checked
@@ -74,7 +50,7 @@ def metaeval(
     resample: Literal["both", "segments", "systems"] = "both",
     notice: Notice = log_notice,
     progress: Progress | None = None,
-) -> Evaluated:
+) -> Report:
     """Correlate metrics with human scores of several systems' outputs.
 
     Parameters
@@ -117,22 +93,11 @@ def metaeval(
         if ready.annotator is not None:
             notice(coverage(ready.annotator))
     if isinstance(sets, JudgedSet):
-        found = measured[0]
-        lines = f"{found.judged.sizes}\n\n{report.summary(found)}"
-        page = page_data([found], None, list(signatures))
-        return Evaluated(
-            lines, report.tables(found), report.as_json(found), list(signatures), page
-        )
+        return Report(document_of(measured, None, list(signatures)), as_json(measured[0]))
     groups, scenarios = ([getattr(one, key) for one in listed] for key in ("group", "scenario"))
     together = combined.combine(measured, groups=groups, scenarios=scenarios, settings=settings)
-    sizes = "\n".join(f"{one.name}: {one.judged.sizes}" for one in measured)
-    return Evaluated(
-        f"{sizes}\n\n{report.combined_summary(together)}",
-        report.combined_tables(together),
-        report.combined_as_json(together),
-        list(signatures),
-        page_data(together.parts, together, list(signatures)),
-    )
+    layout = document_of(measured, together, list(signatures))
+    return Report(layout, combined_as_json(together))
 
 
 def _counted(

@@ -12,16 +12,17 @@ import numpy as np
 from portmert.metrics import _lexicon_files, learned
 from portmert.metrics._base import Batch, IntArray, Need
 
-from ..base import arguments, pipes, processes, tables
+from ..base import arguments, pipes, processes
 from ..base.errors import InputError
 from ..base.numbers import Natural, Positive
+from ..base.tables import Table
 from ..base.warn import warn_of_machine
 from ..components import registry
 from ..evaluation import metric_training as training
+from ..evaluation.document import Document, Paragraph, Report
 from ..evaluation.human_scores import JudgedSet
 from ..evaluation.metaeval import data
 from ..evaluation.metaeval.data import Judged
-from ..evaluation.page.html import Report
 from ..evaluation.reproduction.document import read_published
 from ..texts import corpus, prepare, text_pipeline
 from ..texts.annotator import open_annotator
@@ -124,7 +125,8 @@ def train_metric(
     hashes = {name: _lexicon_files.content_hash(path) for name, path in files.items()}
     about = _trained(part, weights, conditions, own.groups, ready)
     model = learned.LearnedModel(own, tuple(weights.tolist()), hashes, about)
-    report = Report(f"{found.sizes}\n\n{tables.as_text(listed)}", listed, document)
+    layout = Document("Learned metric", [Paragraph(found.sizes, "headline"), *listed])
+    report = Report(layout, document)
     return TrainedMetric(report, model.text(), not np.any(weights))
 
 
@@ -172,7 +174,7 @@ def _table(
     halves: _Halves,
     judged: Judged,
     published: Path | None,
-) -> tables.Table:
+) -> Table:
     """Return the table of all sets of features; its title says which means are removed."""
     removed = "" if judged.documents is None else ", the mean of each document removed"
     if len(judged.systems) > 1:

@@ -6,10 +6,11 @@ from pathlib import Path
 from ..base import arguments, errors, processes
 from ..components import registry
 from ..evaluation.comparison.compare import METRICS, CompareRequest, compare_request
+from ..evaluation.comparison.report import document_of_run
 from ..evaluation.comparison.systems import SystemFiles
+from ..evaluation.document import Report
 from ..evaluation.history import dev_set, run_history
-from ..evaluation.history.report import as_text, document_of
-from ..evaluation.page.html import Report
+from ..evaluation.history.report import as_json
 from .texts import Notice, PathLike, Progress, log_notice, preparing
 
 
@@ -50,10 +51,8 @@ def report(
             tools=dev_set.ScoringTools(notice, threads, prepare=prepare),
             surface=document,
         )
-        if not document:
-            return Report(as_text(history), (), {})
         test = None
-        if history["state"] == "finished":  # then the scores of its output of the test set too
+        if document and history["state"] == "finished":
             request = CompareRequest(
                 systems=(SystemFiles(None, (run,)),),
                 metrics=tuple(history["displays"]) if metric else (),
@@ -65,4 +64,5 @@ def report(
                 test = compare_request(request, notice)
             except (errors.InputError, errors.StateError) as error:
                 notice(f"no scores of a test set: {error}")
-        return Report(as_text(history), (), document_of(history, test))
+        content = as_json(history, test)
+        return Report(document_of_run(content), content)

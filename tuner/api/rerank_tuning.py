@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Unpack
@@ -13,33 +13,28 @@ import numpy as np
 import portmert
 from portmert.metrics._base import FloatArray, IntArray, Metric, Texts, Vocabulary
 
-from ..base import arguments, tables
+from ..base import arguments
 from ..base.documents import plain, to_json
 from ..base.errors import ConfigError, counted
 from ..base.files import write_text
 from ..base.numbers import Positive
 from ..base.options import files as files_of
 from ..base.options import written_files
-from ..base.warn import left_out_so_far, warnings_so_far
+from ..base.tables import Table
 from ..components import registry
 from ..components.external import Scores
-from ..evaluation.comparison import report
 from ..evaluation.comparison.material import Material
+from ..evaluation.comparison.report import document_of
 from ..evaluation.comparison.scores import (
     Counted,
     described,
     in_families,
     score_systems,
 )
+from ..evaluation.comparison.sentences import against, correction, headlines
 from ..evaluation.comparison.systems import TestSet
-from ..evaluation.documents import (
-    changed,
-    directed,
-    interval,
-    p_or_dash,
-    shown,
-    spread,
-)
+from ..evaluation.document import Report
+from ..evaluation.formatting import changed, directed, interval, p_or_dash, shown, spread
 from ..evaluation.significance import Resampling
 from ..nbest.extra import answers_of, numbers_of
 from ..nbest.model import NBest, model_scores
@@ -50,7 +45,7 @@ from ..search.problem import within_segment_spread
 from ..texts import corpus, mbr, statistics, text_pipeline
 from ..weights.feature_weights import FeatureWeights
 from . import optimizing, replicating
-from .comparing import Compared, compare
+from .comparing import compare
 from .lists import Lists, ListsLike, PreparedLists, as_lists
 from .texts import Notice, PathLike, Phases, log_notice, phase
 
@@ -81,7 +76,7 @@ class RerankTuned:
 
     replicas: Replicas
     lines: tuple[str, ...] = field(repr=False)
-    compared: Compared | None = field(repr=False)
+    compared: Report | None = field(repr=False)
 
     def as_json(self) -> dict[str, Any]:
         """Return what `portmert rerank-tune --json` prints."""
@@ -103,7 +98,7 @@ class RerankTuned:
         )
 
 
-def _table(found: Mapping[str, Any]) -> tables.Table:
+def _table(found: Mapping[str, Any]) -> Table:
     """Return the scores of all choices, and their distance from those of the tuned outputs."""
     metrics = {metric["label"]: metric for metric in found["metrics"]}
     rows = []
@@ -119,14 +114,14 @@ def _table(found: Mapping[str, Any]) -> tables.Table:
                 p_or_dash(score["p_holm"]),
             ]
         rows.append(row)
-    return tables.Table(
+    return Table(
         "Test set",
         ["", "metric", "score", f"from {TUNED}", f"{100 * found['confidence']:g} % interval", "p"],
         rows,
         left=2,
         note=f"{TUNED}: mean of the searches' outputs, ± standard deviation; averaged: of the "
         f"averaged weights; first: of each list; only: best by one feature; {_explained(found)}"
-        f"p: two-sided, of luck of the test set and of tuning, {report.correction(found)} (Holm).",
+        f"p: two-sided, of luck of the test set and of tuning, {correction(found)} (Holm).",
     )
 
 
@@ -216,7 +211,7 @@ def rerank_tune(
     lines = _joined(found.baselines["averaged"].text, given.pipeline)
     write_text(folder / "output.txt", replicating.as_lines(lines))
     known = outcomes.counted(tests.nbest, found.baselines.values())
-    compared: Compared | None = None
+    compared: Report | None = None
     if tests.refs and judges:
         options = {"threads": search.get("threads", 0), "notice": notice}
         options["progress"] = phase(progress, "annotating")
@@ -229,7 +224,7 @@ def rerank_tune(
     return RerankTuned(found, lines, compared)
 
 
-def _write(folder: Path, compared: Compared | None, notice: Notice) -> None:
+def _write(folder: Path, compared: Report | None, notice: Notice) -> None:
     """Write the comparison; without one, remove that of a call that `fresh` has put an end to."""
     if compared is None:
         for name in (PAGE, DOCUMENT):
@@ -283,11 +278,11 @@ def _others(baselines: Mapping[str, Chosen]) -> list[str]:
     return [name for name in baselines if not name.startswith("replica-")]
 
 
-def _judged(known: Sequence[Counted], found: Replicas, replicas: int) -> Compared:
+def _judged(known: Sequence[Counted], found: Replicas, replicas: int) -> Report:
     """Compare the choices by scores in hand alone."""
     outputs = {TUNED: replicas} | dict.fromkeys(_others(found.baselines), 1)
     document = judged(known, outputs, found.metric.signature)
-    return Compared("", (), document)
+    return Report(document_of(document), document)
 
 
 def _compared(
@@ -297,7 +292,7 @@ def _compared(
     known: Sequence[Counted],
     lists: Lists,
     **options: Any,
-) -> Compared:
+) -> Report:
     """Compare the run in the folder with the other choices."""
     others, inputs = _others(baselines), read_inputs(folder)
     links = () if inputs is None else inputs.data.test_reference_links
@@ -316,7 +311,7 @@ def _compared(
     )
 
 
-def _answered(compared: Compared, label: str) -> Compared:
+def _answered(compared: Report, label: str) -> Report:
     """Return the comparison with the answer to the question whether tuned beats first.
 
     That is the planned comparison, on the metric tuned on. If `label` names a metric, it is on
@@ -326,15 +321,9 @@ def _answered(compared: Compared, label: str) -> Compared:
     planned = [(label or document["metrics"][0]["label"], "first")]
     document["scores"] = in_families(document["scores"], planned)
     document["tuning_luck_untested"] = [*document["tuning_luck_untested"], "averaged"]
-    document["headlines"] = list(report.headlines(document))
-    document["answers"] = report.against(document, "first")
-    has_texts = "differences" in document
-    shown_tables = report.tables(document) if has_texts else [_table(document)]
-    text = report.as_text(document) if has_texts else "\n".join(document["headlines"])
-    return replace(
-        compared, text=text, tables=shown_tables, document=document, warnings=warnings_so_far(),
-        left_out=left_out_so_far(),
-    )  # fmt: skip
+    document["headlines"] = list(headlines(document))
+    document["answers"] = against(document, "first")
+    return Report(document_of(document), document)
 
 
 # Scores in hand: choices of answers that need no search, and the comparison of all choices.
@@ -488,7 +477,7 @@ def judged(
         "scores": score_systems(list(systems), material, counted, resampling),
     }
     document: dict[str, Any] = plain(found)
-    return {**document, "headlines": list(report.headlines(document))}
+    return {**document, "headlines": list(headlines(document))}
 
 
 def _paths(files: Files) -> tuple[Path, ...]:

@@ -17,7 +17,7 @@ from ..base.files import make_folder, read_lines, write_text
 from ..base.tables import NOTHING
 from ..components import registry
 from ..decoders._function import Decode, FunctionDecoder
-from ..evaluation.page.html import Report
+from ..evaluation.document import Report
 from ..executors.opening import opened
 from ..runs import config as configs
 from ..runs.config import Experiment, Tune

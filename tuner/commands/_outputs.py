@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from portmert import Optimized
 
-    from ..evaluation.page.html import Report
+    from ..evaluation.document import Report
 
 json_option = click.option(
     "--json",

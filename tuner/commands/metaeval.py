@@ -76,7 +76,7 @@ def command(
             progress=progress,
             **values,
         )
-    shown = replace(evaluated, text=evaluated.whole) if show_all else evaluated
+    shown = replace(evaluated, form="long") if show_all else evaluated
     _outputs.show(shown, json_out=json_out, latex_out=latex_out, html_out=html_out)
 
 

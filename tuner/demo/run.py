@@ -163,14 +163,15 @@ def _comparison(
     Times are left out, so that the same demo writes the same bytes.
     """
     from ..evaluation.comparison.compare import CompareRequest, compare_request  # noqa: PLC0415
-    from ..evaluation.comparison.report import summaries  # noqa: PLC0415
+    from ..evaluation.comparison.report import document_of  # noqa: PLC0415
+    from ..evaluation.comparison.sentences import summaries  # noqa: PLC0415
     from ..evaluation.comparison.systems import SystemFiles  # noqa: PLC0415
-    from ..evaluation.page.html import render  # noqa: PLC0415  heavy, and only here
+    from ..evaluation.page.html import html  # noqa: PLC0415  heavy, and only here
 
     systems = tuple(SystemFiles(None, (run,)) for run in runs)
     request = CompareRequest(systems, prepare=prepare, runs=True, timing=False)
     document = compare_request(request, log)
-    return tuple(summaries(document)), render(document)
+    return tuple(summaries(document)), html(document_of(document))
 
 
 def _make_corpus(

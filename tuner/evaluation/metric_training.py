@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 from portmert.metrics._base import FloatArray, IntArray
 from portmert.metrics.learned import GROUPS, feature_names
 
-from ..base import streams, tables
+from ..base import streams
 from ..base.errors import InputError
 from ..base.samples import interval
-from ..base.tables import NOTHING
+from ..base.tables import NOTHING, Table
 from .correlation import from_sums, mean_removed, pearson
 
 BoolArray = NDArray[np.bool_]
@@ -301,7 +301,7 @@ def table(
     units: str = "documents",
     removed: str = ", the mean of systems removed",
     published: Mapping[str, str] | None = None,
-) -> tables.Table:
+) -> Table:
     """Return the table of conditions, as the paper prints it.
 
     Parameters
@@ -325,7 +325,7 @@ def table(
         ]
         for one in conditions
     ]
-    return tables.Table(
+    return Table(
         f"Agreement with human scores: Pearson's r of segments, weighted by length{removed}",
         [
             "features", "test on B", "test on A", "mean", "95 %", "learnt on A", "learnt on B",
@@ -357,7 +357,7 @@ def rounded(r: float) -> float | None:
     return None if np.isnan(r) else round(r, DIGITS)
 
 
-def reference_table(conditions: Sequence[Condition]) -> tables.Table:
+def reference_table(conditions: Sequence[Condition]) -> Table:
     """Return the table of gains by each more reference; the first condition has one."""
     rows = []
     for number, one in enumerate(conditions, 1):
@@ -367,7 +367,7 @@ def reference_table(conditions: Sequence[Condition]) -> tables.Table:
             row[3] = f"{one.mean - before.mean:+.4f}"
             row[4] = shown_interval(one.samples - before.samples)
         rows.append(row)
-    return tables.Table(
+    return Table(
         f"What one reference more is worth, features {conditions[0].groups}: means over all "
         f"choices of so many references",
         ["references", "mean", "95 %", "gain", "95 % of the gain"],

@@ -15,6 +15,7 @@ from portmert.metrics.terp import Ter
 from portmert.tuner.base.errors import InputError
 from portmert.tuner.evaluation.correlation import VARIANTS, Pairs, kendall
 from portmert.tuner.evaluation.correlation import pearson as pearson_of
+from portmert.tuner.evaluation.document import text
 from portmert.tuner.evaluation.human_scores import HumanScores, Judgments
 from portmert.tuner.evaluation.metaeval import data, differences, evaluation, intervals
 from portmert.tuner.evaluation.metaeval.combined import combine
@@ -26,13 +27,9 @@ from portmert.tuner.evaluation.metaeval.data import (
     likeness,
 )
 from portmert.tuner.evaluation.metaeval.evaluation import MEASURES, Settings, evaluate, shares
-from portmert.tuner.evaluation.metaeval.report import (
-    as_json,
-    combined_as_json,
-    combined_summary,
-    combined_tables,
-    tables,
-)
+from portmert.tuner.evaluation.metaeval.report import document_of
+from portmert.tuner.evaluation.metaeval.results import as_json, combined_as_json
+from portmert.tuner.evaluation.metaeval.tables import tables
 from portmert.tuner.texts import corpus
 from tests.oracles import metaeval as oracle
 from tests.support.agreements import Given, given_scores, two_sets
@@ -726,10 +723,10 @@ def test_all_tables_of_test_sets_can_be_printed():
     together = combine(
         measured, groups=["x", "y"], scenarios=["one", "two"], settings=Settings(samples=40)
     )
-    text = "\n".join(one.text() for one in combined_tables(together))
-    assert "over scenarios, and what it drops from one to the next" in text
-    assert "set 1: Scores of systems" in text
-    assert len(combined_summary(together).splitlines()) < 30
+    whole = text(document_of(together.parts, together, []), "long")
+    assert "over scenarios, and what it drops from one to the next" in whole
+    assert "set 1: Scores of systems" in whole
+    assert len(text(document_of(together.parts, together, [])).splitlines()) < 30
     document = combined_as_json(together)
     assert [one["name"] for one in document["sets"]] == ["set 1", "set 2"]
     assert document["columns"][0]["metrics"][0]["correlations"]["segment.pearson"]["value"]
@@ -739,7 +736,7 @@ def test_one_test_set_put_together_is_itself():
     (part, _) = two_sets()
     together = combine([part], groups=[""], scenarios=[""], settings=Settings(samples=40))
     assert together.columns == ()
-    assert combined_summary(together).count("\n") > 3
+    assert text(document_of([part], together, [])).count("\n") > 3
 
 
 def test_samples_without_a_correlation_do_not_draw_intervals_towards_0():

@@ -31,8 +31,9 @@ from .material import (
     parse_link_set,
     read_material,
 )
-from .report import ORDERING, headlines
+from .report import ORDERING
 from .scores import Counted
+from .sentences import headlines
 from .systems import (
     NamedSystem,
     SystemFiles,

@@ -1,293 +1,193 @@
-"""Shows a comparison: sentences, tables and charts.
+"""Builds the document of a comparison: its sentences, tables and charts.
 
-Every function takes the comparison as plain data, as `compare_request()` returns it.
+Every function takes the comparison as plain data, as `compare_systems` returns it.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from portmert.metrics._display import Display
 
-from ...base import tables as printed
 from ...base.errors import counted
-from ...base.numbers import shown_p
-from ...base.tables import NOTHING, Table, fold, inert
-from ..documents import (
+from ...base.tables import NOTHING, Block, Table
+from ..document import (
     Chart,
-    changed,
-    chart,
-    charted,
-    directed,
-    interval,
-    listed,
-    option,
-    p_or_dash,
-    p_value,
-    shown,
-    signed,
-    spread,
+    Choice,
+    Document,
+    Heading,
+    Paragraph,
+    Segments,
+    Series,
+    on_page,
+)
+from ..formatting import changed, charted, directed, interval, p_or_dash, shown, span, spread
+from ..history import report as history
+from .sentences import (
+    MAX_SENTENCES,
+    Comparison,
+    correction,
+    is_significant,
+    metrics_by_label,
+    summaries,
+    untested_luck,
 )
 
-Document = Mapping[str, Any]
+Row = Mapping[str, Any]
 
 ORDERING = ("v", "rho", "tau", "port", "port-rho", "port-tau", "qmean")
 """Tables 8, 9 and 10 of the PORT paper."""
-BLANK = ""
-"""Stands in a table where nothing belongs."""
-MOST_NGRAMS = 5
-"""N-grams of each system and direction in these tables; JSON and HTML have more."""
-MOST_ACROSS = 4
+MAX_NGRAMS = 5
+"""N-grams of each system and direction in the table; JSON has more."""
+MAX_COLUMNS = 4
 """Systems in columns. More stand in rows, so that the table is no wider than a page."""
-MOST_SYSTEMS = 3
-"""Systems that get a sentence each, with numbers. More share a sentence for each verdict."""
-MOST_TOGETHER = 3
+MAX_TOGETHER = 3
 """Systems whose differences share a chart. Of more, one metric at a time is shown."""
 EXAMPLES = 1
-"""Segments of each metric, system and direction in these tables."""
+"""Segments of each metric, system and direction in the table."""
 
 
-def as_text(document: Document) -> str:
-    """Return the whole comparison as sentences and aligned tables."""
-    blocks = []
-    if len(document["systems"]) > MOST_SYSTEMS + 1:
-        blocks.append("\n".join(fold(inert(line)) for line in summaries(document)))
-    elif document["headlines"]:
-        blocks.append(inert("\n".join(document["headlines"])))
-    if document["notes"]:
-        blocks.append("\n".join(fold(inert(f"note: {note}")) for note in document["notes"]))
-    blocks.append(printed.as_text(tables(document)))
-    blocks.append("\n".join(metric["signature"] for metric in document["metrics"]))
-    return "\n\n".join(blocks)
+def document_of(comparison: Comparison) -> Document:
+    """Return the document of a comparison."""
+    names = _names(comparison)
+    runs = history.blocks_of_runs(comparison.get("runs", ()), names)
+    blocks = [*_lead(comparison), *blocks_of(comparison), *on_page(runs)]
+    return Document(" / ".join(names), blocks, about=about(comparison), systems=names)
 
 
-# Sentences.
-
-
-def spoken(system: str, tuned_on: str | None) -> str:
-    """Return a system's name for sentences: `PORT-tuned` if it is named after its metric.
+def document_of_run(report: Mapping[str, Any]) -> Document:
+    """Return the document of a run of `tune`, and on the page the scores of its test output.
 
     Parameters
     ----------
-    tuned_on
-        The signature of the metric it was tuned on, if known.
+    report
+        `history.report.as_json`.
     """
-    metric = (tuned_on or "").partition("|")[0].partition(":")[0]
-    return f"{system.upper()}-tuned" if metric and system.lower() == metric else system
+    (run,) = report["runs"]
+    blocks: list[Block] = [Paragraph(line, "headline") for line in report["headlines"]]
+    blocks += history.blocks_of_runs([run])
+    line = f"portmert {report['portmert']}"
+    if "systems" in report:
+        line = about(report)
+        blocks += on_page([Paragraph(note, "note") for note in report["notes"]])
+        blocks += on_page(blocks_of(report))
+    return Document(run["name"], blocks, about=line, systems=[run["name"]])
 
 
-def headlines(document: Document) -> tuple[str, ...]:
-    """Return a sentence for each metric and each system but the first.
-
-    A difference is shown if its corrected p is below 1 - `confidence`. If a system was tuned
-    once, the sentence says that luck of tuning is untested.
-
-    Parameters
-    ----------
-    document
-        Its `systems`, `metrics`, `scores`, `confidence` and `tuning_luck_untested` are enough,
-        here and in `summaries`.
-    """
-    called, by_label, lines = _called(document), _by_label(document), []
-    first = next(iter(called.values()), "")
-    for row in document["scores"]:
-        if row["difference"] is None or row["p"] is None or row["p_holm"] is None:
-            continue
-        metric, system = by_label[row["metric"]], called[row["system"]]
-        p, corrected = (_equation(row[key]) for key in ("p", "p_holm"))
-        change = f"{changed(row['difference'], metric)}, p {p}"
-        if corrected != p:
-            change += f", {corrected.removeprefix('= ')} corrected"
-        if untested := untested_luck([first, system], _untested(document, called)):
-            change += f"; {untested}"
-        verdict = _verdict(row, metric, document)
-        said = f"{system} is {verdict} than {first}"
-        if verdict == "neither":
-            said = f"no difference shown between {system} and {first}"
-        lines.append(f"{directed(metric)}: {said} ({change})")
-    return tuple(lines)
+def about(comparison: Comparison) -> str:
+    """Return what the results of a comparison depend on."""
+    parts = [f"{counted(comparison['samples'], 'sample')}, seed {comparison['seed']}"]
+    if "segments" in comparison:
+        references = ", ".join(comparison["references"])
+        segments = counted(len(comparison["segments"]), "segment")
+        parts.insert(0, f"{segments} of {references}" if references else segments)
+    if comparison.get("reference_links"):
+        parts.append(f"word links: {comparison['reference_links']}")
+    return " · ".join([*parts, f"portmert {comparison['portmert']}"])
 
 
-def summaries(document: Document) -> list[str]:
-    """Return for each system but the first the metrics on which it is better, worse, neither.
-
-    If there are many, systems with the same verdict share a sentence without numbers.
-    """
-    called = _called(document)
-    found: dict[str, dict[str, list[str]]] = {}
-    for name in list(called)[1:]:
-        found[name] = {"better": [], "worse": [], "neither": []}
-    for row in document.get("scores", ()):
-        if row["system"] in found and row["p_holm"] is not None:
-            verdict = _verdict(row, _by_label(document)[row["metric"]], document)
-            found[row["system"]][verdict].append(row["metric"])
-    groups: dict[Any, list[str]] = {}
-    for number, (name, verdicts) in enumerate(found.items()):
-        shape = tuple(map(tuple, verdicts.values()))
-        groups.setdefault(shape if len(found) > MOST_SYSTEMS else number, []).append(name)
-    sentences = (_sentence(document, called, names, found[names[0]]) for names in groups.values())
-    return list(filter(None, sentences))
+def _lead(comparison: Comparison) -> Iterator[Block]:
+    """Yield the sentences: with few systems a text has a line for each metric and system."""
+    is_long = len(comparison["systems"]) > MAX_SENTENCES + 1
+    for answer in comparison.get("answers", ()):
+        yield Paragraph(answer, "headline")
+    for line in summaries(comparison):
+        yield Paragraph(line, "summary").only("page", *(("text", "long") if is_long else ()))
+    for line in () if is_long else comparison["headlines"]:
+        yield Paragraph(line, "headline").only("text", "long")
+    for note in comparison["notes"]:
+        yield Paragraph(note, "note")
 
 
-def tuned_apart(document: Document) -> bool:
-    """Return whether systems were tuned on different metrics, as far as that is known."""
-    return len({one["tuned_on"] for one in document.get("systems", ()) if one["tuned_on"]}) > 1
+def blocks_of(comparison: Comparison) -> list[Block]:
+    """Return the tables and charts of a comparison, without those that are empty."""
+    blocks: list[Block | None] = [
+        Heading("Scores"),
+        Paragraph("Shares are in percent. s_sel: luck of the test set; s_opt: luck of tuning.")
+        .only("page"),
+        _matrix(comparison),
+        _systems(comparison) if "ngrams" in comparison else None,
+        _scores(comparison),
+        _intervals(comparison),
+        _tests(comparison),
+        _difference_chart(comparison),
+    ]  # fmt: skip
+    if "differences" in comparison:  # texts were compared, not only scores
+        blocks += [*_inside(comparison), *_where(comparison)]
+    blocks.append(Heading("Signatures"))
+    blocks += [Paragraph(metric["signature"], "signature") for metric in comparison["metrics"]]
+    if comparison.get("segments"):
+        blocks += [Heading("Segments"), Segments(comparison).only("page")]
+    return [
+        block for block in blocks
+        if block is not None and (not isinstance(block, Table) or block.rows)
+    ]  # fmt: skip
 
 
-def against(document: Document, name: str) -> list[str]:
-    """Return a sentence for each metric on whether the first system beats the one named.
-
-    The planned comparison stands first.
-    """
-    metrics, base, found = _by_label(document), document["systems"][0]["name"], []
-    for row in sorted(document["scores"], key=lambda row: row["family"] != "planned"):
-        if row["system"] != name or row["p_holm"] is None:
-            continue
-        metric = metrics[row["metric"]]
-        verdict = _verdict(row, metric, document)
-        p = f"p {_equation(row['p_holm'])}"
-        size = spread(abs(row["difference"]), metric)
-        winner, loser = (base, name) if verdict == "worse" else (name, base)
-        if verdict == "neither":
-            change = f"{changed(-row['difference'], metric)} {directed(metric)}"
-            found.append(f"no difference shown between {base} and {name} ({change}, {p})")
-        elif Display.of(metric).lower_is_better:
-            found.append(f"{winner} beats {loser}: it lowers {row['metric']} by {size}, {p}")
-        else:
-            found.append(f"{winner} beats {loser} by {size} {row['metric']}, {p}")
-    return found
-
-
-def untested_luck(systems: Sequence[str], untested: Collection[str]) -> str:
-    """Return which of these systems were tuned once, so that luck of tuning is untested."""
-    single = [name for name in systems if name in untested]
-    if len(single) == len(systems):
-        return "tuning luck untested"
-    return f"tuning luck of {', '.join(single)} untested" if single else ""
-
-
-def _called(document: Document) -> dict[str, str]:
-    """Return what sentences call each system. Two of one name keep their own."""
-    systems = document.get("systems", ())
-    called = {one["name"]: spoken(one["name"], one.get("tuned_on")) for one in systems}
-    words = list(called.values())
-    return {name: said if words.count(said) == 1 else name for name, said in called.items()}
-
-
-def _untested(document: Document, called: Mapping[str, str]) -> set[str]:
-    return {called[name] for name in document["tuning_luck_untested"]}
-
-
-def _by_label(document: Document) -> dict[str, Mapping[str, Any]]:
-    return {metric["label"]: metric for metric in document["metrics"]}
-
-
-def _is_shown(row: Mapping[str, Any], document: Document) -> bool:
-    return row["p_holm"] is not None and row["p_holm"] < 1 - document["confidence"]
-
-
-def _verdict(row: Mapping[str, Any], metric: Mapping[str, Any], document: Document) -> str:
-    if not _is_shown(row, document) or row["difference"] == 0:
-        return "neither"
-    return "better" if (row["difference"] > 0) == metric["higher_is_better"] else "worse"
-
-
-def _equation(p: float) -> str:
-    text = shown_p(p)
-    return text.replace("<", "< ") if text.startswith("<") else f"= {text}"
-
-
-def _sentence(
-    document: Document, called: Mapping[str, str], names: list[str], found: dict[str, list[str]]
-) -> str:
-    """Return a sentence on systems with one verdict; nothing if they were not tested."""
-    first, systems = next(iter(called.values())), [called[name] for name in names]
-    with_numbers = len(called) - 1 <= MOST_SYSTEMS
-    rows = {row["metric"]: row for row in document["scores"] if row["system"] == names[0]}
-    metrics = _by_label(document)
-
-    def numbers(label: str) -> str:
-        p = p_value(rows[label]["p_holm"])
-        equation = p if p.startswith("<") else f"= {p}"
-        change = signed(rows[label]["difference"], metrics[label])
-        return f"{directed(metrics[label])} ({change}, p {equation})"
-
-    parts = [
-        f"{way} than {first} on {listed([numbers(x) if with_numbers else x for x in found[way]])}"
-        for way in ("better", "worse")
-        if found[way]
+def _inside(comparison: Comparison) -> list[Block | None]:
+    """Return tables of the parts of scores."""
+    return [
+        Heading("Inside the scores"),
+        _similarity(comparison),
+        _ordering(comparison, "ordering", "Word order", ORDERING[:3]),
+        _ordering(
+            comparison, "port-forms", "PORT with other measures of word order", ORDERING[3:6]
+        ),
+        _ordering(comparison, "qmean-port", "Qmean against PORT", ("qmean", "port")),
+        _ngrams(comparison),
+        _scores_by_links(comparison),
+        _agreement_of_links(comparison),
+        _timing(comparison),
     ]
-    said = f"no difference shown on {listed(found['neither'])}" if found["neither"] else ""
-    if parts:
-        verb = "is" if len(names) == 1 else "are"
-        said = "; ".join(filter(None, (f"{listed(systems)} {verb} {', '.join(parts)}", said)))
-    elif said:
-        of = (
-            f"{systems[0]} and {first}"
-            if len(names) == 1
-            else f"{listed(systems)} against {first}"
-        )
-        said = f"{of}: {said}"
-    else:
-        return ""
-    luck = untested_luck([first, *systems], _untested(document, called))
-    return "; ".join(filter(None, (said, luck)))
 
 
-# Tables.
-
-
-def tables(document: Document) -> list[Table]:
-    """Return the tables of a comparison that have rows, for text and LaTeX."""
-    where = document["differences"]
-    found = (
-        _matrix(document),
-        _systems(document),
-        _scores(document),
-        _tests(document),
-        similarity_table(document),
-        ordering_table(document, "ordering", "Word order", ORDERING[:3]),
-        ordering_table(
-            document, "port-forms", "PORT with other measures of word order", ORDERING[3:6]
-        ),
-        ordering_table(document, "qmean-port", "Qmean against PORT", ("qmean", "port")),
-        _ngrams(document),
-        _links(document),
-        agreement_table(document),
-        timing_table(document),
-        _bucket_table(
-            document, "by-length", "Scores by reference length in tokens", "tokens",
-            where["by_length"],
-        ),
-        _bucket_table(
-            document, "by-reordering",
+def _where(comparison: Comparison) -> list[Block | None]:
+    """Return tables and charts of groups of segments, n-grams, and single segments."""
+    differences = comparison["differences"]
+    groups = (
+        ("by-length", "Scores by reference length in tokens", "tokens", differences["by_length"]),
+        (
+            "by-reordering",
             "Scores by the reference's amount of reordering, 1 - v (0: the source's order)",
-            "reordering", where["by_reordering"],
+            "reordering",
+            differences["by_reordering"],
         ),
-        _ngram_differences(document),
-        _segments(document),
-    )  # fmt: skip
-    return [table for table in found if table is not None and table.rows]
+    )
+    return [
+        Heading("Where they differ" if len(comparison["systems"]) > 1 else "By kind of segment"),
+        *(_bucket_chart(comparison, *group) for group in groups if group[-1]),
+        *(_bucket_table(comparison, *group) for group in groups),
+        _ngram_differences(comparison),
+        _segments(comparison),
+    ]
 
 
-def _matrix(document: Document) -> Table | None:
+def _names(comparison: Comparison) -> list[str]:
+    return [system["name"] for system in comparison["systems"]]
+
+
+def _score_rows(comparison: Comparison) -> dict[tuple[str, str], Row]:
+    return {(row["metric"], row["system"]): row for row in comparison["scores"]}
+
+
+def _matrix(comparison: Comparison) -> Table | None:
     """Return the metric each system was tuned on in rows, the metrics that judge in columns."""
-    if not tuned_apart(document):
+    if len({x["tuned_on"] for x in comparison["systems"] if x["tuned_on"]}) < 2:
         return None
-    scores, level = _score_rows(document), 1 - document["confidence"]
+    scores, level = _score_rows(comparison), 1 - comparison["confidence"]
     rows = []
-    for system in document["systems"]:
-        row = _head(system, document)
-        for metric in document["metrics"]:
-            found = scores[metric["label"], system["name"]]
-            error = "" if found["s_opt"] is None else f" ± {spread(found['s_opt'], metric)}"
-            star = " *" if _is_shown(found, document) else ""
-            row.append(f"{shown(found['score'], metric)}{error}{star}")
+    for system in comparison["systems"]:
+        row = _head(system, comparison)
+        for metric in comparison["metrics"]:
+            score = scores[metric["label"], system["name"]]
+            error = "" if score["s_opt"] is None else f" ± {spread(score['s_opt'], metric)}"
+            star = " *" if is_significant(score, comparison) else ""
+            row.append(f"{shown(score['score'], metric)}{error}{star}")
         rows.append(row)
-    note = "±: s_opt, standard deviation over replicas; " if _several_replicas(document) else ""
-    first = document["systems"][0]["name"]
+    note = "±: s_opt, standard deviation over replicas; " if _has_replicas(comparison) else ""
+    first = comparison["systems"][0]["name"]
     return Table(
-        _with_luck(document, "Tuned on, and judged by"),
-        (*_head_columns(document), *map(_arrowed, document["metrics"])),
+        _with_luck(comparison, "Tuned on, and judged by"),
+        (*_head_columns(comparison), *map(_arrowed, comparison["metrics"])),
         rows,
         label="matrix",
         left=2,
@@ -295,65 +195,60 @@ def _matrix(document: Document) -> Table | None:
     )
 
 
-def _head_columns(document: Document) -> list[str]:
-    tuned_on, has_replicas = _is_tuned(document), _several_replicas(document)
-    replicas = ["replicas"] if tuned_on or has_replicas else []
-    return ["system", *(["tuned on"] if tuned_on else []), *replicas]
+def _head_columns(comparison: Comparison) -> list[str]:
+    is_tuned, has_replicas = _is_tuned(comparison), _has_replicas(comparison)
+    replicas = ["replicas"] if is_tuned or has_replicas else []
+    return ["system", *(["tuned on"] if is_tuned else []), *replicas]
 
 
-def _head(system: Mapping[str, Any], document: Document) -> list[str]:
-    tuned_on = (system["tuned_on"] or BLANK).partition(":")[0]
+def _head(system: Row, comparison: Comparison) -> list[str]:
+    tuned_on = (system["tuned_on"] or "").partition(":")[0]
     cells = {"system": system["name"], "tuned on": tuned_on, "replicas": str(system["replicas"])}
-    return [cells[column] for column in _head_columns(document)]
+    return [cells[column] for column in _head_columns(comparison)]
 
 
-def _is_tuned(document: Document) -> bool:
+def _is_tuned(comparison: Comparison) -> bool:
     """Return whether any system was tuned, as far as that is known."""
-    return any(system["tuned_on"] for system in document["systems"])
+    return any(system["tuned_on"] for system in comparison["systems"])
 
 
-def _several_replicas(document: Document) -> bool:
-    return any(system["replicas"] > 1 for system in document["systems"])
+def _has_replicas(comparison: Comparison) -> bool:
+    return any(system["replicas"] > 1 for system in comparison["systems"])
 
 
-def _with_luck(document: Document, title: str) -> str:
+def _with_luck(comparison: Comparison, title: str) -> str:
     """Return a title that says whose luck of tuning is untested."""
-    names = [system["name"] for system in document["systems"]]
-    untested = untested_luck(names, document["tuning_luck_untested"])
+    untested = untested_luck(_names(comparison), comparison["tuning_luck_untested"])
     return ", ".join(filter(None, (title, untested)))
 
 
-def _arrowed(metric: Mapping[str, Any]) -> str:
+def _arrowed(metric: Row) -> str:
     return f"{metric['label']} {Display.of(metric).arrow}"
 
 
-def _score_rows(document: Document) -> dict[tuple[str, str], Mapping[str, Any]]:
-    return {(row["metric"], row["system"]): row for row in document["scores"]}
-
-
-def _systems(document: Document) -> Table:
+def _systems(comparison: Comparison) -> Table:
     rows = []
-    for one in document["systems"]:
-        tokens, wanted = one["hypothesis_tokens"], one["reference_tokens"]
-        ratio = f"{tokens / wanted:.3f}" if wanted else NOTHING
-        rows.append([*_head(one, document), f"{tokens:.0f}", ratio])
-    columns = [*_head_columns(document), "tokens", "tokens / reference"]
-    return Table("Systems", columns, rows, label="systems", left=1 + _is_tuned(document))
+    for system in comparison["systems"]:
+        tokens, reference_tokens = system["hypothesis_tokens"], system["reference_tokens"]
+        ratio = f"{tokens / reference_tokens:.3f}" if reference_tokens else NOTHING
+        rows.append([*_head(system, comparison), f"{tokens:.0f}", ratio])
+    columns = [*_head_columns(comparison), "tokens", "tokens / reference"]
+    return Table("Systems", columns, rows, label="systems", left=1 + _is_tuned(comparison))
 
 
-def _scores(document: Document) -> Table:
+def _scores(comparison: Comparison) -> Table:
     """Return systems in rows, metrics in columns, with both standard deviations."""
-    columns, scores = ["system"], _score_rows(document)
-    spreads = ["s_sel", *(["s_opt"] if _several_replicas(document) else [])]
-    for metric in document["metrics"]:
+    columns, scores = ["system"], _score_rows(comparison)
+    spreads = ["s_sel", *(["s_opt"] if _has_replicas(comparison) else [])]
+    for metric in comparison["metrics"]:
         columns += [_arrowed(metric), *spreads]
     rows = []
-    for system in document["systems"]:
-        row = [system["name"]]
-        for metric in document["metrics"]:
-            found = scores[metric["label"], system["name"]]
-            row.append(shown(found["score"], metric))
-            row += (spread(found[key], metric) for key in spreads)
+    for name in _names(comparison):
+        row = [name]
+        for metric in comparison["metrics"]:
+            score = scores[metric["label"], name]
+            row.append(shown(score["score"], metric))
+            row += (spread(score[key], metric) for key in spreads)
         rows.append(row)
     note = "s_sel: standard deviation over the choice of the test set"
     if len(spreads) > 1:
@@ -362,26 +257,29 @@ def _scores(document: Document) -> Table:
     return Table("Scores", columns, rows, label="scores", note=note)
 
 
-def correction(document: Document) -> str:
-    """Return for which comparisons p is corrected: of the planned ones, and of the others."""
-    rows = [row for row in document["scores"] if row["difference"] is not None]
-    planned = [row for row in rows if row["family"] == "planned"]
-    if len(planned) in (0, len(rows)):
-        return "corrected for all rows"
-    names = dict.fromkeys(row["system"] for row in planned)
-    who = listed([*names]) if len(names) <= MOST_SYSTEMS else f"{len(names)} systems"
-    return f"corrected for the planned rows ({who} on {planned[0]['metric']}), and for all others"
-
-
-def _tests(document: Document) -> Table:
-    several, metrics = _several_replicas(document), _by_label(document)
-    keys = ("p", "p_holm", "p_randomization", "p_bootstrap")
-    names = ("p", "Holm", "p rand.", "p boot.")
-    if not several:
-        keys = ("p", "p_holm", "p_bootstrap", "p_bootstrap_holm")
-        names = ("p rand.", "Holm", "p boot.", "Holm")
+def _intervals(comparison: Comparison) -> Table:
+    """Return the interval of each score, for the page."""
     rows = []
-    for row in document["scores"]:
+    for metric in comparison["metrics"]:
+        for row in comparison["scores"]:
+            if row["metric"] == metric["label"] and row["low"] is not None:
+                low, high = (shown(x, metric) for x in span(row["low"], row["high"], metric))
+                score = shown(row["score"], metric)
+                rows.append([directed(metric), row["system"], score, f"{low} to {high}"])
+    title = f"Scores with {100 * comparison['confidence']:g} % bootstrap intervals over segments"
+    columns = ("metric", "system", "score", "interval")
+    return Table(title, columns, rows, left=2).only("page")
+
+
+def _tests(comparison: Comparison) -> Table:
+    has_replicas, metrics = _has_replicas(comparison), metrics_by_label(comparison)
+    keys = ("p", "p_holm", "p_randomization", "p_bootstrap")
+    headers = ("p", "Holm", "p rand.", "p boot.")
+    if not has_replicas:
+        keys = ("p", "p_holm", "p_bootstrap", "p_bootstrap_holm")
+        headers = ("p rand.", "Holm", "p boot.", "Holm")
+    rows = []
+    for row in comparison["scores"]:
         if row["difference"] is not None:
             metric = metrics[row["metric"]]
             rows.append(
@@ -393,16 +291,17 @@ def _tests(document: Document) -> Table:
                     *(p_or_dash(row[key]) for key in keys),
                 )
             )
-    both = "p: t-test of luck of the test set and of tuning, as the interval; "
+    t_test = "p: t-test of luck of the test set and of tuning, as the interval; "
     note = (
-        f"{both if several else ''}p rand.: approximate randomization, stratified over segments"
-        f"{' and replicas' if several else ''}; p boot.: paired bootstrap; all two-sided, "
-        f"{counted(document['samples'], 'sample')} each, seed {document['seed']}. Holm: "
-        f"{correction(document)}."
+        f"{t_test if has_replicas else ''}p rand.: approximate randomization, stratified over "
+        f"segments{' and replicas' if has_replicas else ''}; p boot.: paired bootstrap; all "
+        f"two-sided, {counted(comparison['samples'], 'sample')} each, seed {comparison['seed']}. "
+        f"Holm: {correction(comparison)}."
     )
+    level = f"{100 * comparison['confidence']:g} % interval"
     return Table(
-        _with_luck(document, f"Differences from {document['systems'][0]['name']}"),
-        ["metric", "system", "difference", f"{100 * document['confidence']:g} % interval", *names],
+        _with_luck(comparison, f"Differences from {comparison['systems'][0]['name']}"),
+        ["metric", "system", "difference", level, *headers],
         rows,
         label="tests",
         left=2,
@@ -410,8 +309,7 @@ def _tests(document: Document) -> Table:
     )
 
 
-def similarity_table(document: Document) -> Table:
-    """Return how alike the outputs of every two systems are."""
+def _similarity(comparison: Comparison) -> Table:
     rows = [
         (
             pair["first"],
@@ -419,35 +317,32 @@ def similarity_table(document: Document) -> Table:
             _percent(pair["identical"]),
             _percent(1.0 - pair["one_minus_ter"]),
         )
-        for pair in document["similarity"]
+        for pair in comparison["similarity"]
     ]
     columns = ("system", "against", "identical %", "TER % ↓")
     return Table("Similarity of outputs", columns, rows, label="similarity", left=2)
 
 
-def ordering_table(
-    document: Document, label: str, title: str, names: Sequence[str] = ORDERING
-) -> Table:
-    """Return some scores of word order."""
+def _ordering(comparison: Comparison, label: str, title: str, metrics: Sequence[str]) -> Table:
     rows = [
-        (one["system"], *(_percent(one["scores"][name]) for name in names))
-        for one in document["ordering"]
+        (row["system"], *(_percent(row["scores"][metric]) for metric in metrics))
+        for row in comparison["ordering"]
     ]
-    return Table(title, ("system", *names), rows, label=label)
+    return Table(title, ("system", *metrics), rows, label=label)
 
 
-def _ngrams(document: Document) -> Table:
+def _ngrams(comparison: Comparison) -> Table:
     penalties = ("brevity_penalty", "strict_brevity_penalty", "strict_redundancy_penalty")
     rows = [
         (
-            one["system"],
-            *(f"{order['matched']:.0f}/{order['total']:.0f}" for order in one["orders"]),
-            *(f"{one[penalty]:.3f}" for penalty in penalties),
+            row["system"],
+            *(f"{order['matched']:.0f}/{order['total']:.0f}" for order in row["orders"]),
+            *(f"{row[penalty]:.3f}" for penalty in penalties),
         )
-        for one in document["ngrams"]
+        for row in comparison["ngrams"]
     ]
-    orders = [f"{order['order']}-gram" for order in document["ngrams"][0]["orders"]]
-    means = ", means over replicas" if _several_replicas(document) else ""
+    orders = [f"{order['order']}-gram" for order in comparison["ngrams"][0]["orders"]]
+    means = ", means over replicas" if _has_replicas(comparison) else ""
     note = (
         f"Matched / total n-grams{means}. BP: BLEU's brevity penalty; SBP, SRP: PORT's strict "
         f"brevity and redundancy penalties."
@@ -456,69 +351,62 @@ def _ngrams(document: Document) -> Table:
     return Table("N-grams and length penalties", columns, rows, label="ngrams", note=note)
 
 
-def _links(document: Document) -> Table | None:
-    found = document["alignments"]
-    if found is None:
+def _scores_by_links(comparison: Comparison) -> Table | None:
+    alignments = comparison["alignments"]
+    if alignments is None:
         return None
-    scores = {
-        (one["links"], one["system"], one["metric"]): one["score"] for one in found["scores"]
-    }
-    linked = {one["metric"] for one in found["scores"]}
-    metrics = [metric for metric in document["metrics"] if metric["label"] in linked]
+    scores = {(x["links"], x["system"], x["metric"]): x["score"] for x in alignments["scores"]}
+    linked = {row["metric"] for row in alignments["scores"]}
+    metrics = [metric for metric in comparison["metrics"] if metric["label"] in linked]
     if not metrics:
         return None
     rows = [
-        (
-            links,
-            system["name"],
-            *(shown(scores[links, system["name"], one["label"]], one) for one in metrics),
-        )
-        for links in found["sets"]
-        for system in document["systems"]
+        (links, name, *(shown(scores.get((links, name, x["label"])), x) for x in metrics))
+        for links in alignments["sets"]
+        for name in _names(comparison)
     ]
     columns = ("alignment", "system", *map(directed, metrics))
     return Table("Scores under several word alignments", columns, rows, label="alignments", left=2)
 
 
-def agreement_table(document: Document) -> Table | None:
+def _agreement_of_links(comparison: Comparison) -> Table | None:
     """Return how far the sets of reference links disagree."""
-    if document["alignments"] is None:
+    if comparison["alignments"] is None:
         return None
     rows = [
         (pair["first"], pair["second"], _percent(pair["aer"]))
-        for pair in document["alignments"]["agreement"]
+        for pair in comparison["alignments"]["agreement"]
     ]
     title = "Disagreement of the alignments of the references"
     return Table(title, ("alignment", "against", "AER %"), rows, label="agreement", left=2)
 
 
-def timing_table(document: Document) -> Table:
-    """Return how long each metric takes."""
+def _timing(comparison: Comparison) -> Table:
     rows = [
-        (one["metric"], f"{1000 * one['seconds']:.1f}", f"{one['ratio']:.2f}")
-        for one in document["timing"]
+        (row["metric"], f"{1000 * row['seconds']:.1f}", f"{row['ratio']:.2f}")
+        for row in comparison["timing"]
     ]
     columns = ("metric", "milliseconds", "ratio to bleu")
     return Table("Time to count one output", columns, rows, label="timing")
 
 
 def _bucket_table(
-    document: Document, key: str, title: str, what: str, buckets: Sequence[Mapping[str, Any]]
+    comparison: Comparison, label: str, title: str, unit: str, buckets: Sequence[Row]
 ) -> Table:
-    names = [system["name"] for system in document["systems"]]
-    if len(names) > MOST_ACROSS:
-        columns = ["metric", "system", *(f"{one['label']} ({one['segments']})" for one in buckets)]
+    names = _names(comparison)
+    if len(names) > MAX_COLUMNS:
+        columns = ["metric", "system", *map(_bucket_label, buckets)]
         rows = [
             (
                 directed(metric),
                 name,
-                *(shown(bucket["scores"][metric["label"]][place], metric) for bucket in buckets),
+                *(shown(bucket["scores"][metric["label"]][number], metric) for bucket in buckets),
             )
-            for metric in document["metrics"]
-            for place, name in enumerate(names)
+            for metric in comparison["metrics"]
+            for number, name in enumerate(names)
         ]
-        note = f"Columns: {what}, in brackets the number of segments."
-        return Table(title, columns, rows if buckets else [], label=key, left=2, note=note)
+        note = f"Columns: {unit}, in brackets the number of segments."
+        return Table(title, columns, rows if buckets else [], label=label, left=2, note=note)
     rows = [
         (
             directed(metric),
@@ -526,67 +414,66 @@ def _bucket_table(
             str(bucket["segments"]),
             *(shown(score, metric) for score in bucket["scores"][metric["label"]]),
         )
-        for metric in document["metrics"]
+        for metric in comparison["metrics"]
         for bucket in buckets
     ]
-    return Table(title, ["metric", what, "segments", *names], rows, label=key, left=2)
+    return Table(title, ["metric", unit, "segments", *names], rows, label=label, left=2)
 
 
-def _ngram_differences(document: Document) -> Table:
-    first, rows = document["systems"][0]["name"], []
-    for system in document["systems"][1:]:
-        found = [x for x in document["differences"]["ngrams"] if x["system"] == system["name"]]
-        gains = [x for x in found if x["system_matched"] > x["first_matched"]]
-        losses = [x for x in found if x["system_matched"] < x["first_matched"]]
+def _bucket_label(bucket: Row) -> str:
+    return f"{bucket['label']} ({bucket['segments']})"
+
+
+def _ngram_differences(comparison: Comparison) -> Table:
+    first, rows = comparison["systems"][0]["name"], []
+    for system in _names(comparison)[1:]:
+        ngrams = [x for x in comparison["differences"]["ngrams"] if x["system"] == system]
+        gains = [x for x in ngrams if x["system_matched"] > x["first_matched"]]
+        losses = [x for x in ngrams if x["system_matched"] < x["first_matched"]]
         rows += [
             (
-                system["name"],
-                one["ngram"],
-                _mean_count(one["system_matched"]),
-                _mean_count(one["first_matched"]),
-                str(int(one["reference"])),
+                system,
+                ngram["ngram"],
+                _mean_count(ngram["system_matched"]),
+                _mean_count(ngram["first_matched"]),
+                str(int(ngram["reference"])),
             )
-            for one in (*gains[:MOST_NGRAMS], *losses[-MOST_NGRAMS:])
+            for ngram in (*gains[:MAX_NGRAMS], *losses[-MAX_NGRAMS:])
         ]
     columns = ("system", "n-gram", "right", f"right in {first}", "in references")
     title = f"N-grams right more, or less, often than in {first}"
     return Table(title, columns, rows, label="ngram-differences", left=2)
 
 
-def _segments(document: Document) -> Table:
-    names = [system["name"] for system in document["systems"]]
+def _segments(comparison: Comparison) -> Table:
+    """Return examples of segments, for text and LaTeX; the page has all segments."""
+    names = _names(comparison)
     rows = []
-    shown_ones = [
-        (metric, system, number)
-        for metric in document["metrics"]
-        for system in names[1:]
-        for number in _examples(document, metric, system)
-    ]
-    for metric, system, number in shown_ones:
-        segment, label = document["segments"][number], metric["label"]
-        references = segment["references"]
-        for place, reference in enumerate(references):
-            name = "reference" if len(references) == 1 else f"reference {place + 1}"
-            head = (BLANK, BLANK) if place else (directed(metric), str(number + 1))
-            rows.append((*head, name, reference["text"], BLANK))
-        for place in (0, names.index(system)):
-            text, score = segment["outputs"][place]["text"], segment["scores"][label][place]
-            rows.append((BLANK, BLANK, names[place], text, shown(score, metric)))
+    for metric in comparison["metrics"]:
+        for number, system in enumerate(names[1:], 1):
+            for place in _examples(comparison, metric, system):
+                segment = comparison["segments"][place]
+                for n, reference in enumerate(segment["references"]):
+                    name = f"reference {n + 1}" if segment["references"][1:] else "reference"
+                    head = ("", "") if n else (directed(metric), str(place + 1))
+                    rows.append((*head, name, reference["text"], ""))
+                for output in (0, number):
+                    score = shown(segment["scores"][metric["label"]][output], metric)
+                    rows.append(("", "", names[output], segment["outputs"][output]["text"], score))
     columns = ("metric", "line", "", "text", "score")
     title = "Segments with the largest differences"
-    return Table(title, columns, rows, label="segments", left=4, prose=(3,))
+    table = Table(title, columns, rows, label="segments", left=4, prose=(3,))
+    return table.only("text", "long", "latex")
 
 
-def _examples(document: Document, metric: Mapping[str, Any], system: str) -> list[int]:
+def _examples(comparison: Comparison, metric: Row, system: str) -> list[int]:
     """Return the segments of the best gains and the largest losses."""
-    own = [
-        one
-        for one in document["differences"]["segments"]
-        if one["metric"] == metric["label"] and one["system"] == system
-    ]
-    higher = metric["higher_is_better"]
-    gains = [one["segment"] for one in own if (one["difference"] > 0) == higher]
-    losses = [one["segment"] for one in own if (one["difference"] > 0) != higher]
+    gains: list[int] = []
+    losses: list[int] = []
+    for row in comparison["differences"]["segments"]:
+        if (row["metric"], row["system"]) == (metric["label"], system):
+            is_gain = (row["difference"] > 0) == metric["higher_is_better"]
+            (gains if is_gain else losses).append(row["segment"])
     return [*gains[:EXAMPLES], *losses[-EXAMPLES:]]
 
 
@@ -601,93 +488,71 @@ def _percent(value: float) -> str:
 # Charts.
 
 
-def charts(document: Document) -> Iterator[Chart]:
-    """Yield differences from the first system, and scores of groups of segments."""
-    systems = [system["name"] for system in document.get("systems", ())]
-    if len(systems) > 1:
-        yield _difference_chart(document, systems)
-    for name, title, axis in (
-        ("by-length", "By length of the reference", "tokens of the reference"),
-        ("by-reordering", "By reordering of the reference", "reordering (1 - v)"),
-    ):
-        buckets = (document.get("differences") or {}).get(name.replace("-", "_")) or []
-        categories = [f"{one['label']} ({one['segments']})" for one in buckets]
-        choices = []
-        for metric in document.get("metrics", ()) if buckets else ():
-            label, nothing = metric["label"], [None] * len(systems)
-            scores = zip(*(one["scores"].get(label) or nothing for one in buckets), strict=True)
-            series = [
-                {
-                    "name": system,
-                    "system": number,
-                    "values": [charted(value, metric) for value in values],
-                }
-                for number, (system, values) in enumerate(zip(systems, scores, strict=True))
-            ]
-            label += " (lower is better)" if Display.of(metric).lower_is_better else ""
-            percents = metric["in_percent"]
-            choices.append(option(label, series, in_percent=percents, categories=categories))
-        caption = "Score of the segments of each group by itself; in brackets, how many."
-        yield chart(name, "where", "columns", title, choices, caption=caption, x=axis, y="score")
+def _bucket_chart(
+    comparison: Comparison, name: str, title: str, unit: str, buckets: Sequence[Row]
+) -> Chart:
+    """Return the scores of groups of segments."""
+    choices = []
+    for metric in comparison["metrics"]:
+        series = [
+            Series(
+                system,
+                [charted(x["scores"][metric["label"]][number], metric) for x in buckets],
+                colour=number,
+            )
+            for number, system in enumerate(_names(comparison))
+        ]
+        choices.append(
+            Choice(directed(metric), series, metric["in_percent"], [*map(_bucket_label, buckets)])
+        )
+    caption = "Score of the segments of each group by itself; in brackets, how many."
+    return Chart(name, "bars", title, choices, caption, x="score", y=unit)
 
 
-def _difference_chart(document: Document, systems: Sequence[str]) -> Chart:
-    """Return differences from the first system with intervals, on metrics in percent.
-
-    Right is better: where lower scores are better, signs are turned.
-    """
-    metrics = [metric for metric in document["metrics"] if metric["in_percent"]]
-    rows = _score_rows(document)
-    series: list[dict[str, Any]] = []
-    ends = {
-        "values": ("difference", "difference"),
-        "low": ("difference_low", "difference_high"),
-        "high": ("difference_high", "difference_low"),
-    }
-    for number, name in enumerate(systems[1:], 1):
-        found = [rows.get((metric["label"], name), {}) for metric in metrics]
-        if any(row.get("difference") is not None for row in found):
-            gains: dict[str, list[float | None]] = {key: [] for key in ends}
-            for metric, row in zip(metrics, found, strict=True):
-                higher = metric["higher_is_better"]
-                for key, (own, turned) in ends.items():
-                    value = row.get(own if higher else turned)
-                    gains[key].append(value if higher or value is None else -value)
-            series.append({"name": name, "system": number, **gains})
-    labels = [
-        metric["label"] + (" (sign turned)" if Display.of(metric).lower_is_better else "")
-        for metric in metrics
-    ]
-    choices = [option("", series, in_percent=True, categories=labels, marker=0)]
-    if len(series) > MOST_TOGETHER:
+def _difference_chart(comparison: Comparison) -> Chart | None:
+    """Return differences from the first system with intervals, on metrics in percent."""
+    first, *systems = _names(comparison)
+    metrics, rows = [x for x in comparison["metrics"] if x["in_percent"]], _score_rows(comparison)
+    if not systems or not metrics:
+        return None
+    labels = [f"{x['label']} (sign turned)" if _is_lower(x) else x["label"] for x in metrics]
+    gains = [[_gain(rows[x["label"], name], x) for name in systems] for x in metrics]
+    if len(systems) <= MAX_TOGETHER:
+        series = [
+            _gain_series(name, [of_metric[n] for of_metric in gains], n + 1)
+            for n, name in enumerate(systems)
+        ]
+        choices = [Choice("", series, in_percent=True, categories=labels, marker=0)]
+    else:
         choices = [
-            option(
-                label,
-                [
-                    {
-                        "name": label,
-                        "system": 0,
-                        "systems": [one["system"] for one in series],
-                        **{key: [one[key][place] for one in series] for key in ends},
-                    }
-                ],
-                categories=[one["name"] for one in series],
-                in_percent=True,
+            Choice(
+                label, [_gain_series(label, of_metric)], in_percent=True, categories=systems,
                 marker=0,
             )
-            for place, label in enumerate(labels)
-        ]
-    lines = len(series) * (len(labels) if len(choices) == 1 else 1)
-    lower = any(Display.of(metric).lower_is_better for metric in metrics)
+            for label, of_metric in zip(labels, gains, strict=True)
+        ]  # fmt: skip
+    lower = any(map(_is_lower, metrics))
     turned = " Where lower is better, a difference is drawn with its sign turned." if lower else ""
-    return chart(
-        "differences",
-        "scores",
-        "intervals",
-        f"Difference from {systems[0]}",
-        choices if series and labels else [],
-        caption=f"In points, with {100 * document['confidence']:g} % intervals; right of the "
-        f"dashed line is better.{turned}",
-        x="gain (points)",
-        tall=80 + 26 * max(lines, len(labels)),
+    caption = (
+        f"In points, with {100 * comparison['confidence']:g} % intervals; right of the dashed "
+        f"line is better.{turned}"
     )
+    title = f"Difference from {first}"
+    return Chart("differences", "intervals", title, choices, caption, x="gain (points)")
+
+
+def _is_lower(metric: Row) -> bool:
+    return Display.of(metric).lower_is_better
+
+
+def _gain(row: Row, metric: Row) -> list[float | None]:
+    """Return a difference between the ends of its interval; a higher value is better."""
+    values = [row[key] for key in ("difference_low", "difference", "difference_high")]
+    if metric["higher_is_better"]:
+        return values
+    return [None if value is None else -value for value in reversed(values)]
+
+
+def _gain_series(name: str, gains: Sequence[list[float | None]], colour: int = 0) -> Series:
+    low, values, high = zip(*gains, strict=True)
+    return Series(name, values, low=low, high=high, colour=colour)

@@ -1,6 +1,6 @@
 """Sums up what cross-validation measured, and shows it: sentences, tables and charts."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,14 +14,12 @@ from ...base.documents import plain
 from ...base.errors import counted
 from ...base.samples import TIE, deviation, is_constant
 from ...base.tables import NOTHING, Table
-from ..documents import (
+from ..document import Chart, Choice, Document, Heading, Paragraph, Series, on_page
+from ..formatting import (
     LIKELY,
-    Chart,
-    chart,
     charted,
     directed,
     fixed,
-    option,
     p_value,
     shown,
     signed,
@@ -77,12 +75,12 @@ def corrected_p(gains: FloatArray, ratio: float) -> float | None:
     return 2 * float(stdtr(count - 1, -abs(mean) / ((1 / count + ratio) * variance) ** 0.5))
 
 
-def document_of(plan: CrossPlan, measured: Sequence[MeasuredChoice]) -> dict[str, Any]:
+def as_json(plan: CrossPlan, measured: Sequence[MeasuredChoice]) -> dict[str, Any]:
     """Return all results as plain data. The last choices needed no search."""
     seen, unseen = plan.parts(0)
     ratio = len(unseen) / (len(plan.nbest) - len(unseen))
     verdicts = _verdicts(plan, measured, ratio)
-    return {
+    results = {
         "kind": "crossval",
         "portmert": portmert.__version__,
         "segments": len(plan.nbest),
@@ -114,6 +112,28 @@ def document_of(plan: CrossPlan, measured: Sequence[MeasuredChoice]) -> dict[str
             for number, (name, one) in enumerate(zip(_names(measured), measured, strict=True))
         ],
     }
+    return {**results, "headlines": headlines(results)}
+
+
+def document_of(results: Mapping[str, Any]) -> Document:
+    """Return the document of a cross-validation."""
+    sizes = (
+        f"{counted(results['splits'], 'random split')} of "
+        f"{counted(results['segments'], 'segment')}, {counted(results['seeds'], 'seed')} (from "
+        f"{results['seed']}): weights are learnt from {results['learnt_from']} segments and "
+        f"judged on {results['judged_on']} others."
+    )
+    signatures = [Paragraph(metric["signature"], "signature") for metric in results["metrics"]]
+    blocks = [
+        *(Paragraph(line, "headline") for line in results["headlines"]),
+        Heading("Seen and unseen segments"),
+        Paragraph(sizes).only("page"),
+        *_charts(results),
+        *_tables(results),
+        Heading("Signatures"),
+        *on_page(signatures),
+    ]
+    return Document("Cross-validation", blocks, about=f"portmert {results['portmert']}")
 
 
 def _verdicts(
@@ -273,7 +293,7 @@ def _all_rows(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [row for choice in document["choices"] for row in choice["judged"].values()]
 
 
-def tables_of(document: Mapping[str, Any]) -> list[Table]:
+def _tables(document: Mapping[str, Any]) -> list[Table]:
     """Return a table for each metric. If there are several, one of all side by side is first."""
     metrics = document["metrics"]
     found = [_judged(document, metric) for metric in metrics]
@@ -343,55 +363,46 @@ def gain_of(metric: Mapping[str, Any]) -> dict[str, Any]:
 # Charts.
 
 
-def charts(document: Mapping[str, Any]) -> Iterator[Chart]:
-    """Yield differences from the first choice, and the scores on both halves, metric by metric."""
-    found = document.get("crossval")
-    if not found or len(found["choices"]) < 2:
-        return
-    names, gains, halves = [choice["name"] for choice in found["choices"]], [], []
-    for metric in found["metrics"]:
+def _charts(results: Mapping[str, Any]) -> list[Chart]:
+    """Return differences from the first choice, and the scores on both halves, by metric."""
+    names = [choice["name"] for choice in results["choices"]]
+    if len(names) < 2:
+        return []
+    gains, halves = [], []
+    for metric in results["metrics"]:
         label, in_percent = metric["label"], metric["in_percent"]
-        rows = [choice["judged"][label] for choice in found["choices"]]
-        ends = {
-            key: [
-                None
-                if row["gain"] is None or (sign and row["error"] is None)
-                else row["gain"] + sign * (row["error"] or 0)
+        rows = [choice["judged"][label] for choice in results["choices"]]
+        low, high = (
+            [
+                None if row["gain"] is None or row["error"] is None
+                else row["gain"] + sign * row["error"]
                 for row in rows[1:]
             ]
-            for key, sign in (("values", 0), ("low", -1), ("high", 1))
-        }
-        series = [{"name": label, "system": 0, **ends}]
-        gains.append(option(label, series, in_percent=in_percent, categories=names[1:], marker=0))
+            for sign in (-1, 1)
+        )  # fmt: skip
+        gain = Series(label, [row["gain"] for row in rows[1:]], low=low, high=high)
+        gains.append(Choice(label, [gain], in_percent, names[1:], marker=0))
         series = [
-            {
-                "name": half,
-                "system": number,
-                "values": [charted(row[half], metric) for row in rows],
-            }
+            Series(half, [charted(row[half], metric) for row in rows], colour=number)
             for number, half in enumerate(("seen", "unseen"))
         ]
-        halves.append(option(label, series, in_percent=in_percent, categories=names))
-    yield chart(
-        "gains",
-        "crossval",
-        "intervals",
-        f"Better on unseen segments than {names[0]}",
-        gains,
-        caption="In points, with one standard error over splits; right of the dashed line is "
-        "better, for any metric.",
-        x="gain (points)",
-        wide=True,
-        tall=80 + 34 * len(names),
-    )
-    yield chart(
-        "halves",
-        "crossval",
-        "bars",
-        "Seen and unseen",
-        halves,
-        caption="Scores on the segments learnt from (seen), and on the others (unseen).",
-        x="score",
-        wide=True,
-        tall=80 + 34 * len(names),
-    )
+        halves.append(Choice(label, series, in_percent, names))
+    return [
+        Chart(
+            "gains",
+            "intervals",
+            f"Better on unseen segments than {names[0]}",
+            gains,
+            "In points, with one standard error over splits; right of the dashed line is better, "
+            "for any metric.",
+            x="gain (points)",
+        ),
+        Chart(
+            "halves",
+            "bars",
+            "Seen and unseen",
+            halves,
+            "Scores on the segments learnt from (seen), and on the others (unseen).",
+            x="score",
+        ),
+    ]

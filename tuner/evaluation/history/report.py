@@ -1,6 +1,6 @@
-"""Shows how runs went: sentences, text and charts.
+"""Shows how runs went: sentences, tables and charts.
 
-A run is given as plain data, as `read_history` returns it.
+A run is plain data, as `read_history` returns it.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,10 +10,15 @@ from typing import Any
 import portmert
 from portmert.metrics._display import Display
 
-from ...base.tables import NOTHING, Table, fold, inert
-from ..documents import Chart, chart, charted, option, shown
+from ...base.tables import NOTHING, Block, Table
+from ..document import Chart, Choice, Heading, Paragraph, Series
+from ..formatting import charted, shown
 
 Run = Mapping[str, Any]
+Replica = Mapping[str, Any]
+Iteration = Mapping[str, Any]
+Colored = Sequence[tuple[int, Run]]
+"""Runs, each with the number of its colour."""
 
 COLUMNS = (
     "dev: score of the decoder's own best output under the iteration's weights. projected: score "
@@ -22,12 +27,14 @@ COLUMNS = (
     "from the next ones, 0 to 2."
 )
 """The meaning of the columns of an iteration."""
-MOST_FEATURES = 40
-"""Features in a chart of weights; the table beside it has all."""
+MAX_FEATURES = 40
+"""Features in a chart of weights; the table below it has all."""
+EXACT = ("mert", "coordinate", "powell", "random-directions")
+"""Optimizers that search a line exactly."""
 
 
-def document_of(run: Run, test: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Return a document of a run, as `page.render` takes it.
+def as_json(run: Run, test: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Return the JSON object of `portmert report`.
 
     Parameters
     ----------
@@ -40,35 +47,28 @@ def document_of(run: Run, test: Mapping[str, Any] | None = None) -> dict[str, An
 
 def headlines(run: Run) -> list[str]:
     """Return one sentence on the run; while it has no result, one on each replica."""
-    replicas = run["replicas"]
+    replicas, result = run["replicas"], run["result"]
     if not replicas:
         return [f"{run['name']}: nothing has been scored yet"]
-    if run["result"] and run["result"]["dev"] is not None:
-        line = _gain(run, _start(run), run["result"]["dev"])
-        test, untuned = run["result"]["test"], run["result"].get("start_test")
+    if result and result["dev"] is not None:
+        line = _gain(run["name"], run, replicas[0]["passes"][0]["dev_score"], result["dev"])
+        test, untuned = result["test"], result.get("start_test")
         line += "" if test is None else f", {shown(test, run)} on test"
         remark = "" if test is None or untuned is None else f"untuned {shown(untuned, run)}; "
         if len(replicas) > 1:
             return [f"{line} ({remark}averaged weights of {len(replicas)} replicas)"]
-        return [f"{line} ({remark}{_place(replicas[0])})"]
+        return [f"{line} ({remark}{_best_iteration(replicas[0])})"]
     if len(replicas) == 1:
         return [_progress(run, replicas[0])]
-    done = sum(replica["state"] == "finished" for replica in replicas)
+    finished = sum(replica["state"] == "finished" for replica in replicas)
     return [
-        f"{run['name']}: {run['state']}, {done} of {len(replicas)} replicas finished",
+        f"{run['name']}: {run['state']}, {finished} of {len(replicas)} replicas finished",
         *(_progress(run, replica) for replica in replicas),
     ]
 
 
-def _gain(named: Mapping[str, Any], start: float, best: float, run: Run | None = None) -> str:
-    run = run or named
-    gain = f"{shown(start, run)} → {shown(best, run)}"
-    return f"{named['name']}: {tuned_on(run)} {gain} on dev"
-
-
-def _start(run: Run) -> float:
-    """Return the dev score under the start weights, which all replicas share."""
-    return float(run["replicas"][0]["passes"][0]["dev_score"])
+def _gain(name: str, run: Run, start: float, best: float) -> str:
+    return f"{name}: {tuned_on(run)} {shown(start, run)} → {shown(best, run)} on dev"
 
 
 def tuned_on(run: Run) -> str:
@@ -76,47 +76,61 @@ def tuned_on(run: Run) -> str:
     return Display.of(run).labelled(run["metric"])
 
 
-def _place(replica: Mapping[str, Any]) -> str:
-    scored = [one for one in replica["passes"] if one["dev_score"] is not None]
-    return f"iteration {replica['best']} of {len(scored)}"
+def _scored(replica: Replica) -> list[Iteration]:
+    return [x for x in replica["passes"] if x["dev_score"] is not None]
 
 
-def _progress(run: Run, replica: Mapping[str, Any]) -> str:
+def _best_iteration(replica: Replica) -> str:
+    return f"iteration {replica['best']} of {len(_scored(replica))}"
+
+
+def _progress(run: Run, replica: Replica) -> str:
     """Return how far one tuning came."""
-    scored = [one for one in replica["passes"] if one["dev_score"] is not None]
+    scored = _scored(replica)
     if not scored or replica["best"] is None:
         return f"{replica['name']}: {replica['state']}, nothing scored yet"
-    best = replica["passes"][replica["best"] - 1]
-    gain = _gain(replica, scored[0]["dev_score"], best["dev_score"], run)
-    return f"{gain} ({_place(replica)}, {replica['state']})"
+    best = replica["passes"][replica["best"] - 1]["dev_score"]
+    gain = _gain(replica["name"], run, scored[0]["dev_score"], best)
+    return f"{gain} ({_best_iteration(replica)}, {replica['state']})"
 
 
-def as_text(run: Run) -> str:
-    """Return the run as sentences and aligned tables."""
-    blocks = ["\n".join(headlines(run)), *(_replica(run, one) for one in run["replicas"])]
-    blocks.append(fold(COLUMNS))
-    if run["weights"]:
-        title, columns = (
-            "weights, absolute values adding to 1",
-            {"start": "start", "mean": "tuned"},
-        )
-        if len(run["replicas"]) > 1:
-            title += "; s: standard deviation over replicas"
-            columns = {"start": "start", "mean": "mean", "sd": "s"}
-        rows = [
-            [one["feature"], *(NOTHING if one[key] is None else f"{one[key]:.4f}"
-                               for key in columns)]
-            for one in run["weights"]
-        ]  # fmt: skip
-        blocks.append(Table(title, ["feature", *columns.values()], rows).text())
-    blocks += [f"note: {note}" for note in run["notes"]]
-    return inert("\n\n".join(blocks))
+def blocks_of_runs(runs: Sequence[Run], systems: Sequence[str] = ()) -> list[Block]:
+    """Return tables and charts of how runs went; the charts are shared.
+
+    Parameters
+    ----------
+    systems
+        Names of systems; a run has the colour of the system with its name.
+    """
+    if not runs:
+        return []
+    colored = [
+        (systems.index(run["name"]) if run["name"] in systems else number, run)
+        for number, run in enumerate(runs)
+    ]
+    blocks: list[Block] = [Heading("Tuning"), *_charts(colored)]
+    for run in runs:
+        if run["state"] == "running":
+            note = f"{run['name']} is still running; this page was made meanwhile."
+            blocks.append(Paragraph(note, "note").only("page"))
+        blocks += [_iterations(run, replica) for replica in run["replicas"]]
+    blocks.append(Paragraph(COLUMNS))
+    blocks += [_weights(run) for run in runs if run["weights"]]
+    blocks += [
+        Paragraph(note if len(runs) == 1 else f"{run['name']}: {note}", "note")
+        for run in runs
+        for note in run["notes"]
+    ]
+    surfaces = [_surface(colour, run) for colour, run in colored if run["slices"]]
+    if surfaces:
+        blocks += [Heading("Error surface"), Paragraph(_surface_note(runs)).only("page")]
+    return [*blocks, *surfaces]
 
 
-def _replica(run: Run, replica: Mapping[str, Any]) -> str:
+def _iterations(run: Run, replica: Replica) -> Table:
     """Return a row for each iteration of one tuning."""
     displays = run["displays"] or {}
-    labels = [label for label in displays if label != run["metric"]]
+    metrics = [label for label in displays if label != run["metric"]]
     held_out = any(p["held_out_score"] is not None for r in run["replicas"] for p in r["passes"])
     scores = {
         f"dev {tuned_on(run)}": "dev_score",
@@ -124,236 +138,211 @@ def _replica(run: Run, replica: Mapping[str, Any]) -> str:
         "projected": "optimized_score",
         "oracle": "oracle_score",
     }
-    rows = []
-    for one in replica["passes"]:
-        others = (_known((one["scores"] or {}).get(x), displays[x]) for x in labels)
-        rows.append(
-            [
-                str(one["number"]),
-                *("" if one[key] is None else str(one[key]) for key in ("hypotheses", "new")),
-                *(_known(one[key], run) for key in scores.values()),
-                "" if one["change"] is None else f"{one['change']:.4f}",
-                *others,
-            ]
-        )
+    rows = [
+        [
+            str(iteration["number"]),
+            *("" if iteration[x] is None else str(iteration[x]) for x in ("hypotheses", "new")),
+            *(_shown_or_blank(iteration[key], run) for key in scores.values()),
+            "" if iteration["change"] is None else f"{iteration['change']:.4f}",
+            *(_shown_or_blank((iteration["scores"] or {}).get(x), displays[x]) for x in metrics),
+        ]
+        for iteration in replica["passes"]
+    ]
     state = replica["stopped"] or replica["doing"]
+    headers = ["iteration", "hypotheses", "new", *scores, "change"]
+    headers += [f"dev {Display.of(displays[x]).labelled(x)}" for x in metrics]
     title = f"{replica['name']}: {replica['state']}" + (f" ({state})" if state else "")
-    columns = ["iteration", "hypotheses", "new", *scores, "change"]
-    return Table(
-        title,
-        [*columns, *(f"dev {Display.of(displays[x]).labelled(x)}" for x in labels)],
-        rows,
-        left=0,
-    ).text()
+    return Table(title, headers, rows, left=0)
 
 
-def _known(score: float | None, display: Mapping[str, Any]) -> str:
+def _shown_or_blank(score: float | None, display: Mapping[str, Any]) -> str:
     return "" if score is None else shown(score, display)
+
+
+def _weights(run: Run) -> Table:
+    title, columns = "weights, absolute values adding to 1", {"start": "start", "mean": "tuned"}
+    if len(run["replicas"]) > 1:
+        title += "; s: standard deviation over replicas"
+        columns = {"start": "start", "mean": "mean", "sd": "s"}
+    rows = [
+        [row["feature"], *(NOTHING if row[x] is None else f"{row[x]:.4f}" for x in columns)]
+        for row in run["weights"]
+    ]
+    return Table(title, ["feature", *columns.values()], rows, label=f"weights-{run['name']}")
+
+
+def _surface_note(runs: Sequence[Run]) -> str:
+    """Return what an error surface is, and whether the optimizers search for its peak."""
+    lines = []
+    for name in dict.fromkeys(run.get("optimizer", "") for run in runs):
+        searches = "does not search for its peak: it learns from single hypotheses"
+        if name in EXACT:
+            searches = "searches for its peak"
+        elif name == "bagged":
+            searches = (
+                "does not search for its peak, but for weights that score high on segments it "
+                "has not learnt from"
+            )
+        lines += [f" The optimizer {name} {searches}."] if name else []
+    return (
+        f"The score of the best hypotheses in all lists while one weight changes and the others "
+        f"stay: the exact function. The dashed line marks the weight after tuning."
+        f"{''.join(lines)} If the surface is ragged beside its peak, the weights owe something to "
+        f"chance. If it is flat, the feature does not matter there."
+    )
 
 
 # Charts.
 
 
-def run_colours(document: Mapping[str, Any]) -> list[int]:
-    """Return the colour of each run: that of the system with its name."""
-    colours = {system["name"]: n for n, system in enumerate(document.get("systems", ()))}
-    return [colours.get(run["name"], n) for n, run in enumerate(document.get("runs") or ())]
-
-
-Numbered = Sequence[tuple[int, Run]]
-"""Runs, each with its colour."""
-
-
-def charts(document: Mapping[str, Any]) -> Iterator[Chart]:
-    """Yield how runs went: all runs share a chart, but each has its own error surfaces."""
-    runs = list(zip(run_colours(document), document.get("runs") or (), strict=True))
-    if not runs:
-        return
-    yield _weights(runs)
-    yield _lines(
-        "dev", "Dev score of each iteration", "dev score", _dev_choices(runs),
-        "Score of the decoder's own best output under the weights of that iteration.",
+def _charts(runs: Colored) -> Iterator[Chart]:
+    """Yield the charts that all runs share."""
+    charts = (
+        _weights_chart(runs),
+        _lines(
+            "dev", "Dev score of each iteration", "dev score", _dev_choices(runs),
+            "Score of the decoder's own best output under the weights of that iteration.",
+        ),
+        _lines(
+            "projected", "Projected, real, possible", "dev score", _projected_choices(runs),
+            "Projected: score of an iteration's weights on the lists they were found on. Real: "
+            "score of the decoder's output under these weights. Oracle: one hypothesis a segment, "
+            "chosen by score alone; the gap between real and oracle is headroom.",
+        ),
+        _lines(
+            "hypotheses", "Growth of the n-best lists", "hypotheses",
+            [Choice("", _series(runs, lambda iteration: iteration["hypotheses"]))],
+            "Number of distinct hypotheses of all lists so far.",
+        ),
+        _lines(
+            "change", "How far the weights moved", "change of weights",
+            [Choice("", _series(runs, lambda iteration: iteration["change"]))],
+            "Distance from each iteration to the next. Absolute values of a vector add to 1, so "
+            "the largest distance is 2.",
+        ),
     )  # fmt: skip
-    yield _lines(
-        "projected", "Projected, real, possible", "dev score", _projected_choices(runs),
-        "Projected: score of an iteration's weights on the lists they were found on. Real: score "
-        "of the decoder's output under these weights. Oracle: one hypothesis a segment, chosen by "
-        "score alone; the gap between real and oracle is headroom.",
-    )  # fmt: skip
-    yield _lines(
-        "hypotheses", "Growth of the n-best lists", "hypotheses",
-        _one_choice(runs, lambda one: one["hypotheses"]),
-        "Number of distinct hypotheses of all lists so far.",
-    )  # fmt: skip
-    yield _lines(
-        "change", "How far the weights moved", "change of weights",
-        _one_choice(runs, lambda one: one["change"]),
-        "Distance from each iteration to the next. Absolute values of a vector add to 1, so the "
-        "largest distance is 2.",
-    )  # fmt: skip
-    for number, run in runs:
-        yield _surface(number, run)
+    return (chart for chart in charts if any(choice.series for choice in chart.choices))
 
 
-def _lines(name: str, title: str, y: str, choices: Any, caption: str) -> Chart:
+def _lines(name: str, title: str, y: str, choices: Sequence[Choice], caption: str) -> Chart:
     """Return a chart over the iterations of runs."""
-    more = {"caption": caption, "x": "iteration", "y": y, "whole": True}
-    return chart(name, "runs", "lines", title, choices, **more)
+    return Chart(name, "lines", title, choices, caption, x="iteration", y=y)
 
 
-def _line(name: str, system: int, dash: int, points: Sequence[Any]) -> list[dict[str, Any]]:
+def _line(
+    name: str, colour: int, dash: int, points: Sequence[tuple[float, float | None]]
+) -> list[Series]:
     """Return a series of the points that have a value, if there are any."""
-    known = [point for point in points if point[1] is not None]
-    return [{"name": name, "system": system, "dash": dash, "points": known}] if known else []
+    points = [point for point in points if point[1] is not None]
+    x, values = [x for x, _ in points], [y for _, y in points]
+    return [Series(name, values, x, colour=colour, dash=dash)] if points else []
 
 
-def _series(runs: Numbered, value: Callable[[Mapping[str, Any]], Any]) -> list[dict[str, Any]]:
+def _series(runs: Colored, value: Callable[[Iteration], float | None]) -> list[Series]:
     """Return a series for each replica: `value` of every iteration."""
-    return [
-        line
-        for number, run in runs
-        for dash, replica in enumerate(run["replicas"])
-        for line in _line(
-            _name(run, replica), number, dash,
-            [[one["number"], value(one)] for one in replica["passes"]],
-        )
-    ]  # fmt: skip
+    series = []
+    for colour, run in runs:
+        for dash, replica in enumerate(run["replicas"]):
+            points = [(x["number"], value(x)) for x in replica["passes"]]
+            series += _line(_name(run, replica), colour, dash, points)
+    return series
 
 
-def _name(run: Run, replica: Mapping[str, Any]) -> str:
+def _name(run: Run, replica: Replica) -> str:
     return run["name"] if len(run["replicas"]) == 1 else f"{run['name']}, {replica['name']}"
 
 
-def _one_choice(runs: Numbered, value: Callable[[Mapping[str, Any]], Any]) -> list[Any]:
-    series = _series(runs, value)
-    return [option("", series)] if series else []
-
-
-def _weights(runs: Numbered) -> Chart:
+def _weights_chart(runs: Colored) -> Chart:
     """Return weights side by side, the spread over replicas as a whisker."""
     sizes: dict[str, float] = {}
     for _, run in runs:
-        for weight in run["weights"]:
-            name = weight["feature"]
-            sizes[name] = max(sizes.get(name, 0.0), abs(weight["mean"]), abs(weight["start"]))
-    kept = set(sorted(sizes, key=lambda name: -sizes[name])[:MOST_FEATURES])
-    features = [name for name in sizes if name in kept]
+        for row in run["weights"]:
+            size = max(abs(row["mean"]), abs(row["start"]))
+            sizes[row["feature"]] = max(sizes.get(row["feature"], 0.0), size)
+    largest = set(sorted(sizes, key=lambda name: -sizes[name])[:MAX_FEATURES])
+    features = [name for name in sizes if name in largest]
     series = []
-    for number, run in runs:
-        found = {weight["feature"]: weight for weight in run["weights"]}
-        rows = [found.get(name, {"mean": None, "sd": None}) for name in features]
-        ends = {
-            key: [None if one["sd"] is None else one["mean"] + sign * one["sd"] for one in rows]
-            for key, sign in (("low", -1), ("high", 1))
-        }
-        values = [one["mean"] for one in rows]
-        series.append({"name": run["name"], "system": number, "values": values, **ends})
-    more = "" if len(features) == len(sizes) else f" The {MOST_FEATURES} largest of {len(sizes)}."
-    return chart(
-        "weights",
-        "runs",
-        "bars",
-        "Weights",
-        [option("", series, categories=features, marker=0)] if features else [],
-        caption="Absolute values of each vector add to 1. Mean and standard deviation over "
-        f"replicas.{more}",
-        x="weight",
-        wide=True,
-        tall=70 + len(features) * max(24, 17 * len(runs)),
-    )
+    for colour, run in runs:
+        by_feature = {row["feature"]: row for row in run["weights"]}
+        rows = [by_feature.get(name, {"mean": None, "sd": None}) for name in features]
+        low, high = (
+            [None if row["sd"] is None else row["mean"] + sign * row["sd"] for row in rows]
+            for sign in (-1, 1)
+        )
+        means = [row["mean"] for row in rows]
+        series.append(Series(run["name"], means, low=low, high=high, colour=colour))
+    caption = "Absolute values of each vector add to 1. Mean and standard deviation over replicas."
+    if len(features) < len(sizes):
+        caption += f" The {MAX_FEATURES} largest of {len(sizes)}."
+    choices = [Choice("", series if features else [], categories=features, marker=0)]
+    return Chart("weights", "bars", "Weights", choices, caption, x="weight")
 
 
-def _dev_choices(runs: Numbered) -> list[dict[str, Any]]:
+def _dev_choices(runs: Colored) -> list[Choice]:
     """Return the dev score of each iteration on the metric tuned on and on all others."""
-    passes = [one for _, run in runs for replica in run["replicas"] for one in replica["passes"]]
-    labels = dict.fromkeys(label for one in passes for label in one["scores"] or {})
-    names = dict.fromkeys(run["metric"] for _, run in runs)
+    iterations = [x for _, run in runs for replica in run["replicas"] for x in replica["passes"]]
+    labels = dict.fromkeys(label for x in iterations for label in x["scores"] or {})
+    tuned = dict.fromkeys(run["metric"] for _, run in runs)
     displays = {
         label: display for _, run in runs for label, display in (run["displays"] or {}).items()
     }
 
-    def by(label: str, one: Mapping[str, Any]) -> float | None:
-        return (one["scores"] or {}).get(label)
+    def score_on(label: str, iteration: Iteration) -> float | None:
+        return (iteration["scores"] or {}).get(label)
 
-    found = [
-        _choice(label, runs, displays.get(label, {}), partial(by, label))
-        for label in sorted(labels, key=lambda label: label not in names)
+    choices = [
+        _choice(label, runs, displays.get(label, {}), partial(score_on, label))
+        for label in sorted(labels, key=lambda label: label not in tuned)
     ]
-    for name in names:
-        same = [(number, run) for number, run in runs if run["metric"] == name]
-        if name not in labels:
-            label = f"{name} (tuned on)"
-            found.append(_choice(label, same, same[0][1], lambda one: one["dev_score"]))
-    found.append(_choice("held out", runs, runs[0][1], lambda one: one["held_out_score"]))
-    return [one for one in found if one["series"]]
+    for metric in tuned:
+        same = [(colour, run) for colour, run in runs if run["metric"] == metric]
+        if metric not in labels:
+            label = f"{metric} (tuned on)"
+            choices.append(_choice(label, same, same[0][1], lambda x: x["dev_score"]))
+    choices.append(_choice("held out", runs, runs[0][1], lambda x: x["held_out_score"]))
+    return [choice for choice in choices if choice.series]
 
 
 def _choice(
     label: str,
-    runs: Numbered,
+    runs: Colored,
     display: Mapping[str, Any],
-    score: Callable[[Mapping[str, Any]], float | None],
-) -> dict[str, Any]:
+    score: Callable[[Iteration], float | None],
+) -> Choice:
     """Return one metric's scores of all iterations, as they are shown."""
-    series = _series(runs, lambda one: charted(score(one), display))
-    in_percent = Display.of(display).in_percent
-    return option(Display.of(display).labelled(label), series, in_percent=in_percent)
+    series = _series(runs, lambda iteration: charted(score(iteration), display))
+    return Choice(Display.of(display).labelled(label), series, Display.of(display).in_percent)
 
 
-def _projected_choices(runs: Numbered) -> list[dict[str, Any]]:
-    """Return for each replica what was promised, what came, and what the lists would allow."""
-    found = []
-    for number, run in runs:
+def _projected_choices(runs: Colored) -> list[Choice]:
+    """Return for each replica the projected scores, the real ones and those of the oracle."""
+    choices = []
+    kinds = (
+        ("real", "dev_score", 0),
+        ("projected", "optimized_score", 1),  # of the weights of the next iteration
+        ("oracle of the lists", "oracle_score", 0),
+    )
+    for colour, run in runs:
         for replica in run["replicas"]:
-            series = [
-                line
-                for dash, (name, key, later) in enumerate(
-                    (
-                        ("real", "dev_score", 0),
-                        ("projected", "optimized_score", 1),
-                        ("oracle of the lists", "oracle_score", 0),
-                    )
-                )
-                for line in _line(
-                    name,
-                    number,
-                    dash,
-                    [[p["number"] + later, charted(p[key], run)] for p in replica["passes"]],
-                )
-            ]
-            if series:
-                label = f"{_name(run, replica)} ({tuned_on(run)})"
-                found.append(option(label, series, in_percent=run["in_percent"]))
-    return found
+            series: list[Series] = []
+            for dash, (name, key, later) in enumerate(kinds):
+                points = [(x["number"] + later, charted(x[key], run)) for x in replica["passes"]]
+                series += _line(name, colour, dash, points)
+            label = f"{_name(run, replica)} ({tuned_on(run)})"
+            choices.append(Choice(label, series, run["in_percent"]))
+    return [choice for choice in choices if choice.series]
 
 
-def _surface(number: int, run: Run) -> Chart:
-    def values(piece: Mapping[str, Any]) -> list[float | None]:
-        return [charted(score, run) for score in (*piece["scores"], piece["scores"][-1])]
-
-    ended = f" ({run['sliced']})." if len(run["replicas"]) > 1 else "."
-    return chart(
-        f"surface-{number}",
-        "surface",
-        "steps",
-        f"{run['name']}: {tuned_on(run)} along one weight",
-        [
-            option(
-                piece["feature"],
-                _line(
-                    run["metric"], number, 0,
-                    [*map(list, zip(piece["ends"], values(piece), strict=True))],
-                ),
-                in_percent=run["in_percent"],
-                marker=piece["weight"],
-                low=piece["ends"][0],
-                high=piece["ends"][-1],
-            )
-            for piece in run["slices"]
-        ],
-        caption="Score of the best hypotheses of all lists as one weight changes and the others "
-        "stay fixed: the exact function. The dashed line marks the weight after tuning"
-        f"{ended} Weights are the decoder's own, not scaled.",
-        x="weight",
-        y=f"dev {tuned_on(run)}",
-    )  # fmt: skip
+def _surface(colour: int, run: Run) -> Chart:
+    """Return the exact error surface along each weight."""
+    choices = []
+    for piece in run["slices"]:
+        scores = [charted(score, run) for score in (*piece["scores"], piece["scores"][-1])]
+        points = list(zip(piece["ends"], scores, strict=True))
+        series = _line(run["metric"], colour, 0, points)
+        choices.append(Choice(piece["feature"], series, run["in_percent"], marker=piece["weight"]))
+    of_replica = f" of {run['sliced']}" if len(run["replicas"]) > 1 else ""
+    title = f"{run['name']}: {tuned_on(run)} along one weight{of_replica}"
+    caption = "Weights are the decoder's own, not scaled."
+    y = f"dev {tuned_on(run)}"
+    return Chart(f"surface-{colour}", "steps", title, choices, caption, x="weight", y=y)

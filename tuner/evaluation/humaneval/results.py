@@ -9,7 +9,7 @@ from portmert.metrics._base import FloatArray, IntArray
 
 from ...base import errors
 from ...base.tables import NOTHING, Table
-from ..documents import p_or_dash
+from ..formatting import p_or_dash
 from .answers import Answers
 from .evaluation import Evaluation
 

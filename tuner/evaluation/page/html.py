@@ -1,37 +1,36 @@
-"""Renders a report as one HTML file that needs no network and runs only its own scripts.
+"""Renders a document as one HTML file that needs no network and runs only its own scripts.
 
-Any text in a comparison may be hostile. Texts enter the page in two ways: through templates that
-escape, and through a block of JSON that no browser takes for markup. Scripts turn the latter into
+Any text in a document may be hostile. Texts enter the page in two ways: through a template that
+escapes, and through a block of JSON that no browser takes for markup. Scripts turn the latter into
 text nodes. The page's policy allows only scripts whose hash it names.
 """
 
 import base64
 import functools
 import hashlib
+import itertools
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict
 from importlib import resources
 from typing import Any
 
 import jinja2
 from markupsafe import Markup
 
-from ...base.tables import Table, as_latex
-from ...base.warn import left_out_so_far, warnings_so_far
-from .. import documents
-from ..comparison import report as comparison
-from ..crossval import report as crossval
-from ..history import report as history
-from ..metaeval import page as metaeval
+import portmert
+
+from ...base.tables import Block
+from ..document import Chart, Document, Heading, Paragraph, Segments
+from ..formatting import charted, directed
 
 SCRIPTS = ("theme.js", "tables.js", "charts.js", "drawing.js", "segments.js", "start.js")
 
-MOST_BYTES = 5_000_000
+MAX_BYTES = 5_000_000
 """Limit of a page's size: mail and trackers refuse much larger ones."""
 
-MOST_ZEROS = 0.5
+MAX_ZEROS = 0.5
 """Share of segments with score 0 above which a metric does not sort the segments at first."""
 
 _CONTROL = re.compile(
@@ -41,83 +40,34 @@ _BIDI = range(0x202A, 0x206A)
 _DELETE = 0x7F
 
 
-@dataclass(frozen=True, eq=False)
-class Report:
-    """The result of a command, in every form. The command prints its `str()`.
-
-    Parameters
-    ----------
-    text
-        The text for a terminal.
-    tables
-        All tables.
-    document
-        All results as plain data.
-    warnings
-        What looks wrong with the data, one line each.
-    left_out
-        The number of segments that lack an answer and were left out.
-    """
-
-    text: str
-    tables: Sequence[Table] = field(repr=False)
-    document: Mapping[str, Any] = field(repr=False)
-    warnings: Sequence[str] = field(default_factory=warnings_so_far, repr=False, kw_only=True)
-    left_out: int = field(default_factory=left_out_so_far, repr=False, kw_only=True)
-
-    def __str__(self) -> str:
-        return f"{self.text}\n\nsegments left out: {self.left_out}" if self.left_out else self.text
-
-    def as_json(self) -> Mapping[str, Any]:
-        """Return all results as plain data."""
-        warned = {"warnings": list(self.warnings)} if self.warnings else {}
-        counted = {"left_out": self.left_out} if self.left_out else {}
-        return {**self.document, **warned, **counted} if warned or counted else self.document
-
-    def as_latex(self) -> str:
-        """Return the tables for LaTeX (booktabs), with the warnings as comments."""
-        lines = "".join(f"% warning: {' '.join(line.split())}\n" for line in self.warnings)
-        return lines + as_latex(self.tables)
-
-    def as_html(self) -> str:
-        """Return a page that needs no network."""
-        return render(self.as_json())
-
-
-def render(document: Mapping[str, Any]) -> str:
-    """Return the page of a comparison, a run, a cross-validation or a meta-evaluation.
-
-    Parameters
-    ----------
-    document
-        `compare_request()`, or a part of it: of a run, `runs` alone; of a cross-validation,
-        its document as `crossval`, with its `metrics` and `headlines`; of a meta-evaluation,
-        `agreement`. Each may have `warnings`.
+def html(document: Document, warnings: Sequence[str] = ()) -> str:
+    """Return the page of a document.
 
     Returns
     -------
     str
-        Shorter than `MOST_BYTES` in UTF-8. A very large comparison keeps the links of the most
+        Shorter than `MAX_BYTES` in UTF-8. A very large comparison keeps the links of the most
         different segments only, and if that is not enough, these segments only. The page says so.
     """
-    clean = _visible(dict(document))
-    for keep_links, keep_segments in ((True, True), (False, True), (False, False)):
-        page = _page(clean, keep_links=keep_links, keep_segments=keep_segments)
-        if len(page.encode()) < MOST_BYTES:
+    page = ""
+    for with_links, with_segments in ((True, True), (False, True), (False, False)):
+        page = _page(document, warnings, with_links=with_links, with_segments=with_segments)
+        if len(page.encode()) < MAX_BYTES:
             break
     return page
 
 
-def _page(document: Mapping[str, Any], *, keep_links: bool, keep_segments: bool) -> str:
-    data = {
-        "systems": [system["name"] for system in document.get("systems", ())],
-        "metrics": [
-            {"label": documents.directed(metric), "percent": metric["in_percent"]}
-            for metric in document.get("metrics", ())
-        ],
-        "charts": charts_of(document),
-        "segments": _segments(document, keep_links=keep_links, keep_segments=keep_segments),
-    }
+def _page(
+    document: Document, warnings: Sequence[str], *, with_links: bool, with_segments: bool
+) -> str:
+    blocks = [block for block in document.blocks if "page" in block.forms]
+    browser = {}
+    for block in blocks:
+        if isinstance(block, Segments):
+            browser = _browser(
+                block.comparison, with_links=with_links, with_segments=with_segments
+            )
+    charts = [asdict(block) for block in blocks if isinstance(block, Chart)]
     script, chart_library, style = _own_script(), _chart_library(), _text("page.css")
     dark = _text("dark.css")  # of screens: paper is white
     style += f"@media screen{{:root[data-theme=dark]{{{dark}}}}}"
@@ -126,107 +76,124 @@ def _page(document: Mapping[str, Any], *, keep_links: bool, keep_segments: bool)
         f"default-src 'none'; base-uri 'none'; form-action 'none'; "
         f"script-src {_source(chart_library)} {_source(script)}; style-src {_source(style)}"
     )
-    several = len(data["systems"]) > 1
+    head, sections = _sections(blocks)
+    notes = [Paragraph(f"Warning: {line}", "note") for line in warnings]
     return (
         _environment()
         .get_template("page.html.jinja")
         .render(
-            document,
-            title=_title(document),
+            document=document,
+            version=portmert.__version__,
             policy=policy,
             style=Markup(style),  # noqa: S704  our own files
             chart_library=Markup(chart_library),  # noqa: S704
             script=Markup(script),  # noqa: S704
-            data=_json_block(data),
-            leads=[
-                *document.get("answers", ()),
-                *(comparison.summaries(document) or list(document.get("headlines") or ())[:1]),
-            ],
-            others=[] if several else list(document.get("headlines") or ())[1:],
-            charts=data["charts"],
-            tables=_tables(document),
-            colours=history.run_colours(document),
-            opening=_opening(document),
-            matrix=comparison.tuned_apart(document),
-            correction=comparison.correction(document) if document.get("scores") else "",
-            links_left_out=not keep_links,
-            segments_left_out=not keep_segments,
+            data=_json_block(_visible({"charts": charts, **browser})),
+            head=[*notes, *head],
+            sections=sections,
+            browser=browser,
+            links_left_out=not with_links,
+            segments_left_out=not with_segments,
         )
     )
 
 
-def _title(document: Mapping[str, Any]) -> str:
-    names = [system["name"] for system in document.get("systems", ())]
-    names = names or [run["name"] for run in document.get("runs", ())]
-    other = "Metrics against people" if document.get("agreement") else "Cross-validation"
-    return " / ".join(names) or other
+def _sections(blocks: Sequence[Block]) -> tuple[list[Block], list[Any]]:
+    """Return the blocks above the first heading, and the sections that are not empty.
+
+    A section is its heading and groups of neighbouring blocks of one type, with its name.
+    """
+    head = list(itertools.takewhile(lambda block: not isinstance(block, Heading), blocks))
+    sections: list[tuple[Heading, list[Block]]] = []
+    for block in blocks[len(head) :]:
+        if isinstance(block, Heading):
+            sections.append((block, []))
+        else:
+            sections[-1][1].append(block)
+    return head, [
+        (heading, [(name, list(x)) for name, x in itertools.groupby(parts, _type_name)])
+        for heading, parts in sections
+        if parts
+    ]
 
 
-def _opening(document: Mapping[str, Any]) -> int:
+def _type_name(block: Block) -> str:
+    return type(block).__name__
+
+
+def _browser(
+    comparison: Mapping[str, Any], *, with_links: bool, with_segments: bool
+) -> dict[str, Any]:
+    """Return the data of the segment browser, see segments.js."""
+    return {
+        "systems": [system["name"] for system in comparison["systems"]],
+        "metrics": [
+            {"label": directed(metric), "percent": metric["in_percent"]}
+            for metric in comparison["metrics"]
+        ],
+        "opening": _opening(comparison),
+        "segments": _segments(comparison, with_links=with_links, with_segments=with_segments),
+    }
+
+
+def _opening(comparison: Mapping[str, Any]) -> int:
     """Return the index of the metric that segments are sorted by at first.
 
     That is the metric that all systems were tuned on, or the first. If most segments score 0 under
     it, as BLEU does without four matching words in a row, it is PORT or chrF, or else the metric
     with the fewest zeros.
     """
-    labels = [metric["label"] for metric in document.get("metrics", ())]
-    shapes = [metric["signature"].partition("|")[0] for metric in document.get("metrics", ())]
-    tuned_on = {
-        (system["tuned_on"] or "").partition("|")[0] for system in document.get("systems", ())
-    }
-    segments = document.get("segments", ())
-    wanted = [place for place, shape in enumerate(shapes) if tuned_on == {shape}]
-    order = sorted(range(len(labels)), key=lambda place: place not in wanted)
-    if not order or not segments:
+    labels = [metric["label"] for metric in comparison["metrics"]]
+    names = [metric["signature"].partition("|")[0] for metric in comparison["metrics"]]
+    tuned_on = {(x["tuned_on"] or "").partition("|")[0] for x in comparison["systems"]}
+    segments = comparison["segments"]
+    order = sorted(range(len(labels)), key=lambda metric: tuned_on != {names[metric]})
+    if not order:
         return 0
 
-    def zeros(place: int) -> float:
-        scores = [segment["scores"].get(labels[place]) or [None] for segment in segments]
+    def zeros(metric: int) -> float:
+        scores = [segment["scores"].get(labels[metric]) or [None] for segment in segments]
         return sum(not any(row) for row in scores) / len(segments)
 
-    if zeros(order[0]) <= MOST_ZEROS:
+    if zeros(order[0]) <= MAX_ZEROS:
         return order[0]
-    telling = [place for place in order if labels[place].partition(":")[0] in {"port", "chrf"}]
-    return next((place for place in telling if zeros(place) <= MOST_ZEROS), min(order, key=zeros))
+    finer = [metric for metric in order if labels[metric].partition(":")[0] in {"port", "chrf"}]
+    return next((metric for metric in finer if zeros(metric) <= MAX_ZEROS), min(order, key=zeros))
 
 
 def _segments(
-    document: Mapping[str, Any], *, keep_links: bool, keep_segments: bool
+    comparison: Mapping[str, Any], *, with_links: bool, with_segments: bool
 ) -> list[dict[str, Any]]:
     """Return the segments in few letters, see segments.js."""
-    metrics = document.get("metrics", ())
-    listed = {
-        difference["segment"] for difference in document.get("differences", {}).get("segments", ())
-    }
-    found = []
-    for number, segment in enumerate(document.get("segments", ())):
-        if not keep_segments and number not in listed:
-            continue
-        links = keep_links or number in listed
+    different = {row["segment"] for row in comparison["differences"]["segments"]}
 
-        def short(text: Mapping[str, Any], links: bool = links) -> list[Any]:
-            drawn = ("links", "order", "v")
-            return [
-                text["text"],
-                *(_rounded(text.get(key) if links else None, 4) for key in drawn),
-            ]
+    def short(text: Mapping[str, Any], *, with_links: bool) -> list[Any]:
+        drawn = (text.get(key) if with_links else None for key in ("links", "order", "v"))
+        return [text["text"], *(_rounded(value, 4) for value in drawn)]
 
-        scores = [
-            [_rounded(documents.charted(score, metric), 5) for score in row]
-            for metric in metrics
-            for row in [segment["scores"].get(metric["label"]) or ()]
-        ]
-        found.append(
-            {
-                "n": number + 1,
-                "s": segment["source"],
-                "r": [short(text) for text in segment["references"]],
-                "o": [short(text) for text in segment["outputs"]],
-                "c": scores,
-                "m": _rounded(segment["reordering"], 4),
-            }
-        )
-    return found
+    return [
+        {
+            "n": number + 1,
+            "s": segment["source"],
+            **{
+                letter: [
+                    short(text, with_links=with_links or number in different)
+                    for text in segment[texts]
+                ]
+                for letter, texts in (("r", "references"), ("o", "outputs"))
+            },
+            "c": [
+                [
+                    _rounded(charted(score, metric), 5)
+                    for score in segment["scores"].get(metric["label"]) or ()
+                ]
+                for metric in comparison["metrics"]
+            ],
+            "m": _rounded(segment["reordering"], 4),
+        }
+        for number, segment in enumerate(comparison["segments"])
+        if with_segments or number in different
+    ]
 
 
 def _rounded(value: Any, digits: int) -> Any:
@@ -234,7 +201,7 @@ def _rounded(value: Any, digits: int) -> Any:
 
 
 def _visible(value: Any) -> Any:
-    """Return a document in which every character of every text is visible or harmless.
+    """Return a value in which every character of every text is visible or harmless.
 
     Control characters become their pictures. Characters that turn the direction of text become
     their numbers. Those that UTF-8 cannot encode become the replacement character.
@@ -295,53 +262,11 @@ def _text(name: str, folder: str = "templates") -> str:
 
 @functools.cache
 def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(
+    return jinja2.Environment(
         loader=jinja2.FunctionLoader(_text),
         autoescape=True,
-        undefined=jinja2.ChainableUndefined,
+        undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        finalize=lambda value: value if isinstance(value, Markup) else _visible(value),
     )
-    environment.filters |= {
-        "shown": documents.shown,
-        "signed": documents.signed,
-        "spread": documents.spread,
-        "span": documents.span,
-        "charted": documents.charted,
-        "change_charted": documents.change_charted,
-        "directed": documents.directed,
-        "tuned_on": history.tuned_on,
-        "signed_count": documents.signed_count,
-        "fixed": documents.fixed,
-        "p": documents.p_value,
-        "whole": documents.whole,
-        "percent": documents.percent,
-    }
-    return environment
-
-
-def charts_of(document: Mapping[str, Any]) -> list[documents.Chart]:
-    """Return all charts that a document has the numbers for."""
-    made = (
-        *metaeval.charts(document),
-        *crossval.charts(document),
-        *comparison.charts(document),
-        *history.charts(document),
-    )
-    return [chart for chart in made if chart["choices"]]
-
-
-def _tables(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the tables that the page shows as they are printed in text and LaTeX."""
-    found: dict[str, Any] = {}
-    if document.get("crossval"):
-        found["crossval"] = crossval.tables_of(document["crossval"])
-    if document.get("ordering"):
-        found["ordering"] = comparison.ordering_table(document, "ordering", "Word order")
-    if document.get("similarity"):
-        found["similarity"] = comparison.similarity_table(document)
-    if document.get("alignments"):
-        found["agreement"] = comparison.agreement_table(document)
-    if document.get("timing"):
-        found["timing"] = comparison.timing_table(document)
-    return found

@@ -3,16 +3,15 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
 from ...base import documents, errors, numbers
-from ...base.tables import aligned
-from ..comparison.report import Document
-from ..documents import changed, directed, p_or_dash, shown, spread
-
-Rows = list[list[str]]
+from ...base.tables import Block, Table, aligned
+from ..comparison.sentences import Comparison
+from ..document import Document, Heading, Paragraph
+from ..formatting import changed, directed, p_or_dash, shown, spread
 
 MISSING = "n/a"
 OURS = "ours"
@@ -69,14 +68,7 @@ def read_published(path: Path) -> Published:
     return found
 
 
-class Shown(NamedTuple):
-    """The headers and rows of a table."""
-
-    headers: Sequence[str]
-    rows: Rows
-
-
-def _as_rate(table: PublishedTable) -> Shown:
+def _as_rate(table: PublishedTable) -> Table:
     """Return the headers and rows of a table of the paper, with TER where it has 1-TER."""
     headers = [TER if header == "1-TER" else header for header in table.headers]
     rows = [
@@ -89,10 +81,11 @@ def _as_rate(table: PublishedTable) -> Shown:
         ]
         for row in table.rows
     ]
-    return Shown(headers, rows)
+    return Table("", headers, rows)
 
 
-class PaperTable(NamedTuple):
+@dataclass(frozen=True)
+class PaperTable:
     """One table of the paper: its number and caption, and the function that makes our rows.
 
     Parameters
@@ -107,14 +100,14 @@ class PaperTable(NamedTuple):
 
     number: int
     caption: str
-    ours: Callable[[Document], Shown]
+    ours: Callable[[Comparison], Table]
     absent: str = ""
-    detail: Callable[[Document], Shown] | None = None
+    detail: Callable[[Comparison], Table] | None = None
 
 
 def document(
-    comparison: Document, published: Published, *, origin: str, more: Mapping[int, Shown]
-) -> str:
+    comparison: Comparison, published: Published, *, origin: str, more: Mapping[int, Table]
+) -> Document:
     """Return the document.
 
     Parameters
@@ -128,62 +121,60 @@ def document(
     more
         Number of a table -> a table of ours to put below it.
     """
-    parts = ["# The tables of the PORT paper, with our own systems", origin]
+    lines = [origin]
     if published.citation:
-        parts.append(
+        lines.append(
             f"The paper: {published.citation}. Rows that begin with `{OURS}` are of these "
             f"systems, the others of the paper."
         )
     if without := [str(table.number) for table in TABLES if not published.find(table.number)]:
-        parts.append(f"The paper's own figures are not at hand for table {', '.join(without)}.")
-    parts.append(_systems(comparison))
-    if comparison["headlines"]:
-        parts.append("\n".join(f"- {_cell(line)}" for line in comparison["headlines"]))
+        lines.append(f"The paper's own figures are not at hand for table {', '.join(without)}.")
+    blocks: list[Block] = [*map(Paragraph, lines), _systems(comparison)]
+    blocks += [Paragraph(line, "headline") for line in comparison["headlines"]]
     if comparison["notes"]:
-        parts.append("Notes:\n\n" + "\n".join(f"- {_cell(line)}" for line in comparison["notes"]))
+        blocks.append(Paragraph("Notes:"))
+        blocks += [Paragraph(line, "note") for line in comparison["notes"]]
     tables = {table.number: table for table in TABLES}
-    for number in sorted(tables.keys() | {one.number for one in published.table}):
-        parts += _section(tables.get(number), published.find(number), comparison, more)
-    return "\n\n".join(parts) + "\n"
+    for number in sorted(tables.keys() | {table.number for table in published.table}):
+        theirs = published.find(number)
+        if number in tables:
+            blocks += _section(tables[number], theirs, comparison, more)
+        elif theirs is not None:
+            title = f"Table {number}, published only: {_cell(theirs.caption)}"
+            blocks += [Heading(title), _as_rate(theirs)]
+    return Document("The tables of the PORT paper, with our own systems", blocks)
 
 
 def _section(
-    table: PaperTable | None,
-    found: PublishedTable | None,
-    comparison: Document,
-    more: Mapping[int, Shown],
-) -> list[str]:
-    """Return the heading and the paragraphs of one table; ours or theirs may be missing."""
-    if table is None:
-        assert found is not None  # noqa: S101
-        return [
-            f"## Table {found.number}, published only: {_cell(found.caption)}",
-            _markdown(*_as_rate(found)),
-        ]
+    table: PaperTable,
+    published: PublishedTable | None,
+    comparison: Comparison,
+    more: Mapping[int, Table],
+) -> list[Block]:
+    """Return the heading and the parts of one table; either side may have no rows."""
     ours = table.ours(comparison)
-    parts = [f"## Table {table.number}: {table.caption}"]
+    blocks: list[Block] = [Heading(f"Table {table.number}: {table.caption}")]
     if not ours.rows:
-        parts.append(f"Nothing of ours to show: {table.absent}.")
-    below: list[str] = []
-    if found is not None:
-        below = [f"In the paper: {_cell(found.caption)}"]
-        theirs = _as_rate(found)
+        blocks.append(Paragraph(f"Nothing of ours to show: {table.absent}."))
+    below: list[Block] = []
+    if published is not None:
+        caption = Paragraph(f"In the paper: {_cell(published.caption)}")
+        theirs = _as_rate(published)
         if theirs.headers == list(ours.headers):
-            ours = Shown(ours.headers, [*theirs.rows, *ours.rows])
-            parts += below
-            below = []
+            ours = Table("", ours.headers, [*theirs.rows, *ours.rows])
+            blocks.append(caption)
         else:
-            below.append(_markdown(*theirs))
+            below = [caption, theirs]
     if ours.rows:
-        parts.append(_markdown(*ours))
+        blocks.append(ours)
     if table.detail is not None:
-        parts.append(_markdown(*table.detail(comparison)))
+        blocks.append(table.detail(comparison))
     if table.number in more:
-        parts.append(_markdown(*more[table.number]))
-    return parts + below
+        blocks.append(more[table.number])
+    return blocks + below
 
 
-def _systems(comparison: Document) -> str:
+def _systems(comparison: Comparison) -> Table:
     headers = ["system", "tuned on", "replicas", "output tokens", "reference tokens"]
     rows = [
         [
@@ -195,12 +186,27 @@ def _systems(comparison: Document) -> str:
         ]
         for system in comparison["systems"]
     ]
-    return _markdown(headers, rows)
+    return Table("", headers, rows)
 
 
-def _markdown(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    escaped = [[_cell(cell) for cell in row] for row in rows]
-    return aligned([_cell(header) for header in headers], escaped, style="pipe")
+def markdown(document: Document) -> str:
+    """Return a document in Markdown; headlines and notes are items of lists."""
+    parts, is_item = [f"# {document.title}"], False
+    for block in document.blocks:
+        was_item, is_item = is_item, False
+        if isinstance(block, Heading):
+            part = f"## {block.title}"
+        elif isinstance(block, Table):
+            rows = [[_cell(cell) for cell in row] for row in block.rows]
+            part = aligned([_cell(header) for header in block.headers], rows, style="pipe")
+        elif isinstance(block, Paragraph):
+            is_item = block.role in ("headline", "note")
+            part = f"- {_cell(block.content)}" if is_item else block.content
+        if is_item and was_item:
+            parts[-1] += f"\n{part}"
+        else:
+            parts.append(part)
+    return "\n\n".join(parts) + "\n"
 
 
 def _cell(text: str) -> str:
@@ -214,18 +220,18 @@ def _shown(value: float | None, metric: Mapping[str, Any] | None = None) -> str:
     return MISSING if value is None else shown(value, metric or {})
 
 
-def _similarity(comparison: Document) -> Shown:
+def _similarity(comparison: Comparison) -> Table:
     rows = []
     for one in comparison["similarity"]:
         alike = (_shown(one["identical"]), _shown(1.0 - one["one_minus_ter"]))
         rows.append([OURS, f"{one['first']} / {one['second']}", *alike])
-    return Shown(["task", "systems", "same sentence", TER], rows)
+    return Table("", ["task", "systems", "same sentence", TER], rows)
 
 
-def _tuned(judges: Sequence[str], own: Callable[[str], bool]) -> Callable[[Document], Shown]:
+def _tuned(judges: Sequence[str], own: Callable[[str], bool]) -> Callable[[Comparison], Table]:
     """Return a function that shows the systems tuned on BLEU, on PORT, and `own` ones if any."""
 
-    def ours(comparison: Document) -> Shown:
+    def ours(comparison: Comparison) -> Table:
         scores = {(one["system"], one["metric"]): one["score"] for one in comparison["scores"]}
 
         def cell(system: str, judge: str) -> str:
@@ -234,12 +240,12 @@ def _tuned(judges: Sequence[str], own: Callable[[str], bool]) -> Callable[[Docum
         names = [system["name"] for system in comparison["systems"]]
         shown = [name for name in names if name in (names[0], "port") or own(name)]
         rows = [[OURS, name, *(cell(name, judge) for judge in judges)] for name in shown]
-        return Shown(["task", "tuned on", *judges], rows if any(map(own, names)) else [])
+        return Table("", ["task", "tuned on", *judges], rows if any(map(own, names)) else [])
 
     return ours
 
 
-def _scores(comparison: Document) -> Shown:
+def _scores(comparison: Comparison) -> Table:
     metrics = {metric["label"]: metric for metric in comparison["metrics"]}
     headers = [
         "metric", "system", "score", "s_sel", "s_opt", "difference",
@@ -254,36 +260,36 @@ def _scores(comparison: Document) -> Shown:
         row.append("" if change is None else changed(change, metric))
         ps = (one[key] for key in ("p", "p_holm", "p_randomization", "p_bootstrap"))
         rows.append([*row, *("" if change is None else p_or_dash(p) for p in ps)])
-    return Shown(headers, rows)
+    return Table("", headers, rows)
 
 
-def _timing(comparison: Document) -> Shown:
+def _timing(comparison: Comparison) -> Table:
     rows = [
         [one["metric"], f"{1000 * one['seconds']:.2f}", f"{one['ratio']:.2f}"]
         for one in comparison["timing"]
     ]
-    return Shown(["metric", "milliseconds", "ratio to BLEU"], rows)
+    return Table("", ["metric", "milliseconds", "ratio to BLEU"], rows)
 
 
-def _ordering(comparison: Document) -> Shown:
+def _ordering(comparison: Comparison) -> Table:
     names = ("rho", "tau", "v")
     rows = [
         [OURS, one["system"], *(f"{one['scores'][name]:.3f}" for name in names)]
         for one in comparison["ordering"]
     ]
-    return Shown(["test set", "tuned on", *names], rows)
+    return Table("", ["test set", "tuned on", *names], rows)
 
 
-def _ngrams(comparison: Document) -> Shown:
+def _ngrams(comparison: Comparison) -> Table:
     rows = []
     for one in comparison["ngrams"]:
         counts = [f"{n['matched']:.0f}/{n['total']:.0f}" for n in one["orders"]]
         penalty = f"{one['brevity_penalty']:.3f}"
         rows.append([OURS, one["system"], counts[0], counts[3], penalty])
-    return Shown(["task", "tuned on", "1-grams", "4-grams", "BP"], rows)
+    return Table("", ["task", "tuned on", "1-grams", "4-grams", "BP"], rows)
 
 
-def _all_ngrams(comparison: Document) -> Shown:
+def _all_ngrams(comparison: Comparison) -> Table:
     orders = [order["order"] for order in comparison["ngrams"][0]["orders"]]
     headers = ["system", *(f"{n}-grams matched" for n in orders)]
     headers += [*(f"{n}-grams in all" for n in orders), "SBP", "SRP"]
@@ -295,7 +301,7 @@ def _all_ngrams(comparison: Document) -> Shown:
         ]
         for one in comparison["ngrams"]
     ]
-    return Shown(headers, rows)
+    return Table("", headers, rows)
 
 
 SCORES = ("BLEU", "METEOR", TER, "PORT")

@@ -14,6 +14,7 @@ from portmert.metrics._base import Ragged
 
 from ...base.errors import ConfigError, InputError, counted
 from ...base.files import read_lines
+from ...base.tables import Table
 from ...decoders._base import Progress
 from ...executors.team import Team
 from ...runs import replicas
@@ -25,8 +26,8 @@ from ..comparison.systems import SystemFiles
 from ..significance import Resampling
 from .document import (
     Published,
-    Shown,
     document,
+    markdown,
     read_published,
 )
 
@@ -148,13 +149,13 @@ def reproduce(
     comparison = compare.compare_request(request, log)
     origin = _origin(config, next(iter(experiments.values())))
     more = _link_sets(experiments, log)
-    made = document(comparison, figures, origin=origin, more=more)
+    made = markdown(document(comparison, figures, origin=origin, more=more))
     return comparison["headlines"], made
 
 
 def _link_sets(
     experiments: Mapping[str, Experiment], log: Callable[[str], None]
-) -> dict[int, Shown]:
+) -> dict[int, Table]:
     """Return what stands below table 7: how far the links differ that PORT was tuned with."""
     linked = {}  # name -> where the links of the dev set's references come from, and them
     for name, experiment in experiments.items():
@@ -178,7 +179,9 @@ def _link_sets(
         [name, origin, "" if name == first else f"{scores.error_rate(against, links):.4f}"]
         for name, (origin, links) in linked.items()
     ]
-    return {7: Shown(["tuned on", "links of the dev set", f"AER against those of {first}"], rows)}
+    return {
+        7: Table("", ["tuned on", "links of the dev set", f"AER against those of {first}"], rows)
+    }
 
 
 def _origin(config: Path, experiment: Experiment) -> str:

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from portmert.metrics._base import Texts, Vocabulary
 from portmert.tuner.components import registry
 from portmert.tuner.evaluation.comparison.material import Material
-from portmert.tuner.evaluation.comparison.report import headlines
 from portmert.tuner.evaluation.comparison.scores import (
     Counted,
     described,
     in_families,
     score_systems,
 )
+from portmert.tuner.evaluation.comparison.sentences import headlines
 from portmert.tuner.evaluation.significance import Resampling, holm
 from portmert.tuner.texts.corpus import no_references
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from portmert.tuner.evaluation.comparison.report import against, headlines
+from portmert.tuner.evaluation.comparison.sentences import against, headlines
 
 BLEU = {"label": "bleu", "higher_is_better": True, "in_percent": True}
 WER = {**BLEU, "label": "wer", "is_error_rate": True}

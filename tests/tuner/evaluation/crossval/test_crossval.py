@@ -20,12 +20,12 @@ from portmert.tuner.evaluation.crossval.cells import (
     measure,
 )
 from portmert.tuner.evaluation.crossval.report import (
-    charts,
+    as_json,
     corrected_p,
     document_of,
     headlines,
-    tables_of,
 )
+from portmert.tuner.evaluation.document import Chart
 from portmert.tuner.executors.team import Team
 from portmert.tuner.nbest.model import SparseFeatures, model_scores
 from portmert.tuner.weights.feature_weights import FeatureWeights
@@ -139,7 +139,7 @@ def test_means_errors_and_signs_by_hand():
         plan, judges={"ter": replace(judged, metric=registry.metric("ter"))}, splits=2, seeds=2
     )
     first, second = choices_of(["ter"], {"m": MERT, "n": MERT}, [], [0.0])
-    document = document_of(
+    document = as_json(
         plan,
         [
             measured(first, [[0.5, 0.5], [0.6, 0.6]]),
@@ -167,14 +167,14 @@ def test_means_errors_and_signs_by_hand():
         measured(second, [[0.4, 0.2], [0.6, 0.4]]),
         measured(None, [[0.7, 0.7], [0.7, 0.7]]),
     ]
-    smaller = document_of(replace(plan, size=1), rows)
+    smaller = as_json(replace(plan, size=1), rows)
     assert smaller["choices"][1]["judged"]["ter"]["p"] == pytest.approx(p)  # these are still
     (line,) = headlines(document)
     assert line == (
         f"ter ↓: no difference shown: lowest on unseen segments is n, 40.00, \N{MINUS SIGN}15.00 "
         f"± 5.00 against m (p {2 * p:.2f}, corrected for 2 comparisons)"
     )
-    (table,) = tables_of(document)
+    (table,) = document_of(document).tables
     assert table.headers == ["", "seen", "unseen", "better", "p", "seeds", "estimate", "CPU s"]
     assert table.rows[1][:4] == ["n", "30.00", "40.00", "+15.00 ± 5.00"]
     assert table.rows[2][3] == "\N{MINUS SIGN}15.00 ± 5.00"
@@ -193,7 +193,7 @@ def test_a_row_is_not_best_where_another_is_better(first, sentence):
     (choice,) = choices_of(["ter"], {"m": MERT}, [], [0.0])
     rows = [measured(choice, [[0.5, 0.5]] * 2), measured(None, first)]
     rows.append(replace(measured(None, [[0.2, 0.3]] * 2), name="only A"))
-    document = document_of(replace(plan, judges=judges, splits=2, seeds=2), rows)
+    document = as_json(replace(plan, judges=judges, splits=2, seeds=2), rows)
     for row in document["choices"]:  # whether the gain is luck is not the matter here
         row["judged"]["ter"]["p_holm"] = 0.001 if "beats" in sentence else 0.5
     (line,) = headlines(document)
@@ -207,7 +207,7 @@ def test_tuning_that_gains_nothing_is_said():
     plan = replace(plan_of(), judges={"ter": metric}, splits=2)
     (choice,) = choices_of(["ter"], {"m": MERT}, [], [0.0])
     (line,) = headlines(
-        document_of(plan, [measured(choice, [[0.5], [0.5]]), measured(None, [[0.5], [0.5]])])
+        as_json(plan, [measured(choice, [[0.5], [0.5]]), measured(None, [[0.5], [0.5]])])
     )
     assert line == (
         "ter: no difference shown: highest on unseen segments is m, 50.00, 0.00 against "
@@ -227,15 +227,15 @@ def test_scores_that_are_not_finite_are_dashes(scores, sentence):
     judges = {"ter": replace(plan_of().judges["mean"], metric=registry.metric("ter"))}
     choices = [*choices_of(["ter"], {"m": MERT, "n": MERT}, [], [0.0]), None]
     rows = [measured(one, [[score]] * 2) for one, score in zip(choices, scores, strict=True)]
-    document = document_of(replace(plan_of(), judges=judges, splits=2), rows)
+    document = as_json(replace(plan_of(), judges=judges, splits=2), rows)
     (line,) = headlines(document)
     assert line.startswith(f"ter ↓: {sentence}")
-    (table,) = tables_of(document)
+    (table,) = document_of(document).tables
     assert table.headers[:3] == ["", "seen", "unseen"]
     for row, score in zip(table.rows, scores, strict=True):
         assert row[2] == (f"{100 * score:.2f}" if np.isfinite(score) else "\N{EN DASH}")
-    gains, _ = charts({"crossval": document})
-    assert gains["choices"][0]["series"][0]["values"] == [None, None]
+    gains, _ = (x for x in document_of(document).blocks if isinstance(x, Chart))
+    assert gains.choices[0].series[0].values == [None, None]
 
 
 @pytest.mark.parametrize("threads", [1, 3])

@@ -1,10 +1,10 @@
-// Charts: descriptions made by charts.py, drawn by Chart.js in the colours of the theme.
+// Charts: `Chart` of document.py, drawn by Chart.js in the colours of the theme.
 
 const drawn = new Map();
 const DASHES = [[], [6, 4], [2, 3], [10, 3, 2, 3]];
 
 const number = (value, chart) =>
-  value === null ? "" : chart.percent ? (100 * value).toFixed(2) : shortNumber(value);
+  value === null ? "" : chart.in_percent ? (100 * value).toFixed(2) : shortNumber(value);
 
 function shortNumber(value) {
   if (Number.isInteger(value)) return value.toLocaleString("en");
@@ -29,8 +29,7 @@ const whiskers = {
       ctx.lineWidth = 1.5;
       meta.data.forEach((element, i) => {
         if (dataset.low[i] === null || dataset.low[i] === undefined) return;
-        const tint = Array.isArray(dataset.whisker) ? dataset.whisker[i] : dataset.whisker;
-        ctx.strokeStyle = ctx.fillStyle = tint;
+        ctx.strokeStyle = ctx.fillStyle = dataset.whisker;
         const from = scale.getPixelForValue(dataset.low[i]);
         const to = scale.getPixelForValue(dataset.high[i]);
         ctx.beginPath();
@@ -70,8 +69,8 @@ const marker = {
 /** Names the series under a chart, however many, each a button that hides it or shows it again. */
 function fillLegend(figure, plot, choice) {
   const names = choice.series.length < 2 ? [] : choice.series.map((series, index) => {
-    const line = make("span", { class: `line dash${(series.dash ?? 0) % DASHES.length}` });
-    const button = make("button", { type: "button", class: `s${series.system % SYSTEM_COLOURS}`, "aria-pressed": "true" },
+    const line = make("span", { class: `line dash${series.dash % DASHES.length}` });
+    const button = make("button", { type: "button", class: `s${series.colour % SYSTEM_COLOURS}`, "aria-pressed": "true" },
       line, make("bdi", {}, series.name));
     button.addEventListener("click", () => {
       const visible = !plot.isDatasetVisible(index);
@@ -84,8 +83,10 @@ function fillLegend(figure, plot, choice) {
   figure.querySelector(".legend").replaceChildren(...names);
 }
 
+const isSideways = (chart) => chart.kind === "bars" || chart.kind === "intervals";
+
 function dataset(series, chart) {
-  const tint = systemColour(series.system);
+  const tint = systemColour(series.colour);
   const common = {
     label: series.name, borderColor: tint, backgroundColor: tint, whisker: colour("ink"),
     low: series.low, high: series.high,
@@ -93,24 +94,20 @@ function dataset(series, chart) {
   if (chart.kind === "bars") {
     return { ...common, type: "bar", data: series.values, maxBarThickness: 14, borderRadius: 2 };
   }
-  if (chart.kind === "columns") {
-    return { ...common, type: "bar", data: series.values, maxBarThickness: 34, borderRadius: 2 };
-  }
   if (chart.kind === "intervals") {
     // Bars that cannot be seen: they stand side by side where several systems share a row.
-    const tints = series.systems?.map(systemColour) ?? tint;
     return {
-      ...common, type: "bar", data: series.values, dots: true, whisker: tints,
-      backgroundColor: "transparent", borderColor: tints, borderWidth: 0, maxBarThickness: 22,
+      ...common, type: "bar", data: series.values, dots: true, whisker: tint,
+      backgroundColor: "transparent", borderWidth: 0, maxBarThickness: 22,
     };
   }
   const steps = chart.kind === "steps";
   return {
     ...common, type: "line", parsing: false, stepped: steps ? "before" : false,
-    data: series.points.map(([x, y]) => ({ x, y })), spanGaps: false,
+    data: series.x.map((x, i) => ({ x, y: series.values[i] })), spanGaps: false,
     showLine: chart.kind !== "scatter",
-    borderWidth: steps ? 1.4 : 2, borderDash: DASHES[(series.dash ?? 0) % DASHES.length],
-    pointRadius: steps ? 0 : series.points.length > 100 ? 2 : 3, pointHoverRadius: 5,
+    borderWidth: steps ? 1.4 : 2, borderDash: DASHES[series.dash % DASHES.length],
+    pointRadius: steps ? 0 : series.x.length > 100 ? 2 : 3, pointHoverRadius: 5,
   };
 }
 
@@ -129,7 +126,7 @@ function inLines(label, most) {
 
 /** What an axis must show besides the values: their spread, and no difference. */
 function reach(choice) {
-  const ends = choice.series.flatMap(({ low = [], high = [] }) => [...low, ...high])
+  const ends = choice.series.flatMap(({ low, high }) => [...low, ...high])
     .filter((value) => typeof value === "number");
   if (typeof choice.marker === "number") ends.push(choice.marker);
   const room = 0.04 * (Math.max(...ends) - Math.min(...ends));
@@ -137,24 +134,26 @@ function reach(choice) {
 }
 
 function options(choice, chart) {
-  const categories = Boolean(choice.categories);
-  const sideways = chart.kind === "bars" || chart.kind === "intervals";
+  const sideways = isSideways(chart);
   const axis = (title, extra = {}) => ({
     title: { display: Boolean(title), text: title, color: colour("soft") },
     grid: { color: colour("rule"), drawTicks: false },
     border: { color: colour("rule") },
     ticks: { color: colour("soft"), padding: 6, maxRotation: 0, ...extra },
   });
-  const shown = { callback: (value) => tick(value, choice.percent) };
-  const named = { callback(value) { return inLines(this.getLabelForValue(value), Math.min(chart.wide ? 60 : 22, Math.max(10, this.chart.width / 16))); } };
-  const counted = { autoSkip: false, callback(value) { return this.getLabelForValue(value).split(/ (?=\()/); } };
-  const unit = (name) => (name && choice.percent && chart.kind !== "intervals" ? `${name} (%)` : name);
-  const x = sideways ? axis(unit(chart.x), shown) : categories ? axis(chart.x, counted) : { ...axis(chart.x, { precision: chart.whole ? 0 : undefined, ...(chart.whole ? {} : { callback: (value) => tick(value, false) }) }), type: "linear" };
+  const shown = { callback: (value) => tick(value, choice.in_percent) };
+  const named = { callback(value) { return inLines(this.getLabelForValue(value), Math.min(60, Math.max(10, this.chart.width / 16))); } };
+  const unit = (name) => (name && choice.in_percent && chart.kind !== "intervals" ? `${name} (%)` : name);
+  const positions = choice.series.flatMap((series) => series.x);
+  const whole = positions.every(Number.isInteger) ? { precision: 0 } : { callback: (value) => tick(value, false) };
+  const x = sideways ? axis(unit(chart.x), shown) : { ...axis(chart.x, whole), type: "linear" };
   const y = sideways ? axis(chart.y, { ...named, autoSkip: false }) : axis(unit(chart.y), shown);
-  if (sideways || categories) (sideways ? y : x).grid.display = false;
-  if (sideways) Object.assign(x, reach(choice));
+  if (sideways) {
+    y.grid.display = false;
+    Object.assign(x, reach(choice));
+  }
   if (chart.kind === "steps") {
-    Object.assign(x, { min: choice.low, max: choice.high });
+    Object.assign(x, { min: Math.min(...positions), max: Math.max(...positions) });
     x.ticks.includeBounds = false;
   }
   const value = (item) => (sideways ? item.parsed.x : item.parsed.y);
@@ -174,7 +173,7 @@ function options(choice, chart) {
         backgroundColor: colour("ink"), titleColor: colour("paper"), bodyColor: colour("paper"),
         padding: 9, boxWidth: 8, boxHeight: 8,
         callbacks: {
-          title: (items) => !items.length ? "" : categories ? items[0].label : `${chart.x} ${shortNumber(items[0].parsed.x)}`,
+          title: (items) => !items.length ? "" : sideways ? items[0].label : `${chart.x} ${shortNumber(items[0].parsed.x)}`,
           label: (item) => ` ${item.dataset.label}: ${number(value(item), choice)}${spread(item)}`,
         },
       },
@@ -185,7 +184,7 @@ function options(choice, chart) {
 
 function draw(figure, chart) {
   const choice = chart.choices[Number(figure.querySelector("select")?.value ?? 0)];
-  drawn.get(chart.id)?.destroy();
+  drawn.get(chart.name)?.destroy();
   const canvas = figure.querySelector("canvas");
   const plot = new Chart(canvas, {
     type: "line",
@@ -193,7 +192,7 @@ function draw(figure, chart) {
     options: options(choice, chart),
     plugins: [whiskers, marker],
   });
-  drawn.set(chart.id, plot);
+  drawn.set(chart.name, plot);
   fillLegend(figure, plot, choice);
   const numbers = figure.querySelector("details");
   if (numbers.open) fillNumbers(numbers, chart, choice);
@@ -204,18 +203,18 @@ function draw(figure, chart) {
 function fillNumbers(details, chart, choice) {
   const body = make("tbody");
   for (const series of choice.series) {
-    const points = series.points ?? series.values.map((value, i) => [choice.categories[i], value]);
-    points.forEach(([x, y], i) => {
-      const low = series.low?.[i];
+    series.values.forEach((y, i) => {
+      const x = series.x.length ? series.x[i] : choice.categories[i];
+      const low = series.low[i];
       const spread = low === null || low === undefined ? "" : ` (${number(low, choice)} to ${number(series.high[i], choice)})`;
       body.append(make("tr", {}, make("td", {}, series.name),
         make("td", { class: "num" }, typeof x === "number" ? shortNumber(x) : x),
         make("td", { class: "num" }, y === null ? "\u2013" : number(y, choice) + spread)));
     });
   }
+  const [of, value] = isSideways(chart) ? [chart.y, chart.x] : [chart.x, chart.y];
   const head = make("tr", {}, make("th", {}, "Series"),
-    make("th", { class: "num" }, chart.kind === "bars" || chart.kind === "intervals" ? chart.y || "Of" : chart.x || "Of"),
-    make("th", { class: "num" }, (chart.kind === "bars" || chart.kind === "intervals" ? chart.x : chart.y) || "Value"));
+    make("th", { class: "num" }, of || "Of"), make("th", { class: "num" }, value || "Value"));
   details.querySelector(".scroll").replaceChildren(make("table", {}, make("thead", {}, head), body));
   delete details.dataset.stale;
 }
@@ -225,7 +224,7 @@ function walk(event, chart) {
   const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
   if (!step) return;
   event.preventDefault();
-  const plot = drawn.get(chart.id);
+  const plot = drawn.get(chart.name);
   const active = plot.getActiveElements()[0];
   let index = active ? active.index + step : 0;
   let set = active ? active.datasetIndex : 0;
@@ -241,13 +240,21 @@ function walk(event, chart) {
   plot.update("none");
 }
 
+const figureOf = (chart) => document.getElementById(`chart-${chart.name}`);
+
+/** Room for the bars of the choice that has most. */
+function height(chart) {
+  const bars = chart.choices.map(({ categories, series }) => categories.length * Math.max(26, 17 * series.length));
+  return `${80 + Math.max(...bars)}px`;
+}
+
 function setUpCharts(charts) {
   Chart.defaults.font.family = getComputedStyle(document.body).fontFamily;
   for (const chart of charts) {
-    const figure = document.getElementById(chart.id);
+    const figure = figureOf(chart);
     const select = figure.querySelector("select");
     const details = figure.querySelector("details");
-    if (chart.tall) figure.querySelector(".canvas").style.height = `${chart.tall}px`;
+    if (isSideways(chart)) figure.querySelector(".canvas").style.height = height(chart);
     select?.addEventListener("change", () => draw(figure, chart));
     details.addEventListener("toggle", () => {
       const choice = chart.choices[Number(select?.value ?? 0)];
@@ -256,7 +263,7 @@ function setUpCharts(charts) {
     figure.querySelector("canvas").addEventListener("keydown", (event) => walk(event, chart));
     draw(figure, chart);
   }
-  const drawAll = () => { for (const chart of charts) draw(document.getElementById(chart.id), chart); };
+  const drawAll = () => { for (const chart of charts) draw(figureOf(chart), chart); };
   document.addEventListener("themechange", drawAll);
   matchMedia("print").addEventListener("change", drawAll);  // paper is light
 }

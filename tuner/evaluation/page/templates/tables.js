@@ -25,13 +25,12 @@ function sortable(head, first, sort) {
   });
 }
 
-/** What a cell is sorted by: its value, or the number it begins with, or its text. */
+/** What a cell is sorted by: the number it begins with, or its text. */
 const cellValue = (row, column) => {
   const cell = row.cells[column];
-  if (cell.dataset.value !== undefined) return cell.dataset.value;
   const text = cell.textContent.trim();
   if (!cell.classList.contains("num")) return text;
-  const number = /^[<\s]*([+\u2212-]?\d[\d,.]*)/.exec(text);
+  const number = /^[<\s]*([+\u2212-]?\d[\d,]*(?:\.\d+)?)/.exec(text);
   if (!number) return text === "\u2013" ? "" : text;
   return number[1].replace(/[+,]/g, "").replace("\u2212", "-");
 };
@@ -40,7 +39,6 @@ function setUpTable(table) {
   const body = table.tBodies[0];
   let update;
   [...table.tHead.rows[table.tHead.rows.length - 1].cells].forEach((head, column) => {
-    if (head.dataset.sort === "no") return;
     sortable(head, head.classList.contains("num") ? -1 : 1, (sign) => {
       const rows = [...body.rows];
       rows.sort((a, b) => compareValues(cellValue(a, column), cellValue(b, column), sign));
@@ -50,28 +48,14 @@ function setUpTable(table) {
   });
   const box = document.getElementById(table.dataset.filter);
   const count = document.getElementById(`${table.dataset.filter}-count`);
-  const most = Number(table.dataset.most ?? Infinity);
-  const more = make("button", { type: "button", class: "plain more" });
-  let all = body.rows.length <= most;
-  /** Show the rows that have what is typed; with nothing typed the first ones, until all are. */
   update = () => {
     const wanted = box ? box.value.toLowerCase() : "";
-    let shown = 0;
-    for (const row of body.rows) {
-      const fits = row.textContent.toLowerCase().includes(wanted);
-      row.hidden = !fits || (!all && wanted === "" && shown >= most);
-      shown += !row.hidden;
-    }
+    for (const row of body.rows) row.hidden = !row.textContent.toLowerCase().includes(wanted);
+    const shown = [...body.rows].filter((row) => !row.hidden).length;
     if (count) count.textContent = `${shown} of ${body.rows.length}`;
-    more.hidden = wanted !== "";
-    more.textContent = all ? `Show ${most} only` : `Show all ${body.rows.length}`;
     reachScrollers();
   };
   if (box) box.addEventListener("input", update);
-  if (!all) {
-    more.addEventListener("click", () => { all = !all; update(); });
-    table.parentElement.after(more);
-  }
   update();
 }
 

@@ -1,7 +1,6 @@
-"""Parts that all reports share: how numbers are written, how sentences list names, charts.
+"""Scores, differences, p-values and counts as text, for all reports.
 
-Each kind of result has a `report.py` that turns it into sentences, `Table`s and charts. These
-serve the terminal, LaTeX, JSON and the HTML page.
+`metric` is what JSON says of a metric; it has the fields of `Display`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,9 +13,6 @@ from ..base.tables import NOTHING
 
 LIKELY = 0.05
 """A p-value below it counts as more than chance."""
-
-Chart = dict[str, Any]
-"""Plain data that charts.js draws. See `chart`."""
 
 
 def shown(value: float | None, metric: Mapping[str, Any]) -> str:
@@ -112,34 +108,3 @@ def directed(metric: Mapping[str, Any]) -> str:
 def listed(names: Sequence[str]) -> str:
     """Return `a, b and c`."""
     return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
-
-
-def chart(
-    name: str, place: str, kind: str, title: str, choices: Sequence[Any], **rest: Any
-) -> Chart:
-    """Return a chart for a section of the page.
-
-    Parameters
-    ----------
-    place
-        The section.
-    kind
-        `intervals` and `bars` are horizontal, `columns` vertical; `lines`, `steps` and `scatter`
-        connect or mark points.
-    choices
-        The choices of the reader (metrics, features), each with its series. A series has
-        a `system`, the number of its colour: the page knows the colours of both themes.
-    rest
-        Caption, names of the axes, and sizes that differ from the usual ones.
-    """
-    return {
-        "id": f"chart-{name}", "place": place, "kind": kind, "title": title, "choices": choices,
-        "caption": "", "x": "", "y": "", "whole": False, "wide": False, "tall": None, **rest,
-    }  # fmt: skip
-
-
-def option(
-    label: str, series: Sequence[Any], *, in_percent: bool = False, **rest: Any
-) -> dict[str, Any]:
-    """Return one choice of a chart; `rest` has categories and where a dashed line stands."""
-    return {"label": label, "percent": in_percent, "series": series, **rest}

@@ -1,0 +1,228 @@
+"""The document of a report, and its text.
+
+Each kind of report builds one `Document` from its results. `text` is for a terminal, `latex.latex`
+for a paper, `page.html.html` for a browser. JSON has the results themselves.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from ..base.tables import Block, Form, Table, fold, inert
+from ..base.warn import left_out_so_far, warnings_so_far
+
+Role = Literal["headline", "summary", "note", "explanation", "signature"]
+"""The purpose of a paragraph. A headline is one line; a summary is folded."""
+
+
+@dataclass(frozen=True)
+class Heading(Block):
+    """The beginning of a section of the page."""
+
+    title: str
+
+    @property
+    def anchor(self) -> str:
+        """The id of the section in the page."""
+        return "-".join(self.title.lower().split())
+
+
+@dataclass(frozen=True)
+class Paragraph(Block):
+    """A sentence or a few."""
+
+    content: str
+    role: Role = "explanation"
+
+    def text(self) -> str:
+        """Return the folded lines."""
+        line = inert(self.content)
+        if self.role in ("headline", "signature"):
+            return line
+        return fold(f"note: {line}" if self.role == "note" else line)
+
+
+@dataclass(frozen=True)
+class Series:
+    """Values of a chart that share a name and a colour.
+
+    Parameters
+    ----------
+    values
+        None: there is no value.
+    x
+        The position of each value on the horizontal axis; of bars, the choice's categories.
+    low, high
+        The ends of the intervals of the values.
+    colour, dash
+        Numbers of a colour and of a dash pattern.
+    """
+
+    name: str
+    values: Sequence[float | None]
+    x: Sequence[float] = ()
+    low: Sequence[float | None] = ()
+    high: Sequence[float | None] = ()
+    colour: int = 0
+    dash: int = 0
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a chart shows at a time, such as one metric; readers choose one.
+
+    Parameters
+    ----------
+    categories
+        The names of the bars.
+    marker
+        Where a dashed line is drawn.
+    """
+
+    label: str
+    series: Sequence[Series]
+    in_percent: bool = False
+    categories: Sequence[str] = ()
+    marker: float | None = None
+
+
+@dataclass(frozen=True)
+class Chart(Block):
+    """A chart of the page.
+
+    Parameters
+    ----------
+    kind
+        `bars` and `intervals` (dots) are horizontal; `lines`, `steps` and `scatter` connect or
+        mark points.
+    x, y
+        The names of the axes.
+    """
+
+    name: str
+    kind: Literal["bars", "intervals", "lines", "steps", "scatter"]
+    title: str
+    choices: Sequence[Choice]
+    caption: str = ""
+    x: str = ""
+    y: str = ""
+
+
+@dataclass(frozen=True)
+class Segments(Block):
+    """The segments of a comparison, to sort and to search on the page.
+
+    Parameters
+    ----------
+    comparison
+        What `compare_systems` returns.
+    """
+
+    comparison: Mapping[str, Any] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Document:
+    """A report in parts, from which text, LaTeX and a page are made.
+
+    Parameters
+    ----------
+    title
+        The title of the page.
+    about
+        What the results depend on, in one line.
+    systems
+        Names that have a colour of their own in the page's tables.
+    """
+
+    title: str
+    blocks: Sequence[Block]
+    about: str = ""
+    systems: Sequence[str] = ()
+
+    @property
+    def tables(self) -> list[Table]:
+        """The tables for LaTeX."""
+        return [x for x in self.blocks if isinstance(x, Table) and "latex" in x.forms]
+
+
+def on_page(blocks: Iterable[Block]) -> list[Block]:
+    """Return the same blocks for the page alone."""
+    return [block.only("page") for block in blocks]
+
+
+def text(document: Document, form: Form = "text") -> str:
+    """Return a document for a terminal; neighbouring lines of one role stand together."""
+    parts: list[str] = []
+    role = ""
+    for block in document.blocks:
+        lines = block.text() if form in block.forms else ""
+        if not lines:
+            continue
+        role_before, role = role, block.role if isinstance(block, Paragraph) else ""
+        if role and role == role_before:
+            parts[-1] += f"\n{lines}"
+        else:
+            parts.append(lines)
+    return "\n\n".join(parts)
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """The result of a command, in every form. The command prints its `str()`.
+
+    Parameters
+    ----------
+    layout
+        The sentences, tables and charts.
+    document
+        All results as plain data.
+    form
+        Which text `str()` is: `text`, or `long` with all tables.
+    warnings
+        What looks wrong with the data, one line each.
+    left_out
+        The number of segments that lack an answer and were left out.
+    """
+
+    layout: Document = field(repr=False)
+    document: Mapping[str, Any] = field(repr=False)
+    form: Form = field(default="text", repr=False)
+    warnings: Sequence[str] = field(default_factory=warnings_so_far, repr=False)
+    left_out: int = field(default_factory=left_out_so_far, repr=False)
+
+    @property
+    def headlines(self) -> tuple[str, ...]:
+        """The results in sentences."""
+        return tuple(self.document.get("headlines", ()))
+
+    @property
+    def text(self) -> str:
+        """The text for a terminal."""
+        return text(self.layout, self.form)
+
+    @property
+    def tables(self) -> Sequence[Table]:
+        """All tables."""
+        return self.layout.tables
+
+    def __str__(self) -> str:
+        return f"{self.text}\n\nsegments left out: {self.left_out}" if self.left_out else self.text
+
+    def as_json(self) -> Mapping[str, Any]:
+        """Return all results as plain data."""
+        warned = {"warnings": list(self.warnings)} if self.warnings else {}
+        counted = {"left_out": self.left_out} if self.left_out else {}
+        return {**self.document, **warned, **counted} if warned or counted else self.document
+
+    def as_latex(self) -> str:
+        """Return the tables for LaTeX (booktabs), with the warnings as comments."""
+        from .latex import latex  # noqa: PLC0415  start-up time
+
+        return latex(self.layout, self.warnings)
+
+    def as_html(self) -> str:
+        """Return a page that needs no network."""
+        from .page.html import html  # noqa: PLC0415  start-up time
+
+        return html(self.layout, self.warnings)
