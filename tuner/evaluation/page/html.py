@@ -131,6 +131,7 @@ def _browser(
             {"label": directed(metric), "percent": metric["in_percent"]}
             for metric in comparison["metrics"]
         ],
+        "replicas": any(system["replicas"] > 1 for system in comparison["systems"]),
         "opening": _opening(comparison),
         "segments": _segments(comparison, with_links=with_links, with_segments=with_segments),
     }
