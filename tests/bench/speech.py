@@ -23,7 +23,7 @@ import numpy as np
 import portmert
 from portmert.metrics.edits import Wer
 from portmert.tuner.base.tables import aligned
-from portmert.tuner.texts.corpus import read_by_id
+from portmert.tuner.texts.joining import read_by_id
 from tests.support.places import CONFIGS
 
 if TYPE_CHECKING:

@@ -12,8 +12,10 @@ import portmert
 from portmert.metrics._base import Vocabulary
 from portmert.tuner.base.columns import DROP, ID_KEYS, INDEX_KEYS
 from portmert.tuner.base.errors import InputError
+from portmert.tuner.base.files import read_lines
 from portmert.tuner.cli import main
-from portmert.tuner.texts.corpus import joined, read_lines, read_references, read_source
+from portmert.tuner.texts.corpus import read_references, read_source
+from portmert.tuner.texts.joining import joined
 
 SIZE = 3
 IDS = ("s-9", "s-10", "s-11", "s-12")

@@ -170,7 +170,8 @@ def test_the_nearest_id_is_named(folder):
 
 def test_files_beside_the_first_reference_have_the_same_ids(folder):
     (folder / "other").write_text("u1 a\nu3 c\n")
+    both = f"both must be of the same segments ({DROP})"
     words = optimized("--ref", "text", "--ref", "other", "--ids")
-    assert refused(*words) == "other: nothing for id 'u2' of text; " + DROP
+    assert refused(*words) == f"text: id 'u2' not in other (ids there: u1, u3); {both}"
     (folder / "other").write_text("u1 a\nu3 c\nu2 b\nu5 b\n")
-    assert refused(*words) == "other: id 'u5' is not in text; " + DROP
+    assert refused(*words) == f"other: id 'u5' not in text (ids there: u1, u2, u3); {both}"

@@ -12,7 +12,7 @@ from portmert.tuner.base.columns import DROP
 from portmert.tuner.base.errors import InputError
 from portmert.tuner.cli import main
 from portmert.tuner.commands._outputs import with_volume
-from portmert.tuner.texts.corpus import seem_ids
+from portmert.tuner.texts.joining import seem_ids
 
 SIZE = 6
 ALL = ("--min-length", 0, "--equal-outputs")

@@ -25,7 +25,7 @@ from ..base.processes import available_processors
 from ..base.warn import warn_of_machine
 from ..components import registry
 from ..executors.opening import opened
-from ..texts import corpus
+from ..texts import joining
 from ..texts.annotator import Annotation, Annotator
 from .texts import Notice, PathLike, Progress, TextLike, log_notice, text_file
 
@@ -126,7 +126,7 @@ def annotate(
         A text or model cannot be read, or the annotator is missing or fails.
     """
     check_writable(out)
-    file_of_text = corpus.opened(text_file(text, "the text"))
+    file_of_text = joining.opened(text_file(text, "the text"))
     lines = [tuple(w.decode() for w in s.encode().split()) for s in read_lines(file_of_text)]
     begin = size = 0
 
@@ -281,7 +281,7 @@ def align(
     if isinstance(aligner, str):
         aligner = registry.aligner(aligner, options or {})
     files = text_file(source, "the source"), text_file(target, "the target")
-    lines = tuple(map(read_lines, corpus.joined(files)[0]))
+    lines = tuple(map(read_lines, joining.joined(files)[0]))
     if len(lines[0]) != len(lines[1]):
         raise InputError(
             f"{files[1]}: {counted(len(lines[1]), 'line')}, {files[0]} has {len(lines[0])}"

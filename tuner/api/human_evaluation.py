@@ -19,8 +19,8 @@ from ..evaluation.document import Document, Report
 from ..evaluation.humaneval import answers, evaluation, results
 from ..evaluation.humaneval import sheets as written
 from ..evaluation.humaneval.evaluation import Filters, read_and_select, read_key
-from ..texts import corpus
-from ..texts.corpus import check_lines
+from ..texts import joining
+from ..texts.joining import check_lines
 from .texts import Notice, log_notice, pipeline_of
 
 FILTERS = Filters()
@@ -76,7 +76,7 @@ def make_sheets(
         test = find_test_files(systems, given)
         outputs = [system.outputs[0].text for system in systems]
         sources = [] if given.source is None else [given.source]
-        in_order, _, _ = corpus.joined([test.references[0], *outputs, *sources])
+        in_order, _, _ = joining.joined([test.references[0], *outputs, *sources])
         reference, *shown = map(files.read_lines, in_order)
         segments, left = read_and_select(outputs, test.references, pipeline, shown[:2], filters)
     notice(", ".join(f"{name}: {count}" for name, count in left.items()))

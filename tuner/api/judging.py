@@ -27,7 +27,7 @@ from ..evaluation.metaeval.evaluation import MetaEvaluation, Settings, evaluate
 from ..evaluation.metaeval.report import document_of
 from ..evaluation.metaeval.results import as_json, combined_as_json
 from ..evaluation.significance import Resampling
-from ..texts import corpus, text_pipeline
+from ..texts import corpus, joining, text_pipeline
 from ..texts.annotator import Annotator
 from ..texts.prepare import Preparation, coverage, read_output
 from ..texts.statistics import notices
@@ -156,7 +156,7 @@ def read_judged(one: JudgedSet, ready: Preparation) -> tuple[HumanScores, Batch]
     if one.penalties:
         human = human.negated()
     files: dict[Path, TextFile] = {}  # what stands for a file, if segments are left out
-    if not any(map(corpus.is_gold, one.refs)):
+    if not any(map(joining.is_gold, one.refs)):
         human, files = _joined(human, one)
     read = corpus.read_references(
         [files.get(path, path) for path in one.refs],
@@ -165,7 +165,7 @@ def read_judged(one: JudgedSet, ready: Preparation) -> tuple[HumanScores, Batch]
         links=[files.get(path, path) for path in one.ref_links],
     )
     if read.ids is not None:  # human scores name segments by their numbers
-        corpus.check_order(read.ids, one.refs[0], one.human)
+        joining.check_order(read.ids, one.refs[0], one.human)
     human = human.of_length(len(read), origin=one.refs[0])
     found, aligned = _outputs(one, human)
     outputs = [
@@ -192,16 +192,16 @@ def _joined(human: HumanScores, one: JudgedSet) -> tuple[HumanScores, dict[Path,
     """Return the scores of the segments that are not left out, and their texts for each file."""
     outputs, links = _outputs(one, human)
     files = [*one.refs, *one.ref_links, *outputs, *filter(None, [one.source, *links])]
-    texts = [corpus.opened(path, drop=one.drop_missing) for path in files]
-    in_order, ids, left_out = corpus.joined(texts, drop=one.drop_missing)
+    texts = [joining.opened(path, drop=one.drop_missing) for path in files]
+    in_order, ids, left_out = joining.joined(texts, drop=one.drop_missing)
     if ids is None:
         return human, {}
     if not left_out:
         return human, dict(zip(files, in_order, strict=True))
-    every = next((text.every for text in texts if isinstance(text, corpus.LinesById)), ())
-    every = every or next(filter(None, map(corpus.seem_ids, texts))).ids
-    corpus.check_order(every, one.refs[0], one.human)
-    corpus.warn_left_out(left_out, "a text")
+    every = next((text.all_ids for text in texts if isinstance(text, joining.LinesById)), ())
+    every = every or next(filter(None, map(joining.seem_ids, texts))).ids
+    joining.check_order(every, one.refs[0], one.human)
+    joining.warn_left_out(left_out, "a text")
     numbers = {name: number for number, name in enumerate(every)}
     segments = np.array([numbers[name] for name in ids], dtype=np.int64)
     human = human.of_length(len(every), origin=one.refs[0]).of_segments(segments)

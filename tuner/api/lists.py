@@ -35,7 +35,7 @@ from ..nbest.readers._json import JsonReader, records_file
 from ..nbest.records import Hypothesis, ListFile, SegmentNames, read_list
 from ..search import problem, stat_tables
 from ..search.length_penalty import penalised
-from ..texts import corpus, prepare, text_pipeline
+from ..texts import corpus, joining, prepare, text_pipeline
 from ..texts.annotator import Annotator
 from ..texts.corpus import References
 from ..texts.statistics import needs_of
@@ -544,7 +544,7 @@ def _without(content: _Content, lacking: set[int], lack: str) -> _Content:
     """Return the content without segments that lack an answer; warn of them."""
     nbest = content.nbest
     names = segments.ids_of(nbest)
-    corpus.warn_left_out([names[number] for number in sorted(lacking)], lack)
+    joining.warn_left_out([names[number] for number in sorted(lacking)], lack)
     left = [number for number in range(len(nbest)) if number not in lacking]
     if not left:
         raise InputError(f"every segment lacks a value of {lack}; nothing is left")

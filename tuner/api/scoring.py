@@ -10,7 +10,7 @@ from ..base import arguments, errors
 from ..base.files import TextFile
 from ..base.warn import warn_of, warnings_so_far
 from ..components import registry
-from ..texts import corpus, scoring, statistics, text_pipeline
+from ..texts import corpus, joining, scoring, statistics, text_pipeline
 from ..texts.annotator import Annotator
 from ..texts.corpus import References
 from ..texts.prepare import read_output
@@ -170,12 +170,12 @@ class _Sides(NamedTuple):
         several = [*self.refs, *self.ref_links, self.hyp]
         several += [one for one in (self.source, self.hyp_links) if one is not None]
         if ids:
-            several = [corpus.read_by_id(one) for one in several]
+            several = [joining.read_by_id(one) for one in several]
         left_out: tuple[str, ...] = ()
-        if not any(corpus.is_gold(one) for one in self.refs):
-            several, _, left_out = corpus.joined(several, drop=drop)
+        if not any(joining.is_gold(one) for one in self.refs):
+            several, _, left_out = joining.joined(several, drop=drop)
         if left_out:
-            corpus.warn_left_out(left_out, "a text")
+            joining.warn_left_out(left_out, "a text")
         texts = iter(several)
         refs = [next(texts) for _ in self.refs]
         links = [next(texts) for _ in self.ref_links]

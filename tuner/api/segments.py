@@ -12,9 +12,10 @@ from portmert.metrics._base import Vocabulary
 from ..base.errors import InputError, counted
 from ..base.files import Lines, TextFile, called, read_lines
 from ..nbest.model import NBest, segments_taken
-from ..nbest.records import SegmentNames, positions
-from ..texts import corpus
-from ..texts.corpus import LinesById, References
+from ..nbest.records import SegmentNames
+from ..texts import corpus, joining
+from ..texts.corpus import References
+from ..texts.joining import LinesById, positions
 from .texts import PathLike, TextLike, text_file, text_files
 
 LISTS = "the n-best lists"
@@ -58,7 +59,7 @@ class Sides:
             raise InputError("links of references, but no references of these lists; give both")
         if ids and not files and source is None:
             raise InputError("the ids of segments are those of references; give them too")
-        read = corpus.read_by_id if ids else _read_once
+        read = joining.read_by_id if ids else _read_once
         return cls(
             tuple(map(read, files)),
             None if source is None else read(text_file(source, "the source")),
@@ -74,7 +75,7 @@ class Sides:
             )
         if self.source is None:
             return None
-        (source,), ids, left_out = corpus.joined([self.source], drop=drop)
+        (source,), ids, left_out = joining.joined([self.source], drop=drop)
         lines = corpus.read_source(source)
         empty = corpus.no_references(vocabulary, len(lines), lines)
         return replace(empty, ids=ids, left_out=left_out)
@@ -98,19 +99,19 @@ class Sides:
         """
         if references is None:
             if names.failed:
-                corpus.warn_left_out(list(names.failed), LISTS, names.failed)
+                joining.warn_left_out(list(names.failed), LISTS, names.failed)
             return _named(nbest, names), None
         if references.ids is None and self._begin_with_ids(nbest):
             texts = [*self.refs, *self.links, *([] if self.source is None else [self.source])]
-            by_id, _, _ = corpus.joined(texts, _lists(nbest), drop=names.drop)
+            by_id, _, _ = joining.joined(texts, _lists(nbest), drop=names.drop)
             count = len(self.refs)
             source = None if self.source is None else by_id[-1]
             links = tuple(by_id[count : count + len(self.links)])
             again = Sides(tuple(by_id[:count]), source, links, ids=True)
             references = again.references(references.texts.vocabulary, drop=names.drop)
             assert references is not None  # noqa: S101  there are some
-        elif references.ids is None and (alone := corpus.seem_ids(self._first)):
-            corpus.warn_ids_alone(alone, LISTS)
+        elif references.ids is None and (alone := joining.seem_ids(self._first)):
+            joining.warn_ids_alone(alone, LISTS)
         return _matched(nbest, references, names, self._first)
 
     @property
@@ -119,7 +120,7 @@ class Sides:
 
     def _begin_with_ids(self, nbest: NBest) -> bool:
         """Return whether the lines of the first text begin with the ids of the lists."""
-        return corpus.begin_with_ids(read_lines(corpus.opened(self._first)), ids_of(nbest))
+        return joining.begin_with_ids(read_lines(joining.opened(self._first)), ids_of(nbest))
 
 
 def _lists(nbest: NBest) -> LinesById:
@@ -140,7 +141,7 @@ def _matched(
     left_out |= dict.fromkeys((*references.left_out, *lacking), f"nothing in {called(text)}")
     left_out |= names.failed
     if left_out:
-        corpus.warn_left_out(list(left_out), LISTS, left_out)
+        joining.warn_left_out(list(left_out), LISTS, left_out)
     return nbest, joined
 
 
@@ -170,7 +171,7 @@ def _by_ids(
     there = references.ids or ()
     places = {name: number for number, name in enumerate(there)}
     if not names.drop:
-        order = positions(here, places, lists=LISTS, where=called(text))
+        order = positions(here, places, LISTS, called(text))
         return nbest, references.take(order), (), ()
     both = [number for number, name in enumerate(here) if name in places]
     if not both:
@@ -188,9 +189,9 @@ def _by_places(
 ) -> Matched:
     """Set line n beside the n-th segment, where not both sides have ids."""
     if nbest.ids is not None:
-        corpus.check_order(names.ids or nbest.ids, LISTS, text)
+        joining.check_order(names.ids or nbest.ids, LISTS, text)
     elif references.ids is not None:
-        corpus.check_order(references.ids, text, LISTS)
+        joining.check_order(references.ids, text, LISTS)
     order = list(range(len(nbest))) if names.left is None else names.left.tolist()
     count = max(len(names.ids or nbest.ids or ()), order[-1] + 1)
     if count > len(references) or (

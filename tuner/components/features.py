@@ -35,7 +35,7 @@ from ..base.files import Lines, TextFile, read_lines
 from ..base.warn import warn
 from ..nbest.extra import numbers_of
 from ..nbest.model import NBest, finite
-from ..texts import corpus, mbr, prepare, statistics
+from ..texts import corpus, joining, mbr, prepare, statistics
 from . import registry
 
 
@@ -315,12 +315,12 @@ def _of_segments(
 ) -> tuple[Sequence[TextFile], NDArray[np.bool_]]:
     """Return texts in the order of the lists, and (S,) which segments one of them lacks."""
     lacking = np.zeros(len(on.nbest), dtype=np.bool_)
-    opened = [corpus.opened(file, drop=on.drop) for file in files]
-    if on.nbest.ids is None and not any(isinstance(one, corpus.LinesById) for one in opened):
+    opened = [joining.opened(file, drop=on.drop) for file in files]
+    if on.nbest.ids is None and not any(isinstance(one, joining.LinesById) for one in opened):
         return opened, lacking
     ids = on.nbest.ids or tuple(map(str, range(len(on.nbest))))
-    lists = corpus.LinesById("the n-best lists", (), ids)
-    given, common, _ = corpus.joined(opened, lists, drop=on.drop)
+    lists = joining.LinesById("the n-best lists", (), ids)
+    given, common, _ = joining.joined(opened, lists, drop=on.drop)
     if common == ids:
         return given, lacking
     places = {name: number for number, name in enumerate(common or ())}

@@ -14,7 +14,8 @@ from ..components import registry
 from ..nbest import check, read
 from ..nbest.model import NBest, model_scores, nbest_lines, taken
 from ..nbest.readers.moses import MosesReader
-from ..nbest.records import ListFile, positions, read_list
+from ..nbest.records import ListFile, read_list
+from ..texts.joining import positions
 from ..weights.feature_weights import FeatureWeights
 
 Lines = Sequence[tuple[int, bytes]]
@@ -126,9 +127,7 @@ def _in_order(nbest: NBest, lines: Lines, where: str) -> NBest:
         for n, (_, line) in enumerate(lines)
     }
     assert nbest.ids is not None  # noqa: S101  the caller looked
-    places = positions(
-        nbest.ids, known, lists=where, where="the first words of the source's lines"
-    )
+    places = positions(nbest.ids, known, where, "the first words of the source's lines")
     return taken(nbest, *rows_taken(nbest.offsets, np.argsort(places)))
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +16,7 @@ from ..base.columns import DROP
 from ..base.errors import InputError, counted, shown
 from ..base.files import called, decode_line, read_bytes
 from ..base.numbers import FINITE, parse_number
+from ..texts.joining import nearest
 
 HEAD_LINES = 20
 """Lines that a format is recognised by."""
@@ -154,39 +154,6 @@ class SegmentNames:
             )
         self._numbers[name] = number
         return number
-
-
-def positions(
-    ids: Sequence[str], places: Mapping[str, int], *, lists: str, where: str
-) -> list[int]:
-    """Return the place of each segment of the lists in a file with the same ids.
-
-    Raises
-    ------
-    InputError
-        An id is on one side only.
-    """
-    for here, there, name, other_name in (
-        (ids, places, lists, where),
-        (places, set(ids), where, lists),
-    ):
-        lacking = [segment for segment in here if segment not in there]
-        if lacking:
-            more = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
-            raise InputError(
-                f"{name}: id '{lacking[0]}'{more} not in {other_name} "
-                f"({nearest(lacking[0], there)}); both must be of the same segments ({DROP})"
-            )
-    return [places[segment] for segment in ids]
-
-
-def nearest(name: str, ids: Collection[str]) -> str:
-    """Return an advice for an id that is not among these: the nearest of them, or the first."""
-    first_ids = sorted(ids)[:10_000]
-    near = difflib.get_close_matches(name, first_ids, n=1)
-    if near:
-        return f"nearest: '{near[0]}'"
-    return f"ids there: {', '.join(first_ids[:3])}{', ...' * (len(ids) > 3)}"
 
 
 @dataclass(frozen=True)

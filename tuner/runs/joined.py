@@ -10,7 +10,7 @@ from typing import NamedTuple
 from ..base.errors import InputError
 from ..base.files import read_lines, text_digest, write_text
 from ..base.options import file_key
-from ..texts import corpus
+from ..texts import joining
 
 
 class SetOfTexts(NamedTuple):
@@ -53,7 +53,7 @@ class JoinedTexts:
     def warn(self) -> None:
         """Say which segments are left out."""
         for ids in self.left_out:
-            corpus.warn_left_out(ids, "a text")
+            joining.warn_left_out(ids, "a text")
 
 
 def joined_set(files: SetOfTexts, folder: Path, prefix: str, *, drop: bool) -> JoinedTexts | None:
@@ -74,15 +74,15 @@ def joined_set(files: SetOfTexts, folder: Path, prefix: str, *, drop: bool) -> J
     Raises
     ------
     InputError
-        Texts cannot be joined, see `portmert.tuner.texts.corpus.joined`.
+        Texts cannot be joined, see `portmert.tuner.texts.joining.joined`.
     """
     several = [files.source, *files.references, *files.links]
-    gold = next(filter(corpus.is_gold, several), None)
+    gold = next(filter(joining.is_gold, several), None)
     if gold is not None:
         if not drop and all(file_key(path)[1] is None for path in several):
             return None
         raise InputError(f"{gold}: the edits of an M2 file have no ids; give plain texts")
-    texts, ids, left_out = corpus.joined(several, drop=drop)
+    texts, ids, left_out = joining.joined(several, drop=drop)
     if ids is None:
         return None
     kinds = ("source", *("reference" for _ in files.references), *("links" for _ in files.links))

@@ -23,7 +23,7 @@ from portmert.metrics._base import IntArray, Ragged, Texts
 
 from ..base.errors import InputError, StateError, counted
 from ..base.files import read_lines, write_text
-from .corpus import joined
+from .joining import joined
 
 Pairs = list[tuple[str, str]]
 

@@ -15,20 +15,11 @@ import numpy as np
 import portmert
 from portmert.metrics._base import Batch, IntArray, Metric, Need, Ragged, Texts
 
-from ..base.errors import InputError, counted
+from ..base.errors import counted
 from ..base.files import TextFile, called
 from .annotator import Annotator, TextAnnotator
-from .corpus import (
-    LinesById,
-    References,
-    check_lines,
-    check_order,
-    joined,
-    make_batch,
-    opened,
-    read_links,
-    read_texts,
-)
+from .corpus import References, make_batch, read_texts, with_links
+from .joining import LinesById, check_lines, check_order, joined, opened
 from .statistics import needs_of
 from .text_pipeline import Side, TextPipeline
 
@@ -183,13 +174,7 @@ def read_output(
         check_order(path.ids, path, beside)
     texts = read_texts(path, references.texts.vocabulary)
     check_lines(path, len(texts), beside, len(references))
-    if links is None:
-        return texts
-    if references.source_lengths is None:
-        raise InputError(f"{links}: links need the source text to be checked; give it too")
-    lengths = texts.tokens.lengths
-    read = read_links(links, source_lengths=references.source_lengths, target_lengths=lengths)
-    return replace(texts, links=read)
+    return texts if links is None else with_links(texts, links, references.source_lengths)
 
 
 def _with_leaves(trees: Ragged, tokens: Ragged) -> Ragged:

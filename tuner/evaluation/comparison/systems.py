@@ -18,7 +18,7 @@ from ...components import registry
 from ...runs.folder import STATE, refuse_misplaced
 from ...runs.inputs import CALLED, Inputs, read_inputs
 from ...runs.scorer import read_json, refuse_changed
-from ...texts import corpus
+from ...texts import joining
 
 if TYPE_CHECKING:
     from .scores import Counted
@@ -205,7 +205,7 @@ def find_test_files(systems: Sequence[NamedSystem], given: TestSet) -> TestFiles
             raise InputError("no system says what its references are; give --ref")
         found = TestFiles(source or known[0].test_source, known[0].test_references)
     for path in (*found.references, *((found.source,) if found.source else ())):
-        corpus.content_digest(path)  # a missing file is another fault than another test set
+        joining.content_digest(path)  # a missing file is another fault than another test set
     for system in systems:
         _check_same(system, found)
     return found
@@ -230,7 +230,7 @@ def in_one_order(
         `test.ids` or `test.drop_missing` goes with a run or with word alignments, which have no
         ids.
     InputError
-        Texts cannot be joined, see `portmert.tuner.texts.corpus.joined`.
+        Texts cannot be joined, see `portmert.tuner.texts.joining.joined`.
     """
     run = next((one for one in systems if one.folder is not None), None)
     option = "--drop-missing" if test.drop_missing else "--ids" if test.ids else ""
@@ -242,16 +242,16 @@ def in_one_order(
         raise ConfigError(f"{option} joins files, as name=FILE.jsonl#KEY: {fault}")
     outputs = [output.text for one in systems for output in one.outputs]
     names = [*test.references, *outputs, *([] if test.source is None else [test.source])]
-    if any(map(corpus.is_gold, names)):
+    if any(map(joining.is_gold, names)):
         return list(systems), test
-    texts = [corpus.read_by_id(name) for name in names] if test.ids else names
+    texts = [joining.read_by_id(name) for name in names] if test.ids else names
     if not option and all(options.file_key(name)[1] is not None for name in names):
         return list(systems), test
-    in_order, ids, left_out = corpus.joined(texts, drop=test.drop_missing)
+    in_order, ids, left_out = joining.joined(texts, drop=test.drop_missing)
     if ids is None:
         return list(systems), test
     if left_out:
-        corpus.warn_left_out(left_out, "a text")
+        joining.warn_left_out(left_out, "a text")
     paths = []
     for number, (name, text) in enumerate(zip(names, in_order, strict=True)):
         paths.append(folder / str(number) / Path(name).name)
@@ -337,9 +337,9 @@ def _check_same(system: NamedSystem, test: TestFiles) -> None:
         raise StateError(
             f"{system.folder / STATE}: is not what portmert writes; is this the folder of a run?"
         ) from None
-    now = {"test_references": [corpus.content_digest(path) for path in test.references]}
+    now = {"test_references": [joining.content_digest(path) for path in test.references]}
     if test.source is not None:
-        now |= {"test_source": corpus.content_digest(test.source)}  # type: ignore[dict-item]
+        now |= {"test_source": joining.content_digest(test.source)}  # type: ignore[dict-item]
     for key, value in now.items():
         if recorded[key] is not None and recorded[key] != value:
             files = ", ".join(map(str, test.references if "ref" in key else [test.source]))

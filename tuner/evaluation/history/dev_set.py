@@ -28,7 +28,7 @@ from ...nbest.read import read_first_hypotheses
 from ...runs.inputs import NAME, Inputs, read_inputs
 from ...runs.scorer import held_out_split, read_json, write_json
 from ...search import problem, stat_tables
-from ...texts import corpus, statistics
+from ...texts import corpus, joining, statistics
 from ...texts.annotator import Annotator
 from ...texts.links import Linker
 from ...texts.prepare import Preparation, Prepare
@@ -313,7 +313,7 @@ def _able(lenders: Sequence[Path], digests: Sequence[str]) -> Iterator[tuple[Pat
 def _digests(inputs: Inputs) -> list[str]:
     """Return hashes of source and references."""
     files = (inputs.data.source, *inputs.data.references)
-    return [corpus.content_digest(path) for path in files]
+    return [joining.content_digest(path) for path in files]
 
 
 def _digest(text: str) -> str:
