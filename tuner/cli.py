@@ -53,12 +53,12 @@ class CommandFolder(CommandGroup):
 
     def groups(self, ctx: click.Context) -> Iterable[tuple[str, Iterable[str]]]:
         """Yield headings and the commands under them."""
-        rest = dict.fromkeys(self.list_commands(ctx))
+        ungrouped = dict.fromkeys(self.list_commands(ctx))
         for title, names in COMMANDS.items():
             yield title, names.split()
-            rest = {name: None for name in rest if name not in names.split()}
-        if rest:
-            yield "Others", rest
+            ungrouped = {name: None for name in ungrouped if name not in names.split()}
+        if ungrouped:
+            yield "Others", ungrouped
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Load one command; None if there is none of this name."""
@@ -91,12 +91,12 @@ class CommandFolder(CommandGroup):
         except SystemExit:  # click's own end
             raise
         except BaseException as error:
-            said = families.fault_of(error) or _lacking(error)
-            if said is None:
+            message = families.fault_of(error) or _lacking(error)
+            if message is None:
                 raise
             if VOICE.verbose:
                 traceback.print_exception(error)
-            click.echo(f"portmert: error: {as_message(said)}", err=True)
+            click.echo(f"portmert: error: {as_message(message)}", err=True)
             if isinstance(error, OSError) and error.errno in DISK_FAULTS:
                 _discard_output()  # what waits to be written fails once more when Python ends
             sys.exit(1)
@@ -115,12 +115,12 @@ class CommandFolder(CommandGroup):
                 ctx.exit(1)
             # Click would take these for its own.
             except (EOFError, KeyboardInterrupt, SystemExit) as error:
-                said = families.fault_of(error)
-                if said is None and isinstance(error, SystemExit):
+                message = families.fault_of(error)
+                if message is None and isinstance(error, SystemExit):
                     where = innermost(error)[1]
-                    said = f"{where} tried to end the program: sys.exit({error.code!r})"
-                if said is not None:
-                    click.echo(f"portmert: error: {as_message(said)}", err=True)
+                    message = f"{where} tried to end the program: sys.exit({error.code!r})"
+                if message is not None:
+                    click.echo(f"portmert: error: {as_message(message)}", err=True)
                     ctx.exit(1)
                 if isinstance(error, EOFError):
                     raise

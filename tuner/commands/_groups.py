@@ -123,7 +123,7 @@ lowercase = click.option(
 )
 text_steps = options(LISTS, "text text_model")
 drop_missing = options(LISTS, "drop_missing")
-beside = options(LISTS, "refs source ref_links ids drop_missing")
+text_files = options(LISTS, "refs source ref_links ids drop_missing")
 nbest_format = options(LISTS, "format", format={"cls": _FormatOption})
 nbest = options(LISTS, "paths", paths=REQUIRED)
 nbest_as_text = options(LISTS, "paths", paths={**REQUIRED, "type": str, "metavar": "FILE"})
@@ -135,7 +135,7 @@ lists = all_of(
         "systems features",
         systems={"callback": lambda _, __, text: tuple(language.names(text or ""))},
     ),
-    beside,
+    text_files,
     lowercase,
     text_steps,
     annotator,

@@ -76,7 +76,11 @@ class CommandGroup(Command, click.Group):
             commands = [(name, self.get_command(ctx, name)) for name in names]
             with formatter.section(title):
                 formatter.write_dl(
-                    [(name, one.get_short_help_str(limit=1000)) for name, one in commands if one]
+                    [
+                        (name, command.get_short_help_str(limit=1000))
+                        for name, command in commands
+                        if command
+                    ]
                 )
 
 

@@ -58,10 +58,10 @@ no_timing = click.option(
 
 def check_outputs(*paths: Path | None) -> None:
     """Check before the work that each file given can be written, and that they are different."""
-    given = [path for path in paths if path is not None]
-    if len(set(given)) < len(given):
-        raise click.UsageError(f"two outputs are to be written to {given[0]}")
-    for path in given:
+    files = [path for path in paths if path is not None]
+    if len(set(files)) < len(files):
+        raise click.UsageError(f"two outputs are to be written to {files[0]}")
+    for path in files:
         check_writable(path)
 
 
@@ -107,45 +107,48 @@ def say_written(*paths: Path | None) -> None:
             click.echo(f"written: {path}", err=True)
 
 
-def show_weights(found: Optimized, out: Path, json_out: Path | None) -> None:
+def show_weights(result: Optimized, out: Path, json_out: Path | None) -> None:
     """Write tuned weights, and print their scores as a text or as JSON."""
-    write_text(out, found.to_json())
-    if print_json(json_out, found.as_json()):
+    write_text(out, result.to_json())
+    if print_json(json_out, result.as_json()):
         return
 
     def say(line: str) -> None:
         click.echo(line, err=str(out) == "-")
 
-    display, search, known = found.metric.display, found.found, found.annotations
-    shown = display.shown
+    display, search, counts = result.metric.display, result.found, result.annotations
+    percent = display.shown
     penalised = (
-        "" if found.length_penalty is None else f" with length penalty {found.length_penalty:.4g}"
+        ""
+        if result.length_penalty is None
+        else f" with length penalty {result.length_penalty:.4g}"
     )
     unseen = ""
-    if found.unseen_score is not None:
-        error = found.unseen_error
-        unseen = f", unseen {shown(found.unseen_score)}"
+    if result.unseen_score is not None:
+        error = result.unseen_error
+        unseen = f", unseen {percent(result.unseen_score)}"
         unseen += "" if error is None else f" +- {display.shown_spread(error)}"
     searches = f"{search.line_searches} line searches, " if search.line_searches else ""
     say(
-        f"{display.labelled(found.signature)}: first {shown(found.first_score)} -> tuned "
-        f"{shown(found.score)}{unseen}{penalised} (start weights {shown(found.start_score)}, "
-        f"oracle {shown(found.oracle_score)}{' of those annotated' if known else ''}; "
-        f"{counted(search.hypotheses, 'hypothesis')}, {searches}{found.seconds['total']:.1f} s)"
+        f"{display.labelled(result.signature)}: first {percent(result.first_score)} -> tuned "
+        f"{percent(result.score)}{unseen}{penalised} "
+        f"(start weights {percent(result.start_score)}, oracle "
+        f"{percent(result.oracle_score)}{' of those annotated' if counts else ''}; "
+        f"{counted(search.hypotheses, 'hypothesis')}, {searches}{result.seconds['total']:.1f} s)"
     )
-    if known:
+    if counts:
         say(
-            f"annotated: {counted(known['annotated'], 'hypothesis')} "
-            f"({known['annotated'] / search.hypotheses:.1%}); sentences: {known['hits']} from the "
-            f"cache, {known['misses']} new, {known['failed']} without a parse; "
-            f"{found.seconds['annotating']:.1f} s; by {found.annotated_by}"
+            f"annotated: {counted(counts['annotated'], 'hypothesis')} "
+            f"({counts['annotated'] / search.hypotheses:.1%}); sentences: {counts['hits']} from "
+            f"the cache, {counts['misses']} new, {counts['failed']} without a parse; "
+            f"{result.seconds['annotating']:.1f} s; by {result.annotated_by}"
         )
-    for other in found.also:
-        say(f"also {other}")
+    for score in result.also:
+        say(f"also {score}")
     say_left_out(say)
     say(f"weights: {out}")
-    if found.bootstrap is not None:
-        say(found.bootstrap.as_text())
+    if result.bootstrap is not None:
+        say(result.bootstrap.as_text())
 
 
 class Voice:
@@ -157,13 +160,13 @@ class Voice:
         Show results, warnings and faults only.
     verbose
         Show progress off a terminal too, and the time of each line.
-    standing
+    status
         The text on the last line of a terminal, until the next line.
     """
 
     def __init__(self) -> None:
         self.quiet = self.verbose = False
-        self.standing = ""
+        self.status = ""
         self.begin = time.monotonic()
 
     def reset(self) -> None:
@@ -178,17 +181,17 @@ class Voice:
 
     def show(self, line: str) -> None:
         """Show one line on stderr, even if quiet."""
-        self.stand("")
+        self.show_status("")
         since = f"[{time.monotonic() - self.begin:7.1f} s] " if self.verbose else ""
         click.echo(since + line, err=True)
 
-    def stand(self, line: str) -> None:
+    def show_status(self, line: str) -> None:
         """Replace the text on the last line of the terminal; an empty one clears it."""
-        if self.standing:
-            click.echo("\r" + " " * len(self.standing) + "\r", nl=False, err=True)
+        if self.status:
+            click.echo("\r" + " " * len(self.status) + "\r", nl=False, err=True)
         if line:
             click.echo(line, nl=False, err=True)
-        self.standing = line
+        self.status = line
 
 
 VOICE = Voice()
@@ -216,12 +219,12 @@ def announce_compiling() -> None:
     class Announcer(event.Listener):  # type: ignore[misc]  # numba has no types
         """Notes the first compilation."""
 
-        said = False
+        is_announced = False
 
         def on_start(self, _: Event) -> None:
             """Write the note."""
-            if not self.said:
-                self.said = True
+            if not self.is_announced:
+                self.is_announced = True
                 notice(
                     "compiling kernels, once after an installation (10 to 30 s; "
                     "`portmert compile` does it ahead of time)"
@@ -236,8 +239,8 @@ def announce_compiling() -> None:
 def with_volume(command: click.Command) -> click.Command:
     """Add --quiet and --verbose to a command and to all of a group's."""
     if isinstance(command, click.Group):
-        for one in command.commands.values():
-            with_volume(one)
+        for subcommand in command.commands.values():
+            with_volume(subcommand)
         if not command.invoke_without_command:
             return command
     if not any(parameter.name == "quiet" for parameter in command.params):
@@ -326,19 +329,19 @@ def decoding(label: str = "decoding", *, least: int = 0) -> Iterator[Callable[[i
     below `least`.
     """
     if VOICE.quiet or not sys.stderr.isatty():
-        yield _lines(label, least) if VOICE.verbose else lambda _done, _total: None
+        yield _lines(label, least) if VOICE.verbose else lambda _finished, _total: None
         return
     bar: Any = None
 
-    def progress(done: int, total: int) -> None:
+    def progress(finished: int, total: int) -> None:
         nonlocal bar
         if total < least:
             return
         if bar is None:
             bar = click.progressbar(length=total, label=label, file=sys.stderr)
             bar.__enter__()
-        bar.update(done - bar.pos)
-        if done >= total:
+        bar.update(finished - bar.pos)
+        if finished >= total:
             bar.__exit__(None, None, None)
             bar = None
 
@@ -351,14 +354,14 @@ def decoding(label: str = "decoding", *, least: int = 0) -> Iterator[Callable[[i
 
 def _lines(label: str, least: int) -> Callable[[int, int], None]:
     """Return a function that shows the progress in lines, ten in each round."""
-    said = 0
+    last = 0
 
-    def progress(done: int, total: int) -> None:
-        nonlocal said
-        tenths = 10 * done // max(total, 1)
-        if total >= least and tenths != said:
-            VOICE.say(f"{label}: {done} of {total}")
-        said = tenths % 10
+    def progress(finished: int, total: int) -> None:
+        nonlocal last
+        tenths = 10 * finished // max(total, 1)
+        if total >= least and tenths != last:
+            VOICE.say(f"{label}: {finished} of {total}")
+        last = tenths % 10
 
     return progress
 
@@ -378,20 +381,20 @@ def searching() -> Iterator[Phases]:
         lines = {"searching": _lines("searching", 2), "sampling": _lines("bootstrap samples", 2)}
         yield _dispatched(lines if VOICE.verbose else {})
         return
-    begin, come, ended = 0.0, (0, 0, ""), threading.Event()
+    begin, state, ended = 0.0, (0, 0, ""), threading.Event()
 
-    def progress(phase: str, done: int, total: int) -> None:
-        nonlocal begin, come
+    def progress(phase: str, finished: int, total: int) -> None:
+        nonlocal begin, state
         begin = begin or time.monotonic()
-        come = (done, total, "restarts" if phase == "searching" else "bootstrap samples")
+        state = (finished, total, "restarts" if phase == "searching" else "bootstrap samples")
 
     def tick() -> None:
         while not ended.wait(TICK_SECONDS):
             seconds = time.monotonic() - begin
             if begin and seconds >= SLOW_SECONDS:
-                done, total, what = come
-                far = f", {done} of {total} {what} done" if total > 1 else ""
-                VOICE.stand(f"searching: {seconds:.0f} s{far}")
+                finished, total, units = state
+                far = f", {finished} of {total} {units} done" if total > 1 else ""
+                VOICE.show_status(f"searching: {seconds:.0f} s{far}")
 
     ticker = threading.Thread(target=tick, daemon=True)
     ticker.start()
@@ -400,7 +403,7 @@ def searching() -> Iterator[Phases]:
     finally:
         ended.set()
         ticker.join()
-        VOICE.stand("")
+        VOICE.show_status("")
 
 
 @contextmanager
@@ -416,11 +419,11 @@ def tuning(annotator: object, *, replicas_on: str = "local") -> Iterator[Phases]
         with annotating() as progress:
             yield _dispatched({"annotating": progress})
     elif replicas_on != "local":
-        with decoding("replicas") as done:
-            yield _dispatched({"searching": done})
+        with decoding("replicas") as replicas:
+            yield _dispatched({"searching": replicas})
     else:
-        with searching() as shown:
-            yield shown
+        with searching() as phases:
+            yield phases
 
 
 @contextmanager
@@ -430,11 +433,11 @@ def validating() -> Iterator[Phases]:
         yield _dispatched({"annotating": annotated, "searching": searched})
 
 
-def _dispatched(shown: Mapping[str, Callable[[int, int], None]]) -> Phases:
+def _dispatched(by_phase: Mapping[str, Callable[[int, int], None]]) -> Phases:
     """Return a function progress(phase, done, total) that shows these phases."""
 
-    def progress(phase: str, done: int, total: int) -> None:
-        if phase in shown:
-            shown[phase](done, total)
+    def progress(phase: str, finished: int, total: int) -> None:
+        if phase in by_phase:
+            by_phase[phase](finished, total)
 
     return progress

@@ -81,8 +81,8 @@ class Parameter:
     @property
     def is_repeated(self) -> bool:
         """Whether the option may be given several times."""
-        several = re.search(r"Sequence\[|tuple\[|Mapping\[|ListsLike", self.annotation)
-        return bool(several) and not self.form.endswith(",...")
+        sequence = re.search(r"Sequence\[|tuple\[|Mapping\[|ListsLike", self.annotation)
+        return bool(sequence) and not self.form.endswith(",...")
 
     @property
     def kind(self) -> Any:
@@ -181,13 +181,13 @@ def _declared(
             if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name)
         ]
     else:
-        listed, named = node.args.args, node.args.kwonlyargs
-        defaults = [*([None] * (len(listed) - len(node.args.defaults))), *node.args.defaults]
+        positional, keywords = node.args.args, node.args.kwonlyargs
+        defaults = [*([None] * (len(positional) - len(node.args.defaults))), *node.args.defaults]
         defaults += node.args.kw_defaults
         pairs = [
-            (one.arg, one.annotation, default)
-            for one, default in zip([*listed, *named], defaults, strict=True)
-            if one.annotation is not None
+            (argument.arg, argument.annotation, default)
+            for argument, default in zip([*positional, *keywords], defaults, strict=True)
+            if argument.annotation is not None
         ]
     for name, annotation, default in pairs:
         yield name, ast.unparse(annotation), _value(default, constants)

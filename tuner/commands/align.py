@@ -58,7 +58,7 @@ def command(
     links: Path | None,
     gold: Path | None,
     gold_base: int,
-    **named: Any,
+    **values: Any,
 ) -> None:
     """Align the words of SOURCE and TARGET, or measure links against links made by hand.
 
@@ -80,21 +80,21 @@ def command(
             raise click.UsageError("--check LINKS and --gold GOLD go together")
         _check(links, gold, gold_base)
         return
-    needed = {f"--{name}": named.pop(name) for name in ("source", "target", "out")}
+    needed = {f"--{name}": values.pop(name) for name in ("source", "target", "out")}
     if missing := [option for option, value in needed.items() if value is None]:
         raise click.UsageError(f"{', '.join(missing)} missing (or --check and --gold)")
     source, target, out = needed.values()
     fields = {field.name for field in dataclasses.fields(component("aligner", aligner))}
-    _groups.refuse(named.keys() - fields, f"does not go with --aligner {aligner}")
-    aligned = portmert.align(source, target, aligner=aligner, options=_merged(named, settings))
+    _groups.refuse(values.keys() - fields, f"does not go with --aligner {aligner}")
+    aligned = portmert.align(source, target, aligner=aligner, options=_merged(values, settings))
     write_text(out, "".join(f"{portmert.format_links(row)}\n" for row in aligned))
     click.echo(
         f"{counted(len(aligned), 'pair')}, {counted(sum(map(len, aligned)), 'link')}", err=True
     )
 
 
-def _merged(named: dict[str, Path | None], settings: tuple[str, ...]) -> dict[str, object]:
-    by_option: dict[str, object] = {k: value for k, value in named.items() if value is not None}
+def _merged(by_name: dict[str, Path | None], settings: tuple[str, ...]) -> dict[str, object]:
+    by_option: dict[str, object] = {k: value for k, value in by_name.items() if value is not None}
     by_setting = key_values(settings)
     for key in by_option.keys() & by_setting.keys():
         raise ConfigError(f"--set {key} is given by an option of its own too")

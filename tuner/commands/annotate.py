@@ -49,12 +49,12 @@ def command(ctx: click.Context, /, **values: Any) -> None:
     import portmert  # noqa: PLC0415  start-up time
 
     with _outputs.decoding("annotating") as progress:
-        done = portmert.annotate(notice=notice, progress=progress, **values)
+        result = portmert.annotate(notice=notice, progress=progress, **values)
     click.echo(
-        f"{counted(done.lines, 'line')}, "
-        f"{counted(done.cached + done.annotated, 'different sentence')}: "
-        f"{done.cached} from the cache, {done.annotated} annotated, {done.failed} without a "
-        f"parse, {done.seconds:.1f} s",
+        f"{counted(result.lines, 'line')}, "
+        f"{counted(result.cached + result.annotated, 'different sentence')}: "
+        f"{result.cached} from the cache, {result.annotated} annotated, {result.failed} without a "
+        f"parse, {result.seconds:.1f} s",
         err=True,
     )
 
@@ -75,12 +75,12 @@ def train(*, out: Path, check: Path | None, **values: Any) -> None:
     """  # noqa: D301  \b is click's sign for lines to leave alone
     import portmert  # noqa: PLC0415  start-up time
 
-    done = portmert.train_annotator(out=out, check=check, notice=notice, **values)
-    click.echo(f"{out}: trained on {counted(done.sentences, 'sentence')}", err=True)
-    for tagset, accuracy in done.accuracy.items():
+    trained = portmert.train_annotator(out=out, check=check, notice=notice, **values)
+    click.echo(f"{out}: trained on {counted(trained.sentences, 'sentence')}", err=True)
+    for tagset, accuracy in trained.accuracy.items():
         click.echo(f"{tagset.upper()} {100 * accuracy.tags:.1f}")
-    if "upos" in done.accuracy:  # heads are read off the universal tags
-        accuracy = done.accuracy["upos"]
+    if "upos" in trained.accuracy:  # heads are read off the universal tags
+        accuracy = trained.accuracy["upos"]
         click.echo(f"UAS {100 * accuracy.heads:.1f}")
         click.echo(f"LAS {100 * accuracy.links:.1f}")
         click.echo(

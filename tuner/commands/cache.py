@@ -76,5 +76,5 @@ def clear(annotation_cache: Path | None, annotator: str) -> None:
             f"{folder / FILE}: nothing of an annotator '{annotator}'; `portmert cache info` lists "
             f"those that are in it"
         )
-    what = "a file that cannot be read is" if deleted is None else counted(deleted, "sentence")
-    click.echo(f"{folder / FILE}: {what} deleted")
+    size = "a file that cannot be read is" if deleted is None else counted(deleted, "sentence")
+    click.echo(f"{folder / FILE}: {size} deleted")

@@ -76,8 +76,8 @@ def command(
             progress=progress,
             **values,
         )
-    shown = replace(evaluated, form="long") if show_all else evaluated
-    _outputs.show(shown, json_out=json_out, latex_out=latex_out, html_out=html_out)
+    report = replace(evaluated, form="long") if show_all else evaluated
+    _outputs.show(report, json_out=json_out, latex_out=latex_out, html_out=html_out)
 
 
 def _check_usage(sets: Path | None, single: Mapping[str, object]) -> None:

@@ -87,11 +87,11 @@ def _checked(groups: str | None, annotator: str | None, resources: dict[str, Pat
     if groups is None:
         return ""
     with faults_at("--groups", ValueError, click.UsageError):
-        chosen = checked_groups(groups)
+        letters = checked_groups(groups)
     for group, option, lacks in (
         ("E", "--annotator", annotator is None),
         ("P", "--paraphrases", "paraphrases" not in resources),
     ):
-        if group in chosen and lacks:
+        if group in letters and lacks:
             raise click.UsageError(f"--groups {groups}: features {group} need {option}")
-    return chosen
+    return letters

@@ -48,11 +48,11 @@ def command(*, json_out: Path | None, **values: Any) -> None:
     _groups.take_search(values)
     lists = _groups.take_lists(values)
     test = _groups.take_test(values, lists)
-    named = registry.key_values(
+    by_name = registry.key_values(
         values["test_scores"], where="--test-scores", form="write NAME=FILE", as_written=True
     )
     values["test_scores"] = {
-        name: files(value, where="--test-scores") for name, value in named.items()
+        name: files(value, where="--test-scores") for name, value in by_name.items()
     }
     values["test_answers"] = values["test_answers"] or ()
     assert test is not None  # noqa: S101  --test-nbest is required

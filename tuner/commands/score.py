@@ -18,7 +18,7 @@ SCORE = "tuner.api.scoring.score"
 @click.command(cls=Command)
 @_groups.metric(SCORE)
 @options(SCORE, "hyp")
-@_groups.beside
+@_groups.text_files
 @options(SCORE, "hyp_links")
 @_groups.lowercase
 @_groups.text_steps

@@ -38,13 +38,13 @@ def command(*, metric_text: str) -> None:
     _outputs.announce_compiling()
     server = MetricServer(portmert.metric(metric_text))
     descriptor = sys.stdin.fileno()
-    rest = b""
+    unread = b""
     while chunk := os.read(descriptor, 1 << 16):
         # All lines that have arrived are answered together: this is fast if there are many, and
         # nobody waits who sends one line and listens.
-        *lines, rest = (rest + chunk).split(b"\n")
+        *lines, unread = (unread + chunk).split(b"\n")
         sys.stdout.writelines(f"{answer}\n" for answer in server.answers(lines))
         sys.stdout.flush()
-        if len(rest) > MOST_IN_A_LINE:
+        if len(unread) > MOST_IN_A_LINE:
             raise InputError(f"stdin: a line of more than {MOST_IN_A_LINE} bytes")
-    sys.stdout.writelines(f"{answer}\n" for answer in server.answers([rest] if rest else []))
+    sys.stdout.writelines(f"{answer}\n" for answer in server.answers([unread] if unread else []))

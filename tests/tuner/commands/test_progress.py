@@ -33,7 +33,7 @@ def optimize(monkeypatch, tmp_path, *options, shows=True):
     """Optimize with two restarts; each search waits until the terminal has shown two lines."""
     monkeypatch.setattr(_outputs, "SLOW_SECONDS", 0.0)
     monkeypatch.setattr(_outputs, "TICK_SECONDS", 0.02)
-    stand, shown = VOICE.stand, []
+    stand, shown = VOICE.show_status, []
 
     def stood(line):
         shown.append(line)
@@ -45,7 +45,7 @@ def optimize(monkeypatch, tmp_path, *options, shows=True):
             time.sleep(0.01)
         return SEARCH(self, *given)
 
-    monkeypatch.setattr(VOICE, "stand", stood)
+    monkeypatch.setattr(VOICE, "show_status", stood)
 
     monkeypatch.setattr(Mert, "search", slow)
     return run("optimize", "--nbest", DATA / "1.nbest.gz", "--ref", DATA / "dev.tgt", "--metric",
@@ -94,7 +94,7 @@ def test_a_short_search_shows_nothing(monkeypatch, capsys):
 
 
 def test_a_note_takes_the_place_of_what_stands_there(capsys):
-    VOICE.stand("searching: 3 s")
+    VOICE.show_status("searching: 3 s")
     VOICE.say("a note")
-    VOICE.stand("")
+    VOICE.show_status("")
     assert capsys.readouterr().err == "searching: 3 s\r              \ra note\n"
