@@ -20,7 +20,6 @@ from .base.errors import (
     PortmertError,
     as_message,
     exhausted,
-    innermost,
     reason,
     suggest,
 )
@@ -83,18 +82,20 @@ class CommandFolder(CommandGroup):
         return super().resolve_command(ctx, args)
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the program; a lack of memory or disk, and a fault of others' code, is one line."""
+        """Run the program; a lack of memory or disk is one line.
+
+        A fault in a component of another package is shown with its traceback and its name.
+        """
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(errors="surrogateescape")  # names of files that are no UTF-8
         try:
             return super().main(*args, **kwargs)
-        except SystemExit:  # click's own end
-            raise
-        except BaseException as error:
-            message = families.fault_of(error) or _lacking(error)
+        except Exception as error:
+            fault = families.fault_of(error)
+            message = fault or _lacking(error)
             if message is None:
                 raise
-            if VOICE.verbose:
+            if fault or VOICE.verbose:
                 traceback.print_exception(error)
             click.echo(f"portmert: error: {as_message(message)}", err=True)
             if isinstance(error, OSError) and error.errno in DISK_FAULTS:
@@ -113,17 +114,7 @@ class CommandFolder(CommandGroup):
             except BrokenPipeError:  # the reader of a pipe (head, less) has seen enough
                 sys.stderr.close()
                 ctx.exit(1)
-            # Click would take these for its own.
-            except (EOFError, KeyboardInterrupt, SystemExit) as error:
-                message = families.fault_of(error)
-                if message is None and isinstance(error, SystemExit):
-                    where = innermost(error)[1]
-                    message = f"{where} tried to end the program: sys.exit({error.code!r})"
-                if message is not None:
-                    click.echo(f"portmert: error: {as_message(message)}", err=True)
-                    ctx.exit(1)
-                if isinstance(error, EOFError):
-                    raise
+            except KeyboardInterrupt as error:  # click would take it for its own
                 ctx.exit(status_after(error, "portmert"))
 
 

@@ -16,20 +16,17 @@ import inspect
 import re
 import sys
 import traceback
-from collections.abc import Callable, Iterator
-from contextlib import redirect_stdout, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any
 
 from .base.components import component_name
-from .base.errors import ConfigError, may_be_signal, named, suggest
+from .base.errors import ConfigError, named, suggest
 
 if TYPE_CHECKING:
-    from importlib.metadata import Distribution, EntryPoint
+    from importlib.metadata import EntryPoint
 
 _CLASS = re.compile(r"^class (\w+)\(([^)]*)\):", re.MULTILINE)
-_NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
 
 
 @dataclass(frozen=True)
@@ -94,10 +91,6 @@ def wing(module: str) -> Any:
     return importlib.import_module(f"portmert.tuner.{module}")
 
 
-_DAMAGED = (UnicodeDecodeError, TypeError)
-"""Errors of Python's reader of entry_points.txt: no UTF-8, a line without `=`."""
-
-
 def own_names(family: str) -> list[str]:
     """Return the sorted names of our own components of a family, importing none of them."""
     return sorted(_own(FAMILIES[family]))
@@ -138,31 +131,19 @@ def names(family: str) -> list[str]:
 
 def package_of(family: str, name: str) -> str:
     """Return name and version of the package that component `name` comes from; '' for ours."""
-    found = _extensions(family).get(name)
-    return _titled(found[0].dist) if found else ""
+    entries = _extensions(family).get(name)
+    return _title(entries[0]) if entries else ""
 
 
-def unreadable() -> list[str]:
-    """Return a line on each installed package whose entry_points.txt cannot be read."""
-    return _entry_points(tuple(sys.path))[1]
-
-
-def fault_of(error: BaseException) -> str | None:
-    """Return a line on an error in the code of a package with components; None for another."""
-    if may_be_signal(error):
-        return None
-    if isinstance(error.__cause__, OverflowError):  # `arguments.checked` takes it for a user's
-        error = error.__cause__
-    entries, _ = _entry_points(tuple(sys.path))
-    owners = {re.split("[.:]", entry.value)[0]: entry for entry in entries}
+def fault_of(error: Exception) -> str | None:
+    """Return a line on an error in the code of another package's component; None for ours."""
+    entries = {re.split("[.:]", entry.value)[0]: entry for entry in _entry_points(tuple(sys.path))}
     for frame, _ in traceback.walk_tb(error.__traceback__):
         module = frame.f_globals.get("__name__", "")
-        owner = owners.get(module.partition(".")[0])
-        if owner is not None and not module.startswith("portmert."):
-            said = f"ended in {named(error)} (--verbose shows where)"
-            if isinstance(error, SystemExit):
-                said = f"tried to end the program: sys.exit({error.code!r})"
-            return f"{module}.{frame.f_code.co_qualname} of package {_titled(owner.dist)} {said}"
+        entry = entries.get(module.partition(".")[0])
+        if entry is not None and not module.startswith("portmert."):
+            function = f"{module}.{frame.f_code.co_qualname}"
+            return f"{function} of package {_title(entry)} ended in {named(error)}"
     return None
 
 
@@ -172,23 +153,19 @@ def component(family: str, name: str) -> type[Any]:
     Raises
     ------
     ConfigError
-        There is no such component (the message names the nearest), two have the name, or that of
-        another package cannot be loaded.
+        There is no such component (the message names the nearest), two have the name, or the entry
+        point of another package names no component.
     """
     entries = _extensions(family).get(name, [])
-    added = list({(_titled(entry.dist), entry.value): entry for entry in entries}.values())
     is_ours = name in own_names(family)
-    if len(added) + is_ours > 1:
-        owners = dict.fromkeys(
-            ["portmert itself"] * is_ours + [_titled(one.dist) for one in added]
-        )
-        where = " and in ".join(owners) if len(owners) > 1 else f"{_titled(added[0].dist)} twice"
+    if len(entries) + is_ours > 1:
+        owners = ["portmert itself"] * is_ours + [_title(entry) for entry in entries]
         raise ConfigError(
-            f"{family} '{name}' is in {where}; uninstall one package, or let its author choose "
-            f"another name"
+            f"{family} '{name}' is in {' and in '.join(owners)}; uninstall one package, or let "
+            f"its author choose another name"
         )
-    if added:
-        return _loaded(family, added[0])
+    if entries:
+        return _loaded(family, entries[0])
     if not is_ours:
         defined = _of_program(FAMILIES[family])
         if name not in defined:
@@ -198,158 +175,82 @@ def component(family: str, name: str) -> type[Any]:
                     f"; your own {family} comes from an installed package "
                     f"(docs/how-to/own-metric.md)"
                 )
-            raise ConfigError("; ".join([f"unknown {family} '{name}'{near}", *unreadable()]))
+            raise ConfigError(f"unknown {family} '{name}'{near}")
         return defined[name]
-    module, cls = _own(FAMILIES[family])[name]
-    found: type[Any] = getattr(importlib.import_module(module), cls)
-    return found
+    module, class_name = _own(FAMILIES[family])[name]
+    component_class: type[Any] = getattr(importlib.import_module(module), class_name)
+    return component_class
 
 
 def _of_program(place: Family) -> dict[str, type[Any]]:
     """Return the components that this program defines, by name: classes of a notebook, say.
 
-    A cell of a notebook that is run again defines its class again, and the latest is taken.
+    A cell of a notebook that is run again defines its class again; the latest class is used.
     """
-    found, waiting = {}, [place.base_class]
-    for cls in waiting:
-        waiting += cls.__subclasses__()
+    by_name, classes = {}, [place.base_class]
+    for cls in classes:
+        classes += cls.__subclasses__()
         if not cls.__module__.startswith("portmert.") and not inspect.isabstract(cls):
-            found[cls.name()] = cls
-    return found
+            by_name[cls.name()] = cls
+    return by_name
 
 
-def check_name(family: str, given: Any) -> None:
+def check_name(family: str, part: Any) -> None:
     """Raise `ConfigError` for a component of the program that has the name of an installed one."""
-    place, name = FAMILIES[family], given.name()
-    if type(given).__module__.startswith("portmert."):
+    place, name = FAMILIES[family], part.name()
+    if type(part).__module__.startswith("portmert."):
         return
     if name in place.reserved or (
-        name in names(family) and component(family, name) is not type(given)
+        name in names(family) and component(family, name) is not type(part)
     ):
         raise ConfigError(
-            f"{family} '{name}': class {type(given).__name__} has the name of another {family}; "
+            f"{family} '{name}': class {type(part).__name__} has the name of another {family}; "
             f"rename the class"
         )
 
 
 def _loaded(family: str, entry: EntryPoint) -> type[Any]:
-    """Load a component of another package and check that it is one."""
+    """Load a component of another package and check that it is one of this name."""
     from pydantic.dataclasses import is_pydantic_dataclass  # noqa: PLC0415  start-up time
 
-    def refuse(reason: str) -> NoReturn:
-        raise ConfigError(
-            f"{family} '{entry.name}' of package {_titled(entry.dist)} cannot be used: {reason}; "
-            f"update or uninstall the package"
-        )
-
     place = FAMILIES[family]
-    if not _NAME.fullmatch(entry.name) or entry.name in place.reserved:
-        refuse("a name has lowercase letters, digits and hyphens, and no meaning of its own yet")
-    if not entry.value:
-        refuse("its entry point names no class")
-    try:
-        with redirect_stdout(sys.stderr):  # stdout is for results, not for banners
-            cls = entry.load()
-    except BaseException as error:  # whatever goes wrong in code not ours
-        if may_be_signal(error):
-            raise
-        refuse(f"loading {entry.value} ends in {named(error)}")
-    if not (isinstance(cls, type) and issubclass(cls, place.base_class)):
-        refuse(f"{entry.value} is no class derived from {place.base}")
-    if not is_pydantic_dataclass(cls):
-        refuse(f"{entry.value} is not decorated with @pydantic.dataclasses.dataclass")
-    checked: type[Any] = cls
-    if checked.name() != entry.name:
-        refuse(
-            f"{entry.value} is called '{checked.name()}' after its class; its entry point must "
-            f"have this name"
+    cls = entry.load()
+    expected = ""
+    if not isinstance(cls, type) or not issubclass(cls, place.base_class):
+        expected = f"a class derived from {place.base}"
+    elif (name := component_name(cls.__name__, place.base_name)) != entry.name:
+        expected = f"called so after its class, '{name}'"
+    elif not is_pydantic_dataclass(cls):
+        expected = "a class decorated with @pydantic.dataclasses.dataclass"
+    if expected:
+        raise ConfigError(
+            f"{family} '{entry.name}' of package {_title(entry)}: {entry.value} is not "
+            f"{expected}; update or uninstall the package"
         )
-    for lacking in _lacking(place.base_class, checked, entry.value):
-        refuse(lacking)
-    checked._package = _titled(entry.dist)  # noqa: SLF001  it stands in messages
-    return checked
+    component_class: type[Any] = cls
+    component_class._package = _title(entry)  # noqa: SLF001  it stands in messages
+    return component_class
 
 
-def _lacking(base: type[Any], cls: type[Any], called: str) -> Iterator[str]:
-    """Yield what a class lacks to be made and called as its base class promises."""
-    try:
-        get_type_hints(cls, include_extras=True)
-    except Exception as error:  # noqa: BLE001  a type may be any expression
-        yield f"a type of {called} cannot be evaluated: {named(error)}"
-    for name in sorted(getattr(cls, "__abstractmethods__", ())):
-        yield f"{called} does not define {name}"
-    for name in inspect.get_annotations(base):
-        if not hasattr(cls, name):
-            yield f"{called} does not say its {name}"
-    for name, method in inspect.getmembers(base, inspect.isfunction):
-        if not callable(getattr(cls, name)):
-            yield f"{name} of {called} is no method"
-            continue
-        for option in _not_taken(method, getattr(cls, name)):
-            yield f"{name}() of {called} does not take '{option}'"
-
-
-def _not_taken(wanted: Callable[..., Any], method: Callable[..., Any]) -> list[str]:
-    """Return the arguments that are given by name and that a method does not take."""
-    taken = inspect.signature(method).parameters
-    if any(one.kind is one.VAR_KEYWORD for one in taken.values()):
-        return []
-    names: list[str] = []
-    for one in inspect.signature(wanted).parameters.values():
-        if one.kind is one.KEYWORD_ONLY:
-            names.append(one.name)
-        for options in get_args(one.annotation) if one.kind is one.VAR_KEYWORD else ():
-            names += options.__annotations__
-    return [name for name in names if name not in taken]
-
-
-def _titled(package: Distribution | None) -> str:
-    """Return name and version of a package, as far as its metadata have them.
-
-    Another library may have put importlib_metadata in the place of Python's own module: it raises
-    errors where that gives None.
-    """
-    found: list[str] = []
-    with suppress(AttributeError, KeyError, OSError, ValueError):
-        metadata: Any = package.metadata  # type: ignore[union-attr]  # None has none
-        found = [metadata[field] for field in ("Name", "Version") if field in metadata]
-    return " ".join(found) or "without a name"
+def _title(entry: EntryPoint) -> str:
+    """Return name and version of the package of an entry point."""
+    return f"{entry.dist.name} {entry.dist.version}" if entry.dist else "without a name"
 
 
 def _extensions(family: str) -> dict[str, list[EntryPoint]]:
     """Return the entry points of a family by name; nothing of their packages is imported."""
-    found: dict[str, list[EntryPoint]] = {}
-    for entry in _entry_points(tuple(sys.path))[0]:
+    by_name: dict[str, list[EntryPoint]] = {}
+    for entry in _entry_points(tuple(sys.path)):
         if entry.group == FAMILIES[family].group:
-            found.setdefault(entry.name, []).append(entry)
-    return found
+            by_name.setdefault(entry.name, []).append(entry)
+    return by_name
 
 
 @functools.cache
-def _entry_points(path: tuple[str, ...]) -> tuple[list[EntryPoint], list[str]]:
-    """Return our entry points in all packages, and a line on each damaged package."""
-    import importlib.metadata  # noqa: PLC0415  start-up time
+def _entry_points(path: tuple[str, ...]) -> list[EntryPoint]:
+    """Return our entry points in all packages."""
+    from importlib.metadata import entry_points  # noqa: PLC0415  start-up time
 
     del path  # where it is searched: another one may give others
-    with suppress(*_DAMAGED):
-        return _ours(importlib.metadata.entry_points()), []
-    found: list[EntryPoint] = []
-    damaged = []
-    for package in importlib.metadata.distributions():
-        try:
-            found += _ours(package.entry_points)
-        except _DAMAGED as error:
-            reason = "a line has no =" if isinstance(error, TypeError) else error
-            damaged.append(
-                f"entry_points.txt of package {_titled(package)} cannot be read ({reason}): "
-                f"reinstall or uninstall the package"
-            )
-    from portmert.metrics.kernels.compiled import compile_nothing  # noqa: PLC0415  start-up time
-
-    with suppress(*_DAMAGED):  # numba reads the files before it first compiles, and never again
-        compile_nothing()
-    return found, damaged
-
-
-def _ours(points: Any) -> list[EntryPoint]:
-    return [one for family in FAMILIES.values() for one in points.select(group=family.group)]
+    points = entry_points()
+    return [entry for place in FAMILIES.values() for entry in points.select(group=place.group)]

@@ -41,11 +41,6 @@ def kernel(function: Any) -> Callable[..., Any]:
     return compiled  # type: ignore[no-any-return]
 
 
-def compile_nothing() -> None:
-    """Let numba get ready: before it first compiles, it loads what other packages add to it."""
-    njit(lambda: None)()
-
-
 def helper(function: Any) -> Callable[..., Any]:
     """Compile a function that only kernels call, as a part of each kernel that calls it.
 

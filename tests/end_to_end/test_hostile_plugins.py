@@ -1,4 +1,4 @@
-"""Components of other packages that fail in every way: one line that names them, and no more."""
+"""Components of other packages that fail: a traceback and their name; one line for answers."""
 
 from __future__ import annotations
 
@@ -44,19 +44,10 @@ def wrong(kind, right=np.ones(3), **more):
             "object": lambda: np.asarray(right).astype(object), "complex": lambda: right * 1j,
             "nan": lambda: right * np.nan, "inf": lambda: np.float64(1) / (right * 0.0),
             "low": lambda: np.where(right < 0.6, np.nan, right),
-            "zero": lambda: 1 / 0, "exit": lambda: exit(3),
+            "zero": lambda: 1 / 0,
             "key": lambda: {}["a\\x1b[31m\\nb"], "value": lambda: int("x"),
-            "large": lambda: right[2**63],
             "file": lambda: open("/nowhere/x"), "memory": lambda: np.ones(10**15),
-            "own": lambda: fail(Own("line1\\nline2")), "end": lambda: fail(EOFError("end")),
-            "interrupt": lambda: fail(KeyboardInterrupt()),
         }[kind]()
-
-class Own(BaseException):
-    pass
-
-def fail(error):
-    raise error
 
 @dataclass(frozen=True)
 class Evil(Metric):
@@ -201,7 +192,6 @@ COMMANDS = {
     "metaeval": ["metaeval", "--human", "human", "--outputs", "systems", "--ref", "ref",
                  "--samples", "20", "--metric", "METRIC"],
 }  # fmt: skip
-WHERE = "(--verbose shows where)"
 
 
 @pytest.fixture(scope="module")
@@ -236,39 +226,26 @@ def command(name, **options):
 
 
 def fault(done):
-    """Return the one line of error; notes and warnings may stand before it."""
+    """Return the line of error; notes, warnings and a traceback may stand before it."""
     assert done.status == 1, done
     lines = done.stderr.splitlines()
-    [line] = [line for line in lines if not line.startswith(("portmert: note", "portmert: warn"))]
-    return line
+    is_raised = lines[-1].startswith("portmert: error: evil.") and " ended in " in lines[-1]
+    assert ('evil.py", line' in done.stderr) == is_raised
+    return lines[-1]
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_an_exception_names_the_metric_in_every_command(run, name):
     assert fault(run(*command(name, kind="zero"))) == (
         "portmert: error: evil.Evil.score of package evil 1.0 ended in ZeroDivisionError: "
-        f"division by zero {WHERE}"
+        "division by zero"
     )
 
 
-def test_verbose_shows_the_traceback(run):
-    said = run(*command("score", kind="zero"), "--verbose").stderr
-    assert 'evil.py", line' in said
-    assert "ended in ZeroDivisionError: division by zero" in said.splitlines()[-1]
-
-
 @pytest.mark.parametrize("at", ["load", "stats", "stat_names", "needs", "signature"])
-def test_an_exception_anywhere_is_one_line(run, at):
+def test_an_exception_anywhere_is_shown(run, at):
     said = fault(run(*command("score", at=at, kind="zero")))
     assert f"evil.Evil.{at} of package evil 1.0 ended in ZeroDivisionError" in said
-
-
-@pytest.mark.parametrize("at", ["stat_names", "needs"])
-@pytest.mark.parametrize("kind", ["scalar", "text", "none"])
-def test_names_of_another_kind_are_one_line(run, at, kind):
-    said = fault(run(*command("score", at=at, kind=kind)))
-    found = {"scalar": "0.5", "text": "'x'", "none": "None"}[kind]
-    assert f"metric evil of package evil 1.0: {at} is {found}, expected a " in said
 
 
 @pytest.mark.parametrize(
@@ -276,12 +253,11 @@ def test_names_of_another_kind_are_one_line(run, at, kind):
     {
         "key": "KeyError: 'a\\x1b[31m\\nb'",
         "value": "ValueError: invalid literal for int() with base 10: 'x'",
-        "large": "OverflowError: Python int too large to convert to C long",
         "file": "FileNotFoundError: [Errno 2] No such file or directory: '/nowhere/x'",
         "memory": "MemoryError: Unable to allocate 7.11 PiB",
     }.items(),
 )
-def test_any_exception_is_one_line(run, kind, said):
+def test_any_exception_is_shown_with_its_name(run, kind, said):
     assert f"evil.Evil.stats of package evil 1.0 ended in {said}" in fault(
         run(*command("score", at="stats", kind=kind))
     )
@@ -371,15 +347,11 @@ def ask(run, tmp_path):
 
 
 @pytest.mark.parametrize("family", COMPONENTS)
-def test_exceptions_of_every_family_are_one_line(ask, family):
+def test_exceptions_of_every_family_are_shown(ask, family):
     for kind, said in {
         "zero": "ended in ZeroDivisionError: division by zero",
         "value": "ended in ValueError: invalid literal for int()",
         "file": "ended in FileNotFoundError: [Errno 2] No such file or directory: '/nowhere/x'",
-        "exit": "tried to end the program: sys.exit(3)",
-        "own": "ended in Own: line1 line2",
-        "end": "ended in EOFError: end",
-        "interrupt": "ended in KeyboardInterrupt",
     }.items():
         assert ask(family, kind).startswith(said)
 
@@ -471,7 +443,7 @@ def test_a_list_that_is_none_names_the_decoder_and_what_to_do(run, tmp_path):
 
 
 def test_answers_are_checked_in_threads_too(ask):
-    for kind, said in {"exit": "tried to end the program", "none": "returned nothing"}.items():
+    for kind, said in {"zero": "ended in Zero", "none": "returned nothing"}.items():
         assert ask("optimizer", kind, "--threads", "2").startswith(said)
 
 

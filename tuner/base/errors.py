@@ -121,15 +121,6 @@ class Interrupted(KeyboardInterrupt):
         self.number = number
 
 
-def may_be_signal(error: BaseException) -> bool:
-    """Return whether a signal may have raised an error, not code of others.
-
-    A command knows its signals. Where Python's own handler is set, nobody can tell.
-    """
-    nobody_knows = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    return isinstance(error, KeyboardInterrupt if nobody_knows else Interrupted)
-
-
 @contextmanager
 def faults_at(
     where: object, caught: type[Exception] | tuple[type[Exception], ...], raised: type[Exception]
@@ -181,13 +172,7 @@ def _first_fault(first: Mapping[str, Any]) -> str:
 
 def named(error: BaseException) -> str:
     """Return the kind of an error and what it says, in one line."""
-    try:
-        said = str(error)
-    except BaseException as fault:  # code not ours
-        if may_be_signal(fault):
-            raise
-        said = "(it does not say more: its text cannot be made)"
-    return " ".join(f"{type(error).__name__}: {said}".split()).removesuffix(":")
+    return " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
 
 
 def suggest(name: str, known: Iterable[str]) -> str:

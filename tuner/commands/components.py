@@ -8,8 +8,7 @@ import click
 
 from ..base.documents import to_json
 from ..base.errors import ConfigError, suggest
-from ..families import FAMILIES, names, unreadable
-from ._outputs import notice
+from ..families import FAMILIES, names
 
 Described = Mapping[str, Any]
 """A component or an option, see `catalogue.describe`."""
@@ -53,7 +52,6 @@ def command(*, family: str | None, name: str | None, as_json: bool) -> None:
     from ..components.catalogue import catalogue  # noqa: PLC0415  start-up time
 
     by_family = {title: list(catalogue(title)) for title in FAMILIES}
-    _tell_unreadable()
     if as_json:
         click.echo(to_json(by_family, indent=2))
     else:
@@ -85,17 +83,10 @@ def show(family: str, name: str | None, *, as_json: bool) -> None:
 
     if name is None:
         components = list(catalogue(family))
-        _tell_unreadable()
         click.echo(to_json(components, indent=2) if as_json else _table(family, components))
         return
     component = describe(family, name)
     click.echo(to_json(component, indent=2) if as_json else _details(family, component))
-
-
-def _tell_unreadable() -> None:
-    """Say which packages may have components that are not listed."""
-    for line in unreadable():
-        notice(line)
 
 
 def _table(family: str, components: Iterable[Described]) -> str:

@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 from portmert.metrics._m2 import M2
 
-from ..base.errors import PortmertError
-from ..families import fault_of, package_of, wing
+from ..base.errors import named
+from ..families import package_of, wing
 from . import external, registry
 
 _FIELD = re.compile(r"^(\w[\w, ]*?)(?: : .*)?$")
@@ -30,11 +30,11 @@ def catalogue(family: str) -> Iterator[dict[str, Any]]:
     for name in sorted({*registry.names(family), *outside}):
         try:
             yield describe(family, name)
-        except BaseException as error:  # code of another package, if it is not ours
-            fault = str(error) if isinstance(error, PortmertError) else fault_of(error)
-            if fault is None:
+        except Exception as error:
+            package = package_of(family, name)
+            if not package:
                 raise
-            yield {"name": name, "package": package_of(family, name), "fault": fault}
+            yield {"name": name, "package": package, "fault": named(error)}
 
 
 def describe(family: str, text: str) -> dict[str, Any]:

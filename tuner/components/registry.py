@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
 from portmert.aligners._base import Aligner
-from portmert.metrics._base import Metric, Need
+from portmert.metrics._base import Metric
 
 from .. import families
 from ..base import errors, numbers
@@ -52,7 +52,7 @@ def build(family: str, name: str, options: Mapping[str, Any], *, where: str = ""
     with errors.faults_at(f"{prefix}{family} {name}", ValueError, errors.ConfigError):
         built = cls(**options)
         if family == "metric":
-            _promised(built).load()
+            built.load()
     for key in options:
         value = getattr(built, key)
         if isinstance(value, int | float) and not abs(value) <= numbers.MOST:
@@ -104,7 +104,7 @@ def metric(text: str | Metric) -> Metric:
     """
     if isinstance(text, Metric):
         check_name("metric", text)
-        return _promised(text)
+        return text
     if not isinstance(text, str):
         raise TypeError(f"a metric is a name, a formula or an object, found {text!r:.60}")
     if re.match(r"[.~]*/", text):
@@ -137,29 +137,6 @@ def metric(text: str | Metric) -> Metric:
         return formula.parse(text, metric)
     built: Metric = build("metric", *written("metric", text))
     return built
-
-
-def _promised(given: Metric) -> Metric:
-    """Return a metric; raise ConfigError if one of others has wrong `stat_names` or `needs`."""
-    from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415  start-up time
-
-    if not type(given).__module__.startswith("portmert."):
-        for key, kind, expected in (
-            (
-                "stat_names",
-                tuple[str, ...],
-                'a tuple with a name of each, as ("matched", "length")',
-            ),
-            ("needs", frozenset[Need], 'a frozenset of analyses, as frozenset({"links"})'),
-        ):
-            try:
-                TypeAdapter(kind).validate_python(getattr(given, key))
-            except ValidationError:
-                raise errors.ConfigError(
-                    f"metric {given.name()}{given.of_package()}: {key} is "
-                    f"{getattr(given, key)!r:.60}, expected {expected}"
-                ) from None
-    return given
 
 
 def label(metric: Metric) -> str:
