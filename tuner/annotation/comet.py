@@ -27,6 +27,7 @@ from portmert.metrics._base import Batch, FloatArray, Need
 
 from ..base import options
 from ..base.errors import ConfigError, InputError, faults_at
+from ..base.extras import require
 from ..base.files import expanded
 from ..components.external import NeuralMetric
 from .annotators import _models
@@ -249,8 +250,8 @@ def metric(argument: str) -> Comet:
 
 
 def _require() -> str:
-    """Return the version of unbabel-comet, or raise an AnnotatorError that says how to get it."""
-    return _models.version("unbabel-comet", extra="comet")
+    """Return the version of unbabel-comet; raise ProgramError if it is not installed."""
+    return require("unbabel-comet", extra="comet")
 
 
 def _settings_file(checkpoint: Path) -> Path:

@@ -2,29 +2,10 @@
 
 import functools
 import hashlib
-import importlib.metadata
 from collections.abc import Mapping
 from pathlib import Path
 
 from ...base.errors import AnnotatorError, faults_at
-
-
-def version(library: str, *, extra: str, needs: tuple[str, ...] = ()) -> str:
-    """Return the version of an optional library, importing nothing.
-
-    Raises
-    ------
-    AnnotatorError
-        The library, or one that it `needs`, is not installed.
-    """
-    for name in (library, *needs):
-        try:
-            importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            raise AnnotatorError(
-                f"{name} is not installed; install it with: pip install 'portmert[{extra}]'"
-            ) from None
-    return importlib.metadata.version(library)
 
 
 def fingerprint(

@@ -14,6 +14,7 @@ from typing import Literal
 
 from ...base import processes
 from ...base.errors import AnnotatorError, InputError, ProgramError
+from ...base.extras import require
 from ...base.files import check_writable, writing
 from ...base.programs import end, python, start, undisturbed
 from ...texts.annotator import AnnotationRequest, Annotator
@@ -103,6 +104,7 @@ def train(
     ProgramError
         The library refuses the treebank.
     """
+    require("ufal.udpipe", extra="syntax")
     check_writable(out)
     sentences = list(_sentences(treebank, RECIPES[size][0]))
     if not sentences:

@@ -23,6 +23,7 @@ from typing import Any, ClassVar
 from pydantic import TypeAdapter
 
 from ...base.errors import AnnotatorError, counted, named
+from ...base.extras import require
 from ...base.processes import Ask, Crew, Died, LineProcess, Silent, own_output
 from ...texts.annotator import Annotation, AnnotationRequest, Annotator
 from . import _models
@@ -85,6 +86,8 @@ class LibraryAnnotator(Annotator):
 
     libraries: ClassVar[tuple[str, ...]]
     """The packages on which the answers depend. The version of the first is its own."""
+    extra: ClassVar[str] = ""
+    """The extra that installs them, if it does not have the name of the annotator."""
     apart: ClassVar[frozenset[str]] = frozenset({"model"})
     """Options that change no answer, or that count by the content of the model."""
     chunk: ClassVar[int] = CHUNK
@@ -111,10 +114,11 @@ class LibraryAnnotator(Annotator):
         return ours.annotate(sentences, request, processes=processes, progress=progress)
 
     def _versions(self) -> str:
-        first, *others = self.libraries
-        found = [_models.version(first, extra=self.name(), needs=tuple(others))]
-        found += [f"{name}-{_models.version(name, extra=self.name())}" for name in others]
-        return " ".join(found)
+        others = self.libraries[1:]
+        extra = self.extra or self.name()
+        versions = [require(*self.libraries, extra=extra)]
+        versions += [f"{name}-{require(name, extra=extra)}" for name in others]
+        return " ".join(versions)
 
     def _hashed(self) -> list[Path | str]:
         """Return the parts of the models on which the answers depend.

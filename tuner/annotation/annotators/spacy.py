@@ -10,8 +10,9 @@ from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
 from ...base.errors import AnnotatorError
+from ...base.extras import require
 from ...texts.annotator import Annotation, AnnotationRequest, Heads
-from . import _conllu, _models, _tokens, _workers
+from . import _conllu, _tokens, _workers
 from ._conllu import Tagset
 from ._trees import ROOT
 
@@ -64,7 +65,7 @@ def _folder(model: str) -> Path:
     AnnotatorError
         It is not found.
     """
-    _models.version("spacy", extra="spacy")
+    require("spacy", extra="spacy")
     if (Path(model) / "config.cfg").is_file():
         return Path(model)
     from importlib.util import find_spec  # noqa: PLC0415  only for names

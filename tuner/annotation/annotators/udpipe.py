@@ -7,6 +7,7 @@ from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
 from ...base.errors import AnnotatorError
+from ...base.extras import require
 from ...texts import annotator as _base
 from . import _conllu, _tokens, _workers
 from ._conllu import Tagset
@@ -46,6 +47,7 @@ class Udpipe(_workers.LibraryAnnotator):
     gives: ClassVar[frozenset[_base.Layer]] = frozenset({"tags", "heads"})
 
     def _versions(self) -> str:
+        require("ufal.udpipe", extra="syntax")
         from ufal import udpipe  # noqa: PLC0415  start-up time
 
         version = udpipe.Version.current()

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ...base.errors import InputError, PortmertError, counted
+from ...base.extras import require
 from ...base.files import resolved, write_text, writing
 from .evaluation import FORM, Evaluation
 
@@ -66,6 +67,7 @@ def harmless(text: str) -> str:
 
 def as_xlsx(evaluation: Evaluation, judge: str) -> bytes:
     """Return a sheet as a spreadsheet. Only answers can be changed, by choice from a list."""
+    require("openpyxl", extra="people")
     from openpyxl import Workbook  # noqa: PLC0415  start-up time
     from openpyxl.styles import Alignment, Font, Protection  # noqa: PLC0415
     from openpyxl.utils import get_column_letter  # noqa: PLC0415
@@ -148,6 +150,7 @@ def read_xlsx(path: Path, content: bytes) -> Iterator[tuple[int, dict[str, str]]
     """Return (row, cells) of the sheet that `as_xlsx` wrote, or else of the first sheet."""
     import warnings  # noqa: PLC0415  start-up time
 
+    require("openpyxl", extra="people")
     from openpyxl import load_workbook  # noqa: PLC0415
 
     try:

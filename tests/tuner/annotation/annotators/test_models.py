@@ -1,24 +1,11 @@
 from __future__ import annotations
 
-import importlib.metadata
 import os
 
 import pytest
 
 from portmert.tuner.annotation.annotators import _models
 from portmert.tuner.base.errors import AnnotatorError
-
-
-def test_a_missing_library_names_the_command_that_installs_it():
-    message = r"no-such-library is not installed; install it with: pip install 'portmert\[x\]'"
-    with pytest.raises(AnnotatorError, match=message):
-        _models.version("no-such-library", extra="x")
-    with pytest.raises(AnnotatorError, match="no-such-library is not installed"):
-        _models.version("numpy", extra="x", needs=("no-such-library",))
-
-
-def test_an_installed_library_has_its_version():
-    assert _models.version("numpy", extra="x") == importlib.metadata.version("numpy")
 
 
 def test_a_fingerprint_is_one_line_in_an_order_of_its_own(tmp_path):
