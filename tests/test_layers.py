@@ -170,16 +170,17 @@ def functions():
         for node in ast.walk(parsed(path)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 given = (node.args.posonlyargs, node.args.args, node.args.kwonlyargs)
-                length = node.end_lineno - node.lineno + 1
+                body = node.body[bool(ast.get_docstring(node)) :] or node.body
+                length = node.end_lineno - body[0].lineno + 1
                 found.append((path, node.name, length, sum(map(len, given))))
     assert found
     return [one for one in found if "kernels" not in str(one[0])]
 
 
 def test_functions_are_short():
-    """Kernels apart: a kernel is one loop nest."""
+    """Without docstring and arguments. Kernels apart: a kernel is one loop nest."""
     for path, name, length, _ in functions():
-        assert length <= 80, f"{path}: {name} has {length} lines"
+        assert length <= 60, f"{path}: {name} has {length} lines"
 
 
 def test_public_functions_take_few_arguments():
@@ -223,5 +224,9 @@ def test_scores_and_searches_do_not_depend_on_the_processor():
             if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
                 # SciPy's sparse matrices add in one order.
                 left = ast.unparse(node.left)
-                is_sparse = "sparse" in left or left.removesuffix(".T") in ("some", "scaled")
+                is_sparse = "sparse" in left or left.removesuffix(".T") in (
+                    "some",
+                    "scaled",
+                    "is_counted",
+                )
                 assert is_sparse, f"{path}:{node.lineno}: {left} @"

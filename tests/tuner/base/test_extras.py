@@ -26,8 +26,8 @@ def test_a_missing_package_names_the_command_that_installs_it():
         ("syntax", "annotate train --treebank text --out model"),
         (
             "people",
-            "humaneval make a=text b=text --ref text --source text --judge x --equal-outputs "
-            "--min-length 1 --items 1 --common 0 --out kit",
+            "humaneval make a=text b=text --ref text --source text --judge x --out kit "
+             "--equal-outputs --min-length 1 --items 1 --common 0",
         ),
     ],
 )
