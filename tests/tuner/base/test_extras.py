@@ -18,17 +18,17 @@ def test_a_missing_package_names_the_command_that_installs_it():
     assert require("numpy", extra="x") == metadata.version("numpy")
 
 
+SHEETS = """humaneval make a=text b=text --ref text --source text --judge x --equal-outputs
+    --min-length 1 --items 1 --common 0 --out kit"""
+
+
 @pytest.mark.parametrize(
     ("extra", "words"),
     [
         ("demo", "demo --out demo"),
         ("demo", "align --source text --target text --out links"),
         ("syntax", "annotate train --treebank text --out model"),
-        (
-            "people",
-            "humaneval make a=text b=text --ref text --source text --judge x --out kit "
-             "--equal-outputs --min-length 1 --items 1 --common 0",
-        ),
+        ("people", SHEETS),
     ],
 )
 def test_commands_without_their_extra_are_one_line(tmp_path, monkeypatch, extra, words):
