@@ -24,9 +24,9 @@ from .base.errors import (
     suggest,
 )
 from .base.interrupts import signals_as_interrupts, status_after
-from .base.warn import shown_warnings
+from .base.warn import shown_messages
 from .commands._help import COMMANDS, CommandGroup
-from .commands._outputs import VOICE, show_warning, with_volume
+from .commands._outputs import VOICE, show_notice, show_warning, with_volume
 
 MEMORY_FAULTS = (errno.ENOMEM, errno.EAGAIN, errno.EMFILE, errno.ENFILE)
 """Errors when a process or a thread starts, or one more file is opened."""
@@ -105,7 +105,7 @@ class CommandFolder(CommandGroup):
     def invoke(self, ctx: click.Context) -> object:
         """Run the command; a fault the user can mend ends as one line and exit status 1."""
         VOICE.reset()
-        with signals_as_interrupts(), shown_warnings(show_warning), pipes.kept():
+        with signals_as_interrupts(), shown_messages(show_warning, show_notice), pipes.kept():
             try:
                 return super().invoke(ctx)
             except PortmertError as error:

@@ -155,9 +155,7 @@ def measure(
     scale = spread if scaled else np.ones_like(spread)
     lists = portmert.Lists.from_arrays(features[seen] / scale, scores=right[seen])
     found = {
-        optimizer: judged(
-            portmert.optimize(lists, optimizer=optimizer, notice=lambda _: None).vector / scale
-        )
+        optimizer: judged(portmert.optimize(lists, optimizer=optimizer).vector / scale)
         for optimizer in optimizers
     }
     return found | {

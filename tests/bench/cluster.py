@@ -167,7 +167,6 @@ def client(text: str, file: str) -> None:
         annotator=Sleeping(),
         executor=f"dask:{file}",
         annotation_cache=folder / "cache",
-        notice=lambda _: None,
     )
     peak = 1024 * getrusage(RUSAGE_SELF).ru_maxrss
     click.echo(f"{time.perf_counter() - begin} {time.process_time()} {peak}")
@@ -201,7 +200,6 @@ def _annotated(what: str, count: int, model: str, lines: list[str], place: str) 
             processes=count,
             executor=place,
             annotation_cache=Path(name, "cache"),
-            notice=lambda _: None,
         )
     return [what, f"{count}", f"{found.annotated / found.seconds:.0f}", _load()]
 
@@ -250,7 +248,7 @@ def sleepers(count: int) -> Iterator[Sleepers]:
             )
             connected.wait_for_workers(count)
             pids = [process.pid for process in processes]
-            yield Sleepers(Cluster(connected, "sleepers", notice=print), pids, file)
+            yield Sleepers(Cluster(connected, "sleepers"), pids, file)
         finally:
             opened.close()
             for process in processes:

@@ -139,8 +139,7 @@ class Ctc:
         portmert.tune(
             self.decode, sounds, texts, start=dict(self.start), metric=self.metric, folder=folder,
             seed=seed, nbest=40, iterations=self.passes, patience=99, min_weight_change=0.0,
-            min_gain=0.0, constraints={"signs": {"am": "+"}}, log=lambda _: None,
-        )  # fmt: skip
+            min_gain=0.0, constraints={"signs": {"am": "+"}} )  # fmt: skip
 
 
 class Moses:
@@ -237,7 +236,7 @@ class Moses:
 
     def tune(self, folder: Path, seed: int) -> None:
         """Tune by portmert to the last decoding."""
-        portmert.tune(self._experiment(seed, folder), log=lambda _: None)
+        portmert.tune(self._experiment(seed, folder))
 
     def mert(self, folder: Path, seed: int) -> list[float]:
         """Tune by mert-moses.pl; return the test score of the weights after each decoding."""

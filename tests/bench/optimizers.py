@@ -14,6 +14,7 @@ from pathlib import Path
 import click
 from tabulate import tabulate
 
+from portmert.tuner.base.warn import notices_to
 from portmert.tuner.components import registry
 from portmert.tuner.nbest.moses_dat import read_dat
 from portmert.tuner.search.optimization import Setup, optimize_dat
@@ -54,12 +55,12 @@ def main() -> None:
             dat,
             metric,
             Setup(registry.optimizer("mert:searches_per_feature=1")),
-            notice=lambda _: None,
         )  # compile
         scores, units, searches = [], [], []
         for seed in range(arguments.seeds):
             before, begin = unit_seconds(), time.process_time()
-            found = optimize_dat(dat, metric, Setup(optimizer, (start,), seed=seed), notice=say)
+            with notices_to(say):
+                found = optimize_dat(dat, metric, Setup(optimizer, (start,), seed=seed))
             seconds = time.process_time() - begin
             units.append(seconds / ((before + unit_seconds()) / 2))
             scores.append(found.final_score)

@@ -104,7 +104,6 @@ def read(folder: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         [one / "words.gz" for one in sets],
         format=f"kaldi:ac={ac},lm={lm}",
         features=["length"],
-        notice=lambda _: None,
     ).nbest
     texts = [read_by_id(one / "text") for one in sets]
     known = {name: line for text in texts for name, line in zip(text.ids, text, strict=True)}
@@ -164,7 +163,6 @@ def exact(optimizer: str) -> Search:
             optimizer=optimizer,
             seed=seed,
             threads=1,
-            notice=lambda _: None,
         )
         return found.vector, found.found.line_searches
 

@@ -94,7 +94,7 @@ def _parsed(folder: Path, batch: Batch) -> tuple[Batch, list[list[str]]]:
     needs = ("tags", "heads", "roles", "drs")
 
     def annotate(texts: Texts, cache: Path | None) -> Texts:
-        annotator = CachedAnnotator(backend, cache=cache, processes=1, notice=lambda _: None)
+        annotator = CachedAnnotator(backend, cache=cache, processes=1)
         found = annotator.annotate(texts, needs)
         annotator.close()
         return found

@@ -24,6 +24,7 @@ import click
 
 import portmert
 from portmert.tuner.base.tables import aligned
+from portmert.tuner.base.warn import notices_to
 from portmert.tuner.evaluation.crossval.report import with_error
 from portmert.tuner.evaluation.formatting import shown, signed
 from portmert.tuner.runs.config import load_config
@@ -84,7 +85,8 @@ def made_pool(folder: Path) -> Pool:
         '[metric]\nname = "bleu"\n[optimizer]\nname = "kbmira"\n[decoder]\nname = "thot"\n'
         'train_source = "train.src"\ntrain_target = "train.tgt"\nmodel = "model"\n'
     )
-    run(load_config(config), log=say, progress=lambda *_: None)
+    with notices_to(say):
+        run(load_config(config), progress=lambda *_: None)
     return run_pool(folder / "made")
 
 
@@ -112,18 +114,20 @@ def main() -> None:
             pools, arguments.metric or METRICS, arguments.sizes or [None]
         ):
             try:
-                found = portmert.crossval(
-                    **pool,
-                    metric=metric,
-                    optimizer=list(arguments.optimizers),
-                    splits=arguments.splits,
-                    seeds=arguments.seeds,
-                    size=size,
-                    threads=1,
-                    out_dir=arguments.out_dir,
-                    notice=say,
-                    progress=lambda phase, done, of: done % 20 or say(f"{phase}: {done} of {of}"),
-                )
+                with notices_to(say):
+                    found = portmert.crossval(
+                        **pool,
+                        metric=metric,
+                        optimizer=list(arguments.optimizers),
+                        splits=arguments.splits,
+                        seeds=arguments.seeds,
+                        size=size,
+                        threads=1,
+                        out_dir=arguments.out_dir,
+                        progress=lambda phase, done, of: (
+                            done % 20 or say(f"{phase}: {done} of {of}")
+                        ),
+                    )
             except portmert.PortmertError as error:
                 say(f"{metric}: {error}")
                 continue

@@ -151,13 +151,10 @@ def test_results_of_python_and_their_files_have_the_rate(name, tmp_path):
     assert higher in repr(tuned)
     lists = portmert.Lists.read(
         [tmp_path / "one" / "iteration-01" / "nbest.gz"], refs=[decoder.references],
-        notice=lambda _: None,
-    )  # fmt: skip
-    found = portmert.optimize(
-        lists, name, also=["wer"], optimizer="mert:restarts=1", notice=lambda _: None
-    )
+        )  # fmt: skip
+    found = portmert.optimize(lists, name, also=["wer"], optimizer="mert:restarts=1")
     lines = [hypotheses[0]["text"] for hypotheses in decoder.lists]
-    score = portmert.score(lines, [decoder.references], metric=name, notice=lambda _: None)
+    score = portmert.score(lines, [decoder.references], metric=name)
     for result in (found, found.also[0], score):
         rate = 1 - result.score if result.metric.higher_is_better else result.score
         assert result.rate == result.rates["rate"] == rate
@@ -177,7 +174,7 @@ def test_replicas_have_the_rate(tmp_path):
 
 
 def test_other_metrics_have_no_rate():
-    score = portmert.score(["a b"], [["a b"]], metric="bleu", notice=lambda _: None)
+    score = portmert.score(["a b"], [["a b"]], metric="bleu")
     assert score.rate is None
     assert not score.rates
     assert "rate=" not in repr(score)

@@ -15,6 +15,7 @@ import pytest
 from portmert.metrics._base import Vocabulary
 from portmert.tuner.base.columns import INDEX_KEYS
 from portmert.tuner.base.errors import InputError
+from portmert.tuner.base.warn import notices_to
 from portmert.tuner.components import registry
 from portmert.tuner.components.catalogue import describe
 from portmert.tuner.nbest.read import read_nbest
@@ -81,7 +82,8 @@ def test_every_choice_is_explained(name):
 @pytest.mark.parametrize("name", FORMATS)
 def test_sample_is_read(tmp_path, name):
     said = []
-    nbest = read(tmp_path, name, sample(name), notice=said.append)
+    with notices_to(said.append):
+        nbest = read(tmp_path, name, sample(name))
     assert len(nbest) == 2
     assert [nbest.texts.words(row) for row in range(3)] == [["a", "b"], ["b"], []]
     assert nbest.texts.links is None

@@ -14,10 +14,6 @@ GIVEN = ("--nbest", QUALITY / "dev.nbest.gz", "--ref", QUALITY / "dev.ref", "--t
 REMINDER = "report other metrics too: --also chrf"
 
 
-def quiet(_):
-    """Drop a line."""
-
-
 def test_others_report_seen_and_unseen(tmp_path):
     out, document = tmp_path / "w.json", tmp_path / "found.json"
     result = run(
@@ -42,10 +38,8 @@ def test_others_report_seen_and_unseen(tmp_path):
 
 
 def test_what_is_tuned_on_reports_the_same_as_other_metric():
-    lists = portmert.Lists.read(
-        QUALITY / "dev.nbest.gz", refs=QUALITY / "dev.ref", text="debpe", notice=quiet
-    )
-    found = portmert.optimize(lists, "chrf", also=["chrf"], notice=quiet)
+    lists = portmert.Lists.read(QUALITY / "dev.nbest.gz", refs=QUALITY / "dev.ref", text="debpe")
+    found = portmert.optimize(lists, "chrf", also=["chrf"])
     (same,) = found.also
     assert same.start_score == found.start_score
     assert same.score == found.score
@@ -70,10 +64,9 @@ def test_what_another_metric_lacks_is_said_before_the_search():
     searched = []
     with pytest.raises(portmert.PortmertError, match="metric port compares word orders"):
         portmert.optimize(
-            portmert.Lists.read(QUALITY / "dev.nbest.gz", refs=QUALITY / "dev.ref", notice=quiet),
+            portmert.Lists.read(QUALITY / "dev.nbest.gz", refs=QUALITY / "dev.ref"),
             "chrf",
             also=["port"],
-            notice=quiet,
             progress=lambda *come: searched.append(come),
         )
     assert not searched

@@ -135,7 +135,7 @@ def test_moses_by_command_gives_the_bytes_of_the_adapter(tmp_path):
 
 @NEEDS_DASK
 def test_a_function_travels_to_a_cluster(tmp_path):
-    given = {"start": START, "metric": "wer", "nbest": 8, "iterations": 1, "log": print}
+    given = {"start": START, "metric": "wer", "nbest": 8, "iterations": 1}
     toy = Toy()
 
     def decode(weights, sources, size):  # cloudpickle takes it by its content

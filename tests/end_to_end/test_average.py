@@ -101,7 +101,7 @@ def test_what_optimize_found_is_averaged_and_scores(tmp_path):
             files[-1])  # fmt: skip
     run("average", *files, "--nbest", DATA / "1.nbest.gz", "--out", "mean.json")
     mean = read_weights("mean.json")
-    again = portmert.average(files, DATA / "1.nbest.gz", notice=id)
+    again = portmert.average(files, DATA / "1.nbest.gz")
     assert again.weights == mean
     rows = [read_weights(file).vector(mean.names) for file in files]
     expected = np.mean([row / size for row, size in zip(rows, again.sizes, strict=True)], axis=0)

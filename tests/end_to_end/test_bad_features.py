@@ -181,7 +181,7 @@ def test_lists_without_scores_take_them_from_features(folder, reader):
     run("optimize", *given, *COMMANDS["optimize"], "--optimizer", "mert")
     (folder / "one.json").write_text('{"weights": {"qe": [1]}}')
     shown = run("rerank", *given, "--weights", "one.json", "-q").stdout.splitlines()
-    texts = portmert.Lists.read("texts", format=reader, notice=id).nbest.texts
+    texts = portmert.Lists.read("texts", format=reader).nbest.texts
     # Of each pair the better one of 3 and 1, 4 and 1, 5 and 9, 2 and 6.
     assert shown == [" ".join(texts.words(row)) for row in (0, 2, 5, 7)]
 

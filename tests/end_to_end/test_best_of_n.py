@@ -20,10 +20,6 @@ from tests.support.places import CONFIGS, ROOT
 CANDIDATES = CONFIGS / "best-of-n" / "candidates.jsonl.gz"
 
 
-def quiet(_):
-    pass
-
-
 def test_the_lists_are_those_that_their_script_makes(tmp_path):
     best_of_n.write(tmp_path)
     for name in (CANDIDATES.name, "test.jsonl.gz"):
@@ -42,8 +38,7 @@ def test_the_page_in_python(monkeypatch):
         "mean: no difference shown: highest on unseen segments is mert:searches_per_feature=100"
     )
     same = portmert.optimize(
-        CANDIDATES, f"scores:{CANDIDATES}#correct", optimizer="mert:restarts=1", notice=quiet,
-    )  # fmt: skip
+        CANDIDATES, f"scores:{CANDIDATES}#correct", optimizer="mert:restarts=1" )  # fmt: skip
     assert same.score == found.score
     assert same.weights.values == found.weights.values
 
@@ -53,9 +48,8 @@ def test_cross_validation_of_arrays_is_that_of_lists():
         "optimizer": "mert:searches_per_feature=20",
         "splits": 2,
         "timing": False,
-        "notice": quiet,
     }
-    lists = portmert.Lists.read(CANDIDATES, notice=quiet).nbest
+    lists = portmert.Lists.read(CANDIDATES).nbest
     of_lists = portmert.crossval(CANDIDATES, metric=f"scores:{CANDIDATES}#correct", **options)
     arrays = portmert.Lists.from_arrays(
         lists.features,
@@ -166,8 +160,8 @@ def test_answers_stay_answers_from_json_to_json(answers):
 
 def test_answers_stay_answers_in_python(answers):
     for lists in (
-        portmert.Lists.read(answers, notice=quiet),
-        portmert.Lists.from_records(ANSWERS, notice=quiet),
+        portmert.Lists.read(answers),
+        portmert.Lists.from_records(ANSWERS),
     ):
         more = lists.with_feature("none", np.zeros(4)).with_feature("length")
         for some, weights in ((lists, {"a": 1}), (more, {"a": 1, "none": 0, "length": 0})):
@@ -182,13 +176,13 @@ def test_answers_stay_answers_in_python(answers):
 def test_lists_that_are_not_json_have_indices_and_scores(tmp_path):
     path = tmp_path / "list"
     path.write_text("0 ||| b ||| a= 1 ||| 0\n0 ||| b ||| a= 1 ||| 0\n0 ||| c  d ||| a= 2 ||| 0\n")
-    found = portmert.rerank(path, {"a": 2.0}, notice=quiet)
+    found = portmert.rerank(path, {"a": 2.0})
     assert found.as_json() == [{"id": "0", "index": 2, "score": 4.0, "text": "c d"}]
     assert (found.given, found.records) == (None, None)
     # Places are those in the file.
     other = tmp_path / "other"
     other.write_text("1 ||| d ||| a= 1 ||| 0\n0 ||| e ||| a= 3 ||| 0\n")
-    found = portmert.rerank([path, other], {"a": 2.0}, notice=quiet)
+    found = portmert.rerank([path, other], {"a": 2.0})
     assert (found.lines, found.indices) == (("e", "d"), (0, 0))
     assert portmert.rerank(path, oracle_metric=f"scores:{_scores(tmp_path)}").scores is None
 
@@ -257,15 +251,14 @@ def test_all_choices_are_judged_by_scores_in_hand(halves, tmp_path):
     assert "worse than tuned on right" in page
     assert "weighted votes" in page
     found = portmert.rerank_tune(
-        portmert.Lists.read(folder / "dev", format="jsonl", notice=quiet),
+        portmert.Lists.read(folder / "dev", format="jsonl"),
         f"scores:{folder}/dev#correct",
-        test=portmert.Lists.read(folder / "test", format="jsonl", notice=quiet),
+        test=portmert.Lists.read(folder / "test", format="jsonl"),
         test_scores={"right": f"{folder}/test#correct"},
         test_answers=f"{folder}/test#answer",
         replicas=2,
         optimizer="bagged:folds=3,epochs=5,iterations=3",
         out_dir=tmp_path / "o",
-        notice=quiet,
     )
     assert found.compared.document == document
     assert found.compared.as_latex().count("booktabs") == 1
@@ -317,7 +310,7 @@ def test_votes_by_hand(tmp_path):
     lines = ["a ||| 1", "a ||| 1", "b ||| 2", "c ||| 2", "c ||| 2", "d ||| 2"]
     path = tmp_path / "list"
     path.write_text("".join(f"0 ||| {line.partition(' ')[0]} ||| x= 1 ||| 0\n" for line in lines))
-    nbest = portmert.Lists.read(path, notice=quiet).nbest
+    nbest = portmert.Lists.read(path).nbest
     assert len(nbest.texts) == 4
     elect = partial(elected, nbest)
     # a a | b | c c | d: equal hypotheses vote too.
@@ -332,7 +325,7 @@ def test_votes_by_hand(tmp_path):
 def test_answers_that_are_numbers_are_compared_as_numbers(tmp_path):
     path = tmp_path / "list"
     path.write_text("".join(f"0 ||| {n} ||| x= 1 ||| 0\n" for n in range(6)))
-    nbest = portmert.Lists.read(path, notice=quiet).nbest
+    nbest = portmert.Lists.read(path).nbest
     (tmp_path / "lines").write_text("12\n 12.0\nx y\n\nX y\n-0\n")
     (tmp_path / "json").write_text(
         "".join(json.dumps({"a": one}) + "\n" for one in (12, "12.0", "x y", None, "X y", 0))

@@ -17,7 +17,7 @@ import pytest
 from portmert.tuner.annotation.annotating import annotated_shard
 from portmert.tuner.annotation.annotators.udpipe import Udpipe
 from portmert.tuner.base.errors import AnnotatorError, InputError, PortmertError, StateError
-from portmert.tuner.base.warn import collected_warnings
+from portmert.tuner.base.warn import collected_warnings, notices_to
 from portmert.tuner.executors.cluster import Cluster
 from portmert.tuner.executors.opening import opened
 from portmert.tuner.texts.annotator import AnnotationRequest
@@ -181,7 +181,7 @@ def fails(folder, number):
 def test_a_task_that_fails_three_times_ends_the_run_with_its_own_message(tmp_path, place):
     done = {}
     tasks = [(tmp_path, number) for number in range(3)]
-    with opened(place, threads=1, notice=id) as team:
+    with opened(place, threads=1) as team:
         with pytest.raises(InputError, match=r"line 7: no such thing \(on worker tcp://") as said:
             done.update(team.run(fails, tasks))
         assert len(list(tmp_path.glob("*.tried"))) == 3
@@ -203,7 +203,7 @@ def waits(folder, step):
 
 
 def test_tasks_end_that_nobody_waits_for(tmp_path, place):
-    with opened(place, threads=1, notice=id) as team:
+    with opened(place, threads=1) as team:
         running = team.run(waits, [(tmp_path, team.step), (tmp_path, team.step)])
 
         def interrupt():
@@ -243,15 +243,16 @@ def test_another_version_at_a_worker_is_refused(tmp_path):
             Client(other.scheduler_address, set_as_default=False) as client,
             pytest.raises(PortmertError, match=r"has portmert 0\.0\.1, here it is "),
         ):
-            list(Cluster(client, place, notice=id).run(abs, [(1,)]))
+            list(Cluster(client, place).run(abs, [(1,)]))
 
 
 def test_that_no_worker_is_left_is_said_once():
     said = []
     with (
+        notices_to(said.append),
         cluster(1) as one,
         collected_warnings() as warned,
-        opened(f"dask:{one.scheduler_address}", threads=1, notice=said.append) as team,
+        opened(f"dask:{one.scheduler_address}", threads=1) as team,
     ):
         team.look()
         one.scale(0)
@@ -273,7 +274,7 @@ def test_a_scheduler_that_is_not_there(monkeypatch):
 
 def refusal(place):
     """Return the one line that says why a place is not opened."""
-    with pytest.raises(StateError) as said, opened(place, threads=1, notice=id):
+    with pytest.raises(StateError) as said, opened(place, threads=1):
         pass
     assert "\n" not in str(said.value)
     return str(said.value)
@@ -347,7 +348,7 @@ def test_a_host_that_does_not_exist_is_told(monkeypatch, host):
 
 def test_ctrl_c_while_a_scheduler_is_greeted_passes(monkeypatch):
     monkeypatch.setattr("distributed.utils.LoopRunner.run_sync", interrupt)
-    with pytest.raises(KeyboardInterrupt), opened("dask:tcp://[::1]:9", threads=1, notice=id):
+    with pytest.raises(KeyboardInterrupt), opened("dask:tcp://[::1]:9", threads=1):
         pass
 
 

@@ -293,7 +293,7 @@ def test_thot_is_loaded_once_and_its_bytes_are_the_same(tmp_path, started, place
 
     killed = threading.Thread(target=kill_one_at_work, args=(started,))
     killed.start()
-    with opened(place, threads=1, notice=id) as team:
+    with opened(place, threads=1) as team:
         for weights, name in ((first, "a"), (other, "b")):
             given = {
                 "source": tmp_path / "dev.source", "size": 20, "workdir": tmp_path / "work",

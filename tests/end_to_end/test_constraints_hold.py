@@ -64,13 +64,13 @@ def test_averages_of_replicas_keep_them(tmp_path, table):
     assert any(line.startswith(MOVED) for line in tuned.warnings)
     first = tmp_path / "tune" / "replica-1" / "iteration-01" / "nbest.gz"
     (tmp_path / "ref").write_text("".join(f"{line}\n" for line in decoder.references))
-    lists = portmert.Lists.read([first], refs=[tmp_path / "ref"], notice=lambda _: None)
+    lists = portmert.Lists.read([first], refs=[tmp_path / "ref"])
     options = {"weights": START, "optimizer": QUICK, "constraints": table}
     several = portmert.replicate(
-        lists, "chrf", replicas=2, out_dir=tmp_path / "replicate", notice=lambda _: None, **options
+        lists, "chrf", replicas=2, out_dir=tmp_path / "replicate", **options
     )
     assert breaks(several.weights.plain(), table) == []
-    alone = portmert.optimize(lists, "chrf", notice=lambda _: None, **options)
+    alone = portmert.optimize(lists, "chrf", **options)
     assert breaks(alone.weights.plain(), table) == []
 
 
@@ -84,8 +84,7 @@ def test_weights_that_are_not_searched_are_moved_too():
     lists = portmert.Lists.from_records(rows, refs=[["a b"] * 4])
     found = portmert.optimize(
         lists, "wer", weights={"good": 1, "constant": 1}, constraints={"signs": {"constant": "-"}},
-        optimizer="mert:restarts=1", notice=lambda _: None,
-    )  # fmt: skip
+        optimizer="mert:restarts=1" )  # fmt: skip
     assert found.weights.values["constant"] == (0.0,)
     assert f"{MOVED}: constant 1 -> 0" in found.warnings
 

@@ -94,7 +94,7 @@ def test_what_a_job_leaves_is_judged(place, jobs):
 def test_caches_are_compared_by_what_they_answer(tmp_path):
     def made(name, layers, record=b"record"):
         for layer in layers:  # a process each
-            cache = AnnotationCache(tmp_path / name, "x 1", notice=pytest.fail)
+            cache = AnnotationCache(tmp_path / name, "x 1")
             cache.put([(line_key(line), {layer: record}) for line in ("a", "b")])
             cache.close()
         return content(tmp_path / name)

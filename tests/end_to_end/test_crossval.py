@@ -43,7 +43,7 @@ def test_the_scores_are_found_again_by_hand(tmp_path):
     document = json.loads(out.read_text())
     assert json.loads((tmp_path / "cells" / "result.json").read_text()) == document
     tuned, *alone, untuned = document["choices"]
-    nbest = portmert.Lists.read([DATA / "1.nbest.gz", DATA / "2.nbest.gz"], notice=id).nbest
+    nbest = portmert.Lists.read([DATA / "1.nbest.gz", DATA / "2.nbest.gz"]).nbest
     lines = (DATA / "dev.tgt").read_text().splitlines()
     seen, unseen, start, firsts, lm = [], [], [], [], []
     for split in (1, 2):
@@ -61,8 +61,8 @@ def test_the_scores_are_found_again_by_hand(tmp_path):
         lm.append(best_score(paths[1], better, refs[1]))
         for repeat in (1, 2):
             found = portmert.optimize(
-                portmert.Lists.read(paths[0], refs=refs[0], notice=id), "bleu", notice=id,
-                weights=DATA / "start.json", optimizer="mert:searches_per_feature=20",
+                portmert.Lists.read(paths[0], refs=refs[0]), "bleu", weights=DATA / "start.json",
+                optimizer="mert:searches_per_feature=20",
                 seed=streams.split_search(3, split, repeat),
             )  # fmt: skip
             for scores, path, ref in zip((seen, unseen), paths, refs, strict=True):
@@ -83,7 +83,7 @@ def test_the_scores_are_found_again_by_hand(tmp_path):
 
 
 def best_score(path, weights, refs):
-    best = portmert.rerank(path, weights, notice=id)
+    best = portmert.rerank(path, weights)
     return portmert.score(best.lines, refs, metric="bleu").score
 
 
@@ -256,7 +256,7 @@ def test_a_length_penalty_stays(tmp_path):
         found = json.loads(crossval(*given, "--weights", path, "--json").stdout)
         rows[path] = found["choices"][-1]["judged"]["bleu"]["unseen"]
     part = np.sort(streams.split(1, 1).permutation(40)[20:])
-    nbest = portmert.Lists.read([DATA / "1.nbest.gz", DATA / "2.nbest.gz"], notice=id).nbest
+    nbest = portmert.Lists.read([DATA / "1.nbest.gz", DATA / "2.nbest.gz"]).nbest
     write_nbest(of_segments(nbest, part), tmp_path / "unseen.nbest")
     lines = (DATA / "dev.tgt").read_text().splitlines()
     expected = best_score(tmp_path / "unseen.nbest", weights, [[lines[n] for n in part]])

@@ -8,6 +8,7 @@ import sqlite3
 import pytest
 
 from portmert.tuner.annotation.cache import FILE, AnnotationCache, line_key
+from portmert.tuner.base.warn import collected_warnings
 from tests.support.cli import fault, run
 from tests.support.places import ROOT
 from tests.support.run_folders import REFERENCE, renew_digest, write_corpus, write_lines, write_run
@@ -355,7 +356,7 @@ SCHEMAS = [
 
 @pytest.mark.parametrize("statement", SCHEMAS)
 def test_a_cache_with_a_damaged_schema_is_named_and_made_anew(tmp_path, statement):
-    cache = AnnotationCache(tmp_path, "x 1", notice=lambda _: None)
+    cache = AnnotationCache(tmp_path, "x 1")
     cache.put([(line_key("a"), {"tags": b"tags"})])
     cache.close()
     database = sqlite3.connect(tmp_path / FILE, isolation_level=None)
@@ -366,11 +367,11 @@ def test_a_cache_with_a_damaged_schema_is_named_and_made_anew(tmp_path, statemen
     said = fault("cache", "info", "--annotation-cache", tmp_path)
     assert str(tmp_path / FILE) in said
     assert "`portmert cache clear` deletes it" in said
-    notices = []
-    cache = AnnotationCache(tmp_path, "x 1", notice=notices.append)
+    with collected_warnings() as warnings:
+        cache = AnnotationCache(tmp_path, "x 1")
     assert cache.get(["tags"], [line_key("a")]) == {"tags": [None]}
     cache.close()
-    assert len(notices) == 1
+    assert len(warnings) == 1
     empty = f"{tmp_path / FILE}: 0.0 of 4096 MiB\n"
     assert run("cache", "info", "--annotation-cache", tmp_path).stdout == empty
     (tmp_path / FILE).write_bytes(damaged)
@@ -379,15 +380,16 @@ def test_a_cache_with_a_damaged_schema_is_named_and_made_anew(tmp_path, statemen
     assert list(tmp_path.iterdir()) == []  # as said
     said = fault("cache", "info", "--annotation-cache", tmp_path)
     assert f"{tmp_path}: no cache (no {FILE})" in said
-    AnnotationCache(tmp_path, "x 1", notice=notices.append).close()
-    assert len(notices) == 1
+    with collected_warnings() as warnings:
+        AnnotationCache(tmp_path, "x 1").close()
+    assert not warnings
     assert run("cache", "info", "--annotation-cache", tmp_path).stdout == empty
 
 
 @pytest.mark.parametrize("day", ["1 << 60", "-5000000", "'day'", "x'ff'"])
 def test_a_damaged_day_in_a_cache_is_shown_as_unknown(tmp_path, day):
     for annotator in ("x 1", "y 1"):
-        cache = AnnotationCache(tmp_path, annotator, notice=pytest.fail)
+        cache = AnnotationCache(tmp_path, annotator)
         cache.put([(line_key("a"), {"tags": b"tags"})])
         cache.close()
     database = sqlite3.connect(tmp_path / FILE, isolation_level=None)
@@ -396,7 +398,7 @@ def test_a_damaged_day_in_a_cache_is_shown_as_unknown(tmp_path, day):
     *_, damaged, whole = run("cache", "info", "--annotation-cache", tmp_path).stdout.splitlines()
     assert damaged.split() == ["x", "1", "tags", "1", "0.0", "unknown"]
     assert whole.split()[-1].startswith("20")
-    cache = AnnotationCache(tmp_path, "x 1", notice=pytest.fail)
+    cache = AnnotationCache(tmp_path, "x 1")
     assert cache.get(["tags"], [line_key("a")]) == {"tags": [b"tags"]}  # whose checksum is right
     cache.close()
     assert "unknown" not in run("cache", "info", "--annotation-cache", tmp_path).stdout

@@ -45,12 +45,10 @@ def tuned(metric, optimizer, threads=1, executor="local"):
         refs=[RECORDED / "dev.tgt"],
         source=RECORDED / "dev.src",
         ref_links=[RECORDED / "dev.links"],
-        notice=lambda _: None,
     )
     return portmert.optimize(
         lists, metric, optimizer=optimizer, seed=3, threads=threads, executor=executor,
-        notice=lambda _: None,
-    )  # fmt: skip
+        )  # fmt: skip
 
 
 def found(metric, optimizer, threads, executor="local"):

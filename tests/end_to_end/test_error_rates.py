@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import portmert
+from portmert.tuner.base.warn import notices_to
 from tests.support.cli import run
 
 SEGMENTS = 24
@@ -128,10 +129,10 @@ def test_tuning_with_a_function_and_its_report():
             yield [{"text": row["text"], "features": row["features"]} for row in rows][:size]
 
     lines = []
-    tuned = portmert.tune(
-        decode, [str(n) for n in range(SEGMENTS)], "dev.ref", start={"am": 1.0, "lm": 0.0},
-        metric="wer", folder="run", iterations=2, log=lines.append,
-    )  # fmt: skip
+    with notices_to(lines.append):
+        tuned = portmert.tune(
+            decode, [str(n) for n in range(SEGMENTS)], "dev.ref", start={"am": 1.0, "lm": 0.0},
+            metric="wer", folder="run", iterations=2 )  # fmt: skip
     assert str(tuned).startswith("wer ↓: dev ")
     assert max(values(str(tuned).partition("weights")[0])) < MOST
     steps = [line.partition("weights change")[0] for line in lines if " new, dev ↓" in line]

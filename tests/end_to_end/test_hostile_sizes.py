@@ -126,7 +126,7 @@ def test_work_grows_with_sparse_features_and_not_with_their_square(tmp_path):
         lines = [f"0 ||| a ||| LM= 1 {sparse} ||| 0", "0 ||| b ||| LM= 2 ||| 0"]
         path = write_lines(tmp_path / "nbest", lines)
         with calls_counted() as calls:
-            read = read_nbest([path], Vocabulary(), notice=lambda _: None)
+            read = read_nbest([path], Vocabulary())
         assert len(read.sparse.names) == count
         return next(calls)
 

@@ -94,12 +94,11 @@ def test_as_a_feature_it_is_tuned(files):
         files / "list",
         refs=files / "ref",
         features=["mbr:chrf", "-e=mbr:ter"],
-        notice=lambda _: None,
     )
-    found = portmert.optimize(lists, "chrf", optimizer="mert", notice=lambda _: None)
+    found = portmert.optimize(lists, "chrf", optimizer="mert")
     assert set(found.weights.values) == {"F", "mbr:chrf", "-e"}
     assert found.score == 1.0
-    lists = portmert.Lists.read(files / "list", features=["mbr:wer"], notice=lambda _: None).nbest
+    lists = portmert.Lists.read(files / "list", features=["mbr:wer"]).nbest
     # 1 - edits over the length of the reference, itself, the others: -1/3 against x y z.
     like = (1 + 0.75 + 0.75 - 1 / 3) / 4
     assert lists.features[:, 1] == pytest.approx([0.25, like, like, like, 0.5, 0.5])
@@ -111,7 +110,7 @@ def test_as_a_feature_it_is_tuned(files):
 
 
 def test_from_python(files):
-    lists = portmert.Lists.read(files / "list", notice=lambda _: None).nbest
+    lists = portmert.Lists.read(files / "list").nbest
     how = portmert.Mbr(portmert.metric("chrf"), temperature=5)
     assert portmert.rerank(lists, {"F": 1.0}, mbr=how).lines == ("x y z", "p")
     assert portmert.rerank(lists, mbr="chrf").lines == ("a b c d", "p")

@@ -270,7 +270,7 @@ def test_options_that_the_search_asked_for_does_not_use_are_named(options, said)
 
 def test_the_options_of_pro_reach_the_search_for_a_start():
     words = [*map(str, FOUR), "--no-filter-phrase-table", "--pro-starting-point"]
-    request = read_request([*words, "--proargs=--set samples=77"], lambda _: None)
+    request = read_request([*words, "--proargs=--set samples=77"])
     assert request.from_pro.samples == 77
     assert request.optimizer.name() == "mert"
 
@@ -560,7 +560,7 @@ def test_a_gain_needs_a_search_that_holds_segments_out(tmp_path):
 )  # fmt: skip
 def test_who_asks_for_starts_or_a_type_gets_that_search(option, name):
     arguments = [*map(str, FOUR), "--no-filter-phrase-table", option]
-    request = read_request(arguments, lambda _: None)
+    request = read_request(arguments)
     assert request.optimizer.name() == name
 
 

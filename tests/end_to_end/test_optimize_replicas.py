@@ -39,7 +39,7 @@ def folder(tmp_path_factory):
 
 
 def best_score(lists, weights):
-    best = portmert.rerank(lists, weights, notice=id)
+    best = portmert.rerank(lists, weights)
     return portmert.score(best.lines, [DATA / "dev.tgt"], metric="bleu").score
 
 
@@ -49,15 +49,15 @@ def test_each_replica_is_optimize_with_its_seed(folder):
     for number, one in enumerate(result["replicas"], 1):
         assert one["seed"] == streams.replica(1, number)
         found = portmert.optimize(
-            portmert.Lists.read(DATA / "1.nbest.gz", refs=DATA / "dev.tgt", notice=id),
-            "bleu", seed=one["seed"], notice=id,
-            weights=DATA / "start.json", optimizer="mert:searches_per_feature=5,restarts=1",
+            portmert.Lists.read(DATA / "1.nbest.gz", refs=DATA / "dev.tgt"),
+            "bleu", seed=one["seed"], weights=DATA / "start.json",
+            optimizer="mert:searches_per_feature=5,restarts=1",
         )  # fmt: skip
         weights = folder / one["folder"] / "weights.json"
         assert read_weights(weights) == found.weights
         assert one["dev_score"] == found.score
         assert one["test_score"] == pytest.approx(best_score(DATA / "2.nbest.gz", weights))
-        lines = portmert.rerank(DATA / "2.nbest.gz", weights, notice=id).lines
+        lines = portmert.rerank(DATA / "2.nbest.gz", weights).lines
         output = folder / one["folder"] / "test" / "output.txt"
         assert output.read_text().splitlines() == list(lines)
 
@@ -70,7 +70,7 @@ def test_means_deviations_and_the_average(folder):
         assert result[key]["sd"] == pytest.approx(np.std(scores, ddof=1))
     assert result["unseen_score"] is None  # mert makes no estimate
     files = [folder / f"replica-{n}" / "weights.json" for n in (1, 2, 3)]
-    mean = portmert.average(files, DATA / "1.nbest.gz", notice=id)
+    mean = portmert.average(files, DATA / "1.nbest.gz")
     assert read_weights(folder / "weights.json") == mean.weights
     for lists, found in (
         ("1.nbest.gz", result["average"]["dev_score"]),
@@ -275,7 +275,7 @@ def test_without_references_of_the_test_set_it_is_reranked(tmp_path):
     optimize(*TEST[:2], "--metric", "bleu", "--replicas", 1, "--out-dir", tmp_path / "d")
     assert read(tmp_path / "d" / "result.json")["average"]["test"] is None
     assert not (tmp_path / "d" / "test" / "scores.json").exists()
-    found = portmert.rerank(DATA / "2.nbest.gz", tmp_path / "d" / "weights.json", notice=id)
+    found = portmert.rerank(DATA / "2.nbest.gz", tmp_path / "d" / "weights.json")
     assert (tmp_path / "d" / "test" / "output.txt").read_text().splitlines() == list(found.lines)
 
 

@@ -130,7 +130,7 @@ def evaluator_of(folder, *options, split_seed=1):
     experiment = load_config(CONFIG, overrides=[f"tune.output={folder}", *options])
     return Evaluator(
         experiment, annotations=folder, scratch=folder, split_seed=split_seed,
-        note=lambda _: None, progress=lambda *_: None,
+        progress=lambda *_: None,
     )  # fmt: skip
 
 

@@ -25,7 +25,7 @@ def numbers(tmp_path_factory):
     """Numbers for both lists, and options that add them: of less length the score is higher."""
     folder = tmp_path_factory.mktemp("numbers")
     for name in ("1", "2"):
-        lists = portmert.Lists.read(DATA / f"{name}.nbest.gz", notice=id).nbest
+        lists = portmert.Lists.read(DATA / f"{name}.nbest.gz").nbest
         found = lists.texts.tokens.lengths[: lists.list_sizes[0]].tolist()
         found += [0] * (lists.list_sizes[0] - len(found))
         (folder / name).write_text("".join(f"{number}\n" for number in found))
@@ -80,7 +80,7 @@ def test_the_choice_is_compared_with_all_else(folder):
     systems = list(dict.fromkeys(system for system, _ in rows))
     assert systems[:3] == ["tuned", "averaged", "first"]
     assert systems[-1] == "oracle"
-    lists = portmert.Lists.read(DATA / "2.nbest.gz", notice=id).nbest
+    lists = portmert.Lists.read(DATA / "2.nbest.gz").nbest
     single = {name.removeprefix("only ").lstrip("-") for name in systems[3:-1]}
     dense = [(name, size) for name, size in lists.feature_names]
     assert len(single) == sum(size for _, size in dense) + 2
@@ -98,7 +98,7 @@ def test_the_choice_is_compared_with_all_else(folder):
 def test_a_single_feature_is_taken_with_its_better_sign(folder):
     names = {row["system"] for row in read(folder / "comparison.json")["scores"]}
     found = next(name for name in names if name.startswith("only ") and name.endswith("length"))
-    lists = portmert.Lists.read(DATA / "1.nbest.gz", features=["length"], notice=id).nbest
+    lists = portmert.Lists.read(DATA / "1.nbest.gz", features=["length"]).nbest
     zero = {name: [0.0] * size for name, size in lists.feature_names}
     scores = [
         portmert.score(
@@ -125,7 +125,7 @@ def test_what_is_printed(folder, numbers):
     assert "tuning luck of averaged untested" in (folder / "comparison.html").read_text()
     assert not any("replica" in note for note in found["notes"])
     dev = read(folder / "result.json")["first"]["dev_score"]
-    first = portmert.rerank(portmert.Lists.read(DATA / "1.nbest.gz", notice=id))
+    first = portmert.rerank(portmert.Lists.read(DATA / "1.nbest.gz"))
     known = portmert.score(first.lines, [DATA / "dev.tgt"], metric="bleu").score
     assert dev == pytest.approx(known)
     assert f"on the lists tuned on: first {100 * dev:.2f} -> averaged" in shown
@@ -147,15 +147,12 @@ def test_from_python_it_is_the_same(folder, numbers, tmp_path):
     found = portmert.rerank_tune(
         portmert.Lists.read(
             DATA / "1.nbest.gz", refs=DATA / "dev.tgt", features=[numbers[0][1], "length"],
-            notice=id,
-        ),
+            ),
         "bleu",
         test=portmert.Lists.read(
-            DATA / "2.nbest.gz", refs=DATA / "dev.tgt", features=[numbers[1][1]], notice=id
-        ),
+            DATA / "2.nbest.gz", refs=DATA / "dev.tgt", features=[numbers[1][1]]),
         also=["chrf"], replicas=2, optimizer="mert:searches_per_feature=5,restarts=1",
-        out_dir=tmp_path / "run", notice=id,
-    )  # fmt: skip
+        out_dir=tmp_path / "run" )  # fmt: skip
     assert "\n".join(found.lines) + "\n" == (folder / "output.txt").read_text()
     ours, theirs = products(tmp_path / "run"), products(folder)
     assert {name for name in ours if ours[name] != theirs[name]} <= {"inputs.json"}

@@ -114,13 +114,10 @@ def test_crossval_and_python():
             format=costs(name),
             refs=[f"exp/{name}/text"],
             ids=True,
-            notice=lambda _: None,
         )
         for name in ("dev", "test")
     )
-    found = portmert.rerank_tune(
-        dev, "wer", test=test, out_dir="py", replicas=2, optimizer="mert", notice=lambda _: None
-    )
+    found = portmert.rerank_tune(dev, "wer", test=test, out_dir="py", replicas=2, optimizer="mert")
     assert [name for name, _ in dev.nbest.feature_names] == ["-ac", "-lm"]
     assert len(found.lines) == 12
 

@@ -16,7 +16,7 @@ DATA = ROOT / "configs" / "recorded"
 def config(tmp_path):
     """Return a configuration beside which files of numbers lie, under names of its folder."""
     for name in ("1", "2"):
-        lists = portmert.Lists.read(DATA / f"{name}.nbest.gz", notice=id).nbest
+        lists = portmert.Lists.read(DATA / f"{name}.nbest.gz").nbest
         count = lists.list_sizes[0]
         (tmp_path / f"{name}.qe").write_text("".join(f"{n % 7}\n" for n in range(count)))
     (tmp_path / "other.txt").write_bytes((DATA / "dev.tgt").read_bytes())
@@ -49,14 +49,13 @@ def test_features_are_tuned_and_written(config):
     weights = json.loads((folder / "weights.json").read_text())["weights"]
     assert {"-qe", "length", "near"} < set(weights)
     # What the run decoded has the features under these names, each hypothesis its own numbers.
-    lists = portmert.Lists.read(folder / "iteration-01" / "nbest.gz", notice=id).nbest
+    lists = portmert.Lists.read(folder / "iteration-01" / "nbest.gz").nbest
     names = [name for name, _ in lists.feature_names]
     column = {name: lists.features[:, -3 + k] for k, name in enumerate(names[-3:])}
     assert column["length"].tolist() == lists.texts.tokens.lengths.tolist()
     assert set(column["-qe"].tolist()) == {float(-n) for n in range(7)}
     whole = portmert.Lists.read(
-        [DATA / "1.nbest.gz", DATA / "2.nbest.gz"], notice=id,
-        features=[f"near=chrf@{DATA / 'dev.tgt'}"],
+        [DATA / "1.nbest.gz", DATA / "2.nbest.gz"], features=[f"near=chrf@{DATA / 'dev.tgt'}"],
     ).nbest  # fmt: skip
     assert set(column["near"].tolist()) <= set(whole.features[:, -1].tolist())
 

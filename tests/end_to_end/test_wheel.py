@@ -146,7 +146,7 @@ from pathlib import Path
 import portmert
 
 rng, search = random.Random(3), {"optimizer": "mert:restarts=1,searches_per_feature=2"}
-search |= {"replicas": 1, "threads": 1, "notice": lambda line: None}
+search |= {"replicas": 1, "threads": 1}
 for name in ("dev", "test"):
     said = {f"{name}{n}": rng.sample("abcd", 3) for n in range(12)}
     keys = [(key, text, rank) for key, text in said.items() for rank in (1, 2)]
@@ -166,12 +166,12 @@ for name in ("dev", "test"):
     Path(f"{name}.jsonl").write_text("".join(json.dumps(one) + "\\n" for one in answers))
 
 dev, test = (
-    portmert.Lists.read(f"{name}.words", refs=f"{name}.text", ids=True, notice=search["notice"],
+    portmert.Lists.read(f"{name}.words", refs=f"{name}.text", ids=True,
                         format=f"kaldi:ac={name}.ac,lm={name}.lm")
     for name in ("dev", "test")
 )
 print(portmert.rerank_tune(dev, "wer", test=test, out_dir="speech", **search))
-dev, test = (portmert.Lists.read(f"{name}.jsonl", notice=search["notice"])
+dev, test = (portmert.Lists.read(f"{name}.jsonl")
              for name in ("dev", "test"))
 print(portmert.rerank_tune(dev, "scores:dev.jsonl#right", test=test, out_dir="answers",
                            test_scores={"right": "test.jsonl#right"}, **search))

@@ -61,18 +61,14 @@ class Everything:
         return portmert.tune(
             self.decode, [str(n) for n in range(SEGMENTS)], self.references, start=start,
             **{"metric": "chrf", "optimizer": QUICK} | settings,
-            folder=folder, log=lambda _: None,
-        )  # fmt: skip
+            folder=folder )  # fmt: skip
 
     def optimized(self, folder, start, optimizer):
         """Return what `optimize` finds on the lists of the first decoding."""
-        lists = portmert.Lists.read(
-            [folder / "iteration-01" / "nbest.gz"], refs=[self.references], notice=lambda _: None
-        )
+        lists = portmert.Lists.read([folder / "iteration-01" / "nbest.gz"], refs=[self.references])
         return portmert.optimize(
             lists, "chrf", weights=start, optimizer=optimizer, seed=streams.iteration(1, 1),
-            notice=lambda _: None,
-        )  # fmt: skip
+            )  # fmt: skip
 
 
 def change(one, other):

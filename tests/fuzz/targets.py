@@ -254,7 +254,7 @@ def _example(name):
 
 
 def _read(path, reader="moses"):
-    return read_nbest([path], Vocabulary(), reader=registry.reader(reader), notice=lambda _: None)
+    return read_nbest([path], Vocabulary(), reader=registry.reader(reader))
 
 
 class _RoundTrip:
@@ -500,7 +500,7 @@ def _shows(found, right):
 
 def _opened_cache(_):
     """A record of a sentence is the one that was put there, or there is none."""
-    cache = AnnotationCache(Path("cache"), "x 1", notice=lambda _: None)
+    cache = AnnotationCache(Path("cache"), "x 1")
     keys, more = ([line_key(f"line {n}") for n in range(at, at + 20)] for at in (0, 20))
     cache.get(["tags"], keys)
     cache.put([(key, {"tags": b"new"}) for key in more])
@@ -511,7 +511,7 @@ def _opened_cache(_):
 
 def _caches(folder):
     place = new_place(folder, "cache")
-    cache = AnnotationCache(place / "cache", "x 1", notice=lambda _: None)
+    cache = AnnotationCache(place / "cache", "x 1")
     cache.put([(line_key(f"line {n}"), {"tags": b"tags"}) for n in range(20)])
     cache.close()
     call = ("cache", "info", "--annotation-cache", "cache")

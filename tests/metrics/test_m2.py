@@ -50,7 +50,7 @@ def folder(tmp_path, monkeypatch):
 @pytest.mark.usefixtures("folder")
 def test_the_published_example(file, precision, recall, score):
     for refs, metric in ((["gold.m2"], "m2"), ([], "m2:gold.m2")):
-        found = portmert.score(Path(file), refs, metric=metric, notice=lambda _: None)
+        found = portmert.score(Path(file), refs, metric=metric)
         assert found.score == pytest.approx(score, abs=5e-5)
         assert found.parts["precision"] == pytest.approx(precision)
         assert found.parts["recall"] == pytest.approx(recall)
@@ -188,8 +188,7 @@ def test_figures_of_the_scorer_take_the_annotator_that_makes_the_sum_highest(fol
     (folder / "two.m2").write_text("\n".join(lines) + "\n")
     (folder / "out").write_text("y b\nC D e f g h i j k\n")
     found, near = (
-        portmert.score(Path("out"), ["two.m2"], metric=metric, notice=lambda _: None)
-        for metric in ("m2", "m2:level=0.5")
+        portmert.score(Path("out"), ["two.m2"], metric=metric) for metric in ("m2", "m2:level=0.5")
     )
     # Sums of correct, edits, gold edits: 1, 3, 2 or 2, 3, 10.
     assert found.score == pytest.approx(1.25 / (3 + 0.25 * 2))

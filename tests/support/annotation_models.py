@@ -69,7 +69,7 @@ def write_meanings(path, sentences):
 def udpipe():
     """Train a model of UDPipe, once a process: under a second."""
     path = Path(_FOLDER.name) / "demo.udpipe"
-    train(treebank(), path, size="micro", notice=lambda _: None)
+    train(treebank(), path, size="micro")
     return path
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from portmert.metrics._base import Texts, Vocabulary
 from portmert.tuner.annotation.annotating import CachedAnnotator
+from portmert.tuner.base.warn import collected_warnings
 from portmert.tuner.texts.annotator import Annotation, AnnotationRequest, Annotator
 from tests.oracles import annotators as oracle
 
@@ -82,12 +83,13 @@ class Fixed:
         self.backend = cls({row.words: answer_of(row) for row in rows if row.words})
         self.said = []
         options = {"processes": 1, "max_failed": 1.0} | options
-        self.annotator = CachedAnnotator(
-            self.backend, cache=cache, notice=self.said.append, **options
-        )
+        self.annotator = CachedAnnotator(self.backend, cache=cache, **options)
 
     def annotate(self, rows, needs):
-        return self.annotator.annotate(texts_of(rows), needs)
+        with collected_warnings() as warnings:
+            found = self.annotator.annotate(texts_of(rows), needs)
+        self.said += warnings
+        return found
 
     @property
     def counts(self):

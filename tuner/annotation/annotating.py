@@ -28,6 +28,7 @@ from ..base.errors import (
     faults_at,
 )
 from ..base.files import with_absolute_paths
+from ..base.warn import warn_of_machine
 from ..executors.team import Team
 from ..texts.annotator import Annotation, AnnotationRequest, Annotator
 from ..texts.statistics import NEED_NAMES
@@ -121,7 +122,6 @@ class CachedAnnotator:
         *,
         cache: Path | None,
         processes: int,
-        notice: Callable[[str], None],
         progress: Callable[[int, int], None] | None = None,
         max_failed: float = 0.5,
         team: Team | None = None,
@@ -131,12 +131,11 @@ class CachedAnnotator:
         self.name = annotator.name()
         self._name = f"{self.name}{annotator.of_package()}"
         self._processes = processes
-        self._notice = notice
         self._progress = progress
         self._max_failed = max_failed
         with faults_at(f"annotator {self._name}", AnnotatorError, ProgramError):
             self.fingerprint = annotator.fingerprint()
-        self._cache = AnnotationCache(cache, self.fingerprint, notice=notice)
+        self._cache = AnnotationCache(cache, self.fingerprint)
         self._lock = threading.RLock()
         self._said: set[str] = set()
         # Keys of sentences since the last reset, and how many there were before.
@@ -280,7 +279,7 @@ class CachedAnnotator:
         # A search asks many times for a few sentences: tell again when there are twice as many.
         if len(self._unparsed) >= max(1, 2 * self._failed_told):
             self._failed_told = len(self._unparsed)
-            self._notice(
+            warn_of_machine(
                 f"annotator {self._name}: {self._failed_told} of "
                 f"{counted(len(self._seen), 'sentence')} have no parse and count as unparsed"
             )
@@ -450,7 +449,7 @@ class CachedAnnotator:
     def _say_once(self, line: str) -> None:
         if line not in self._said:
             self._said.add(line)
-            self._notice(line)
+            warn_of_machine(line)
 
 
 def annotated_shard(

@@ -13,13 +13,14 @@ import re
 import sqlite3
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..base.errors import ConfigError, StateError
 from ..base.files import expanded
+from ..base.warn import warn_of_machine
 
 Row = tuple[bytes, Mapping[str, bytes]]
 """The key of a sentence, and its record for each layer."""
@@ -147,15 +148,10 @@ class AnnotationCache:
         The folder of the file. None: records are in memory, as long as this object lives.
     annotator
         The annotator's fingerprint.
-    notice
-        Called with one line if the file cannot be used.
     """
 
-    def __init__(
-        self, folder: Path | None, annotator: str, *, notice: Callable[[str], None]
-    ) -> None:
+    def __init__(self, folder: Path | None, annotator: str) -> None:
         self._annotator = annotator
-        self._notice = notice
         self._limit = size_limit()
         self._kinds: dict[str, int] = {}
         self._path = None if folder is None else folder / FILE
@@ -237,10 +233,10 @@ class AnnotationCache:
             return
         for suffix in ("-wal", "-shm"):  # belong to the file that is gone
             path.with_name(path.name + suffix).unlink(missing_ok=True)
-        self._notice(f"{path}: {reason}; it is now {aside.name}, and is made anew")
+        warn_of_machine(f"{path}: {reason}; it is now {aside.name}, and is made anew")
 
     def _use_memory(self, error: Exception) -> None:
-        self._notice(
+        warn_of_machine(
             f"{self._path}: {_reason(error)}; annotations are not kept (--annotation-cache or "
             f"{FOLDER_VARIABLE} names another folder)"
         )

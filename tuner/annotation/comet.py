@@ -155,13 +155,12 @@ class Comet(NeuralMetric):
     def use(
         self,
         cache: Path | None = None,
-        notice: Callable[[str], None] = lambda _: None,
         progress: Callable[[int, int], None] = lambda _done, _all: None,
     ) -> None:
         """Keep scores elsewhere from now on."""
         with self._lock:
             self._state.clear()
-            self._state.update(cache=cache or default_folder(), notice=notice, progress=progress)
+            self._state.update(cache=cache or default_folder(), progress=progress)
 
     def stats(self, batch: Batch) -> FloatArray:
         """Return (H, 2): the score of each hypothesis, and 1."""
@@ -189,8 +188,7 @@ class Comet(NeuralMetric):
         if "store" not in self._state:
             settings = _settings_file(self.checkpoint)
             print_of = _models.fingerprint("comet", _require(), {}, self.checkpoint, settings)
-            cache, notice = self._state["cache"], self._state["notice"]
-            self._state["store"] = AnnotationCache(cache, print_of, notice=notice)
+            self._state["store"] = AnnotationCache(self._state["cache"], print_of)
         store: AnnotationCache = self._state["store"]
         return store
 

@@ -22,12 +22,11 @@ from ..base.errors import InputError, counted, faults_at
 from ..base.files import TextFile, check_writable, read_lines, writing
 from ..base.numbers import Positive, Share
 from ..base.processes import available_processors
-from ..base.warn import warn_of_machine
 from ..components import registry
 from ..executors.opening import opened
 from ..texts import joining
 from ..texts.annotator import Annotation, Annotator
-from .texts import Notice, PathLike, Progress, TextLike, log_notice, text_file
+from .texts import PathLike, Progress, TextLike, text_file
 
 LINES_AT_ONCE = 2048
 """Lines that are in memory and written together."""
@@ -85,7 +84,6 @@ def annotate(
     executor: str = "local",
     max_failed: Share = 0.5,
     annotation_cache: Path | None = None,
-    notice: Notice = log_notice,
     progress: Progress = lambda _done, _total: None,
 ) -> Annotated:
     """Tag and parse a text and write CoNLL-U, or JSON lines for analyses of meaning.
@@ -117,8 +115,8 @@ def annotate(
     annotation_cache : DIR
         Folder of the cache of tags and parses. Default: $PORTMERT_CACHE or the user's cache
         folder.
-    notice, progress
-        `notice` is called with a line for the user, `progress` with (done, total) in lines.
+    progress
+        Called with (done, total) in lines.
 
     Raises
     ------
@@ -135,13 +133,12 @@ def annotate(
 
     annotator = registry.annotator(annotator, model=str(model))
     with (
-        opened(executor, threads=1, notice=notice) as team,
+        opened(executor, threads=1) as team,
         closing(
             annotating.opened(
                 annotator,
                 cache=annotation_cache,
                 processes=processes or available_processors(),
-                notice=warn_of_machine,
                 progress=shown,
                 max_failed=max_failed,
                 team=team,
@@ -168,7 +165,6 @@ def train_annotator(
     size: Literal["micro", "tiny", "full"] = "tiny",
     case: Literal["keep", "lower", "both"] = "keep",
     check: PathLike | None = None,
-    notice: Notice = log_notice,
 ) -> TrainedAnnotator:
     """Train a model of UDPipe on a treebank: a tagger and a parser.
 
@@ -185,8 +181,6 @@ def train_annotator(
         Train on words as they are, lowercased (for lowercased text), or on both.
     check
         CoNLL-U on which the model's accuracy is measured.
-    notice
-        Called with a line for the user.
 
     Raises
     ------
@@ -194,7 +188,7 @@ def train_annotator(
         The treebank cannot be read, or is not enough to train on.
     """
     gold = None if check is None else training.read_test(Path(check))
-    count = training.train(Path(treebank), Path(out), size=size, case=case, notice=notice)
+    count = training.train(Path(treebank), Path(out), size=size, case=case)
     accuracy = {}
     if gold is not None:
         for tagset in TAGSETS:

@@ -43,7 +43,6 @@ def average(
     lists: ListsLike | None = None,
     *,
     missing_features: Literal["refuse", "zero"] = "refuse",
-    notice: texts.Notice = texts.log_notice,
 ) -> WeightAverage:
     """Average the weights of several searches, each divided by its size first.
 
@@ -88,7 +87,7 @@ def average(
     if lists is None:
         sizes = [absolute_size(one.weights) for one in files]
     else:
-        nbest = as_lists(lists, notice).nbest
+        nbest = as_lists(lists).nbest
         nbest = penalised(nbest, files[0].length_penalty, lengths=nbest.texts.tokens.lengths)
         sizes = [
             spread_size(_filled(one.weights, files), nbest, origin=name) for name, one in read

@@ -16,7 +16,7 @@ from ..evaluation.significance import Resampling
 from ..executors.opening import opened
 from ..texts.annotator import Annotator
 from ..texts.text_pipeline import TextPipeline
-from .texts import Notice, PathLike, Progress, log_notice, pipeline_of, preparing
+from .texts import PathLike, Progress, pipeline_of, preparing
 
 RESAMPLING = Resampling()
 
@@ -36,7 +36,6 @@ def compare(
     runs: bool = False,
     timing: bool = True,
     executor: str = "local",
-    notice: Notice = log_notice,
     progress: Progress | None = None,
 ) -> Report:
     r"""Compare systems with the first one.
@@ -51,7 +50,7 @@ def compare(
     metric : NAME[:OPTION=VALUE,...]
         Metric, as text or as an object. Default: bleu, port, qmean, ter, and the metrics that the
         runs were tuned on.
-    text, text_model, annotator, annotation_cache, threads, executor, notice, progress
+    text, text_model, annotator, annotation_cache, threads, executor, progress
         As in `score` and `optimize`. By default the first four are those of the runs.
     resampling
         The number of samples for tests and intervals, the confidence level, and the seed.
@@ -87,12 +86,11 @@ def compare(
         runs=runs,
         timing=timing,
     )
-    said: Any = {"notice": notice, "progress": progress}
     with (
-        opened(executor, threads=1, notice=notice) as team,
-        preparing(annotator, annotation_cache, team=team, **said) as prepare,
+        opened(executor, threads=1) as team,
+        preparing(annotator, annotation_cache, progress=progress, team=team) as prepare,
     ):
-        document = compare_request(replace(request, prepare=prepare, team=team), notice)
+        document = compare_request(replace(request, prepare=prepare, team=team))
     return Report(document_of(document), document)
 
 

@@ -9,7 +9,7 @@ from portmert.metrics._base import Metric
 
 from ..base import arguments, documents, files, processes
 from ..base.numbers import NonNegative, Positive
-from ..base.warn import with_warnings
+from ..base.warn import notices_once, with_warnings
 from ..components import registry
 from ..evaluation.crossval import cells
 from ..evaluation.crossval.report import as_json, document_of
@@ -19,12 +19,13 @@ from ..search.optimizers._base import Optimizer
 from . import optimizing
 from .counts import Mean
 from .lists import Lists, ListsLike, as_lists
-from .texts import Notice, PathLike, Phases, log_notice, once, phase
+from .texts import PathLike, Phases, phase
 
 OptimizerLike = str | Optimizer
 
 
 @arguments.checked
+@notices_once()
 def crossval(
     lists: ListsLike,
     metric: str | Metric | Sequence[str | Metric] = (),
@@ -37,7 +38,6 @@ def crossval(
     size: Positive | None = None,
     out_dir: PathLike | None = None,
     timing: bool = True,
-    notice: Notice = log_notice,
     progress: Phases | None = None,
     **search: Unpack[optimizing.CommonOptions],
 ) -> Report:
@@ -73,7 +73,7 @@ def crossval(
         with more choices, splits or seeds runs only the searches that are missing.
     timing
         Whether to report measured times, the only values that differ between equal calls.
-    notice, progress, **search
+    progress, **search
         As in `optimize`, with phases `"annotating"` and `"searching"` and options `weights` (the
         start, also scored untuned), `constraints`, `seed`, `threads` and `executor`.
 
@@ -97,7 +97,7 @@ def crossval(
     {'bagged': 1.0, 'first': 0.0, 'only LM': 1.0, 'only TM': 1.0, 'start weights': 0.0}
     """
     how = optimizing.Search.of(search, optimizing.CommonOptions)
-    notice, given = once(notice), as_lists(lists, notice)
+    given = as_lists(lists)
     if min(splits, seeds, 1 if size is None else size) < 1:
         raise ValueError("splits, seeds and size are above 0")
     metrics = registry.labelled(_several(metric))
@@ -106,7 +106,7 @@ def crossval(
     choices = _choices(labels, _several(optimizer), without, _several(prior))
     folder = None if out_dir is None else Path(out_dir)
     sizes: dict[str, Any] = {"splits": splits, "seeds": seeds, "size": size, "timing": timing}
-    document = _judged(given, metrics, choices, sizes, how, folder, notice, progress)
+    document = _judged(given, metrics, choices, sizes, how, folder, progress)
     return _written(document, folder)
 
 
@@ -117,7 +117,6 @@ def _judged(
     sizes: Mapping[str, Any],
     search: optimizing.Search,
     folder: Path | None,
-    notice: Notice,
     progress: Phases | None,
 ) -> dict[str, Any]:
     """Tune and judge every choice on every split."""
@@ -127,7 +126,6 @@ def _judged(
         search,
         also=list(metrics.values())[1:],
         threads=search.threads or processes.available_processors(),
-        notice=notice,
         progress=phase(progress, "annotating"),
     ) as (problem, setup, team):
         judged = metrics or {choices[0].tuned_on: problem.metric}
@@ -140,9 +138,7 @@ def _judged(
             **sizes,
         )
         shown = phase(progress, "searching")
-        measured = cells.measure(
-            plan, choices, team=team, folder=folder, notice=notice, progress=shown
-        )
+        measured = cells.measure(plan, choices, team=team, folder=folder, progress=shown)
     return as_json(plan, measured)
 
 

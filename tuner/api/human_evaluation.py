@@ -8,6 +8,7 @@ from pathlib import Path
 from ..base import arguments, files
 from ..base.errors import InputError, suggest
 from ..base.numbers import Natural, Positive
+from ..base.warn import notice
 from ..evaluation.comparison.systems import (
     SystemFiles,
     TestSet,
@@ -21,7 +22,7 @@ from ..evaluation.humaneval import sheets as written
 from ..evaluation.humaneval.evaluation import Filters, read_and_select, read_key
 from ..texts import joining
 from ..texts.joining import check_lines
-from .texts import Notice, log_notice, pipeline_of
+from .texts import pipeline_of
 
 FILTERS = Filters()
 
@@ -42,7 +43,6 @@ def make_sheets(
     text: str = "",
     text_model: Path | None = None,
     seed: int = 1,
-    notice: Notice = log_notice,
 ) -> None:
     """Make a folder of sheets on which judges compare the outputs of two systems.
 

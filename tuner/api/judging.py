@@ -11,7 +11,7 @@ from portmert.metrics._base import Batch, Metric, Vocabulary
 
 from ..base import arguments, processes
 from ..base.files import TextFile
-from ..base.warn import warn_of
+from ..base.warn import notice, warn_of
 from ..components import registry
 from ..evaluation.document import Report
 from ..evaluation.human_scores import (
@@ -31,7 +31,7 @@ from ..texts import corpus, joining, text_pipeline
 from ..texts.annotator import Annotator
 from ..texts.prepare import Preparation, coverage, read_output
 from ..texts.statistics import notices
-from .texts import Notice, PathLike, Progress, log_notice, pipeline_of, preparing
+from .texts import PathLike, Progress, pipeline_of, preparing
 
 RESAMPLING = Resampling(samples=1000)
 
@@ -48,7 +48,6 @@ def metaeval(
     likeness: bool = False,
     resampling: Resampling = RESAMPLING,
     resample: Literal["both", "segments", "systems"] = "both",
-    notice: Notice = log_notice,
     progress: Progress | None = None,
 ) -> Report:
     """Correlate metrics with human scores of several systems' outputs.
@@ -84,10 +83,10 @@ def metaeval(
     settings = Settings(resampling.samples, resampling.seed, resampling.level, resample)
     measured: list[MetaEvaluation] = []
     signatures: dict[str, None] = {}
-    with preparing(annotator, annotation_cache, notice=notice, progress=progress) as prepare:
+    with preparing(annotator, annotation_cache, progress=progress) as prepare:
         ready = prepare(list(metrics.values()), pipeline_of(text, text_model), None)
         for number, one in enumerate(listed, 1):
-            judged, counted = _counted(one, metrics, ready, notice, likeness=likeness)
+            judged, counted = _counted(one, metrics, ready, likeness=likeness)
             measured.append(evaluate(judged, counted, settings, name=one.name, number=number))
             signatures |= dict.fromkeys(each.signature for each in counted)
         if ready.annotator is not None:
@@ -101,12 +100,7 @@ def metaeval(
 
 
 def _counted(
-    one: JudgedSet,
-    metrics: Mapping[str, Metric],
-    ready: Preparation,
-    notice: Notice,
-    *,
-    likeness: bool,
+    one: JudgedSet, metrics: Mapping[str, Metric], ready: Preparation, *, likeness: bool
 ) -> tuple[Judged, list[MetricScores]]:
     """Read a test set and count with all metrics."""
     scores, batch = read_judged(one, ready)

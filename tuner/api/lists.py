@@ -17,7 +17,7 @@ from portmert.metrics._base import IntArray, Metric, Vocabulary
 from ..base.arguments import checked
 from ..base.columns import in_natural_order, unordered
 from ..base.errors import ConfigError, InputError
-from ..base.warn import warn
+from ..base.warn import notices_behind
 from ..components import registry
 from ..components.features import Feature, with_features
 from ..nbest import check, join
@@ -42,7 +42,7 @@ from ..texts.statistics import needs_of
 from ..weights.feature_weights import FeatureWeights
 from . import segments, texts
 from .counts import Arrays, Counts, DatFiles
-from .texts import Notice, PathLike, TextLike, text_files
+from .texts import PathLike, TextLike, text_files
 
 
 class ReadOptions(TypedDict, total=False):
@@ -60,7 +60,6 @@ class ReadOptions(TypedDict, total=False):
     text_model: PathLike | None
     annotator: str | Annotator | None
     annotation_cache: PathLike | None
-    notice: Notice
 
 
 class _Content(NamedTuple):
@@ -146,8 +145,6 @@ class Lists:
     annotation_cache : DIR
         Folder of the cache of tags and parses. Default: $PORTMERT_CACHE or the user's cache
         folder.
-    notice
-        Called with each line of advice or warning. Default: the log `portmert`.
 
     Examples
     --------
@@ -178,7 +175,6 @@ class Lists:
     text_model: PathLike | None = None
     annotator: str | Annotator | None = None
     annotation_cache: PathLike | None = None
-    notice: Notice = texts.log_notice
     held: NBest | ListFile | None = field(default=None, kw_only=True)
     counts: Counts | None = field(default=None, kw_only=True)
     origin: Lists | None = field(default=None, kw_only=True)
@@ -232,7 +228,7 @@ class Lists:
         ...     {"id": 0, "text": "if a:\n    b", "features": {"LM": -2.0}},
         ...     {"id": 0, "text": "a b", "features": {"LM": -1.0}},
         ... ]
-        >>> lists = portmert.Lists.from_records(records, notice=lambda line: None)
+        >>> lists = portmert.Lists.from_records(records)
         >>> portmert.rerank(lists, {"LM": -1.0}).given
         ('if a:\n    b',)
         """
@@ -459,19 +455,19 @@ class Lists:
             return self.held
         given: Sequence[Any] = self._given
 
-        def read(several: Sequence[Any], notice: Notice = self.notice) -> NBest:
+        def read(several: Sequence[Any]) -> NBest:
             options: Any = {"segments": count, "reader": self.reader, "names": names}
-            return files.read_nbest(several, vocabulary, notice=notice, **options)
+            return files.read_nbest(several, vocabulary, **options)
 
         if not self.systems:
             return read(given)
         named = join.groups_of(self.systems, len(given))
 
-        def prefixed(name: str) -> Notice:
-            return lambda line: self.notice(f"{name}: {line}")
-
-        lists = [read(given[some], prefixed(name)) for name, some in named]
-        return join.joined(lists, [name for name, _ in named], self.notice)
+        lists = []
+        for name, some in named:
+            with notices_behind(name):
+                lists.append(read(given[some]))
+        return join.joined(lists, [name for name, _ in named])
 
     def scored_by(self, metrics: Iterable[Metric]) -> Lists:
         """Return the lists without segments that lack a score computed outside.
@@ -508,7 +504,6 @@ class Lists:
             features,
             ready=prepare.Preparation(self.pipeline),
             source_lengths=None if source is None else corpus.token_counts(source),
-            notice=self.notice,
             lacking=lacking if self.drop_missing else None,
         )
         if not lacking:
@@ -566,12 +561,12 @@ ListsLike = Lists | NBest | PathLike | Sequence[PathLike]
 """Lists as public functions take them: `Lists`, or names of files, read with the defaults."""
 
 
-def as_lists(given: ListsLike, notice: Notice = texts.log_notice) -> Lists:
+def as_lists(given: ListsLike) -> Lists:
     """Return lists given in any way; files are read when they are first needed."""
     if isinstance(given, Lists):
         return given
     if isinstance(given, NBest):
-        return Lists(held=given, notice=notice)
+        return Lists(held=given)
     several = [given] if isinstance(given, Path | str) else given
     if not isinstance(several, list | tuple) or not all(
         isinstance(one, Path | str) for one in several
@@ -581,7 +576,7 @@ def as_lists(given: ListsLike, notice: Notice = texts.log_notice) -> Lists:
             f"become lists by portmert.Lists.from_arrays(features, scores=...), dicts and data "
             f"frames by portmert.Lists.from_records"
         )
-    return Lists.unread(several, notice=notice)
+    return Lists.unread(several)
 
 
 @dataclass(frozen=True, eq=False)
@@ -627,5 +622,5 @@ class PreparedLists:
         if lazily and annotate is None:
             annotate = self.scored.texts.take
         return stat_tables.statistics_table(
-            self.scored, self.references, metric, threads=threads, notice=warn, annotate=annotate
+            self.scored, self.references, metric, threads=threads, annotate=annotate
         )

@@ -16,7 +16,7 @@ from ..base import arguments, pipes, processes
 from ..base.errors import InputError
 from ..base.numbers import Natural, Positive
 from ..base.tables import Table
-from ..base.warn import warn_of_machine
+from ..base.warn import notice
 from ..components import registry
 from ..evaluation import metric_training as training
 from ..evaluation.document import Document, Paragraph, Report
@@ -63,7 +63,6 @@ def train_metric(
     annotation_cache: Path | None = None,
     samples: Positive = 1000,
     seed: Natural = 1,
-    notice: texts.Notice = texts.log_notice,
     progress: texts.Progress | None = None,
 ) -> TrainedMetric:
     """Learn the weights of a metric's features from human scores.
@@ -103,8 +102,8 @@ def train_metric(
     except ValueError as error:
         raise InputError(str(error)) from None
     pipeline = texts.pipeline_of(text, text_model)
-    with _prepared(annotator, annotation_cache, widest.need, pipeline, notice, progress) as ready:
-        found, kept, batch = _read(judged, ready, notice)
+    with _prepared(annotator, annotation_cache, widest.need, pipeline, progress) as ready:
+        found, kept, batch = _read(judged, ready)
 
     def examples_of(part: Batch) -> training.Examples:
         values = widest.values(part, lexicon).reshape(len(part), len(found.systems), -1)
@@ -151,9 +150,7 @@ class _Halves:
         )
 
 
-def _read(
-    judged: JudgedSet, ready: prepare.Preparation, notice: texts.Notice
-) -> tuple[Judged, IntArray, Batch]:
+def _read(judged: JudgedSet, ready: prepare.Preparation) -> tuple[Judged, IntArray, Batch]:
     """Return the human scores, the segments that have them of all systems, and all texts."""
     scores, batch = judging.read_judged(judged, ready)
     if ready.annotator is not None:
@@ -229,7 +226,6 @@ def _prepared(
     cache: Path | None,
     need: Need | None,
     pipeline: text_pipeline.TextPipeline,
-    notice: texts.Notice,
     progress: texts.Progress | None,
 ) -> Iterator[prepare.Preparation]:
     """Prepare texts, with an annotator while the context lasts."""
@@ -243,7 +239,6 @@ def _prepared(
         named,
         cache=cache,
         processes=processes.available_processors(),
-        notice=warn_of_machine,
         progress=progress,
     )
     with closing(found):

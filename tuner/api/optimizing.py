@@ -18,7 +18,7 @@ from ..base import arguments, processes
 from ..base.documents import to_json
 from ..base.errors import ConfigError, faults_at, suggest
 from ..base.numbers import Natural, NonNegative
-from ..base.warn import warn, warn_of, warn_of_machine, warnings_so_far
+from ..base.warn import notice, notices_once, warn, warn_of, warn_of_machine, warnings_so_far
 from ..components import external, registry
 from ..components.feature_checks import doubtful_features
 from ..components.features import Feature
@@ -40,12 +40,9 @@ from ..weights.feature_weights import FeatureWeights, read_penalised_weights
 from .counts import Counts
 from .lists import Lists, ListsLike, PreparedLists, as_lists
 from .texts import (
-    Notice,
     PathLike,
     Phases,
     Progress,
-    log_notice,
-    once,
     phase,
     preparing,
 )
@@ -208,9 +205,7 @@ class ListProblem:
     signature: str
     seconds: dict[str, float]
 
-    def search(
-        self, setup: Setup, notice: Notice, progress: Progress | None = None
-    ) -> tuple[Optimization, float]:
+    def search(self, setup: Setup, progress: Progress | None = None) -> tuple[Optimization, float]:
         """Search weights, and the length penalty; return both."""
         return optimize_penalised(
             self.read.scored,
@@ -220,7 +215,6 @@ class ListProblem:
             penalty=self.penalty,
             lengths=self.read.lengths,
             start_alpha=self.start_alpha,
-            notice=notice,
             progress=progress,
         )
 
@@ -233,7 +227,6 @@ def list_problem(
     *,
     also: Sequence[Metric] = (),
     threads: int = 1,
-    notice: Notice,
     progress: Progress | None,
 ) -> Iterator[tuple[ListProblem, Setup, Team]]:
     """Read lists and references, and compute the statistics of the metric.
@@ -250,11 +243,11 @@ def list_problem(
         Called with the number of sentences annotated and the number of all.
     """
     start, setup = search.setup
-    with opened(search.executor, threads=threads, notice=notice) as team:
+    with opened(search.executor, threads=threads) as team:
         setup = replace(setup, team=team)
         given = search.length_penalty
         if lists.counts is not None:
-            counted = _counted_problem(lists.counts, metric, start, given, also, notice)
+            counted = _counted_problem(lists.counts, metric, start, given, also)
             yield counted, setup, team
             return
         if metric is None:
@@ -265,7 +258,7 @@ def list_problem(
         if given is None and start.length_penalty:
             notice(f"length penalty {start.length_penalty:g}, as in {start.origin}")
         with preparing(
-            lists.annotator, lists.annotation_cache, notice=notice, progress=progress, team=team
+            lists.annotator, lists.annotation_cache, progress=progress, team=team
         ) as prepare:
             metrics = [metric, *also]
             ready = prepare(metrics, lists.pipeline, None)
@@ -279,7 +272,7 @@ def list_problem(
                     )
             read_at = time.perf_counter()
             stats = read.statistics(metric, threads=setup.threads)
-            _describe(metric, stats, read.nbest.offsets, notice)
+            _describe(metric, stats, read.nbest.offsets)
             _check_lists(
                 lists, read, metric, setup, is_penalised=bool(given or start.length_penalty)
             )
@@ -326,7 +319,6 @@ def _counted_problem(
     start: Start,
     length_penalty: str | float | None,
     also: Sequence[Metric],
-    notice: Notice,
 ) -> ListProblem:
     """Return the problem of lists whose statistics are known without texts."""
     name = counts.name
@@ -342,7 +334,7 @@ def _counted_problem(
     found = counts.counted(metric)
     nbest = found.nbest
     _check_size(len(nbest))
-    _describe(found.metric, found.stats, nbest.offsets, notice)
+    _describe(found.metric, found.stats, nbest.offsets)
     return ListProblem(
         PreparedLists(nbest, nbest, corpus.no_references(nbest.texts.vocabulary, len(nbest))),
         Preparation(),
@@ -356,8 +348,8 @@ def _counted_problem(
     )
 
 
-def _describe(metric: Metric, stats: StatTable, offsets: IntArray, notice: Notice) -> None:
-    """Notice which of a formula's metrics moves it."""
+def _describe(metric: Metric, stats: StatTable, offsets: IntArray) -> None:
+    """Say which of a formula's metrics moves it."""
     if isinstance(metric, Formula) and len(metric.metrics) > 1 and not stats.is_lazy:
         notice(influences(metric, stats, offsets))
 
@@ -523,13 +515,13 @@ class OtherScore(Rated):
 
 
 @arguments.checked
+@notices_once()
 def optimize(
     lists: ListsLike,
     metric: str | Metric | None = None,
     *,
     also: Sequence[str | Metric] = (),
     samples: Natural = 0,
-    notice: Notice = log_notice,
     progress: Phases | None = None,
     **search: Unpack[SearchOptions],
 ) -> Optimized:
@@ -546,8 +538,6 @@ def optimize(
         Another metric by which the tuned weights are scored.
     samples
         Tune again on this many resampled sets of segments, and report how much the weights vary.
-    notice
-        Called with each line of advice or warning. Default: the log `portmert`.
     progress
         Called with a phase, how much of it is done, and how much there is: `"annotating"`
         sentences, `"searching"` restarts, `"sampling"` resampled sets.
@@ -574,18 +564,18 @@ def optimize(
     """
     if samples < 0:
         raise ValueError(f"samples is {samples}; it must be 0 or more")
-    begin, notice, how = time.perf_counter(), once(notice), Search.of(search)
+    begin, how = time.perf_counter(), Search.of(search)
     chosen = None if metric is None else registry.metric(metric)
     judges = list({one.signature: one for one in map(registry.metric, also)}.values())
-    given = as_lists(lists, notice)
+    given = as_lists(lists)
     if chosen is not None:
-        remind(chosen, also, notice)
+        remind(chosen, also)
     shown = phase(progress, "annotating")
-    prepared = list_problem(given, chosen, how, also=judges, notice=notice, progress=shown)
+    prepared = list_problem(given, chosen, how, also=judges, progress=shown)
     with prepared as (problem, setup, team):
         if not samples and given.annotator is None:
             _check_work(team, setup)
-        found, alpha = problem.search(setup, notice, phase(progress, "searching"))
+        found, alpha = problem.search(setup, phase(progress, "searching"))
         warn_of(found.warnings)
         nbest = problem.read.penalised(alpha)
         start = setup.starts[0] if setup.starts else equal_weights(nbest.feature_names)
@@ -594,7 +584,7 @@ def optimize(
             again = replace(setup, starts=(found.weights,), toward=start)
             shown = phase(progress, "sampling")
             counted = nbest, problem.stats, problem.metric
-            tuned = dict(bootstrap(*counted, again, range(samples), notice=notice, progress=shown))
+            tuned = dict(bootstrap(*counted, again, range(samples), progress=shown))
             sure = confidence([tuned[sample] for sample in range(samples)])
         said = _others(judges, problem, found, nbest, start, threads=setup.threads)
         result = _result(problem, found, alpha, sure, said)
@@ -665,7 +655,7 @@ def _others(
     return tuple(scored)
 
 
-def remind(metric: Metric, also: Sequence[object], notice: Notice) -> None:
+def remind(metric: Metric, also: Sequence[object]) -> None:
     """Advise another metric where scores come from a network or from outside."""
     if also or not (metric.of_lists or any(external.neural(metric))):
         return

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Unpack
@@ -21,7 +22,7 @@ from portmert.metrics._base import IntArray, Metric
 from ..base import arguments, streams
 from ..base.errors import ConfigError, InputError
 from ..base.files import text_digest, write_text
-from ..base.warn import left_out_so_far, warn, warn_of, warnings_so_far
+from ..base.warn import collected_notices, left_out_so_far, notice, warn, warn_of, warnings_so_far
 from ..components import registry
 from ..components.features import Feature
 from ..executors.team import Team
@@ -41,7 +42,7 @@ from ..weights.weights_file import WeightsFile, read_weights_file
 from .lists import Lists, ListsLike, PreparedLists, as_lists
 from .optimizing import ListProblem, Search, SearchOptions, list_problem
 from .reranking import Reranked
-from .texts import Notice, PathLike, Phases, Progress, log_notice, phase
+from .texts import PathLike, Phases, Progress, phase
 
 MoreChoices = Callable[
     [ListProblem, PreparedLists, FeatureWeights, Sequence[FeatureWeights]], dict[str, IntArray]
@@ -60,7 +61,6 @@ def replicate(
     test: ListsLike | None = None,
     fresh: bool = False,
     baselines: bool | MoreChoices = False,
-    notice: Notice = log_notice,
     progress: Phases | None = None,
     **search: Unpack[SearchOptions],
 ) -> Replicas:
@@ -90,7 +90,7 @@ def replicate(
         segment, the best by each dense feature alone (the highest or the lowest value, whichever
         scores better on `lists`), and the oracle, which scores about as high as any choice can.
         A function that returns more choices by name; see `MoreChoices`.
-    notice, progress, **search
+    progress, **search
         As in `optimize`, but a length penalty must be one number. On a cluster each search uses
         one processor.
 
@@ -100,13 +100,12 @@ def replicate(
         Lists, references and metric do not fit, or the folder is of another call.
     """
     metric = registry.metric(metric)
-    given = as_lists(lists, notice).scored_by([metric])
-    tests = None if test is None else as_lists(test, notice).like(given)
+    given = as_lists(lists).scored_by([metric])
+    tests = None if test is None else as_lists(test).like(given)
     data = _data(given, tests)
     named = None if given.annotator is None else registry.annotator(given.annotator)
     with list_problem(
-        given, metric, Search.of(search), notice=notice,
-        progress=phase(progress, "annotating"),
+        given, metric, Search.of(search), progress=phase(progress, "annotating"),
     ) as (problem, setup, team):  # fmt: skip
         if problem.penalty.low != problem.penalty.high:
             raise ConfigError(
@@ -115,7 +114,7 @@ def replicate(
             )
         prints = _fingerprint(problem, setup, data, given, tests)
         _check_unseen(prints)
-        test_set = read_test_lists(problem, tests, setup.threads, notice)
+        test_set = read_test_lists(problem, tests, setup.threads)
         texts = _texts_in_order(given, tests)
         for key, several in texts.items():
             held = [text_digest(text) for text in several]
@@ -126,7 +125,7 @@ def replicate(
             if texts:
                 data = with_texts(data, texts, folder.path / "texts")
             write_inputs(folder.path, data, named)
-            run = ReplicaRun(folder, problem, setup, test_set, notice)
+            run = ReplicaRun(folder, problem, setup, test_set)
             numbers = range(1, replicas + 1)
             run.search(numbers, team, phase(progress, "searching"))
             return run.finish(numbers, baselines=baselines)
@@ -264,7 +263,6 @@ class ReplicaRun:
     problem: ListProblem
     setup: Setup
     test_set: TestLists | None
-    notice: Notice
 
     @property
     def _alpha(self) -> float:
@@ -280,7 +278,7 @@ class ReplicaRun:
         missing = [
             number
             for number in numbers
-            if not is_finished(self.folder.replica(number) / "result.json", self.notice)
+            if not is_finished(self.folder.replica(number) / "result.json")
         ]
         setups = [
             replace(self.setup, seed=streams.replica(self.setup.seed, number))
@@ -290,7 +288,7 @@ class ReplicaRun:
         nbest = problem.read.penalised(self._alpha)
         stats = problem.stats
         if team.is_remote:
-            stats.complete(self.notice)
+            stats.complete()
             bare = without_texts(nbest.features, nbest.offsets, nbest.feature_names, nbest.sparse)
             nbest, stats = team.shared(bare), team.shared(stats)
             setups = [replace(setup, threads=1, team=None) for setup in setups]  # it stays here
@@ -298,7 +296,7 @@ class ReplicaRun:
         tasks = [(nbest, stats, problem.metric, setup, step) for setup in setups]
         # The first replica speaks for all.
         cells = [
-            (self.notice if number == 1 else lambda _: None, task)
+            (nullcontext() if number == 1 else collected_notices(), task)
             for number, task in zip(missing, tasks, strict=True)
         ]
         for place, found in run_tasks(team, _searched, cells, progress):
@@ -476,9 +474,7 @@ def as_lines(lines: Iterable[str]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def read_test_lists(
-    problem: ListProblem, lists: Lists | None, threads: int, notice: Notice
-) -> TestLists | None:
+def read_test_lists(problem: ListProblem, lists: Lists | None, threads: int) -> TestLists | None:
     """Read the lists of the test set, if there are any, and compute the metric if possible."""
     if lists is None:
         return None
@@ -524,6 +520,6 @@ def _searched(
     nbest: NBest, stats: StatTable, metric: Metric, setup: Setup, step: Progress | None
 ) -> tuple[Optimization, list[str]]:
     """Search; return the result and the notices."""
-    lines: list[str] = []
-    found = optimize_stats(nbest, stats, metric, setup, notice=lines.append, progress=step)
+    with collected_notices() as lines:
+        found = optimize_stats(nbest, stats, metric, setup, progress=step)
     return found, lines

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..base import arguments, errors, processes
+from ..base.warn import notice
 from ..components import registry
 from ..evaluation.comparison.compare import METRICS, CompareRequest, compare_request
 from ..evaluation.comparison.report import document_of_run
@@ -11,7 +12,7 @@ from ..evaluation.comparison.systems import SystemFiles
 from ..evaluation.document import Report
 from ..evaluation.history import dev_set, run_history
 from ..evaluation.history.report import as_json
-from .texts import Notice, PathLike, Progress, log_notice, preparing
+from .texts import PathLike, Progress, preparing
 
 
 @arguments.checked
@@ -23,7 +24,6 @@ def report(
     annotation_cache: Path | None = None,
     threads: int = 0,
     document: bool = True,
-    notice: Notice = log_notice,
     progress: Progress | None = None,
 ) -> Report:
     """Report on the folder of a run of `tune`, also while it is still running.
@@ -43,12 +43,12 @@ def report(
         `run` is not the folder of a run.
     """
     threads, run = threads or processes.available_processors(), Path(run)
-    with preparing(annotator, annotation_cache, notice=notice, progress=progress) as prepare:
+    with preparing(annotator, annotation_cache, progress=progress) as prepare:
         history = run_history.read_history(
             run,
             name=run.resolve().name,
             metrics={text: registry.metric(text) for text in metric or METRICS},
-            tools=dev_set.ScoringTools(notice, threads, prepare=prepare),
+            tools=dev_set.ScoringTools(threads, prepare=prepare),
             surface=document,
         )
         test = None
@@ -61,7 +61,7 @@ def report(
                 timing=False,
             )
             try:
-                test = compare_request(request, notice)
+                test = compare_request(request)
             except (errors.InputError, errors.StateError) as error:
                 notice(f"no scores of a test set: {error}")
         content = as_json(history, test)

@@ -10,7 +10,7 @@ from ..components import registry
 from ..evaluation.reproduction.run import SCORED_WITH, TUNED_ON, experiments_of
 from ..evaluation.reproduction.run import reproduce as fill
 from ..executors.opening import opened
-from .texts import Notice, Progress, log_notice, preparing
+from .texts import Progress, preparing
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,8 +46,6 @@ def reproduce(
     annotation_cache: Path | None = None,
     threads: int | None = None,
     executor: str | None = None,
-    log: Notice = log_notice,
-    notice: Notice = log_notice,
     progress: Progress | None = None,
     annotating: Progress | None = None,
 ) -> Reproduced:
@@ -98,17 +96,14 @@ def reproduce(
         out = output / "paper.md"
     files.check_writable(out)
     with (
-        opened(place, threads=1, notice=notice) as team,
-        preparing(
-            annotator, annotation_cache, notice=notice, progress=annotating, team=team
-        ) as prepare,
+        opened(place, threads=1) as team,
+        preparing(annotator, annotation_cache, progress=annotating, team=team) as prepare,
     ):
         headlines, filled = fill(
             config,
             experiments,
             scored_with or SCORED_WITH,
             published=published,
-            log=log,
             progress=progress or (lambda _done, _total: None),
             prepare=prepare,
             team=team,

@@ -21,6 +21,7 @@ from ..base.numbers import Positive
 from ..base.options import files as files_of
 from ..base.options import written_files
 from ..base.tables import Table
+from ..base.warn import notice, notices_once
 from ..components import registry
 from ..components.external import Scores
 from ..evaluation.comparison.material import Material
@@ -47,7 +48,7 @@ from ..weights.feature_weights import FeatureWeights
 from . import optimizing, replicating
 from .comparing import compare
 from .lists import Lists, ListsLike, PreparedLists, as_lists
-from .texts import Notice, PathLike, Phases, log_notice, phase
+from .texts import PathLike, Phases, phase
 
 TUNED = "tuned"
 SPREAD = 2.0
@@ -139,6 +140,7 @@ def _explained(document: Mapping[str, Any]) -> str:
 
 
 @arguments.checked
+@notices_once()
 def rerank_tune(
     lists: ListsLike,
     metric: str | Metric,
@@ -150,7 +152,6 @@ def rerank_tune(
     test_answers: Files = (),
     replicas: Positive = 5,
     fresh: bool = False,
-    notice: Notice = log_notice,
     progress: Phases | None = None,
     **search: Unpack[optimizing.SearchOptions],
 ) -> RerankTuned:
@@ -182,7 +183,7 @@ def rerank_tune(
         are compared too.
     replicas
         Number of searches with different seeds; their weights are averaged.
-    fresh, notice, progress, **search
+    fresh, progress, **search
         As in `replicate`.
 
     Raises
@@ -191,9 +192,9 @@ def rerank_tune(
         As in `replicate`; or no metric can compare the outputs.
     """
     folder, chosen = Path(out_dir), registry.metric(metric)
-    given = as_lists(lists, notice).scored_by([chosen])
+    given = as_lists(lists).scored_by([chosen])
     outcomes = Outcomes(test_scores or {}, test_answers)
-    tests = as_lists(test, notice).like(given)
+    tests = as_lists(test).like(given)
     judges = [*([] if chosen.of_lists else [metric]), *also]
     if also and not tests.refs:
         raise ConfigError(
@@ -203,28 +204,28 @@ def rerank_tune(
     if tests.refs:
         _check_judges(registry.labelled(judges), chosen, tests, given, outcomes)
     outcomes.check(tests)
-    optimizing.remind(chosen, [*also, *outcomes.scores], notice)
+    optimizing.remind(chosen, [*also, *outcomes.scores])
     found = replicating.replicate(
         given, chosen, replicas=replicas, out_dir=folder, test=tests, fresh=fresh,
-        baselines=outcomes.choices, notice=notice, progress=progress, **search,
+        baselines=outcomes.choices, progress=progress, **search,
     )  # fmt: skip
     lines = _joined(found.baselines["averaged"].text, given.pipeline)
     write_text(folder / "output.txt", replicating.as_lines(lines))
     known = outcomes.counted(tests.nbest, found.baselines.values())
     compared: Report | None = None
     if tests.refs and judges:
-        options = {"threads": search.get("threads", 0), "notice": notice}
+        options: dict[str, Any] = {"threads": search.get("threads", 0)}
         options["progress"] = phase(progress, "annotating")
         compared = _compared(folder, found.baselines, judges, known, given, **options)
     elif known:
         compared = _judged(known, found, replicas)
     if compared is not None:
         compared = _answered(compared, next(iter(outcomes.scores), "") if chosen.of_lists else "")
-    _write(folder, compared, notice)
+    _write(folder, compared)
     return RerankTuned(found, lines, compared)
 
 
-def _write(folder: Path, compared: Report | None, notice: Notice) -> None:
+def _write(folder: Path, compared: Report | None) -> None:
     """Write the comparison; without one, remove that of a call that `fresh` has put an end to."""
     if compared is None:
         for name in (PAGE, DOCUMENT):

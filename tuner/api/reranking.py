@@ -14,7 +14,7 @@ from portmert.metrics._base import FloatArray, IntArray, Metric, Texts
 
 from ..base import arguments, errors
 from ..base.numbers import NonNegative, Positive
-from ..base.warn import warn, warnings_so_far
+from ..base.warn import notice, warn, warnings_so_far
 from ..components import registry
 from ..nbest.check import length_order
 from ..nbest.model import NBest, best_hypotheses, finite, model_scores
@@ -24,7 +24,7 @@ from ..weights.feature_weights import FeatureWeights
 from ..weights.moses_ini import NEVER_TUNED
 from .lists import Lists, ListsLike, Original, PreparedLists, as_lists
 from .optimizing import WeightsLike, as_weights
-from .texts import Notice, Progress, log_notice, preparing
+from .texts import Progress, preparing
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +162,6 @@ def rerank(
     missing_features: Literal["refuse", "zero"] = "refuse",
     mbr: str | Metric | Mbr | None = None,
     oracle_metric: str | Metric | None = None,
-    notice: Notice = log_notice,
     progress: Progress | None = None,
 ) -> Reranked:
     """Choose the best hypothesis of each segment, the first in the list if several are equal.
@@ -184,8 +183,6 @@ def rerank(
         Choose for a high score by this metric against the references: exchange hypotheses while
         the score rises, beginning with the best under the weights or with the first ones. The
         score is about the best of any choice.
-    notice
-        Called with each line of advice or warning. Default: the log `portmert`.
     progress
         Called with the number of sentences annotated or of segments compared, and of all.
 
@@ -211,10 +208,8 @@ def rerank(
         raise ValueError("mbr and oracle_metric choose by different things; give one of them")
     how = mbr if mbr is None or isinstance(mbr, Mbr) else Mbr(mbr)
     judge = None if how is None else registry.metric(how.metric)
-    given = as_lists(lists, notice).scored_by(metrics)
-    with preparing(
-        given.annotator, given.annotation_cache, notice=notice, progress=progress
-    ) as prepare:
+    given = as_lists(lists).scored_by(metrics)
+    with preparing(given.annotator, given.annotation_cache, progress=progress) as prepare:
         read = given.prepared(metrics, prepare(metrics, given.pipeline, None))
         scores = None
         if weights is not None:
@@ -223,7 +218,7 @@ def rerank(
             scores = _expected(how, judge, read, scores, progress)
         best = read.nbest.offsets[:-1] if scores is None else best_hypotheses(read.nbest, scores)
         if metric is not None:
-            best = _oracle(read, metric, best, notice)
+            best = _oracle(read, metric, best)
     found = Reranked.of(read.scored.texts, best, ids=read.nbest.ids)
     return replace(found, scores=None if scores is None else scores[best], lists=given)
 
@@ -297,7 +292,7 @@ def _refuse_missing(nbest: NBest, weights: FeatureWeights, origin: str) -> None:
         )
 
 
-def _oracle(lists: PreparedLists, metric: Metric, start: IntArray, notice: Notice) -> IntArray:
+def _oracle(lists: PreparedLists, metric: Metric, start: IntArray) -> IntArray:
     """Return hypotheses chosen for the metric, and notice their score."""
     stats = lists.statistics(metric, threads=1)
     stats.need(np.arange(len(stats.rows)))

@@ -16,11 +16,9 @@ from ..texts.corpus import References
 from ..texts.prepare import read_output
 from ..texts.scoring import Score
 from .texts import (
-    Notice,
     PathLike,
     Progress,
     TextLike,
-    log_notice,
     own_references,
     pipeline_of,
     preparing,
@@ -42,7 +40,6 @@ class ScoreOptions(TypedDict, total=False):
     annotator: str | Annotator | None
     annotation_cache: PathLike | None
     threads: int
-    notice: Notice
     progress: Progress | None
 
 
@@ -78,7 +75,6 @@ def score(
     annotator: str | Annotator | None = None,
     annotation_cache: PathLike | None = None,
     threads: int = 1,
-    notice: Notice = log_notice,
     progress: Progress | None = None,
 ) -> Score | list[Score]:
     """Score tokenised text, one segment a line, against one or more references.
@@ -101,9 +97,8 @@ def score(
         As in `Lists`.
     threads
         The number of threads, which never changes a score.
-    notice, progress
-        `notice` is called with each fact about the texts (default: the log `portmert`, as INFO),
-        `progress` with the number of sentences annotated and the number of all.
+    progress
+        Called with the number of sentences annotated and the number of all.
 
     Returns
     -------
@@ -126,7 +121,7 @@ def score(
     several = [metric] if isinstance(metric, str | Metric) else metric
     metrics = [registry.metric(one) for one in several]
     _check_links_given(metrics, source, hyp_links, ref_links)
-    with preparing(annotator, annotation_cache, notice=notice, progress=progress) as prepare:
+    with preparing(annotator, annotation_cache, progress=progress) as prepare:
         ready = prepare(metrics, pipeline_of(text, text_model), None)
         sides = _Sides.of(refs or own_references(metrics), ref_links, hyp, source, hyp_links)
         texts, read = sides.read(ids=ids, drop=drop_missing)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -11,7 +10,7 @@ from pathlib import Path
 from portmert.metrics._base import Metric
 
 from ..base import errors, files, options, processes
-from ..base.warn import warn_of_machine
+from ..base.warn import notice
 from ..components import external, registry
 from ..executors.team import Team
 from ..texts import statistics
@@ -22,7 +21,6 @@ from ..texts.text_pipeline import TextPipeline
 PathLike = Path | str
 TextLike = Path | str | Sequence[str]
 """A text: the name of a file, or its lines."""
-Notice = Callable[[str], None]
 Progress = Callable[[int, int], None]
 """Called with how much is done, and of how much."""
 Phases = Callable[[str, int, int], None]
@@ -32,23 +30,6 @@ Phases = Callable[[str, int, int], None]
 def phase(progress: Phases | None, name: str) -> Progress | None:
     """Return what shows one phase."""
     return None if progress is None else partial(progress, name)
-
-
-def log_notice(line: str) -> None:
-    """Write a fact to the log `portmert`, as INFO: the default of `notice`."""
-    logging.getLogger("portmert").info(line)
-
-
-def once(notice: Notice) -> Notice:
-    """Return a notice that drops repeated lines: several metrics may find the same fault."""
-    said: set[str] = set()
-
-    def say(line: str) -> None:
-        if line not in said:
-            said.add(line)
-            notice(line)
-
-    return say
 
 
 def text_file(given: TextLike, name: str) -> files.TextFile:
@@ -99,7 +80,6 @@ def preparing(
     annotator: str | Annotator | None,
     cache: PathLike | None,
     *,
-    notice: Notice,
     progress: Progress | None = None,
     team: Team | None = None,
 ) -> Iterator[Prepare]:
@@ -123,7 +103,7 @@ def preparing(
     ) -> Preparation:
         for metric in metrics:
             for network in external.neural(metric):
-                network.use(folder, warn_of_machine, progress or (lambda _done, _all: None))
+                network.use(folder, progress or (lambda _done, _all: None))
             if statistics.needs_of([metric]) and named is None and recorded is None:
                 raise errors.InputError(
                     f"metric {metric.name()} compares syntax and needs an annotator; give "
@@ -142,7 +122,6 @@ def preparing(
                     chosen,
                     cache=folder,
                     processes=processes.available_processors(),
-                    notice=warn_of_machine,
                     progress=progress,
                     team=team,
                 )

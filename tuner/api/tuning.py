@@ -30,7 +30,7 @@ from ..search.optimizers._base import Optimizer
 from ..texts.annotator import Annotator
 from ..weights.feature_weights import FeatureWeights
 from .reporting import report
-from .texts import Notice, PathLike, Progress, TextLike, log_notice
+from .texts import PathLike, Progress, TextLike
 
 
 class TuneSettings(TypedDict, total=False):
@@ -263,7 +263,6 @@ def tune(
     fresh: bool = False,
     annotator: str | Annotator | None = None,
     executor: str | None = None,
-    log: Notice = log_notice,
     progress: Progress | None = None,
     annotating: Progress | None = None,
     **settings: Unpack[TuneSettings],
@@ -290,8 +289,6 @@ def tune(
         decode (a function travels with dask's own cloudpickle), annotate and do large searches.
     fresh
         Whether to remove the files of an earlier run and start over.
-    log
-        Called with each line of the run's log.
     progress, annotating
         Called with how much is done and how much there is, in decoding and in annotating.
     **settings
@@ -315,10 +312,9 @@ def tune(
         if sources is not None or refs is not None or start or folder is not None:
             raise ConfigError("sources, refs, start and folder are those of the configuration")
         experiment = _configured(decoder, given, settings)
-    with opened(experiment.executor, threads=1, notice=log) as team:
+    with opened(experiment.executor, threads=1) as team:
         result = run(
             experiment,
-            log=log,
             progress=progress or (lambda _done, _total: None),
             annotated=annotating,
             fresh=fresh,

@@ -1,17 +1,79 @@
-"""Warnings: lines about what looks wrong, which no option hides.
+"""Messages for the user: warnings and facts.
 
-A warning goes to the log `portmert`, as a warning, and to whatever collects them for a result:
-`--json`, result.json, a page. Facts, such as the format of a file, are no warnings; they go to
-`notice`.
+Both go to the logger `portmert`. The command line shows them on stderr.
+
+A warning says that something looks wrong. No option hides it, and results collect it: `--json`,
+result.json, a page. A fact, such as the format of a file, is logged as INFO.
 """
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from typing import Any
 
 LOG = logging.getLogger("portmert")
+
+
+Receive = Callable[[str], None]
+"""Called with one line."""
+
+_RECEIVER: ContextVar[Receive | None] = ContextVar("receiver", default=None)
+
+
+def notice(line: str) -> None:
+    """Log a fact as INFO, or hand it to the function that `notices_to` names."""
+    receive = _RECEIVER.get()
+    if receive is None:
+        LOG.info(line)
+    else:
+        receive(line)
+
+
+@contextmanager
+def notices_to(receive: Receive) -> Iterator[None]:
+    """Hand the facts noticed inside to a function; it may notice them again."""
+    outside = _RECEIVER.get()
+
+    def received(line: str) -> None:
+        token = _RECEIVER.set(outside)
+        try:
+            receive(line)
+        finally:
+            _RECEIVER.reset(token)
+
+    token = _RECEIVER.set(received)
+    try:
+        yield
+    finally:
+        _RECEIVER.reset(token)
+
+
+@contextmanager
+def collected_notices() -> Iterator[list[str]]:
+    """Collect the facts noticed inside; nobody else gets them."""
+    lines: list[str] = []
+    with notices_to(lines.append):
+        yield lines
+
+
+def notices_behind(name: str) -> AbstractContextManager[None]:
+    """Put a name before each fact noticed inside."""
+    return notices_to(lambda line: notice(f"{name}: {line}"))
+
+
+@contextmanager
+def notices_once() -> Iterator[None]:
+    """Drop repetitions of facts noticed inside: several metrics may find the same one."""
+    lines: set[str] = set()
+
+    def receive(line: str) -> None:
+        if line not in lines:
+            lines.add(line)
+            notice(line)
+
+    with notices_to(receive):
+        yield
 
 
 class Warnings(dict[str, bool]):
@@ -99,24 +161,27 @@ def with_warnings(document: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 class _Shown(logging.Handler):
-    """Hands each warning to a function."""
+    """Hands each warning to one function, and each fact to another."""
 
-    def __init__(self, show: Callable[[str], None]) -> None:
-        super().__init__(logging.WARNING)
-        self._show = show
+    def __init__(self, show_warning: Receive, show_notice: Receive) -> None:
+        super().__init__(logging.INFO)
+        self._show_warning, self._show_notice = show_warning, show_notice
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Show one warning."""
-        self._show(record.getMessage())
+        """Show one line."""
+        is_warning = record.levelno >= logging.WARNING
+        (self._show_warning if is_warning else self._show_notice)(record.getMessage())
 
 
 @contextmanager
-def shown_warnings(show: Callable[[str], None]) -> Iterator[None]:
-    """Collect the warnings given inside, and show each line by a function."""
-    handler = _Shown(show)
+def shown_messages(show_warning: Receive, show_notice: Receive) -> Iterator[None]:
+    """Collect the warnings given inside; show each warning and each fact by a function."""
+    handler, level = _Shown(show_warning, show_notice), LOG.level
     LOG.addHandler(handler)
+    LOG.setLevel(logging.INFO)
     try:
         with collected_warnings():
             yield
     finally:
+        LOG.setLevel(level)
         LOG.removeHandler(handler)

@@ -18,7 +18,7 @@ from ..base.documents import to_json
 from ..base.errors import PortmertError, counted
 from ..base.files import check_writable, write_text
 from ..base.messages import OPTIONS, in_words_of_the_caller
-from ..base.warn import left_out_so_far, with_warnings
+from ..base.warn import left_out_so_far, notice, with_warnings
 from ._kinds import FILE, OUT_FILE
 
 if TYPE_CHECKING:
@@ -197,8 +197,8 @@ class Voice:
 VOICE = Voice()
 
 
-def notice(line: str) -> None:
-    """Show a note to the user."""
+def show_notice(line: str) -> None:
+    """Show a fact to the user."""
     VOICE.say(f"portmert: note: {line}")
 
 

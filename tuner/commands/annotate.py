@@ -9,7 +9,6 @@ from ..base.errors import counted
 from . import _groups, _outputs
 from ._help import CommandGroup
 from ._kinds import OUT_FILE
-from ._outputs import notice
 from ._signatures import options
 
 ANNOTATE = "tuner.api.annotating.annotate"
@@ -49,7 +48,7 @@ def command(ctx: click.Context, /, **values: Any) -> None:
     import portmert  # noqa: PLC0415  start-up time
 
     with _outputs.decoding("annotating") as progress:
-        result = portmert.annotate(notice=notice, progress=progress, **values)
+        result = portmert.annotate(progress=progress, **values)
     click.echo(
         f"{counted(result.lines, 'line')}, "
         f"{counted(result.cached + result.annotated, 'different sentence')}: "
@@ -75,7 +74,7 @@ def train(*, out: Path, check: Path | None, **values: Any) -> None:
     """  # noqa: D301  \b is click's sign for lines to leave alone
     import portmert  # noqa: PLC0415  start-up time
 
-    trained = portmert.train_annotator(out=out, check=check, notice=notice, **values)
+    trained = portmert.train_annotator(out=out, check=check, **values)
     click.echo(f"{out}: trained on {counted(trained.sentences, 'sentence')}", err=True)
     for tagset, accuracy in trained.accuracy.items():
         click.echo(f"{tagset.upper()} {100 * accuracy.tags:.1f}")

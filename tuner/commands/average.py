@@ -10,7 +10,6 @@ import portmert
 from . import _groups, _outputs
 from ._help import Command
 from ._kinds import FILE
-from ._outputs import notice
 from ._signatures import options
 
 
@@ -39,7 +38,6 @@ def command(
         raise click.UsageError("--drop-missing: it is of --nbest; give lists")
     _outputs.check_outputs(out)
     reading = {key: values.pop(key) for key in ("format", "drop_missing")}
-    reading["notice"] = notice
     read = portmert.Lists.unread(lists, **reading) if lists else None
-    portmert.average(weights, read, notice=notice, **values).write(out)
+    portmert.average(weights, read, **values).write(out)
     _outputs.say_written(out)

@@ -9,7 +9,6 @@ import portmert
 
 from . import _groups, _outputs
 from ._help import Command
-from ._outputs import notice
 from ._signatures import options
 
 TEST_SET = ("references", "source", "links", "aligner", "options", "drop_missing", "ids")
@@ -63,7 +62,6 @@ def command(
             resampling=_groups.take_resampling(values),
             runs=html_out is not None or json_out is not None,
             timing=not values.pop("no_timing"),
-            notice=notice,
             progress=progress,
             **values,
         )

@@ -10,7 +10,6 @@ import portmert
 from ..base.options import names
 from . import _groups, _outputs
 from ._help import Command
-from ._outputs import notice
 from ._signatures import options
 
 CROSSVAL = "tuner.api.crossvalidating.crossval"
@@ -53,7 +52,6 @@ def command(
             lists,
             without=list(map(names, without)),
             timing=not values.pop("no_timing"),
-            notice=notice,
             progress=progress,
             **values,
         )

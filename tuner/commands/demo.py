@@ -6,10 +6,10 @@ from typing import Any
 import click
 
 from ..base.tables import aligned
+from ..base.warn import notices_to
 from . import _groups, _outputs
 from ._help import Command
 from ._kinds import FOLDER, Whole
-from ._outputs import log
 
 TITLES = {
     "bleu": "BLEU", "port": "PORT", "qmean": "Qmean", "ter": "TER", "posf": "POSF",
@@ -51,10 +51,9 @@ def command(folder: Path, **values: Any) -> None:
     """  # noqa: D301  \b is click's sign for lines to leave alone
     from ..demo.run import SETS, run_demo  # noqa: PLC0415
 
-    with _outputs.decoding() as progress:
+    with notices_to(_outputs.log), _outputs.decoding() as progress:
         demo = run_demo(
             folder,
-            log=log,
             progress=progress,
             **{name: value for name, value in values.items() if value is not None},
         )

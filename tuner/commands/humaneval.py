@@ -12,7 +12,6 @@ from ..base.errors import counted
 from . import _groups, _outputs
 from ._help import CommandGroup
 from ._kinds import Whole
-from ._outputs import notice
 from ._signatures import options
 
 SHEETS = "tuner.api.human_evaluation"
@@ -67,9 +66,7 @@ def make(
         raise click.UsageError(f"--min-length {shortest} is more than --max-length {longest}")
     differ, share = not values.pop("equal_outputs"), values.pop("top_share")
     filters = portmert.Filters(shortest, longest, differ, share)
-    portmert.make_sheets(
-        first, second, out, judges=judges, filters=filters, notice=notice, **values
-    )
+    portmert.make_sheets(first, second, out, judges=judges, filters=filters, **values)
     click.echo(
         f"{out / 'judges'}: sheets of {counted(len(judges), 'judge')}, "
         f"{counted(values['items'], 'item')} each, {values['common']} of them common\n"

@@ -2,8 +2,8 @@
 
 import click
 
+from ..base.warn import notices_to
 from . import _outputs
-from ._outputs import log, notice
 
 USAGE = """Usage: portmert mert-moses SRC REF DECODER INI [options]
 
@@ -79,13 +79,13 @@ def command(context: click.Context) -> None:
     if context.args in ([], ["-h"]):
         click.echo(USAGE)
         return
-    request = read_request(context.args, notice)
+    request = read_request(context.args)
     if request is None:
         click.echo(USAGE)
         return
     _outputs.announce_compiling()
-    with _outputs.decoding() as progress:
-        results = run(request, log=log, progress=progress)
+    with notices_to(_outputs.log), _outputs.decoding() as progress:
+        results = run(request, progress=progress)
     for path, score in results:
         click.echo(f"{request.scorer.metric.signature}: {score}")
         click.echo(f"tuned: {path}")

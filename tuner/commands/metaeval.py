@@ -12,7 +12,6 @@ import portmert
 from . import _groups, _outputs
 from ._help import Command
 from ._kinds import FILE
-from ._outputs import notice
 from ._signatures import options
 
 METAEVAL = "tuner.api.judging.metaeval"
@@ -72,7 +71,6 @@ def command(
         evaluated = portmert.metaeval(
             sets or portmert.JudgedSet(**single),
             resampling=_groups.take_resampling(values),
-            notice=notice,
             progress=progress,
             **values,
         )

@@ -9,11 +9,10 @@ import portmert
 
 from ..base.errors import faults_at
 from ..base.files import write_text
-from ..base.warn import warn
+from ..base.warn import notice, warn
 from . import _groups, _outputs
 from ._help import Command
 from ._kinds import FILE, FOLDER, FiniteRange, Whole
-from ._outputs import notice
 from ._signatures import options
 
 TRAIN = "tuner.api.metric_training.train_metric"
@@ -67,7 +66,6 @@ def command(
             judged,
             features=features,
             resources=resources,
-            notice=notice,
             progress=progress,
             **values,
         )

@@ -11,7 +11,6 @@ from . import _groups, _outputs
 from ._groups import refuse
 from ._help import Command
 from ._kinds import FILE, Whole
-from ._outputs import notice
 from ._signatures import options
 
 
@@ -75,7 +74,6 @@ def command(
                 out_dir=out_dir,
                 test=test,
                 fresh=fresh,
-                notice=notice,
                 progress=progress,
                 **values,
             )
@@ -87,5 +85,5 @@ def command(
     if out is None:
         raise click.UsageError("give --out, or --replicas and --out-dir")
     with _outputs.tuning(lists.annotator) as progress:
-        optimized = portmert.optimize(lists, notice=notice, progress=progress, **values)
+        optimized = portmert.optimize(lists, progress=progress, **values)
     _outputs.show_weights(optimized, out, json_out)

@@ -10,7 +10,6 @@ import portmert
 from . import _groups, _outputs
 from ._help import Command
 from ._kinds import FILE
-from ._outputs import notice
 from ._signatures import options
 
 
@@ -39,5 +38,5 @@ def command(
     _groups.take_search(values)
     with _outputs.searching() as progress:
         lists = portmert.Lists.read_dat(features_dat, scores_dat)
-        optimized = portmert.optimize(lists, notice=notice, progress=progress, **values)
+        optimized = portmert.optimize(lists, progress=progress, **values)
     _outputs.show_weights(optimized, out, json_out)

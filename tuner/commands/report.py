@@ -9,7 +9,6 @@ import portmert
 
 from . import _groups, _outputs
 from ._help import Command
-from ._outputs import notice
 from ._signatures import options
 
 
@@ -35,8 +34,6 @@ def command(*, run: Path, html_out: Path | None, json_out: Path | None, **values
     _outputs.announce_compiling()
     document = html_out is not None or json_out is not None
     with _outputs.annotating() as progress:
-        report = portmert.report(
-            run, document=document, notice=notice, progress=progress, **values
-        )
+        report = portmert.report(run, document=document, progress=progress, **values)
     _outputs.show(report, json_out=json_out, html_out=html_out)
     _outputs.say_written(html_out, json_out)

@@ -8,9 +8,9 @@ import click
 import portmert
 
 from ..base.files import write_text
+from ..base.warn import notices_to
 from . import _groups, _outputs
 from ._help import Command
-from ._outputs import log, notice
 from ._signatures import options
 
 
@@ -36,10 +36,12 @@ def command(*, config: Path, **values: Any) -> None:
     if len(values["tuned_on"]) == 1:
         raise click.UsageError("name at least two metrics to tune on, or none for the default")
     _outputs.announce_compiling()
-    with _outputs.decoding() as progress, _outputs.annotating() as annotated:
-        paper = portmert.reproduce(
-            config, log=log, notice=notice, progress=progress, annotating=annotated, **values
-        )
+    with (
+        notices_to(_outputs.log),
+        _outputs.decoding() as progress,
+        _outputs.annotating() as annotated,
+    ):
+        paper = portmert.reproduce(config, progress=progress, annotating=annotated, **values)
     write_text(paper.out, paper.document)
     for line in paper.headlines:
         click.echo(line)

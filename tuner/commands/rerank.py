@@ -14,7 +14,6 @@ from ..base import documents, errors, files
 from . import _groups, _outputs
 from ._help import Command
 from ._kinds import OUT_FILE
-from ._outputs import notice
 from ._signatures import options
 
 RERANK = "tuner.api.reranking.rerank"
@@ -83,7 +82,7 @@ def command(
     values["ids"] = with_ids and bool(values["refs"] or values["source"])
     with _outputs.annotating() as progress:
         lists = _groups.take_lists(values)
-        reranked = portmert.rerank(lists, mbr=mbr, notice=notice, progress=progress, **values)
+        reranked = portmert.rerank(lists, mbr=mbr, progress=progress, **values)
     if links_out is not None and reranked.links is None:
         raise errors.InputError(
             f"{first}: the list has no word alignment for --links-out; let the decoder print it"

@@ -10,7 +10,6 @@ import portmert
 from ..base.options import files
 from . import _groups, _outputs
 from ._help import Command
-from ._outputs import notice
 from ._signatures import options
 
 RERANK_TUNE = "tuner.api.rerank_tuning.rerank_tune"
@@ -57,7 +56,7 @@ def command(*, json_out: Path | None, **values: Any) -> None:
     values["test_answers"] = values["test_answers"] or ()
     assert test is not None  # noqa: S101  --test-nbest is required
     with _outputs.tuning(lists.annotator) as progress:
-        tuned = portmert.rerank_tune(lists, test=test, notice=notice, progress=progress, **values)
+        tuned = portmert.rerank_tune(lists, test=test, progress=progress, **values)
     if not _outputs.print_json(json_out, tuned.as_json()):
         click.echo(str(tuned))
         _outputs.say_left_out()

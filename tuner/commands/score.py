@@ -9,7 +9,6 @@ import portmert
 
 from . import _groups, _outputs
 from ._help import Command
-from ._outputs import notice
 from ._signatures import options
 
 SCORE = "tuner.api.scoring.score"
@@ -43,7 +42,7 @@ def command(
     _outputs.check_outputs(json_out)
     _outputs.announce_compiling()
     with _outputs.annotating() as progress:
-        scores = portmert.score(hyp, refs, notice=notice, progress=progress, **values)
+        scores = portmert.score(hyp, refs, progress=progress, **values)
     if not _outputs.print_json(json_out, as_json(scores, by_segment=by_segment), indent=2):
         click.echo(as_text(scores, by_segment=by_segment))
         _outputs.say_left_out()

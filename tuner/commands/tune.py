@@ -7,10 +7,10 @@ import click
 
 import portmert
 
+from ..base.warn import notices_to
 from . import _groups, _outputs
 from ._help import Command
 from ._kinds import Whole
-from ._outputs import log
 
 
 @click.command(cls=Command)
@@ -39,10 +39,12 @@ def command(*, config: Path, fresh: bool, decodings: int | None, **values: Any) 
     if decodings is not None:
         values["overrides"] = (*values["overrides"], f"tune.decodings={decodings}")
     experiment = portmert.load_config(config, **values)
-    with _outputs.decoding() as progress, _outputs.annotating() as annotated:
-        tuned = portmert.tune(
-            experiment, log=log, progress=progress, annotating=annotated, fresh=fresh
-        )
+    with (
+        notices_to(_outputs.log),
+        _outputs.decoding() as progress,
+        _outputs.annotating() as annotated,
+    ):
+        tuned = portmert.tune(experiment, progress=progress, annotating=annotated, fresh=fresh)
     for line in tuned.summary:
         click.echo(line)
     _outputs.say_left_out()

@@ -96,7 +96,6 @@ class NeuralMetric(MeanOfScores):
     def use(
         self,
         cache: Path | None = None,
-        notice: Callable[[str], None] = lambda _: None,
         progress: Callable[[int, int], None] = lambda _done, _all: None,
     ) -> None:
         """Keep scores elsewhere from now on.
@@ -105,8 +104,6 @@ class NeuralMetric(MeanOfScores):
         ----------
         cache
             Folder of the cache. Default: the user's.
-        notice
-            Called with a line for the user.
         progress
             Called as progress(done, all) with the texts that are not in the cache.
         """

@@ -51,8 +51,6 @@ class Ground:
         Prepares texts for metrics, hypotheses and references alike.
     source_lengths : (S,) integer or None
         Tokens of each source segment, if the source is given.
-    notice
-        Called with one line for the user.
     drop
         Whether NaN stands for a value that a file lacks.
     """
@@ -60,7 +58,6 @@ class Ground:
     nbest: NBest
     ready: prepare.Preparation = field(default_factory=prepare.Preparation)
     source_lengths: corpus.IntegerArray | None = None
-    notice: Callable[[str], None] = lambda _: None
     drop: bool = False
 
     @cached_property
@@ -214,7 +211,7 @@ class Feature:
             column = _against(on, self._compared(on), self.files)
         else:
             where = f"--feature {self.spec}"
-            column = numbers_of(on.nbest, self.files, where=where, notice=on.notice, drop=on.drop)
+            column = numbers_of(on.nbest, self.files, where=where, drop=on.drop)
         return 0.0 - column if self.name.startswith("-") else column
 
     def _compared(self, on: Ground) -> Metric:
@@ -241,7 +238,6 @@ def with_features(
     *,
     ready: prepare.Preparation | None = None,
     source_lengths: corpus.IntegerArray | None = None,
-    notice: Callable[[str], None] = lambda _: None,
     lacking: set[int] | None = None,
 ) -> NBest:
     """Return lists with more features, behind their own.
@@ -261,7 +257,7 @@ def with_features(
     if not features:
         return nbest
     drop = lacking is not None
-    on = Ground(nbest, ready or prepare.Preparation(), source_lengths, notice, drop=drop)
+    on = Ground(nbest, ready or prepare.Preparation(), source_lengths, drop=drop)
     known = {name for name, _ in nbest.feature_names}
     if nbest.sparse is not None:
         known.update(nbest.sparse.names)

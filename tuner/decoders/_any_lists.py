@@ -10,6 +10,7 @@ import numpy as np
 from portmert.metrics._base import Vocabulary, rows_taken
 
 from ..base.errors import InputError
+from ..base.warn import collected_notices
 from ..components import registry
 from ..nbest import check, read
 from ..nbest.model import NBest, model_scores, nbest_lines, taken
@@ -53,7 +54,8 @@ class Fitting:
         """
         file = given if isinstance(given, ListFile) else read_list(given)
         reader = registry.reader(self.format).detect(file)
-        nbest = read.read_nbest([file], Vocabulary(), segments=len(lines), reader=reader)
+        with collected_notices():
+            nbest = read.read_nbest([file], Vocabulary(), segments=len(lines), reader=reader)
         _check(nbest, lines, file.where)
         absent_is_zero = bool(getattr(reader, "absent_is_zero", False))
         fitted = self.fitted(nbest, lines, where=file.where, absent_is_zero=absent_is_zero)

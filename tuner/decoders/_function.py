@@ -9,6 +9,7 @@ from portmert.metrics._base import Vocabulary
 
 from ..base import errors
 from ..base.files import read_lines, write_text
+from ..base.warn import collected_notices
 from ..nbest.model import NBest, best_rows, nbest_lines, taken
 from ..nbest.read import read_nbest
 from ..nbest.readers._json import records_file
@@ -149,7 +150,8 @@ class FunctionWork(Work):
                         )
                 found = [{"id": n, "hypotheses": one} for n, one in enumerate(found)]
             file = records_file(found, where)
-            nbest = read_nbest([file], Vocabulary(), segments=count, reader=Jsonl())
+            with collected_notices():
+                nbest = read_nbest([file], Vocabulary(), segments=count, reader=Jsonl())
         fitting = Fitting(self.weights, unscored="leave out model_score")
         nbest = fitting.fitted(nbest, shard.lines, where=where)
         rows, offsets = best_rows(nbest.model_scores, nbest.offsets, size=len(nbest.features))

@@ -10,6 +10,7 @@ from portmert.metrics._base import Vocabulary
 
 from ..base.errors import ConfigError, InputError, counted, faults_at
 from ..base.files import read_lines, write_text, writing
+from ..base.warn import collected_notices
 from ..components import registry
 from ..components.features import FeatureLike, with_features
 from ..nbest.model import NBest, best_rows, model_scores, taken, write_nbest
@@ -129,6 +130,7 @@ class Recorded(Decoder):
 @lru_cache(maxsize=1)
 def _read(decoder: Recorded, stamps: tuple[tuple[int, int], ...]) -> NBest:  # noqa: ARG001
     """Read lists and features; `stamps` tells whether their files changed since."""
-    nbest = read_nbest(decoder.lists, Vocabulary(), reader=registry.reader(decoder.format))
     pipeline = text_pipeline.TextPipeline.from_names(decoder.text, decoder.text_model)
-    return with_features(nbest, decoder.features, ready=prepare.Preparation(pipeline))
+    with collected_notices():
+        nbest = read_nbest(decoder.lists, Vocabulary(), reader=registry.reader(decoder.format))
+        return with_features(nbest, decoder.features, ready=prepare.Preparation(pipeline))

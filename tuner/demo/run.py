@@ -1,6 +1,6 @@
 """Run the demo: one bitext, one decoder, tuned once on BLEU and once on PORT."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,6 +11,7 @@ from portmert.metrics._base import Vocabulary
 from ..api.texts import preparing
 from ..base.errors import StateError, counted
 from ..base.files import make_folder, read_lines, shipped, write_text
+from ..base.warn import collected_notices, notice
 from ..components import registry
 from ..decoders._base import Progress
 from ..nbest.read import read_nbest
@@ -69,7 +70,6 @@ class Demo(NamedTuple):
 def run_demo(
     folder: Path,
     *,
-    log: Callable[[str], None],
     progress: Progress,
     also: Sequence[str] = (),
     overrides: Sequence[str] = (),
@@ -99,10 +99,10 @@ def run_demo(
     """
     make_folder(folder)
     corpus = folder / "corpus"
-    _make_corpus(corpus, {"train": train, "dev": dev, "test": test}, fresh=fresh, log=log)
+    _make_corpus(corpus, {"train": train, "dev": dev, "test": test}, fresh=fresh)
     names = [*ALWAYS, *(name for name in dict.fromkeys(also) if name not in ALWAYS)]
     if len(names) > len(ALWAYS):
-        _train_annotator(corpus / TREEBANK, folder / ANNOTATOR_MODEL, log)
+        _train_annotator(corpus / TREEBANK, folder / ANNOTATOR_MODEL)
     experiments, results = {}, {}
     for name in names:
         config = folder / CONFIGS[name]
@@ -110,8 +110,8 @@ def run_demo(
             write_text(config, shipped(f"configs/{config.name}").read_text(encoding="utf-8"))
         experiments[name] = load_config(config, overrides=overrides, threads=threads)
     for name, loaded in experiments.items():
-        log(f"tuning on {name.upper()}: portmert tune {loaded.path}")
-        results[name] = _tuned(loaded, log=log, progress=progress, fresh=fresh)
+        notice(f"tuning on {name.upper()}: portmert tune {loaded.path}")
+        results[name] = _tuned(loaded, progress=progress, fresh=fresh)
 
     start = {"dev": results["bleu"]["start"], "test": results["bleu"]["start_test"]}
     lists = {"untuned": start, **results}
@@ -120,22 +120,20 @@ def run_demo(
     annotator, cache = None, None
     if annotated is not None:
         annotator, cache = annotated.annotator, annotated.tune.annotation_cache
-    with preparing(annotator, cache, notice=log) as prepare:
+    with preparing(annotator, cache) as prepare:
         ready = prepare(list(map(registry.metric, metrics)), TextPipeline(), None)
-        scores, outputs = _score(experiments["port"], metrics, ready, lists, log)
-        log("comparing the systems")
+        scores, outputs = _score(experiments["port"], metrics, ready, lists)
+        notice("comparing the systems")
         runs = [experiments[name].tune.output for name in names]
-        verdicts, html = _comparison(runs, prepare, log)
+        verdicts, html = _comparison(runs, prepare)
     write_text(folder / PAGE, html)
     identical = sum(a == b for a, b in zip(outputs["bleu"], outputs["port"], strict=True))
     return Demo(metrics, scores, identical, len(outputs["bleu"]), verdicts, folder / PAGE)
 
 
-def _tuned(
-    loaded: Experiment, *, log: Callable[[str], None], progress: Progress, fresh: bool
-) -> dict[str, tuple[Path, ...]]:
+def _tuned(loaded: Experiment, *, progress: Progress, fresh: bool) -> dict[str, tuple[Path, ...]]:
     """Tune as `portmert tune` does; return the lists of all results, and of the start weights."""
-    found = replicas.run(loaded, log=log, progress=progress, fresh=fresh)
+    found = replicas.run(loaded, progress=progress, fresh=fresh)
     results = found.results if isinstance(found, replicas.Replicas) else (found,)
     return {
         "start": (results[0].start_list,),
@@ -145,19 +143,18 @@ def _tuned(
     }
 
 
-def _train_annotator(treebank: Path, model: Path, log: Callable[[str], None]) -> None:
+def _train_annotator(treebank: Path, model: Path) -> None:
     """Train the model of the configurations that compare syntax, once."""
     if model.exists():
         return
     from ..annotation.annotators._udpipe_training import train  # noqa: PLC0415  only here
 
-    log(f"training a tagger and parser on {treebank}")
-    train(treebank, model, size="micro", notice=lambda _: None)
+    notice(f"training a tagger and parser on {treebank}")
+    with collected_notices():
+        train(treebank, model, size="micro")
 
 
-def _comparison(
-    runs: Sequence[Path], prepare: Prepare, log: Callable[[str], None]
-) -> tuple[tuple[str, ...], str]:
+def _comparison(runs: Sequence[Path], prepare: Prepare) -> tuple[tuple[str, ...], str]:
     """Compare the tuned systems on the test set; return sentences, and an HTML page.
 
     Times are left out, so that the same demo writes the same bytes.
@@ -170,13 +167,11 @@ def _comparison(
 
     systems = tuple(SystemFiles(None, (run,)) for run in runs)
     request = CompareRequest(systems, prepare=prepare, runs=True, timing=False)
-    document = compare_request(request, log)
+    document = compare_request(request)
     return tuple(summaries(document)), html(document_of(document))
 
 
-def _make_corpus(
-    corpus: Path, sizes: Mapping[str, int], *, fresh: bool, log: Callable[[str], None]
-) -> None:
+def _make_corpus(corpus: Path, sizes: Mapping[str, int], *, fresh: bool) -> None:
     """Write the bitext, unless it is there; StateError if one of another size is."""
     for name, size in () if fresh else sizes.items():
         path = corpus / f"{name}.src"
@@ -188,7 +183,7 @@ def _make_corpus(
     parts = [corpus / f"{part}.{side}" for part in SIZES for side in ("src", "tgt")]
     if fresh or not all(part.exists() for part in [*parts, corpus / TREEBANK]):
         numbers = " + ".join(map(str, sizes.values()))
-        log(f"writing a bitext of {numbers} sentence pairs into {corpus}")
+        notice(f"writing a bitext of {numbers} sentence pairs into {corpus}")
         corpus.mkdir(parents=True, exist_ok=True)
         write_bitext(corpus, **sizes)
 
@@ -198,7 +193,6 @@ def _score(
     names: Sequence[str],
     ready: Preparation,
     lists: Mapping[str, Mapping[str, Sequence[Path]]],
-    log: Callable[[str], None],
 ) -> tuple[Scores, dict[str, list[str]]]:
     """Score the output of every system with every metric, with the same links of references.
 
@@ -219,7 +213,6 @@ def _score(
         measured.tune.output / "annotations",
         source=data.source,
         references=data.references,
-        notice=log,
     )
     metrics = [registry.metric(name) for name in names]
     sources = {"dev": data.source, "test": data.test_source or data.source}

@@ -4,7 +4,8 @@ import sys
 from importlib import import_module
 
 from ..base.interrupts import signals_as_interrupts, status_after
-from ..base.warn import shown_warnings
+from ..base.warn import shown_messages
+from ._program import say
 
 NAMES = ("evaluator", "extractor", "kbmira", "megam", "mert", "pro")
 
@@ -18,7 +19,7 @@ if __name__ == "__main__":
         """Show a warning on stderr."""
         sys.stderr.write(f"{name}: warning: {line}\n")
 
-    with signals_as_interrupts(), shown_warnings(show):
+    with signals_as_interrupts(), shown_messages(show, say):
         try:
             status = import_module(f"portmert.tuner.dropin.{name}").main(sys.argv[2:])
         except KeyboardInterrupt as error:

@@ -5,7 +5,7 @@ import os
 import re
 import shlex
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,6 +13,7 @@ import click
 
 from ..base.errors import ConfigError, InputError, counted, faults_at
 from ..base.numbers import parse_finite
+from ..base.warn import notice
 from ..components import registry
 from ..decoders.moses import PATIENCE_SECONDS
 from ..executors.opening import Workplace
@@ -153,7 +154,7 @@ class MertRequest:
     executor: Workplace = field(default_factory=Workplace)
 
 
-def read_request(arguments: Sequence[str], notice: Callable[[str], None]) -> MertRequest | None:
+def read_request(arguments: Sequence[str]) -> MertRequest | None:
     """Return what a command line asks for; None for help.
 
     Raises
@@ -189,13 +190,13 @@ def read_request(arguments: Sequence[str], notice: Callable[[str], None]) -> Mer
     for name, reason in IGNORED.items():
         if name in given:
             notice(f"--{name} is ignored: {reason}")
-    return _request(given, notice)
+    return _request(given)
 
 
-def _request(given: Given, notice: Callable[[str], None]) -> MertRequest:
-    more = _more_arguments(given, notice)
-    filter_command, filter_input = _filter(given, notice)
-    optimizer, pro_search = _optimizers(given, more, notice)
+def _request(given: Given) -> MertRequest:
+    more = _more_arguments(given)
+    filter_command, filter_input = _filter(given)
+    optimizer, pro_search = _optimizers(given, more)
     least_gain = _float(given, "required-gain", 0, expected="0 or more standard errors")
     if least_gain and not optimizer.holds_out:
         raise click.UsageError(
@@ -256,7 +257,7 @@ def _flags(given: Given) -> str:
     return f"{flags} -inputtype {kind}".strip()
 
 
-def _more_arguments(given: Given, notice: Callable[[str], None]) -> dict[str, Given]:
+def _more_arguments(given: Given) -> dict[str, Given]:
     """Return the options given for each of Moses' programs, without those of the scorer."""
     shared, mira = (
         OF_SCORER.sub("", given.last(name)) for name in ("mertargs", "batch-mira-args")
@@ -363,9 +364,7 @@ def _scorer(given: Given, arguments: Given) -> Scorer:
     return scorer
 
 
-def _optimizers(
-    given: Given, more: Mapping[str, Given], notice: Callable[[str], None]
-) -> tuple[Optimizer, Optimizer]:
+def _optimizers(given: Given, more: Mapping[str, Given]) -> tuple[Optimizer, Optimizer]:
     """Return the search asked for, and that of PRO; options of any search are checked."""
     kinds = ("pairwise-ranked", "pro-starting-point", "batch-mira")
     _check_one(*(name for name in kinds if name in given))
@@ -395,7 +394,7 @@ def _optimizers(
     return (mira if "batch-mira" in given else found), pro_search
 
 
-def _filter(given: Given, notice: Callable[[str], None]) -> tuple[str, Path | None]:
+def _filter(given: Given) -> tuple[str, Path | None]:
     """Return the command that filters the model, empty for none, and its input."""
     text = _file(given.last("filterfile") or given.last("input"))
     if given.last("filter-phrase-table", "1") == "0":

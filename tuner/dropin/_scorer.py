@@ -14,7 +14,6 @@ from portmert.metrics._base import Metric, Texts, Vocabulary
 
 from ..base import numbers, programs
 from ..base.errors import ConfigError, InputError, ProgramError, counted, faults_at
-from ..base.warn import warn_of_machine
 from ..components import registry
 from ..nbest.moses_dat import DatLists, read_dat
 from ..texts import corpus, prepare, text_pipeline
@@ -131,7 +130,7 @@ class Scorer:
                 f"--scconfig, as annotator:udpipe:model=FILE (further options behind semicolons)"
             )
         found = registry.annotator(self.annotator)
-        return open_annotator(found, cache=None, processes=1, notice=warn_of_machine)
+        return open_annotator(found, cache=None, processes=1)
 
     def _of_factors(self, token: str) -> str:
         parts = token.split("|")

@@ -79,7 +79,7 @@ def _stats(path: str, scorer: Scorer, references: Sequence[str], *, is_list: boo
     vocabulary = Vocabulary()
     read: corpus.References = scorer.references(references, vocabulary)
     if is_list:
-        nbest = read_nbest([path], vocabulary, segments=len(read), notice=say)
+        nbest = read_nbest([path], vocabulary, segments=len(read))
         if read.source_lengths is not None:
             check_links(nbest, read.source_lengths)
         texts = scorer.prepared(nbest.texts.take(nbest.offsets[:-1]))

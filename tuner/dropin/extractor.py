@@ -1,6 +1,6 @@
 """Write features.dat and scores.dat of n-best lists, as Moses' `extractor` does."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise, starmap
 from pathlib import Path
@@ -44,7 +44,6 @@ def extract(
     references: Sequence[Path | str],
     scorer: Scorer,
     *,
-    notice: Callable[[str], None],
     threads: int = 1,
 ) -> tuple[DatLists, NBest]:
     """Count the statistics of the distinct hypotheses of some n-best lists.
@@ -58,7 +57,7 @@ def extract(
     """
     vocabulary = Vocabulary()
     read = scorer.references(references, vocabulary)
-    nbest = read_nbest(nbests, vocabulary, segments=len(read), notice=notice)
+    nbest = read_nbest(nbests, vocabulary, segments=len(read))
     if "links" in scorer.metric.needs and nbest.texts.links is None:
         raise InputError(
             f"{nbests[0]}: no word alignment in the list, and metric {scorer.metric.name()} "
@@ -185,7 +184,7 @@ def main(given: Given) -> int:
         parts.append((earlier, list(starmap(range, pairwise(earlier.offsets.tolist())))))
     if nbests:
         threads = available_processors()
-        new, nbest = extract(nbests, references, scorer, notice=say, threads=threads)
+        new, nbest = extract(nbests, references, scorer, threads=threads)
         parts.append((new, _arrived(nbests, nbest)))
     lists = merged_as_moses(parts, keep_duplicates="allow-duplicates" in given)
     binary = "binary" in given

@@ -56,7 +56,6 @@ def main(given: _program.Given) -> int:
         mert.Starts((start,), np.zeros(len(start)), np.ones(len(start))),
         sparse=FeatureWeights(sparse),
         seed=given.integer("random-seed", 0),
-        notice=_program.say,
     )
     # mert-moses.pl looks for these words, whatever the metric.
     printed = f"Best BLEU = {_program.printed_score(scorer.metric, score):.6f}"

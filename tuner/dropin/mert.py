@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -106,7 +106,6 @@ def main(given: Given) -> int:
         positive=given.items_of("positive"),
         seed=given.integer("rseed", 0),
         threads=max(1, given.integer("threads", 1)),
-        notice=say,
     )
     point = weights.vector(lists.feature_names)
     say(best_point(point, printed_score(scorer.metric, score)))
@@ -283,7 +282,6 @@ def search(
     seed: int = 0,
     threads: int = 1,
     team: Team | None = None,
-    notice: Callable[[str], None],
 ) -> tuple[FeatureWeights, float, Stepped | None]:
     """Search for weights; return them as mert prints them, and their score on the metric's scale.
 
@@ -324,7 +322,6 @@ def search(
             threads=threads,
             team=team,
         ),
-        notice=notice,
     )
     warn_of(found.warnings)
     sized = partial(_sized, names=() if active else names)

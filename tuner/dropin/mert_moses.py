@@ -6,7 +6,6 @@ the two programs began it.
 
 import shlex
 import shutil
-from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -23,7 +22,7 @@ from ..base.errors import InputError, StateError, suggest
 from ..base.files import alone, copy_file, make_folder, writing
 from ..base.programs import Command
 from ..base.programs import run as run_program
-from ..base.warn import warn
+from ..base.warn import collected_notices, notice, warn
 from ..components import registry
 from ..decoders._base import Progress
 from ..decoders.moses import Moses
@@ -89,9 +88,7 @@ class State:
         return lists
 
 
-def run(
-    request: MertRequest, *, log: Callable[[str], None], progress: Progress
-) -> list[tuple[Path, str]]:
+def run(request: MertRequest, *, progress: Progress) -> list[tuple[Path, str]]:
     """Tune as asked; return the tuned moses.ini and its score as printed, of each replica.
 
     Replicas are in folders of their own below that of the request, `replica-1` and so on. Each
@@ -113,20 +110,20 @@ def run(
                 f"--working-dir"
             )
             locks.enter_context(alone(folder, fault))
-        config = _filtered(request, log)
-        with opened(request.executor, threads=1, notice=log) as team:
+        config = _filtered(request)
+        with opened(request.executor, threads=1) as team:
             if request.replicas == 1:
-                return [_Run(request, config, log, progress, team).result()]
+                return [_Run(request, config, progress, team).result()]
             results = []
             for replica, folder in enumerate(folders[1:], 1):
-                log(f"replica {replica} of {request.replicas}")
+                notice(f"replica {replica} of {request.replicas}")
                 seed = request.replicas * request.seed + replica
                 own = replace(request, folder=folder, seed=seed)
                 if replica > 1 and not (request.go_on and (folder / FINISHED).is_file()):
                     for path in (*_lists(own, 1), folder / "run1.out"):
                         copy_file(folders[1] / path.name, path)
                     own = replace(own, skip_decoder=True, go_on=False)
-                results.append(_Run(own, config, log, progress, team).result())
+                results.append(_Run(own, config, progress, team).result())
             return results
 
 
@@ -134,7 +131,6 @@ def run(
 class _Run:
     request: MertRequest
     config: Path
-    log: Callable[[str], None]
     progress: Progress
     team: Team
 
@@ -160,7 +156,7 @@ class _Run:
         for name, size in self.names:
             if (count := len(request.ranges.get(name, ()))) > size:
                 too_many = f"--range: {count} ranges for {name}"
-                self.log(f"{too_many}, of which mert-moses.pl too uses {size}")
+                notice(f"{too_many}, of which mert-moses.pl too uses {size}")
         mert.check_columns((*request.active, *request.positive), self.names)
         self.files = StepFolder(request.folder, shown.names, request.scorer)
         self.files.write_features_list(shown)
@@ -171,7 +167,7 @@ class _Run:
         """Make all steps, then the tuned configuration."""
         request = self.request
         for note in request.scorer.notes:
-            self.log(note)
+            notice(note)
         state = self._continued() if request.go_on else State(self._start())
         first = state.finished + 1
         for step in range(first, request.iterations + 1):
@@ -181,14 +177,14 @@ class _Run:
             state.finished = step
             change = np.abs(before - self.files.vector(state.weights)).max()
             if change < request.least_change and not is_cut(state.shares, step):
-                self.log(f"no weight changed by {request.least_change:g} or more; stopping")
+                notice(f"no weight changed by {request.least_change:g} or more; stopping")
                 break
             if request.optimizer.holds_out and (reason := self._exhausted(state)):
-                self.log(f"{reason}; stopping")
+                notice(f"{reason}; stopping")
                 break
         else:
             line = f"maximum number of iterations reached ({request.iterations})"
-            self.log(line)
+            notice(line)
             if is_cut(state.shares, state.finished):
                 warn(f"{line}, but the last step was cut short; more runs would lead farther")
         return self._finish(state)
@@ -213,13 +209,13 @@ class _Run:
         return ""
 
     def _step(self, step: int, state: State, *, skip_decoder: bool) -> None:
-        self.log(f"run {step} start")
+        notice(f"run {step} start")
         self._write_config(f"run{step}.moses.ini", state, step)
         dense = ((name, v) for name, _ in self.names for v in state.weights.values[name])
         text = "".join(f"{name}= {number(value)}\n" for name, value in dense)
         self.files.write(f"run{step}.dense", text)
         if skip_decoder:
-            self.log(f"skipped decoder run {step}")
+            notice(f"skipped decoder run {step}")
         else:
             self._decode(step, state.weights)
         state.steps[step] = self._extract(step)
@@ -232,7 +228,7 @@ class _Run:
         if sparse := self.files.sparse(found):
             self.files.write(f"run{step + 1}.sparse-weights", sparse_text(sparse))
         shown = " ".join(f"{value:.4g}" for value in self.files.vector(found))
-        self.log(f"({step}) BEST at {step}: {shown} => {score}")
+        notice(f"({step}) BEST at {step}: {shown} => {score}")
 
     def _first_used(self, last: int) -> int:
         """Return the first step whose lists are used behind step `last`, as mert-moses.pl does."""
@@ -275,14 +271,13 @@ class _Run:
         for one in paths:
             if not one.is_file():
                 raise StateError(f"{one}: is not there; leave out --skip-decoder")
-        notes: list[str] = [f"Scorer type: {self.request.scorer.metric.signature}"]
-        lists, _ = extract(
-            paths,
-            self.request.references,
-            self.request.scorer,
-            notice=notes.append,
-            threads=self.request.threads,
-        )
+        with collected_notices() as notes:
+            lists, _ = extract(
+                paths,
+                self.request.references,
+                self.request.scorer,
+                threads=self.request.threads,
+            )
         if lists.feature_names != self.names:
             raise InputError(
                 f"{path}: features {' '.join(mert.column_names(lists.feature_names))}, but the "
@@ -291,18 +286,18 @@ class _Run:
         lists = merge_dat([lists])
         write_features(lists, self.folder / f"run{step}.features.dat")
         write_scores(lists, self.folder / f"run{step}.scores.dat")
-        self.files.write("extract.err", "".join(f"{note}\n" for note in notes))
+        scorer = f"Scorer type: {self.request.scorer.metric.signature}"
+        self.files.write("extract.err", "".join(f"{note}\n" for note in (scorer, *notes)))
         self.files.write("extract.out", "")
         for name in ("extract.err", "extract.out"):
             shutil.copyfile(self.folder / name, self.folder / f"run{step}.{name}")
-        for note in notes[1:]:
-            self.log(note)
+        for note in notes:
+            notice(note)
         return lists
 
     def _search(self, step: int, state: State) -> tuple[FeatureWeights, str]:
         request = self.request
         lists = state.merged()
-        notes: list[str] = []
         # An optimizer that holds segments out must begin at weights that were found on none of
         # them, and goes only a share of the way, as in `portmert tune`.
         start = self.files.weights(1) if request.optimizer.holds_out else state.weights
@@ -321,24 +316,26 @@ class _Run:
             seed=seed,
             threads=request.threads,
             team=self.team,
-            notice=notes.append,
         )
-        if request.from_pro:
-            if lists.sparse is not None:
-                raise InputError(
-                    "--pro-starting-point: the lists have sparse features, whose weights only "
-                    "--pairwise-ranked and --batch-mira find"
-                )
-            pro, *_ = search(request.from_pro, mert.Starts(tuple(points[:1]), *self.ranges))
-            points.append(self.files.vector(pro))
-        is_rest = request.aggregate < 0 and not state.new and is_behind(state.shares)
-        found, score, stepped = search(
-            request.optimizer,
-            mert.Starts(tuple(points), *self.ranges),
-            positive=request.positive,
-            sparse=FeatureWeights(self.files.sparse(start)),
-            step=mert.Step(step, state.weights, is_rest) if request.optimizer.holds_out else None,
-        )
+        with collected_notices() as notes:
+            if request.from_pro:
+                if lists.sparse is not None:
+                    raise InputError(
+                        "--pro-starting-point: the lists have sparse features, whose weights only "
+                        "--pairwise-ranked and --batch-mira find"
+                    )
+                pro, *_ = search(request.from_pro, mert.Starts(tuple(points[:1]), *self.ranges))
+                points.append(self.files.vector(pro))
+            is_rest = request.aggregate < 0 and not state.new and is_behind(state.shares)
+            found, score, stepped = search(
+                request.optimizer,
+                mert.Starts(tuple(points), *self.ranges),
+                positive=request.positive,
+                sparse=FeatureWeights(self.files.sparse(start)),
+                step=mert.Step(step, state.weights, is_rest)
+                if request.optimizer.holds_out
+                else None,
+            )
         if stepped is not None:
             state.gain = stepped.gain
             state.shares.append(stepped.share)
@@ -347,7 +344,7 @@ class _Run:
         printed = f"{printed_score(request.scorer.metric, score):.6f}"
         self.files.write_search(step, found, float(printed), notes)
         for note in notes:
-            self.log(note)
+            notice(note)
         return found, printed
 
     def _ranges(self) -> tuple[FloatArray, FloatArray]:
@@ -397,7 +394,7 @@ class _Run:
         state = State(self._start(), finished=step)
         if step == 0:
             return state
-        self.log(f"last finished step is {step}")
+        notice(f"last finished step is {step}")
         for k in range(self._first_used(step), step + 1):
             for name in ("features.dat", "scores.dat", "init.opt"):
                 self.files.demand(f"run{k}.{name}", step)
@@ -424,7 +421,7 @@ class _Run:
             scores = self._own_scores(state)  # nobody decoded what the last step found
             step = max(scores, key=lambda step: scores[step])
             best = State(self.files.weights(step), f"{scores[step]:.4f}")
-            self.log(f"copying weights from best iteration ({step}, {best.score}) to moses.ini")
+            notice(f"copying weights from best iteration ({step}, {best.score}) to moses.ini")
         self._write_config("moses.ini", best, step, config=self.request.config)
         self.files.write(FINISHED, f"{state.finished}\n")
         return self.folder / "moses.ini", best.score
@@ -467,17 +464,17 @@ def _lists(request: MertRequest, step: int) -> list[Path]:
     ]
 
 
-def _filtered(request: MertRequest, log: Callable[[str], None]) -> Path:
+def _filtered(request: MertRequest) -> Path:
     """Return the configuration of the filtered model, made once, or the one given."""
     if not request.filter_command:
         return request.config
     config = request.folder / "filtered" / "moses.ini"
     if config.is_file():
-        log(f"the tables are filtered already: {config}")
+        notice(f"the tables are filtered already: {config}")
         return config
     command = [*shlex.split(request.filter_command), "./filtered", str(request.config)]
     command.append(str(request.filter_input))
-    log(f"filtering the phrase tables: {shlex.join(command)}")
+    notice(f"filtering the phrase tables: {shlex.join(command)}")
     filtering = Command(
         command,
         request.folder / "filterphrases.err",

@@ -26,7 +26,7 @@ import portmert
 from ..base import documents, errors, programs
 from ..base.errors import ConfigError
 from ..base.numbers import MOST
-from ..base.warn import warn_of_machine
+from ..base.warn import notice, warn_of_machine
 from .opening import EXPECTED, Workplace, check_options
 from .team import Team
 
@@ -51,8 +51,6 @@ class Cluster(Team):
         The client of `distributed`.
     name
         The name of the cluster in messages.
-    notice
-        Called with each line for the user.
     expected
         The number of workers that were asked for, if any.
     """
@@ -76,12 +74,9 @@ class Cluster(Team):
 
         return Path(get_worker().local_directory)
 
-    def __init__(
-        self, client: Any, name: str, *, notice: Callable[[str], None], expected: int = 0
-    ) -> None:
+    def __init__(self, client: Any, name: str, *, expected: int = 0) -> None:
         self._client = client
         self._name = name
-        self._notice = notice
         self._expected = expected
         self._alone = False
         self._asked_at = float("-inf")
@@ -127,7 +122,7 @@ class Cluster(Team):
         """Notify the user, once, that there are no workers any more."""
         alone = not self._there()
         if alone and not self._alone:
-            self._notice(f"{self._name}: no workers now; tasks wait for them")
+            warn_of_machine(f"{self._name}: no workers now; tasks wait for them")
         self._alone = alone
 
     def shared(self, value: Value) -> Value:
@@ -245,9 +240,9 @@ class Scheduler(Workplace):
         return replace(self, address=str(folder / self.address))
 
     @contextmanager
-    def opened(self, *, threads: int, notice: Callable[[str], None]) -> Iterator[Team]:  # noqa: ARG002  workers have their own
+    def opened(self, *, threads: int) -> Iterator[Team]:  # noqa: ARG002  workers have their own
         """Connect to the workers."""
-        with connected(self.text, self.address, notice=notice) as team:
+        with connected(self.text, self.address) as team:
             yield team
 
 
@@ -271,9 +266,9 @@ class QueueingSystem(Workplace):
     is_local: ClassVar[bool] = False
 
     @contextmanager
-    def opened(self, *, threads: int, notice: Callable[[str], None]) -> Iterator[Team]:  # noqa: ARG002  workers have their own
+    def opened(self, *, threads: int) -> Iterator[Team]:  # noqa: ARG002  workers have their own
         """Submit the jobs, and end them with the block."""
-        with started(self.text, self.kind, self.jobs, self.options, notice=notice) as team:
+        with started(self.text, self.kind, self.jobs, self.options) as team:
             yield team
 
 
@@ -300,7 +295,7 @@ def parse(text: str, options: Mapping[str, Any]) -> Workplace:
 
 
 @contextmanager
-def connected(given: str, address: str, *, notice: Callable[[str], None]) -> Iterator[Cluster]:
+def connected(given: str, address: str) -> Iterator[Cluster]:
     """Open the workers of a running cluster.
 
     Parameters
@@ -323,7 +318,7 @@ def connected(given: str, address: str, *, notice: Callable[[str], None]) -> Ite
         except Exception as error:  # noqa: BLE001  whatever Dask says
             what = errors.named(error)
             raise errors.StateError(f"{given}: the scheduler takes no client: {what}") from None
-        yield from _of_client(client, given, notice)
+        yield from _of_client(client, given)
 
 
 async def _greet(address: str, known: Mapping[str, Any]) -> Exception | None:
@@ -415,9 +410,7 @@ def _address_in(path: Path, given: str) -> str:
 
 
 @contextmanager
-def started(
-    given: str, kind: str, jobs: int, options: Mapping[str, Any], *, notice: Callable[[str], None]
-) -> Iterator[Cluster]:
+def started(given: str, kind: str, jobs: int, options: Mapping[str, Any]) -> Iterator[Cluster]:
     """Start a cluster in a queueing system, and end it with the block.
 
     Parameters
@@ -457,7 +450,7 @@ def started(
                     f"{given}: {program} failed: {_one_line(error)}"
                 ) from None
             client = distributed.Client(cluster, timeout=_CONNECT, set_as_default=False)
-            yield from _of_client(client, given, notice, expected=jobs)
+            yield from _of_client(client, given, expected=jobs)
         finally:
             cluster.close()
 
@@ -481,9 +474,7 @@ KINDS = {
 """Queueing system -> the class of dask-jobqueue."""
 
 
-def _of_client(
-    client: Any, name: str, notice: Callable[[str], None], expected: int = 0
-) -> Iterator[Cluster]:
+def _of_client(client: Any, name: str, expected: int = 0) -> Iterator[Cluster]:
     try:
         _check_versions(client, name)
         for address in client.run_on_scheduler(_open_addresses):
@@ -492,7 +483,7 @@ def _of_client(
                 f"for a password: on a shared machine others can run programs as you; see "
                 f"docs/how-to/cluster.md"
             )
-        team = Cluster(client, name, notice=warn_of_machine, expected=expected)
+        team = Cluster(client, name, expected=expected)
         if threads := client.nthreads():
             notice(
                 f"{name}: {errors.counted(len(threads), 'worker')}, "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,7 +31,7 @@ class Workplace:
     """True if tasks run on this machine, in this process."""
 
     @contextmanager
-    def opened(self, *, threads: int, notice: Callable[[str], None]) -> Iterator[Team]:  # noqa: ARG002  clusters notify
+    def opened(self, *, threads: int) -> Iterator[Team]:
         """Open the team that runs tasks."""
         yield Team(threads)
 
@@ -100,9 +100,7 @@ def _table(path: Path) -> Mapping[str, Any]:
 
 
 @contextmanager
-def opened(
-    place: str | Workplace, *, threads: int, notice: Callable[[str], None]
-) -> Iterator[Team]:
+def opened(place: str | Workplace, *, threads: int) -> Iterator[Team]:
     """Open the team that runs tasks.
 
     Parameters
@@ -117,5 +115,5 @@ def opened(
     ConfigError, StateError
         The place does not exist, its package is not installed, or no scheduler answers.
     """
-    with Workplace.parse(place).opened(threads=threads, notice=notice) as team:
+    with Workplace.parse(place).opened(threads=threads) as team:
         yield team

@@ -23,6 +23,7 @@ from ..base.errors import InputError, counted, faults_at, shown
 from ..base.files import each_line, read_lines
 from ..base.numbers import FINITE, LARGEST, bounded, parse_finite, parse_number
 from ..base.pipes import standing
+from ..base.warn import notice
 from .model import NBest
 
 _KEYED = re.compile(r"(\S+)-([1-9][0-9]{0,8})(?:[ \t]+(.*))?")
@@ -51,12 +52,7 @@ class Keyed(NamedTuple):
 
 
 def numbers_of(
-    nbest: NBest,
-    files: Sequence[Path],
-    *,
-    where: str,
-    notice: Callable[[str], None] = lambda _: None,
-    drop: bool = False,
+    nbest: NBest, files: Sequence[Path], *, where: str, drop: bool = False
 ) -> FloatArray:
     """Return (H,) the number of each hypothesis, from one file for each of the lists' files.
 
@@ -68,8 +64,6 @@ def numbers_of(
     ----------
     where
         Begins the messages that are not about one file.
-    notice
-        Called with one line where a file has numbers of other segments.
     drop
         Whether NaN stands where a file has no number.
 
@@ -80,7 +74,7 @@ def numbers_of(
         ids, for lists whose ids are not in order.
     """
     _check_from_files(nbest, where)
-    keyed = keyed_numbers_of(nbest, files, notice=notice, drop=drop)
+    keyed = keyed_numbers_of(nbest, files, drop=drop)
     if keyed is not None:
         return keyed
     found = _of_all(nbest, files, read_numbers, what="number", where=where)
@@ -88,11 +82,7 @@ def numbers_of(
 
 
 def keyed_numbers_of(
-    nbest: NBest,
-    files: Sequence[Path],
-    *,
-    notice: Callable[[str], None] = lambda _: None,
-    drop: bool = False,
+    nbest: NBest, files: Sequence[Path], *, drop: bool = False
 ) -> FloatArray | None:
     """Return (H,) numbers joined by ids; None where they are taken in the order of the lists.
 
@@ -104,7 +94,7 @@ def keyed_numbers_of(
     keyed = _all_keyed(nbest, files, drop=drop)
     if keyed is None:
         return None
-    values = _by_key(nbest, keyed, notice, drop=drop)
+    values = _by_key(nbest, keyed, drop=drop)
     return np.array([math.nan if x is None else x for x in values], dtype=np.float64)
 
 
@@ -127,7 +117,7 @@ def answers_of(nbest: NBest, files: Sequence[Path], *, where: str) -> IntArray:
     _check_from_files(nbest, where)
     known: dict[str, int] = {"": -1}
     if keyed := _all_keyed(nbest, files, drop=True, read=_answer_in):
-        texts = _by_key(nbest, keyed, lambda _: None, drop=True, equal=True)
+        texts = _by_key(nbest, keyed, drop=True, equal=True)
         return np.array([known.setdefault(text or "", len(known)) for text in texts])
     found = _of_all(nbest, files, _read_answers, what="answer", where=where)
     return np.array([known.setdefault(text, len(known)) for some in found for text in some])
@@ -285,14 +275,7 @@ def _segment_ids(nbest: NBest) -> Sequence[str]:
     return nbest.ids or tuple(map(str, range(len(nbest))))
 
 
-def _by_key(
-    nbest: NBest,
-    keyed: Sequence[Keyed],
-    notice: Callable[[str], None],
-    *,
-    drop: bool,
-    equal: bool = False,
-) -> list[Any]:
+def _by_key(nbest: NBest, keyed: Sequence[Keyed], *, drop: bool, equal: bool = False) -> list[Any]:
     """Return the values that stand under the keys of the hypotheses; None for no value.
 
     Parameters

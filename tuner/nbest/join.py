@@ -1,6 +1,6 @@
 """Join the lists of several systems, each with features of its own."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from hashlib import blake2b
 from itertools import groupby
 
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from portmert.metrics._base import IntArray, Ragged, offsets_of
 
 from ..base.errors import ConfigError, InputError, counted
+from ..base.warn import notice
 from ..texts.corpus import concatenate
 from .model import NBest
 
@@ -51,7 +52,7 @@ def groups_of(systems: Sequence[str], lists: int) -> list[tuple[str, slice]]:
     return found
 
 
-def joined(lists: Sequence[NBest], systems: Sequence[str], notice: Callable[[str], None]) -> NBest:
+def joined(lists: Sequence[NBest], systems: Sequence[str]) -> NBest:
     """Return one list with the hypotheses of all systems, each text once in its segment.
 
     The feature F of system A is called `A.F` (`-F`: `-A.F`). Where A has not the hypothesis, it is
@@ -66,8 +67,6 @@ def joined(lists: Sequence[NBest], systems: Sequence[str], notice: Callable[[str
         One of each system, with the same vocabulary.
     systems
         Their names.
-    notice
-        Called with one line of what was joined.
 
     Raises
     ------

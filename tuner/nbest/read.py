@@ -1,6 +1,6 @@
 """Read n-best lists of any format and merge them: of equal hypotheses the first stays."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from portmert.metrics import _base
 from portmert.metrics._shared import flat
 
 from ..base.errors import InputError, counted
-from ..base.warn import warn
+from ..base.warn import notice, warn
 from ..weights.feature_weights import FeatureNames, columns_by_name
 from . import pool
 from ._pool_kernels import Rows
@@ -25,7 +25,6 @@ def read_nbest(
     vocabulary: _base.Vocabulary,
     *,
     segments: int | None = None,
-    notice: Callable[[str], None] | None = None,
     reader: Reader | None = None,
     names: SegmentNames | None = None,
 ) -> NBest:
@@ -46,8 +45,6 @@ def read_nbest(
     segments : int, optional
         Number of segments S of the references; every id must be in 0..S-1. Absent: one more than
         the largest id. Either way each segment needs a hypothesis.
-    notice : callable, optional
-        Called with one line for what is accepted but worth knowing.
     reader : Reader, optional
         The reader of the format; a notice then describes each list. Absent: Moses lists.
     names : SegmentNames, optional
@@ -60,15 +57,14 @@ def read_nbest(
     """
     if not paths:
         raise ValueError("no n-best list given")
-    say = notice or (lambda _: None)
     chosen = reader or MosesReader()
-    merger = Merger(say)
+    merger = Merger()
     shared: set[int] = set()
     names = SegmentNames() if names is None else names
     for path in paths:
         names.lookups = 0
         file = path if isinstance(path, ListFile) else read_list(path)
-        file = replace(file, names=names, segments=segments, notice=say, remarks=[])
+        file = replace(file, names=names, segments=segments, remarks=[])
         now = chosen.detect(file)
         new = now.read(file, vocabulary)
         if names.ids and not names.lookups:
@@ -77,7 +73,7 @@ def read_nbest(
             )
         if reader is not None:
             prefix = f"{file.where}: " if len(paths) > 1 else ""
-            say(prefix + now.describe(new, file))
+            notice(prefix + now.describe(new, file))
         merger.add(new)
         if chosen.files:  # which have one number for each key
             own = set(new.rows.segments.tolist())
@@ -144,8 +140,7 @@ def merge(lists: Sequence[NBest]) -> NBest:
 class Merger:
     """Bring lists to common columns and pool their hypotheses."""
 
-    def __init__(self, notice: Callable[[str], None] | None = None) -> None:
-        self._notice = notice or (lambda _: None)
+    def __init__(self) -> None:
         self._pool = pool.HypothesisPool(features=0)
         self._scores = np.empty(0)
         self._lines = np.empty(0, dtype=np.int64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -170,8 +170,6 @@ class ListFile:
         Numbers segments whose ids are names; the same for all lists that are merged.
     segments : int or None
         Every segment id must be below it.
-    notice : callable
-        Called with one line for what is accepted but worth knowing.
     remarks : list of str
         Remarks of the reader for the user.
     """
@@ -180,7 +178,6 @@ class ListFile:
     data: bytes
     names: SegmentNames = field(default_factory=SegmentNames)
     segments: int | None = None
-    notice: Callable[[str], None] = lambda _: None
     remarks: list[str] = field(default_factory=list)
 
     @cached_property

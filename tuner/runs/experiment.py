@@ -6,7 +6,7 @@ run that was killed continues after its last finished step and has the same resu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,7 +21,7 @@ from ..base import streams
 from ..base.documents import plain, to_json
 from ..base.errors import counted
 from ..base.files import copy_file, write_text
-from ..base.warn import collected_warnings, warn, warn_of, with_warnings
+from ..base.warn import collected_notices, collected_warnings, notice, warn, warn_of, with_warnings
 from ..decoders._base import Progress
 from ..executors.team import Team
 from ..nbest.check import few_segments, model_score_mismatch
@@ -58,7 +58,6 @@ from .result import (
 def run(
     experiment: Experiment,
     *,
-    log: Callable[[str], None],
     progress: Progress,
     annotated: Progress | None = None,
     fresh: bool = False,
@@ -70,8 +69,6 @@ def run(
 
     Parameters
     ----------
-    log
-        Called with one line for each step; log.txt has the same lines, with times.
     progress
         Called while the decoder works.
     annotated
@@ -90,9 +87,7 @@ def run(
     PortmertError
         The folder has other work or is in use; the input does not fit; a program failed.
     """
-    with _opened(
-        experiment, log, progress, annotated, shared, team, fresh=fresh, wait=wait
-    ) as one:
+    with _opened(experiment, progress, annotated, shared, team, fresh=fresh, wait=wait) as one:
         return one.result()
 
 
@@ -100,15 +95,18 @@ def begin(
     experiment: Experiment, shared: Shared, *, team: Team, progress: Progress, wait: float
 ) -> None:
     """Decode the dev set under the start weights, as the first step of `run` does."""
-    with _opened(experiment, lambda _: None, progress, None, shared, team, wait=wait) as one:
+    with (
+        collected_notices(),
+        _opened(experiment, progress, None, shared, team, wait=wait) as one,
+    ):
         one.decode(1)
 
 
 @contextmanager
 def open_folder(
-    experiment: Experiment, log: Callable[[str], None], *, fresh: bool = False, wait: float = 0
-) -> Iterator[tuple[RunFolder, Callable[[str], None]]]:
-    """Open the folder of an experiment, see `open_run`; give also a log that log.txt has too."""
+    experiment: Experiment, *, fresh: bool = False, wait: float = 0
+) -> Iterator[RunFolder]:
+    """Open the folder of an experiment, see `open_run`."""
     with open_run(
         experiment.tune.output,
         experiment.fingerprint(),
@@ -117,18 +115,12 @@ def open_folder(
         wait=wait,
     ) as folder:
         experiment.joined.write()
-
-        def note(line: str) -> None:
-            folder.log(line)
-            log(line)
-
-        yield folder, note
+        yield folder
 
 
 @contextmanager
 def _opened(
     experiment: Experiment,
-    log: Callable[[str], None],
     progress: Progress,
     annotated: Progress | None,
     shared: Shared | None,
@@ -137,7 +129,7 @@ def _opened(
     fresh: bool = False,
     wait: float = 0,
 ) -> Iterator[_Run]:
-    with open_folder(experiment, log, fresh=fresh, wait=wait) as (folder, note):
+    with open_folder(experiment, fresh=fresh, wait=wait) as folder, folder.logging():
         if shared is None:
             inputs.write_inputs(folder.path, experiment)
         common = shared or Shared(folder.annotations, experiment.tune.seed)
@@ -146,13 +138,12 @@ def _opened(
             annotations=common.annotations,
             scratch=folder.scratch,
             split_seed=common.split_seed,
-            note=note,
             progress=progress,
             annotated=annotated,
             team=team,
         )
         with closing(evaluator):
-            yield _Run(experiment, folder, common, note, evaluator)
+            yield _Run(experiment, folder, common, evaluator)
 
 
 def start_weights(experiment: Experiment) -> tuple[FeatureWeights, str]:
@@ -177,7 +168,6 @@ class _Run:
     experiment: Experiment
     folder: RunFolder
     shared: Shared
-    note: Callable[[str], None]
     evaluator: scorer.Evaluator
 
     def __post_init__(self) -> None:
@@ -188,7 +178,7 @@ class _Run:
 
     def result(self) -> Result:
         tune, metric = self.experiment.tune, self.experiment.metric
-        self.note(f"{self.experiment.path}: {metric.signature}, seed {tune.seed}")
+        notice(f"{self.experiment.path}: {metric.signature}, seed {tune.seed}")
         iterations: list[Iteration] = []
         stopped = None
         while stopped is None:
@@ -199,11 +189,11 @@ class _Run:
             if stopped is None:
                 iterations[-1] = self._optimize(iterations)
                 stopped = stop_reason(iterations, tune, metric, self._shares(number))
-            self.note(iterations[-1].as_line(metric))
+            notice(iterations[-1].as_line(metric))
             if stopped is None and (stopped := enough(iterations[-1], tune)):
                 iterations.append(self._undecoded(iterations[-1]))
-                self.note(iterations[-1].as_line(metric))
-        self.note(f"stopped: {stopped}")
+                notice(iterations[-1].as_line(metric))
+        notice(f"stopped: {stopped}")
         warnings = self._warnings(len(iterations))
         if is_short(iterations[-1], self._shares(iterations[-1].number - 1)):
             line = f"{stopped}, but the last step was cut short; more decodings would lead farther"
@@ -265,11 +255,11 @@ class _Run:
 
     def decode(self, number: int) -> None:
         folder = self.folder.iteration(number)
-        scorer.is_finished(folder / "scores.json", self.note, later="optimized.json")
+        scorer.is_finished(folder / "scores.json", later="optimized.json")
         weights, out = self._weights_of(number), self._list(number)
         if out.exists() or self._shared_file(number, out):
             return
-        self.note(f"iteration {number}: decoding the dev set")
+        notice(f"iteration {number}: decoding the dev set")
         self.evaluator.decode(
             weights, out, source=self.experiment.data.source, size=self.experiment.tune.nbest
         )
@@ -403,7 +393,7 @@ class _Run:
         last = iterations[-1]
         path = self.folder.iteration(last.number) / "optimized.json"
         if not path.exists():
-            self.note(
+            notice(
                 f"iteration {last.number}: optimizing over "
                 f"{counted(last.hypotheses, 'hypothesis')}"
             )
@@ -426,7 +416,6 @@ class _Run:
                 stats,
                 self.experiment.metric,
                 self._setup(starts, seed),
-                notice=self.note,
                 segments=self.evaluator.tuned,
             )
             self._report_annotation(last.number, "search", found)
@@ -511,7 +500,7 @@ class _Run:
         if found is not None:
             asked = f"{found.known} of {counted(found.hypotheses, 'hypothesis')} annotated, "
             counts |= {"annotated": found.known, "hypotheses": found.hypotheses}
-        self.note(
+        notice(
             f"iteration {number}, {phase}: {asked}sentences: {counts['hits']} from the cache, "
             f"{counts['misses']} new, {counts['failed']} without a parse"
         )
@@ -541,10 +530,10 @@ class _Run:
             return None
         folder = self.folder.path / "bootstrap"
         files = [folder / f"{sample:04d}.json" for sample in range(1, samples + 1)]
-        missing = [n for n, file in enumerate(files) if not scorer.is_kept(file, self.note)]
+        missing = [n for n, file in enumerate(files) if not scorer.is_kept(file)]
         if missing:
             folder.mkdir(exist_ok=True)
-            self.note(f"tuning on {counted(len(missing), 'bootstrap sample')}")
+            notice(f"tuning on {counted(len(missing), 'bootstrap sample')}")
             nbest, stats = self.lists.searched(lists)
             setup = self._setup([weights], streams.weight_bootstrap(self.experiment.tune.seed))
             search = bootstrap(
@@ -554,12 +543,11 @@ class _Run:
                 setup,
                 missing,
                 segments=self.evaluator.tuned,
-                notice=self.note,
             )
             for done, (sample, found) in enumerate(search, 1):
                 scorer.keep(files[sample], found.to_json() + "\n")
                 if 10 * done // len(missing) > 10 * (done - 1) // len(missing):
-                    self.note(f"{done} of {counted(len(missing), 'bootstrap sample')} done")
+                    notice(f"{done} of {counted(len(missing), 'bootstrap sample')} done")
         return confidence([read_weights(file) for file in files])
 
     def _start_test(self, test: scorer.Scored | None, best: int) -> scorer.Scored | None:
@@ -618,7 +606,7 @@ class _Run:
         rated = experiment.metric.display.with_rates(content)
         scorer.finish(path / "result.json", rated, alone=True)
         shown, display = self.experiment.metric.shown, self.experiment.metric.display
-        self.note(
+        notice(
             f"best: iteration {best.number}, {display.labelled('dev')} {shown(best.dev_score)} "
             f"(start weights {shown(iterations[0].dev_score)})"
             + ("" if test is None else f", test {shown(test.score)}")
@@ -648,7 +636,7 @@ class _Run:
             warnings=warnings,
         )
         if result.keeps_start:
-            self.note(result.keeps_start)
+            notice(result.keeps_start)
         return result
 
     # Reading.

@@ -5,7 +5,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any
 
 from ..base import errors, files
 from ..base.documents import parse_json, to_json
+from ..base.warn import notice, notices_to
 
 STATE = "state.json"
 CONFIG_NAME = "decoder.config"
@@ -74,6 +75,15 @@ class RunFolder:
         """Append a line with the time to log.txt. No other file of a run contains a time."""
         with (self.path / "log.txt").open("a", encoding="utf-8") as file:
             file.write(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S}Z {line}\n")
+
+    def logging(self) -> AbstractContextManager[None]:
+        """Append the facts noticed inside to log.txt too."""
+
+        def receive(line: str) -> None:
+            self.log(line)
+            notice(line)
+
+        return notices_to(receive)
 
 
 @dataclass(frozen=True)

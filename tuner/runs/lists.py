@@ -62,7 +62,7 @@ class ListMerger:
             self.evaluator.references,
             experiment.metric,
             threads=experiment.threads,
-            notice=lambda _: None,  # the first outputs are checked when they are scored
             annotate=annotate,
+            check=False,  # the first outputs are checked when they are scored
         )
         return nbest, stats

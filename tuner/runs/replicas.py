@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -28,6 +28,7 @@ from ..base import files, streams, tables
 from ..base.documents import plain
 from ..base.errors import counted
 from ..base.samples import deviation
+from ..base.warn import collected_notices, notice, notices_behind
 from ..decoders._base import Progress
 from ..executors.team import Team
 from ..search.averaging import averaged_within, weight_spreads
@@ -47,7 +48,8 @@ from .scorer import (
     read_scored,
 )
 
-Notice = Callable[[str], None]
+Cell = tuple[AbstractContextManager[Any], tuple[Any, ...]]
+"""See `run_tasks`."""
 Found = TypeVar("Found")
 
 SCORES = ("dev_score", "unseen_score", "test_score")
@@ -157,7 +159,7 @@ class Replicas:
 def run_tasks(
     team: Team,
     work: Callable[..., tuple[Found, list[str]]],
-    cells: Sequence[tuple[Notice, tuple[Any, ...]]],
+    cells: Sequence[Cell],
     progress: Progress | None,
 ) -> Iterator[tuple[int, Found]]:
     """Run `work(*task)` for each cell; yield the cell's place and the result as they end.
@@ -167,12 +169,13 @@ def run_tasks(
     work
         Returns a result and the lines that the user should read.
     cells
-        The log for these lines, and the task.
+        Where these lines are noticed, and the task.
     """
     tasks = [task for _, task in cells]
     for place, (found, lines) in team.run(work, tasks, progress=progress):
-        for line in lines:
-            cells[place][0](line)
+        with cells[place][0]:
+            for line in lines:
+                notice(line)
         yield place, found
 
 
@@ -241,7 +244,6 @@ def _mean(scores: Sequence[float | None]) -> dict[str, float | None] | None:
 def run(
     experiment: Experiment,
     *,
-    log: Notice,
     progress: Progress,
     annotated: Progress | None = None,
     fresh: bool = False,
@@ -253,26 +255,25 @@ def run(
     """
     if experiment.tune.replicas == 1:
         return single.run(
-            experiment, log=log, progress=progress, annotated=annotated, fresh=fresh, team=team
+            experiment, progress=progress, annotated=annotated, fresh=fresh, team=team
         )
-    with _opened(experiment, log=log, fresh=fresh) as tunings:
-        results = [
-            single.run(
-                one,
-                log=named(tunings.note, f"replica {number}"),
-                progress=progress,
-                annotated=annotated,
-                shared=shared,
-                team=team,
-            )
-            for number, (one, shared) in enumerate(tunings.replicas(), 1)
-        ]
+    with _opened(experiment, fresh=fresh) as tunings, tunings.folder.logging():
+        results = []
+        for number, (replica, shared) in enumerate(tunings.replicas(), 1):
+            with notices_behind(f"replica {number}"):
+                results.append(
+                    single.run(
+                        replica,
+                        progress=progress,
+                        annotated=annotated,
+                        shared=shared,
+                        team=team,
+                    )
+                )
         return tunings.finish(results, progress=progress, annotated=annotated, team=team)
 
 
-def run_spread(
-    experiments: Mapping[str, Experiment], *, team: Team, log: Notice, progress: Progress
-) -> None:
+def run_spread(experiments: Mapping[str, Experiment], *, team: Team, progress: Progress) -> None:
     """Tune several experiments at the workers of a cluster, a task for each replica of each.
 
     Parameters
@@ -281,32 +282,37 @@ def run_spread(
         By name; lines of the log begin with it.
     """
     with ExitStack() as stack:
-        cells: list[tuple[Notice, tuple[Any, ...]]] = []
-        averages: list[tuple[_Tunings, slice]] = []
+        cells: list[Cell] = []
+        averages: list[tuple[str, _Tunings, slice]] = []
 
-        def add(note: Notice, one: Experiment, shared: Shared | None) -> None:
-            cells.append((note, (_for_one_processor(one), shared, team.step)))
+        def add(
+            said: AbstractContextManager[None], one: Experiment, shared: Shared | None
+        ) -> None:
+            cells.append((said, (_for_one_processor(one), shared, team.step)))
 
         for name, experiment in experiments.items():
             if experiment.tune.replicas == 1:
-                add(named(log, name), experiment, None)
+                add(notices_behind(name), experiment, None)
                 continue
-            tunings = stack.enter_context(_opened(experiment, log=named(log, name)))
+            tunings = stack.enter_context(_opened(experiment))
             ours = list(tunings.replicas())
             # All replicas begin with the same list.
             single.begin(*ours[0], team=team, progress=progress, wait=WAIT)
-            averages.append((tunings, slice(len(cells), len(cells) + len(ours))))
+            averages.append((name, tunings, slice(len(cells), len(cells) + len(ours))))
             for number, (one, shared) in enumerate(ours, 1):
-                add(named(tunings.note, f"replica {number}"), one, shared)
+                add(_notices_of(name, tunings, f"replica {number}"), one, shared)
         results = dict(run_tasks(team, _tuned, cells, progress))
         ordered = [results[place] for place in range(len(cells))]
-        for tunings, places in averages:
-            tunings.finish(ordered[places], progress=progress, team=team)
+        for name, tunings, places in averages:
+            with notices_behind(name), tunings.folder.logging():
+                tunings.finish(ordered[places], progress=progress, team=team)
 
 
-def named(log: Notice, name: str) -> Notice:
-    """Return a log whose lines begin with a name."""
-    return lambda line: log(f"{name}: {line}")
+@contextmanager
+def _notices_of(name: str, tunings: _Tunings, replica: str) -> Iterator[None]:
+    """Log the facts of a replica, which has run elsewhere."""
+    with notices_behind(name), tunings.folder.logging(), notices_behind(replica):
+        yield
 
 
 def _for_one_processor(experiment: Experiment) -> Experiment:
@@ -324,16 +330,16 @@ def _tuned(
 
     A worker that was given up may still be on its last step.
     """
-    lines: list[str] = []
-    result = single.run(experiment, log=lines.append, progress=step, shared=shared, wait=WAIT)
+    with collected_notices() as lines:
+        result = single.run(experiment, progress=step, shared=shared, wait=WAIT)
     return result, lines
 
 
 @contextmanager
-def _opened(experiment: Experiment, *, log: Notice, fresh: bool = False) -> Iterator[_Tunings]:
-    with single.open_folder(experiment, log, fresh=fresh) as (folder, note):
+def _opened(experiment: Experiment, *, fresh: bool = False) -> Iterator[_Tunings]:
+    with single.open_folder(experiment, fresh=fresh) as folder:
         write_inputs(folder.path, experiment)
-        yield _Tunings(experiment, folder, note)
+        yield _Tunings(experiment, folder)
 
 
 @dataclass(frozen=True)
@@ -342,7 +348,6 @@ class _Tunings:
 
     experiment: Experiment
     folder: RunFolder
-    note: Notice
 
     def replicas(self) -> Iterator[tuple[Experiment, Shared]]:
         """Yield each replica as an experiment, and what it has in common with the others."""
@@ -374,7 +379,6 @@ class _Tunings:
             annotations=self.folder.annotations,
             scratch=self.folder.scratch,
             split_seed=experiment.tune.seed,
-            note=self.note,
             progress=progress,
             annotated=annotated,
             team=team,
@@ -410,7 +414,7 @@ class _Tunings:
         mean, spread = display.shown(scores["mean"]), ""
         if scores["sd"] is not None:
             spread = f" (standard deviation {display.shown_spread(scores['sd'])})"
-        self.note(
+        notice(
             f"{counted(len(results), 'replica')}: {display.labelled('dev')} {mean}{spread}, "
             f"averaged weights {display.shown(average[0].score)}"
         )
@@ -443,9 +447,9 @@ class _Tunings:
         """Decode and score the dev set, and what is held out, under the averaged weights."""
         folder = self.folder.path / "average"
         out, scores = folder / "nbest.gz", folder / "scores.json"
-        if not is_finished(scores, self.note):  # which may have removed the weights
+        if not is_finished(scores):  # which may have removed the weights
             files.write_text(folder / "weights.json", weights.to_json() + "\n")
-            evaluator.note("decoding the dev set under the averaged weights")
+            notice("decoding the dev set under the averaged weights")
             evaluator.decode(weights, out, source=evaluator.experiment.data.source, size=1)
             dev, held_out = evaluator.dev(evaluator.read(out))
             held_out = held_out or evaluator.held_out(weights, folder)

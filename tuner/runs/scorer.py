@@ -16,7 +16,7 @@ from portmert.metrics._base import FloatArray, IntArray, Texts, Vocabulary
 
 from ..base import documents, errors, streams
 from ..base.files import file_digest, read_lines, text_digest, write_text
-from ..base.warn import warn, warn_of_machine
+from ..base.warn import notice, warn
 from ..decoders._base import Progress
 from ..executors.team import Team
 from ..nbest.model import NBest
@@ -66,8 +66,6 @@ class Evaluator:
         Folder of the decoder's logs.
     split_seed
         Seed that chooses the segments held out.
-    note
-        Called with each line that the user should read.
     progress
         Called while the decoder works.
     annotated
@@ -86,7 +84,6 @@ class Evaluator:
     annotations: Path
     scratch: Path
     split_seed: int
-    note: Callable[[str], None]
     progress: Progress
     annotated: Progress | None = None
     team: Team = LOCAL
@@ -103,7 +100,6 @@ class Evaluator:
             self.annotations,
             source=experiment.data.source,
             references=experiment.data.references,
-            notice=self.note,
         )
 
     @cached_property
@@ -118,7 +114,6 @@ class Evaluator:
                 experiment.annotator,
                 cache=experiment.tune.annotation_cache,
                 processes=experiment.threads,
-                notice=warn_of_machine,
                 progress=self.annotated,
                 team=self.team,
             )
@@ -154,7 +149,7 @@ class Evaluator:
     def _read(self, path: Path, source: Path, vocabulary: Vocabulary) -> NBest:
         sources = read_lines(source)
         try:
-            nbest = read_nbest([path], vocabulary, segments=len(sources), notice=self.note)
+            nbest = read_nbest([path], vocabulary, segments=len(sources))
         except errors.InputError as error:
             decoder = self.experiment.decoder
             raise errors.InputError(
@@ -228,10 +223,10 @@ class Evaluator:
         if data.test_source is None:
             return None
         out, scores = folder / "nbest.gz", folder / "scores.json"
-        if not is_finished(scores, self.note):
+        if not is_finished(scores):
             folder.mkdir(exist_ok=True)
             if not out.exists():
-                self.note(f"decoding the test set{under}")
+                notice(f"decoding the test set{under}")
             self.decode(weights, out, source=data.test_source, size=1)
             vocabulary = Vocabulary()
             nbest = self._read(out, data.test_source, vocabulary)
@@ -322,7 +317,7 @@ def finish(last: Path, content: Mapping[str, Any], *, alone: bool = False) -> No
     write_text(last, text)
 
 
-def is_finished(last: Path, note: Callable[[str], None], *, later: str = "") -> bool:
+def is_finished(last: Path, *, later: str = "") -> bool:
     """Return whether `finish` wrote this file and no file of its folder has changed since.
 
     Changed files are removed, so that the caller makes the part again. The file `later`, which a
@@ -336,7 +331,7 @@ def is_finished(last: Path, note: Callable[[str], None], *, later: str = "") -> 
         if not path.exists() and name == later:
             continue
         if not path.is_file() or file_digest(path) != digest:
-            note(f"{path}: changed or gone since it was written; it is made again")
+            notice(f"{path}: changed or gone since it was written; it is made again")
             path.unlink(missing_ok=True)
             last.unlink(missing_ok=True)
     return last.exists()
@@ -349,13 +344,13 @@ def keep(path: Path, text: str) -> None:
     write_json(path.parent / DIGESTS, dict(sorted(held.items())))
 
 
-def is_kept(path: Path, note: Callable[[str], None]) -> bool:
+def is_kept(path: Path) -> bool:
     """Return whether `keep` wrote this file and it has not changed since."""
     if not path.is_file():
         return False
     is_same = _digests(path.parent).get(path.name) == file_digest(path)
     if not is_same:
-        note(f"{path}: changed since it was written; it is made again")
+        notice(f"{path}: changed since it was written; it is made again")
     return is_same
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from portmert.metrics import _base
 from portmert.metrics._m2 import gold_row
 
+from ..base.warn import collected_notices
 from ..components import registry
 from ..nbest import model, read
 from ..nbest.moses_dat import DatLists, read_dat, write_features, write_scores
@@ -75,15 +76,17 @@ def _steps(folder: Path) -> list[Callable[[], object]]:
         metric.details(batch)
 
     def optimize() -> None:
-        table = statistics_table(nbest, references, port, threads=1, notice=lambda _: None)
-        for setup in (quick, usual):
-            optimize_stats(nbest, table, port, setup, notice=lambda _: None)
+        table = statistics_table(nbest, references, port, threads=1, check=False)
+        with collected_notices():
+            for setup in (quick, usual):
+                optimize_stats(nbest, table, port, setup)
         counted = statistics.compute_stats(bleu, batch)
         dat = DatLists(nbest.features, counted, nbest.offsets, nbest.feature_names, "BLEU")
         write_features(dat, folder / "features")
         write_scores(dat, folder / "scores")
         lists = read_dat([folder / "features"], [folder / "scores"])
-        optimize_dat(lists, bleu, quick, notice=lambda _: None)
+        with collected_notices():
+            optimize_dat(lists, bleu, quick)
 
     def rerank() -> None:
         model.write_nbest(nbest, folder / "copy")

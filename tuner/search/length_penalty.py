@@ -18,6 +18,7 @@ from portmert.metrics._elementary import power
 
 from ..base.errors import ConfigError, ScoreError
 from ..base.numbers import parse_number
+from ..base.warn import collected_notices, notice
 from ..nbest.model import NBest, best_hypotheses, model_scores
 from . import optimization, problem
 from .unseen import typical
@@ -92,7 +93,6 @@ def optimize_penalised(
     penalty: LengthPenalty,
     lengths: IntArray,
     start_alpha: float,
-    notice: Callable[[str], None],
     progress: Callable[[int, int], None] | None = None,
 ) -> tuple[optimization.Optimization, float]:
     """Find weights and alpha under which the lists' best hypotheses score highest.
@@ -120,9 +120,7 @@ def optimize_penalised(
         With equal scores, the alpha nearest 0.
     """
     if penalty == LengthPenalty(0.0, 0.0) and start_alpha == 0.0:
-        result = optimization.optimize_stats(
-            nbest, stats, metric, setup, notice=notice, progress=progress
-        )
+        result = optimization.optimize_stats(nbest, stats, metric, setup, progress=progress)
         return result, 0.0
     tried: dict[float, optimization.Optimization] = {}
     without_score: dict[float, ScoreError] = {}
@@ -132,14 +130,14 @@ def optimize_penalised(
         """Return the objective and how near to 0 alpha is: what alphas are compared by."""
         if alpha not in tried and alpha not in without_score:
             try:
-                tried[alpha] = optimization.optimize_stats(
-                    penalised(nbest, alpha, lengths=lengths),
-                    stats,
-                    metric,
-                    setup,
-                    notice=notices.setdefault(alpha, []).append,
-                    progress=progress,
-                )
+                with collected_notices() as notices[alpha]:
+                    tried[alpha] = optimization.optimize_stats(
+                        penalised(nbest, alpha, lengths=lengths),
+                        stats,
+                        metric,
+                        setup,
+                        progress=progress,
+                    )
             except ScoreError as error:  # the worst there is; another alpha may have a score
                 without_score[alpha] = error
         if alpha in without_score:

@@ -11,6 +11,7 @@ from portmert.metrics._base import FloatArray, IntArray, Metric, rows_taken
 from portmert.metrics._elementary import summed
 
 from ..base.errors import InputError, counted
+from ..base.warn import notice
 from ..executors.team import Team
 from ..nbest import model, moses_dat
 from ..nbest.model import NBest
@@ -121,7 +122,6 @@ def optimize_stats(
     metric: Metric,
     setup: Setup,
     *,
-    notice: Callable[[str], None],
     progress: Callable[[int, int], None] | None = None,
     segments: IntArray | None = None,
 ) -> Optimization:
@@ -136,8 +136,6 @@ def optimize_stats(
     setup
         Where the optimizer does not search sparse features, their weights stay as they are in
         the first start, 0 where it has none.
-    notice
-        Called with one line for what the user should know.
     progress
         Called as progress(restarts done, restarts in all).
     segments : (n,) int64, optional
@@ -163,7 +161,7 @@ def optimize_stats(
         return float(metric.score(stats.total(best if segments is None else best[segments])))
 
     start = setup.starts[0] if setup.starts else equal_weights(nbest.feature_names)
-    space = _search_space(nbest, stats, metric, setup, segments=segments, notice=notice)
+    space = _search_space(nbest, stats, metric, setup, segments=segments)
     start_score = score(start)
     final, search = space.search(setup, start_score, progress)
     searched = time.perf_counter()
@@ -174,7 +172,7 @@ def optimize_stats(
         final, final_score = start, start_score  # scaling weights can turn ties over
     oracle_score = _oracle_score(space.lists, space.problem.winners(space.reduce(final)))
     if space.problem.width and start_score == final_score != oracle_score:
-        _notice_no_gain(metric, start_score, search, notice)
+        _notice_no_gain(metric, start_score, search)
     return Optimization(
         weights=final,
         start_score=start_score,
@@ -201,7 +199,6 @@ def optimize_dat(
     metric: Metric,
     setup: Setup,
     *,
-    notice: Callable[[str], None],
     progress: Callable[[int, int], None] | None = None,
 ) -> Optimization:
     """Find weights as `optimize_stats` does, over Moses' features.dat and scores.dat.
@@ -213,7 +210,7 @@ def optimize_dat(
     """
     stats = StatTable(moses_stats(lists, metric))
     nbest = model.without_texts(lists.features, lists.offsets, lists.feature_names, lists.sparse)
-    return optimize_stats(nbest, stats, metric, setup, notice=notice, progress=progress)
+    return optimize_stats(nbest, stats, metric, setup, progress=progress)
 
 
 @dataclass(frozen=True, eq=False)
@@ -287,18 +284,12 @@ class SearchSpace:
 
 
 def _search_space(
-    nbest: NBest,
-    stats: StatTable,
-    metric: Metric,
-    setup: Setup,
-    *,
-    segments: IntArray | None,
-    notice: Callable[[str], None],
+    nbest: NBest, stats: StatTable, metric: Metric, setup: Setup, *, segments: IntArray | None
 ) -> SearchSpace:
     """Pose the problem of a list's features under the constraints."""
     names = nbest.feature_names
     starts = setup.starts or (equal_weights(names),)
-    lists, sparse_names = _list_problem(nbest, stats, metric, starts[0], setup, notice)
+    lists, sparse_names = _list_problem(nbest, stats, metric, starts[0], setup)
     if not (names or sparse_names):
         raise InputError(
             "the hypotheses have no scores to find weights of; put some into the lists, or add "
@@ -309,7 +300,7 @@ def _search_space(
     setup.constraints.check(names)
     starts = tuple(setup.constraints.allowed(start, names) for start in starts)
     variables, moving = choose_variables(
-        lists.features, lists.offsets, names, starts[0].vector(names), setup.constraints, notice
+        lists.features, lists.offsets, names, starts[0].vector(names), setup.constraints
     )
     fixed = variables.fixed(lists.features, moving)
     if lists.fixed.size:
@@ -326,12 +317,7 @@ def _search_space(
 
 
 def _list_problem(
-    nbest: NBest,
-    stats: StatTable,
-    metric: Metric,
-    start: FeatureWeights,
-    setup: Setup,
-    notice: Callable[[str], None],
+    nbest: NBest, stats: StatTable, metric: Metric, start: FeatureWeights, setup: Setup
 ) -> tuple[TuningProblem, tuple[str, ...]]:
     """Return the problem of all features of the lists, and the sparse ones that are searched."""
     fixed, sparse = NOTHING, None
@@ -399,9 +385,7 @@ def _doubts_of_scores(
         )
 
 
-def _notice_no_gain(
-    metric: Metric, start_score: float, search: Found, notice: Callable[[str], None]
-) -> None:
+def _notice_no_gain(metric: Metric, start_score: float, search: Found) -> None:
     """Say that no restart improved on the start weights, if so."""
     if len(set(search.restarts)) > 1:
         return

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from portmert.metrics._base import FloatArray, IntArray, Metric
 from portmert.metrics._elementary import inner, norm, summed
 
+from ..base.warn import notice
 from . import _kernels
 
 NOTHING: FloatArray = np.empty(0)
@@ -96,7 +97,7 @@ class StatTable:
         """Return the (n, K) float64 statistics of (n,) known hypotheses, in any order."""
         return np.asarray(np.take(self.rows, hypotheses, axis=0), dtype=np.float64)
 
-    def complete(self, notice: Callable[[str], None]) -> None:
+    def complete(self) -> None:
         """Make sure that all statistics are known: a table that travels computes none."""
         if self.is_lazy and self.known < len(self.rows):
             notice(

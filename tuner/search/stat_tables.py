@@ -9,6 +9,7 @@ import numpy as np
 from portmert.metrics._base import FloatArray, IntArray, Metric, Texts
 
 from ..base.errors import InputError
+from ..base.warn import warn_of
 from ..nbest.model import NBest
 from ..nbest.moses_dat import DatLists
 from ..texts import corpus, statistics
@@ -29,13 +30,15 @@ def statistics_table(
     metric: Metric,
     *,
     threads: int,
-    notice: Callable[[str], None],
     annotate: Annotate | None = None,
+    check: bool = True,
 ) -> StatTable:
-    """Return the statistics of all hypotheses, and say what is odd about the hypotheses.
+    """Return the statistics of all hypotheses, and warn of what is odd about the hypotheses.
 
     Parameters
     ----------
+    check
+        Whether to warn.
     annotate : callable, optional
         Takes (n,) int64 hypotheses and returns their texts with what else the metric needs. It is
         slow, so that statistics are then computed only of hypotheses that are asked for; so are
@@ -58,8 +61,8 @@ def statistics_table(
 
         shape = (len(nbest.texts), len(metric.stat_names))
         table = StatTable(np.zeros(shape), compute)
-    for line in statistics.notices(metric, batch):
-        notice(line)
+    if check:
+        warn_of(statistics.notices(metric, batch))
     return table
 
 

@@ -1,7 +1,6 @@
 """Turn feature weights into the variables that are searched, and back."""
 
 import itertools
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +8,7 @@ import numpy as np
 from portmert.metrics._base import FloatArray, IntArray
 
 from ..base import errors
+from ..base.warn import notice
 from ..weights.feature_weights import FeatureNames
 from .constraints import Bounds, Constraints, columns_of, multiples
 from .problem import NOTHING, within_segment_spread
@@ -90,7 +90,6 @@ def choose_variables(
     names: FeatureNames,
     start: FloatArray,
     constraints: Constraints,
-    notice: Callable[[str], None],
 ) -> tuple[Variables, IntArray]:
     """Decide which weights are searched.
 

@@ -9,6 +9,7 @@ from portmert.metrics._base import IntArray, Metric
 
 from ..base import errors, streams, tables
 from ..base.samples import is_constant
+from ..base.warn import collected_notices, notice
 from ..executors.team import Team
 from ..nbest.model import NBest, without_texts
 from ..weights.feature_weights import FeatureWeights, columns_by_name
@@ -72,7 +73,6 @@ def bootstrap(
     samples: Sequence[int],
     *,
     segments: IntArray | None = None,
-    notice: Callable[[str], None],
     progress: Callable[[int, int], None] | None = None,
 ) -> Iterator[tuple[int, FeatureWeights]]:
     """Yield samples and the weights found on each, in the order in which their searches end.
@@ -93,8 +93,6 @@ def bootstrap(
         The samples, counted from 0.
     segments : (n,) int64, optional
         The segments that the weights were found on, if not all.
-    notice
-        Called with a line if a cluster cannot search them.
     progress
         Called as progress(samples done, samples in all), from this thread.
     """
@@ -136,15 +134,15 @@ def found_on(
         starts=setup.starts[:1] if toward is None else (toward,),
         optimizer=replace(setup.optimizer, restarts=1),
     )
-    search = optimization.optimize_stats(
-        nbest,
-        stats,
-        metric,
-        once,
-        notice=lambda _: None,  # it was said when the weights were found
-        progress=step,
-        segments=drawn if segments is None else segments[drawn],
-    )
+    with collected_notices():  # the search for the weights has given the same ones
+        search = optimization.optimize_stats(
+            nbest,
+            stats,
+            metric,
+            once,
+            progress=step,
+            segments=drawn if segments is None else segments[drawn],
+        )
     return search.weights
 
 

@@ -289,7 +289,6 @@ def open_annotator(
     *,
     cache: Path | None,
     processes: int,
-    notice: Callable[[str], None],
     progress: Callable[[int, int], None] | None = None,
     team: Team | None = None,
 ) -> TextAnnotator:
@@ -301,14 +300,12 @@ def open_annotator(
         The folder of the cache; None: the user's own.
     processes
         Worker processes.
-    notice
-        Called with a line for the user.
     progress
         Called as progress(done, all) with the sentences that are not in the cache.
     team
         The workers that annotate in place of processes here, if they are a cluster.
     """
     opened: TextAnnotator = wing("annotation.annotating").opened(
-        annotator, cache=cache, processes=processes, notice=notice, progress=progress, team=team
+        annotator, cache=cache, processes=processes, progress=progress, team=team
     )
     return opened

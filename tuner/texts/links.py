@@ -11,7 +11,7 @@ the pairs that were aligned before it, nor on the place where a run was interrup
 
 import hashlib
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,6 +23,7 @@ from portmert.metrics._base import IntArray, Ragged, Texts
 
 from ..base.errors import InputError, StateError, counted
 from ..base.files import read_lines, write_text
+from ..base.warn import notice
 from .joining import joined
 
 Pairs = list[tuple[str, str]]
@@ -42,8 +43,6 @@ class Linker:
         The folder of the aligner's model and of the links of references and hypotheses.
     source, references
         The dev set: the aligner is trained on these pairs, besides its own bitext.
-    notice
-        Called with one line before each alignment.
     name
         The name of these texts in notices and file names.
     """
@@ -52,7 +51,6 @@ class Linker:
     folder: Path
     source: Path
     references: tuple[Path, ...]
-    notice: Callable[[str], None]
     name: str = "dev"
 
     def dev_links(self) -> tuple[Path, ...]:
@@ -84,7 +82,7 @@ class Linker:
                     f"must be translations line by line"
                 )
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.notice(f"aligning the {name} references")
+        notice(f"aligning the {name} references")
         links = self._align([pair for lines in texts for pair in zip(sources, lines, strict=True)])
         for number, file in enumerate(files):
             rows = links[number * len(sources) : (number + 1) * len(sources)]
@@ -138,7 +136,7 @@ class Linker:
                 found[key] = [(int(i), int(j)) for i, j in packed]
         missing = [key for key in wanted if key not in found]
         if missing:
-            self.notice(f"aligning {counted(len(missing), 'new hypothesis')}")
+            notice(f"aligning {counted(len(missing), 'new hypothesis')}")
             made = self._align([wanted[key] for key in missing])
             found.update(zip(missing, made, strict=True))
             rows = [(key, np.asarray(found[key], dtype="<i4").tobytes()) for key in missing]

@@ -194,7 +194,7 @@ def test_distinct_sentences_are_asked_once_and_only_for_what_is_missing(tmp_path
     assert one.annotator.seconds == spent > 0  # nothing was asked
     other = Fixed([CAT], OneTree, cache=tmp_path)
     other.backend.__dict__["version"] = "known 2"  # another model: nothing of it is in the cache
-    renamed = CachedAnnotator(other.backend, cache=tmp_path, processes=1, notice=print)
+    renamed = CachedAnnotator(other.backend, cache=tmp_path, processes=1)
     renamed.annotate(texts_of([CAT]), ["tags"])
     assert renamed.counts["misses"] == 1
 

@@ -20,6 +20,7 @@ from portmert.tuner.annotation.cache import (
     size_limit,
 )
 from portmert.tuner.base.errors import ConfigError, StateError
+from portmert.tuner.base.warn import collected_warnings
 
 KEYS = [annotation_cache.line_key(str(number)) for number in range(2000)]
 DAY = 86_400
@@ -27,15 +28,16 @@ DAY = 86_400
 
 @pytest.fixture
 def said():
-    return []
+    with collected_warnings() as warnings:
+        yield warnings
 
 
 @pytest.fixture
-def opened(tmp_path, said):
+def opened(tmp_path):
     caches = []
 
     def open_cache(annotator="udpipe 1", folder=tmp_path):
-        caches.append(AnnotationCache(folder, annotator, notice=said.append))
+        caches.append(AnnotationCache(folder, annotator))
         return caches[-1]
 
     yield open_cache
@@ -96,9 +98,7 @@ import sys
 from pathlib import Path
 from portmert.tuner.annotation.cache import AnnotationCache, line_key
 folder, first = Path(sys.argv[1]), int(sys.argv[2])
-def fail(line):
-    raise SystemExit(line)
-cache = AnnotationCache(folder, f"annotator {first % 2}", notice=fail)
+cache = AnnotationCache(folder, f"annotator {first % 2}")
 for number in range(first, first + 60):
     key = line_key(str(number))
     cache.put([(key, {"heads": str(number).encode()})])

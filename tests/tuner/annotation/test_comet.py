@@ -14,6 +14,7 @@ import portmert
 from portmert.tuner.annotation import cache
 from portmert.tuner.annotation import comet as comet_of
 from portmert.tuner.base.errors import PortmertError
+from portmert.tuner.base.warn import notices_to
 from portmert.tuner.components import registry
 from tests.support.optional_models import models
 
@@ -102,18 +103,16 @@ def test_only_hypotheses_that_the_search_asks_for_are_scored(model, tmp_path, mo
 
     monkeypatch.setattr(comet_of, "_network", lambda *_: counted)
     done, notes = [], []
-    lists = portmert.Lists.read(
-        tmp_path / "list", refs=[["the house", "c d"]], source=SOURCE, notice=notes.append
-    )
-    found = portmert.optimize(
-        lists,
-        f"comet:{model}",
-        also=["chrf", "bleu:smooth=add1"],
-        optimizer="mert",
-        constraints={"signs": {"F": "+", "G": "+"}},
-        notice=notes.append,
-        progress=lambda phase, *come: phase == "annotating" and done.append(come),
-    )
+    with notices_to(notes.append):
+        lists = portmert.Lists.read(tmp_path / "list", refs=[["the house", "c d"]], source=SOURCE)
+        found = portmert.optimize(
+            lists,
+            f"comet:{model}",
+            also=["chrf", "bleu:smooth=add1"],
+            optimizer="mert",
+            constraints={"signs": {"F": "+", "G": "+"}},
+            progress=lambda phase, *come: phase == "annotating" and done.append(come),
+        )
     # With weights above 0 neither b b b nor, beside an empty one, c d is ever the best.
     assert sorted(asked) == ["", "house a", "the house"]
     assert done[-1][0] == done[-1][1]
@@ -171,9 +170,7 @@ def test_the_source_is_needed(model):
     with pytest.raises(PortmertError, match="metric comet reads the source text: give --source"):
         portmert.score(["a"], [["b"]], metric=f"comet:{model}")
     with pytest.raises(PortmertError, match="metric comet reads source; minimum Bayes risk"):
-        portmert.rerank(
-            portmert.Lists.read(_list(model), notice=lambda _: None).nbest, mbr=f"comet:{model}"
-        )
+        portmert.rerank(portmert.Lists.read(_list(model)).nbest, mbr=f"comet:{model}")
 
 
 def test_it_travels_to_other_processes():

@@ -15,7 +15,6 @@ LISTS = """\
 1 ||| e f g h ||| LM= -2 TM= -1 ||| -3
 """
 REFS = ["a b c d", "e f g h"]
-QUIET = {"notice": lambda _: None}
 
 
 @pytest.fixture
@@ -68,11 +67,11 @@ def test_links_are_taken_as_lines():
 
 
 def read(paths, **options):
-    return portmert.Lists.read(paths, **options, **QUIET)
+    return portmert.Lists.read(paths, **options)
 
 
 def test_lists_read_before_and_paths_give_the_same_weights(lists, ref):
-    given = {"optimizer": "mert", "threads": 1, **QUIET}
+    given = {"optimizer": "mert", "threads": 1}
     of_files = portmert.optimize(read(lists, refs=ref), "bleu", **given)
     of_lines = portmert.optimize(read([lists], refs=[REFS]), "bleu", **given)
     assert of_lines.weights == of_files.weights
@@ -87,12 +86,12 @@ def test_the_command_writes_what_the_function_returns(lists, ref, tmp_path):
     out = tmp_path / "weights.json"
     options = ["--metric", "ter", "--nbest", lists, "--ref", ref, "--out", out]
     run("optimize", *options)
-    found = portmert.optimize(read([lists], refs=[ref]), "ter", **QUIET)
+    found = portmert.optimize(read([lists], refs=[ref]), "ter")
     assert out.read_text() == found.to_json()
     assert json.loads(out.read_text())["score"] == found.score
     printed = run("rerank", "--nbest", lists, "--weights", out).stdout
-    assert printed.splitlines() == list(portmert.rerank(lists, found, **QUIET).lines)
-    assert list(portmert.rerank(lists, out, **QUIET).rows) == [0, 3]
+    assert printed.splitlines() == list(portmert.rerank(lists, found).lines)
+    assert list(portmert.rerank(lists, out).rows) == [0, 3]
 
 
 def test_arrays_with_statistics_are_searched_as_lists(lists, ref):
@@ -107,7 +106,7 @@ def test_arrays_with_statistics_are_searched_as_lists(lists, ref):
         nbest.features, nbest.offsets, stats=stats, feature_names=names
     )
     found = portmert.optimize(arrays, metric, optimizer="mert")
-    of_lists = portmert.optimize(read(lists, refs=ref), "ter", optimizer="mert", **QUIET)
+    of_lists = portmert.optimize(read(lists, refs=ref), "ter", optimizer="mert")
     assert found.score == of_lists.score == 0.0
     best = [int(np.argmax((nbest.features @ found.vector)[a:b])) for a, b in ((0, 2), (2, 4))]
     assert best == [0, 1]
@@ -173,16 +172,16 @@ def test_what_is_no_list_is_one_line():
 
 def test_weights_of_numpy_and_weights_without_names(lists):
     for number in (np.float32(1), np.int64(1), np.array([1.0])):
-        best = portmert.rerank(lists, {"LM": number, "TM": 0}, **QUIET)
+        best = portmert.rerank(lists, {"LM": number, "TM": 0})
         assert list(best.rows) == [0, 2]
     with pytest.raises(ValueError, match="weights are given by name, as"):
-        portmert.rerank(lists, [1, 1], **QUIET)
+        portmert.rerank(lists, [1, 1])
     with pytest.raises(ValueError, match=r"weight of TM: None: .* not 'NoneType'"):
-        portmert.rerank(lists, {"LM": 1, "TM": None}, **QUIET)
+        portmert.rerank(lists, {"LM": 1, "TM": None})
     with pytest.raises(ValueError, match=r"weight of TM: 1j: .* not 'complex'"):
-        portmert.rerank(lists, {"LM": 1, "TM": 1j}, **QUIET)
+        portmert.rerank(lists, {"LM": 1, "TM": 1j})
     with pytest.raises(portmert.PortmertError, match=r"in Python missing_features='zero'"):
-        portmert.rerank(lists, {"LM": 1, "XX": 1}, **QUIET)
+        portmert.rerank(lists, {"LM": 1, "XX": 1})
 
 
 RECORDS = [
@@ -195,7 +194,7 @@ RECORDS = [
 
 def test_records_keep_their_texts():
     for records in (RECORDS, [json.dumps(one) for one in RECORDS]):
-        lists = portmert.Lists.from_records(records, **QUIET)
+        lists = portmert.Lists.from_records(records)
         assert portmert.rerank(lists, {"LM": 1.0}).given == ("a  b\n", "if x:\n    y")
         worst = portmert.rerank(lists.with_feature("n", np.arange(4)), {"LM": -1.0, "n": 0})
         assert worst.given == ("a c", "else:\n\tz")
@@ -214,9 +213,7 @@ class Frame:
 
 
 def test_a_data_frame_names_its_columns():
-    lists = portmert.Lists.from_records(
-        Frame(), format="jsonl:id=n,text=answer,features=LM+TM", **QUIET
-    )
+    lists = portmert.Lists.from_records(Frame(), format="jsonl:id=n,text=answer,features=LM+TM")
     assert lists.nbest.feature_names == (("LM", 1), ("TM", 1))
     assert portmert.rerank(lists, {"LM": 1.0, "TM": 1.0}).given == ("a c", "else:\n\tz")
     with pytest.raises(portmert.PortmertError, match="the records: there is none"):
@@ -259,14 +256,13 @@ def test_constraints_as_on_the_command_line(lists, ref):
         "ter",
         constraints={"fixed": ["LM"]},
         weights={"LM": 1, "TM": 0},
-        **QUIET,
     )
     assert found.weights.values["LM"] == (1.0,)
 
 
 def test_a_metric_that_needs_references_says_so(lists):
     with pytest.raises(portmert.PortmertError, match="ter compares with references"):
-        portmert.optimize(lists, "ter", **QUIET)
+        portmert.optimize(lists, "ter")
 
 
 def test_facts_go_to_the_log_as_info(lists, caplog, capfd):
@@ -285,7 +281,6 @@ def test_compare_takes_names_and_files(ref, tmp_path):
         metric="ter",
         resampling=portmert.Resampling(samples=50),
         timing=False,
-        **QUIET,
     )
     # One edit of eight words, and none.
     scores = {one["system"]: one["score"] for one in found.as_json()["scores"]}
@@ -303,19 +298,17 @@ def test_an_unknown_option_is_refused(lists):
 def test_results_have_the_warnings_of_the_command(lists, ref, tmp_path):
     """Every result that Python returns, and the JSON that the command prints."""
     mert, out = {"optimizer": "mert:restarts=1"}, tmp_path / "w.json"
-    given = portmert.Lists.read(lists, refs=[ref], **QUIET)
-    found = portmert.optimize(given, "wer", **mert, **QUIET)
+    given = portmert.Lists.read(lists, refs=[ref])
+    found = portmert.optimize(given, "wer", **mert)
     shown = run("optimize", "--nbest", lists, "--ref", ref, "--metric", "wer", "--optimizer",
                 "mert:restarts=1", "--out", out, "--json", "-")  # fmt: skip
     document = json.loads(shown.stdout)
     assert document["warnings"] == list(found.warnings) == found.as_json()["warnings"]
     assert any(line.startswith("2 segments to tune on") for line in found.warnings)
-    several = portmert.replicate(
-        given, "wer", replicas=2, out_dir=tmp_path / "run", **mert, **QUIET
-    )
+    several = portmert.replicate(given, "wer", replicas=2, out_dir=tmp_path / "run", **mert)
     assert list(several.warnings) == several.as_json()["warnings"]
     assert set(several.warnings) >= {line for line in found.warnings if "to tune on" in line}
-    scored = portmert.score(["a cat@@ s"] * 20, [["a cats"] * 20], **QUIET)
+    scored = portmert.score(["a cat@@ s"] * 20, [["a cats"] * 20])
     assert any("in subwords" in line for line in scored.warnings)
 
 
@@ -327,7 +320,7 @@ def test_reranked_json_stays_a_list_and_python_has_the_warnings(tmp_path):
         for score, length in ((3 + n / 99, 4), (1 + n / 99, 1))
     ]
     (tmp_path / "lists").write_text("".join(rows))
-    found = portmert.rerank(tmp_path / "lists", {"LM": 1.0}, **QUIET)
+    found = portmert.rerank(tmp_path / "lists", {"LM": 1.0})
     assert any("--length-penalty" in line for line in found.warnings)
     (tmp_path / "w.json").write_text(json.dumps({"weights": {"LM": [1.0]}}))
     shown = run("rerank", "--nbest", tmp_path / "lists", "--weights", tmp_path / "w.json",
@@ -337,14 +330,14 @@ def test_reranked_json_stays_a_list_and_python_has_the_warnings(tmp_path):
 
 
 def test_doubts_of_a_search_stay_with_replicas_that_go_on(lists, ref, tmp_path):
-    given = portmert.Lists.read(lists, refs=[ref], **QUIET)
+    given = portmert.Lists.read(lists, refs=[ref])
     options = {"optimizer": "mert:restarts=1", "constraints": {"bounds": {"LM": (2.0, 3.0)}}}
     folder = tmp_path / "run"
-    portmert.replicate(given, "wer", replicas=2, out_dir=folder, **options, **QUIET)
+    portmert.replicate(given, "wer", replicas=2, out_dir=folder, **options)
     before = (folder / "result.json").read_bytes()
     assert b"outside of their bounds were moved" in before
     (folder / "result.json").unlink()
-    portmert.replicate(given, "wer", replicas=2, out_dir=folder, **options, **QUIET)
+    portmert.replicate(given, "wer", replicas=2, out_dir=folder, **options)
     assert (folder / "result.json").read_bytes() == before
 
 
@@ -352,9 +345,9 @@ def test_replicas_of_plain_files_have_no_empty_column(tmp_path):
     for name, text in (("h", "a b c\nd e f\n"), ("r", "a b d\nd e f\n")):
         (tmp_path / name).write_text(text)
     one, other = ([tmp_path / name for name in names] for names in ("hr", "rh"))
-    several = portmert.compare({"a": one, "b": other}, tmp_path / "r", metric="ter", **QUIET)
+    several = portmert.compare({"a": one, "b": other}, tmp_path / "r", metric="ter")
     table = next(table for table in several.tables if table.title == "Systems")
     assert table.headers[:2] == ["system", "replicas"]
-    alone = portmert.compare({"a": one[0], "b": one[1]}, tmp_path / "r", metric="ter", **QUIET)
+    alone = portmert.compare({"a": one[0], "b": one[1]}, tmp_path / "r", metric="ter")
     assert "If a system has replicas" in several.as_html()
     assert "If a system has replicas" not in alone.as_html()

@@ -12,7 +12,6 @@ import pytest
 
 import portmert
 
-QUIET = {"notice": lambda _: None}
 SEARCHES = (portmert.optimize, portmert.replicate, portmert.rerank_tune, portmert.tune)
 LISTS = "0 ||| a b ||| LM= -1 TM= -2 ||| -3\n0 ||| b a ||| LM= -2 TM= -4 ||| -4\n"
 QUICK = {"optimizer": "mert:restarts=1,searches_per_feature=2", "threads": 1}
@@ -65,7 +64,7 @@ def calls(tmp_path_factory):
     (folder / "ref").write_text("a b\n")
     (folder / "links").write_text("0-0\n")
     nbest, ref = folder / "list", folder / "ref"
-    lists = portmert.Lists.read([nbest, nbest], refs=ref, **QUIET)
+    lists = portmert.Lists.read([nbest, nbest], refs=ref)
     four = portmert.Lists.from_arrays(np.eye(4)[:, :2].reshape(2, 2, 2), scores=np.eye(2))
     search = {"weights": {"LM": 1.0, "TM": 1.0}, "constraints": {"fixed": ["LM"]}, "seed": 1,
               "prior": 0.0, "length_penalty": None} | QUICK  # fmt: skip
@@ -136,16 +135,16 @@ def test_a_wrong_type_is_named_with_the_types_expected(calls):
 
 def test_the_folder_of_a_run_may_be_a_text(calls):
     with pytest.raises(portmert.PortmertError):  # it holds no run
-        portmert.report(str(calls[portmert.report]["run"]), **QUIET)
+        portmert.report(str(calls[portmert.report]["run"]))
 
 
 def test_numbers_of_numpy_are_taken(calls):
     given = calls[portmert.optimize] | {"constraints": None}
-    plain = portmert.optimize(**given | {"prior": 0.5, "weights": {"LM": 1.0, "TM": 2.0}}, **QUIET)
+    plain = portmert.optimize(**given | {"prior": 0.5, "weights": {"LM": 1.0, "TM": 2.0}})
     for kind in (np.float16, np.float32, np.float64, np.longdouble):
         weights = {"LM": kind(1), "TM": np.array([2], dtype=kind)}
         found = portmert.optimize(
-            **given | {"prior": kind(0.5), "weights": weights, "seed": np.uint8(1)}, **QUIET
+            **given | {"prior": kind(0.5), "weights": weights, "seed": np.uint8(1)}
         )
         assert found.weights == plain.weights
 

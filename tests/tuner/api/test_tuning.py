@@ -44,7 +44,7 @@ class Toy:
 
 
 def tune(decode, folder, **settings):
-    given = {"start": START, "metric": "wer", "nbest": 8, "iterations": 3, "log": print}
+    given = {"start": START, "metric": "wer", "nbest": 8, "iterations": 3}
     return portmert.tune(decode, SOURCES, SOURCES, folder=folder, **(given | settings))
 
 
@@ -132,7 +132,6 @@ def test_sources_may_be_any_objects_and_a_test_set_is_decoded_once(tmp_path):
         iterations=1,
         nbest=8,
         test=(sources[12:], SOURCES[12:]),
-        log=print,
     )
     assert toy.calls[-1][1:] == (4, 1)
     assert len((tmp_path / "test" / "output.txt").read_text().splitlines()) == 4
@@ -227,7 +226,7 @@ def test_references_must_be_as_many_as_sources(tmp_path):
 
 def test_other_sources_are_another_run(tuned):
     decode, found = tuned
-    given = {"start": START, "metric": "wer", "nbest": 8, "iterations": 3, "log": print}
+    given = {"start": START, "metric": "wer", "nbest": 8, "iterations": 3}
     with pytest.raises(portmert.PortmertError, match=r"the content of data\.source changed"):
         portmert.tune(decode, SOURCES[1:], SOURCES[1:], folder=found.folder, **given)
 
@@ -260,7 +259,7 @@ def by_chance(seed, folder):
 
     tuned = portmert.tune(
         decode, ["s"] * 30, ["a z"] * 30, start=dict.fromkeys(names, 1), metric="wer",
-        folder=folder, nbest=8, iterations=3, patience=3, seed=seed, log=lambda _: None,
+        folder=folder, nbest=8, iterations=3, patience=3, seed=seed,
         optimizer="bagged:epochs=1,iterations=0",
     )  # fmt: skip
     return tuned.result.unseen
@@ -276,7 +275,6 @@ def test_the_best_iteration_does_not_flatter_the_estimate(tmp_path):
 def test_one_segment_is_not_held_out_in_turn(tmp_path):
     found = portmert.tune(
         Toy(), SOURCES[:1], SOURCES[:1], folder=tmp_path, start=START, metric="wer", nbest=8,
-        iterations=2, log=print,
-    )  # fmt: skip
+        iterations=2 )  # fmt: skip
     assert found.result.unseen is None
     assert "held out in turn" not in str(found)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from portmert.tuner.base.arguments import checked
 from portmert.tuner.base.warn import (
     collected_warnings,
-    shown_warnings,
+    shown_messages,
     warn,
     warn_of_machine,
     warnings_so_far,
@@ -16,7 +16,7 @@ from portmert.tuner.base.warn import (
 
 def test_a_warning_is_shown_once_while_warnings_are_collected():
     shown = []
-    with shown_warnings(shown.append):
+    with shown_messages(shown.append, shown.append):
         warn("a")
         with collected_warnings() as inner:
             warn("b")
@@ -32,7 +32,7 @@ def test_a_warning_is_shown_once_while_warnings_are_collected():
 
 def test_results_do_not_tell_what_concerns_this_machine_alone():
     shown = []
-    with shown_warnings(shown.append):
+    with shown_messages(shown.append, shown.append):
         warn_of_machine("disk full")
         assert with_warnings({"score": 1}) == {"score": 1}
         warn("odd text")

@@ -58,11 +58,9 @@ def made(tmp_path_factory):
 
 
 def warnings(folder, *features):
-    lists = portmert.Lists.read(
-        folder / "list", refs=folder / "ref", features=features, notice=lambda _: None
-    )
+    lists = portmert.Lists.read(folder / "list", refs=folder / "ref", features=features)
     with collected_warnings() as found:
-        portmert.optimize(lists, "qmean", optimizer="mert:restarts=1", notice=lambda _: None)
+        portmert.optimize(lists, "qmean", optimizer="mert:restarts=1")
     return list(found)
 
 
@@ -92,11 +90,11 @@ def test_a_metric_against_a_copy_of_one_reference_is_found(made, tmp_path):
     (tmp_path / "other").write_text("".join(f"{' '.join(one)}\n" for one in shuffled))
     (tmp_path / "copy").write_text((made / "ref").read_text())
     lists = portmert.Lists.read(
-        made / "list", refs=[tmp_path / "other", made / "ref"], notice=lambda _: None,
+        made / "list", refs=[tmp_path / "other", made / "ref"],
         features=[f"bad=chrf:beta=3@{tmp_path / 'copy'}"],
     )  # fmt: skip
     with collected_warnings() as found:
-        portmert.optimize(lists, "qmean", optimizer="mert:restarts=1", notice=lambda _: None)
+        portmert.optimize(lists, "qmean", optimizer="mert:restarts=1")
     assert any(line.startswith("feature bad is chrf of the hypotheses") for line in found)
 
 
@@ -105,16 +103,16 @@ def test_features_of_a_real_decoder_are_no_functions_of_the_references(tmp_path)
     if not data.is_dir():
         pytest.skip("needs the real lists in shared/data")
     nbest, refs = data / "mert-bleu" / "run1.best100.out.gz", data / "dev.en"
-    read = portmert.Lists.read(nbest, refs=refs, notice=lambda _: None).nbest
+    read = portmert.Lists.read(nbest, refs=refs).nbest
     columns = read.features.T
     for number, column in enumerate(columns):
         values = np.zeros(sum(read.list_sizes))
         values[read.lines] = column
         (tmp_path / str(number)).write_text("".join(f"{x}\n" for x in values))
     features = [f"f{number}={tmp_path / str(number)}" for number in range(len(columns))]
-    lists = portmert.Lists.read(nbest, refs=refs, features=features, notice=lambda _: None)
+    lists = portmert.Lists.read(nbest, refs=refs, features=features)
     with collected_warnings() as found:
-        portmert.optimize(lists, "bleu", optimizer="mert:restarts=1", notice=lambda _: None)
+        portmert.optimize(lists, "bleu", optimizer="mert:restarts=1")
     assert not [line for line in found if "references" in line]
 
 
@@ -125,11 +123,9 @@ def test_a_copy_is_found_and_noise_is_not(made):
 
 
 def test_few_segments_are_told():
-    lists = portmert.Lists.read(
-        QUALITY / "dev.nbest.gz", refs=QUALITY / "dev.ref", text="debpe", notice=lambda _: None
-    )
+    lists = portmert.Lists.read(QUALITY / "dev.nbest.gz", refs=QUALITY / "dev.ref", text="debpe")
     with collected_warnings() as found:
-        portmert.optimize(lists, "wer", optimizer="mert:restarts=1", notice=lambda _: None)
+        portmert.optimize(lists, "wer", optimizer="mert:restarts=1")
     few = [line for line in found if "to tune on, fewer than 100" in line]
     assert len(few) == (len(lists.nbest) < 100)
 
@@ -149,7 +145,7 @@ def test_lists_in_the_order_of_scores_by_length_are_told(tmp_path):
             ]
         (tmp_path / name).write_text("".join(rows))
         with collected_warnings() as found:
-            portmert.rerank(tmp_path / name, {"F": 1.0}, notice=lambda _: None)
+            portmert.rerank(tmp_path / name, {"F": 1.0})
         told = [line for line in found if "Try --length-penalty 0:2" in line]
         assert bool(told) == (name == "mean"), found
         # Without weights the list's own scores count; where they say nothing, each feature.
@@ -160,8 +156,7 @@ def test_lists_in_the_order_of_scores_by_length_are_told(tmp_path):
             with collected_warnings() as found:
                 portmert.optimize(
                     portmert.Lists.read(tmp_path / name, refs=tmp_path / "ref"), "wer",
-                    optimizer="mert:restarts=1", notice=lambda _: None,
-                )  # fmt: skip
+                    optimizer="mert:restarts=1" )  # fmt: skip
             told = [line for line in found if "Try --length-penalty 0:2" in line]
             assert bool(told) == (name == "mean"), found
 

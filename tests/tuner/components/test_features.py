@@ -34,8 +34,8 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def read(paths, *extra, notice=lambda _: None):
-    return portmert.Lists.read(paths, features=extra, notice=notice).nbest
+def read(paths, *extra):
+    return portmert.Lists.read(paths, features=extra).nbest
 
 
 def ready(steps):
@@ -180,8 +180,8 @@ def test_a_feature_named_twice():
 
 @pytest.mark.usefixtures("folder")
 def test_lists_that_were_read_before_take_features_too():
-    lists = portmert.Lists.read("one", refs=[["a b", "d e f"]], notice=lambda _: None)
-    found = portmert.optimize(lists.with_feature("qe=qe"), "bleu", notice=lambda _: None)
+    lists = portmert.Lists.read("one", refs=[["a b", "d e f"]])
+    found = portmert.optimize(lists.with_feature("qe=qe"), "bleu")
     assert set(found.weights.values) == {"F", "qe"}
 
 
@@ -226,10 +226,10 @@ def test_computed_values_that_are_not_finite_are_refused(folder, monkeypatch, fe
     monkeypatch.setattr(Ground, "metric", lambda *_: Overlap())
     (folder / "list").write_text(ONE + "1 |||  ||| F= 3 ||| 0\n")
     (folder / "text").write_text("a b\nd\n")
-    lists = portmert.Lists.read(folder / "list", notice=lambda _: None)
+    lists = portmert.Lists.read(folder / "list")
     name = feature.partition("=")[0]
     expected = f"^feature {name}: segment 1, hypothesis 2: its value is nan, expected a finite"
     with pytest.raises(PortmertError, match=expected):
         _ = lists.with_feature(feature).nbest
     with pytest.raises(PortmertError, match=r"^feature mbr:overlap: segment 1, hyp"):
-        portmert.rerank(lists, mbr=Overlap(), notice=lambda _: None)
+        portmert.rerank(lists, mbr=Overlap())

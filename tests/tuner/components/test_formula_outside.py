@@ -95,7 +95,7 @@ def test_direction_comes_from_the_metrics_whose_it_is_known():
 @pytest.mark.usefixtures("files")
 def test_values_and_shares_by_hand():
     formula = registry.metric(f'scores:qe.txt + 3*command:"{sys.executable} -u count.py"')
-    nbest = portmert.Lists.read("list", notice=id).nbest
+    nbest = portmert.Lists.read("list").nbest
     references = read_references(["ref"], vocabulary=nbest.texts.vocabulary)
     batch = make_batch(nbest.texts, nbest.offsets, references, lines=nbest.lines)
     stats = compute_stats(formula, batch)

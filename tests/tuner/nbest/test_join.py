@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 import portmert
 from portmert.tuner.base.errors import ConfigError, InputError
+from portmert.tuner.base.warn import notices_to
 from portmert.tuner.cli import main
 
 A = (
@@ -32,14 +33,15 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def lists(*paths, notice=lambda _: None, **options):
-    return portmert.Lists.read(paths, notice=notice, **options)
+def lists(*paths, **options):
+    return portmert.Lists.read(paths, **options)
 
 
 @pytest.mark.usefixtures("folder")
 def test_two_systems_by_hand():
     said = []
-    found = lists("a", "b", systems=["a", "b"], notice=said.append).nbest
+    with notices_to(said.append):
+        found = lists("a", "b", systems=["a", "b"]).nbest
     assert [found.texts.words(row) for row in range(4)] == [["x", "y"], ["z"], ["w"], ["v"]]
     assert found.offsets.tolist() == [0, 2, 4]
     assert [name for name, _ in found.feature_names] == [

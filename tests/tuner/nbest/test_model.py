@@ -386,7 +386,7 @@ def test_bars_without_blanks_part_fields_where_moses_needs_them(tmp_path):
         "0 |||a b ||| F= 1 G= 2 ||| -1\n1 ||| x|||y ||| F= 1 G= 3 ||| -2\n",
         "0|||a b|||F= 1 G= 2|||-1\r\n1 ||| x|||y ||| F= 1 G= 3 ||| -2",
     ):
-        found = read(tmp_path, text, notice=lambda _: None)
+        found = read(tmp_path, text)
         words = [found.texts.words(row) for row in range(2)]
         assert words == [["a", "b"], ["x|||y"]]  # a token, where fields have blanks around
         assert found.features.tolist() == [[1, 2], [1, 3]]

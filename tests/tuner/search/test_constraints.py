@@ -126,8 +126,7 @@ def test_a_table_and_constraints_are_one(tmp_path, constraints):
         tuned = portmert.tune(
             lambda _weights, sources, _size: [lists for _ in sources], ["s"], ["a"],
             start={"am": 1, "lm": 1}, folder=tmp_path / f"{number}", decodings=1, constraints=form,
-            optimizer="coordinate", log=lambda _: None,
-        )  # fmt: skip
+            optimizer="coordinate" )  # fmt: skip
         records = [{"id": 0} | one for one in lists]
         best = portmert.optimize(
             portmert.Lists.from_records(records, refs=[["a"]]), "bleu", weights={"am": 1, "lm": 1},

@@ -11,6 +11,7 @@ from pydantic.dataclasses import dataclass
 import portmert
 from portmert.metrics._base import Vocabulary
 from portmert.tuner.base.errors import ConfigError, InputError, ScoreError
+from portmert.tuner.base.warn import notices_to
 from portmert.tuner.components import registry
 from portmert.tuner.nbest.model import best_hypotheses, model_scores
 from portmert.tuner.nbest.read import read_nbest
@@ -68,16 +69,17 @@ def optimized(lists, text, start_alpha=0.0):
     nbest, references = lists
     metric = registry.metric("bleu:smooth=add1")
     said = []
-    stats = statistics_table(nbest, references, metric, threads=1, notice=said.append)
-    found, alpha = optimize_penalised(
-        nbest, stats, metric,
-        Setup(
-            registry.optimizer("mert", {"searches_per_feature": 20, "restarts": 1}),
-            starts=(FeatureWeights({"F0": (1.0,)}),),
-        ),
-        penalty=LengthPenalty.parse(text), lengths=nbest.texts.tokens.lengths,
-        start_alpha=start_alpha, notice=said.append,
-    )  # fmt: skip
+    stats = statistics_table(nbest, references, metric, threads=1)
+    with notices_to(said.append):
+        found, alpha = optimize_penalised(
+            nbest, stats, metric,
+            Setup(
+                registry.optimizer("mert", {"searches_per_feature": 20, "restarts": 1}),
+                starts=(FeatureWeights({"F0": (1.0,)}),),
+            ),
+            penalty=LengthPenalty.parse(text), lengths=nbest.texts.tokens.lengths,
+            start_alpha=start_alpha,
+        )  # fmt: skip
     return found, alpha, said
 
 
@@ -92,7 +94,7 @@ def test_search_finds_the_alpha_under_which_the_long_hypothesis_wins(lists):
     assert found.seconds["search"] > 0
     nbest, references = lists
     metric = registry.metric("bleu:smooth=add1")
-    stats = statistics_table(nbest, references, metric, threads=1, notice=said.append)
+    stats = statistics_table(nbest, references, metric, threads=1)
     again = penalised(nbest, alpha, lengths=nbest.texts.tokens.lengths)
     best = best_hypotheses(again, model_scores(again, found.weights))
     assert float(metric.score(stats.total(best))) == found.final_score
@@ -185,8 +187,7 @@ def odd_from(alphas):
     return portmert.optimize(
         portmert.Lists.from_records(records, refs=[["a b c"]]), EvenLength(), weights={"F": 1},
         constraints={"fixed": ["F"]}, length_penalty=alphas, optimizer="coordinate",
-        notice=lambda _: None,
-    )  # fmt: skip
+        )  # fmt: skip
 
 
 def test_an_alpha_whose_score_is_no_number_is_the_worst():

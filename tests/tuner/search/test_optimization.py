@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from portmert.metrics._base import Metric, Vocabulary
 from portmert.tuner.base.errors import InputError
+from portmert.tuner.base.warn import notices_to
 from portmert.tuner.components import registry
 from portmert.tuner.nbest.model import best_hypotheses, model_scores, without_texts
 from portmert.tuner.nbest.moses_dat import DatLists
@@ -68,11 +69,9 @@ def parsed(nbest, references, metric):
     return ready.references(references), ready.lazily(nbest.texts)[1]
 
 
-def optimize_lists(nbest, references, metric, setup, *, notice, annotate=None, segments=None):
-    stats = statistics_table(
-        nbest, references, metric, threads=setup.threads, notice=notice, annotate=annotate
-    )
-    return optimize_stats(nbest, stats, metric, setup, notice=notice, segments=segments)
+def optimize_lists(nbest, references, metric, setup, *, annotate=None, segments=None):
+    stats = statistics_table(nbest, references, metric, threads=setup.threads, annotate=annotate)
+    return optimize_stats(nbest, stats, metric, setup, segments=segments)
 
 
 def optimize(tmp_path, metric="port", text=LIST, said=None, **setup):
@@ -80,14 +79,14 @@ def optimize(tmp_path, metric="port", text=LIST, said=None, **setup):
     notices = [] if said is None else said
     metric = registry.metric(metric)
     references, annotate = parsed(nbest, references, metric)
-    return optimize_lists(
-        nbest,
-        references,
-        metric,
-        Setup(**{"optimizer": QUICK, **setup}),
-        notice=notices.append,
-        annotate=annotate,
-    ), nbest
+    with notices_to(notices.append):
+        return optimize_lists(
+            nbest,
+            references,
+            metric,
+            Setup(**{"optimizer": QUICK, **setup}),
+            annotate=annotate,
+        ), nbest
 
 
 # Under the first weights the reordered hypotheses win: -2.1 against -2.2 and -2.3, -2.7 against
@@ -329,7 +328,7 @@ def test_impossible_statistics_of_dat_files_are_placed():
 
 
 def test_dat_lists_are_optimized():
-    found = optimize_dat(dat_lists(), registry.metric("bleu"), Setup(QUICK), notice=lambda _: None)
+    found = optimize_dat(dat_lists(), registry.metric("bleu"), Setup(QUICK))
     assert found.final_score == found.oracle_score > found.start_score
     assert found.weights.names == (("LM0", 2),)
 
@@ -363,7 +362,7 @@ def test_each_weight_of_0_gets_the_sign_that_scores_better():
     search = registry.optimizer("coordinate", {"restarts": 1, "tolerance": 0.99})
     setup = Setup(search, (FeatureWeights(weights),))
     metric = registry.metric("hamming")
-    outcome = optimize_stats(nbest, StatTable(stats), metric, setup, notice=print)
+    outcome = optimize_stats(nbest, StatTable(stats), metric, setup)
     found = np.array(outcome.weights.values["A"])
 
     def score(numbers):
@@ -387,7 +386,7 @@ def test_a_metric_that_divides_0_by_0_is_tuned_on_and_said_once(optimizer, prior
     nbest = without_texts(np.asfortranarray(features), np.arange(0, 19, 3), (("LM0", 2),), None)
     search = registry.optimizer(optimizer, {"restarts": 1, "spread": 2.0})
     setup = Setup(search, (FeatureWeights({"LM0": (1.0, 0.1)}),), prior=prior)
-    found = optimize_stats(nbest, StatTable(stats), F1(), setup, notice=print)
+    found = optimize_stats(nbest, StatTable(stats), F1(), setup)
     assert np.isnan(found.start_score)
     assert np.isfinite(found.weights.values["LM0"]).all()
     if optimizer not in ("pro", "kbmira"):  # they do not look for it
@@ -403,7 +402,7 @@ def test_the_default_takes_any_score_before_none():
     stats[1] = [4.0, 5.0, 5.0]
     nbest = without_texts(np.asfortranarray(features), np.arange(0, 25, 3), (("LM0", 2),), None)
     setup = Setup(registry.optimizer("bagged"), (FeatureWeights({"LM0": (1.0, 0.1)}),))
-    found = optimize_stats(nbest, StatTable(stats), F1(), setup, notice=lambda _: None)
+    found = optimize_stats(nbest, StatTable(stats), F1(), setup)
     assert np.isnan(found.start_score)
     assert found.final_score == pytest.approx(2 * 4 / (40 + 40))
 
@@ -423,7 +422,7 @@ def test_where_the_averages_have_no_score_the_default_takes_weights_that_have_on
         stats = np.stack([rng.integers(0, 6, 160), *[np.full(160, 6)] * 2], axis=1).astype(float)
         nbest = without_texts(features, np.arange(0, 161, 8), (("A", 3),), None)
         setup = Setup(registry.optimizer("bagged"), (FeatureWeights({"A": (1.0, 0.5, 0.2)}),))
-        found = optimize_stats(nbest, StatTable(stats), Even(), setup, notice=lambda _: None)
+        found = optimize_stats(nbest, StatTable(stats), Even(), setup)
         assert np.isfinite(found.final_score)
         starts.append(found.start_score)
     assert 3 <= np.isnan(starts).sum() <= 9
@@ -474,9 +473,8 @@ def test_annotating_what_is_asked_for_ends_as_annotating_all(tmp_path, optimizer
         setup = Setup(registry.optimizer(optimizer, options), (start,), seed=3, threads=threads)
         said = []
         lists = replace(nbest, texts=texts)
-        result = optimize_lists(
-            lists, references, scorer, setup, notice=said.append, annotate=annotate
-        )
+        with notices_to(said.append):
+            result = optimize_lists(lists, references, scorer, setup, annotate=annotate)
         return result, said
 
     eager, quiet = found(annotate(np.arange(len(nbest.texts))), None, 1)
@@ -510,7 +508,7 @@ def test_segments_named_are_all_that_is_annotated(tmp_path):
         return annotate(hypotheses)
 
     found = optimize_lists(
-        nbest, references, metric, Setup(QUICK), notice=lambda _: None, annotate=spied,
+        nbest, references, metric, Setup(QUICK), annotate=spied,
         segments=np.array([2, 4]),
     )  # fmt: skip
     assert found.hypotheses == 30
@@ -521,9 +519,7 @@ def test_segments_named_are_all_that_is_annotated(tmp_path):
 def test_a_metric_of_syntax_names_the_annotator_that_it_lacks(tmp_path):
     nbest, references = read(tmp_path)
     with pytest.raises(InputError, match=r"metric dpm needs dependency parses of .*\(--annotator"):
-        optimize_lists(
-            nbest, references, registry.metric("dpm"), Setup(QUICK), notice=lambda _: None
-        )
+        optimize_lists(nbest, references, registry.metric("dpm"), Setup(QUICK))
 
 
 @needs(MOSES)
@@ -546,7 +542,6 @@ def test_real_lists_beat_what_moses_found():
             references,
             registry.metric(metric),
             Setup(registry.optimizer("mert", {"searches_per_feature": 50}), (start,), threads=2),
-            notice=lambda _: None,
         )
         assert found.final_score > max(low, found.start_score + 0.02)
         assert found.final_score < found.oracle_score
@@ -558,10 +553,10 @@ def test_lists_that_hold_nothing_better_are_named_as_the_reason(tmp_path):
     nbest, references = read(tmp_path, text)
     start = FeatureWeights({"LM0": (1.0, 1.0), "WP0": (1.0,)})
     setup = Setup(QUICK, (start,))
-    found = optimize_lists(nbest, references, registry.metric("wer"), setup, notice=print)
+    found = optimize_lists(nbest, references, registry.metric("wer"), setup)
     assert found.oracle_score == found.final_score == found.start_score
     assert any("the lists hold nothing better" in line for line in found.warnings)
     worse = FeatureWeights({"LM0": (-1.0, -1.0), "WP0": (-1.0,)})
     setup = Setup(QUICK, (worse,))
-    found = optimize_lists(nbest, references, registry.metric("wer"), setup, notice=print)
+    found = optimize_lists(nbest, references, registry.metric("wer"), setup)
     assert not found.warnings

@@ -274,8 +274,7 @@ def test_a_length_penalty_that_is_searched_does_not_flatter_the_estimate(monkeyp
         found, _ = optimize_penalised(
             without_texts(features, offsets, names, None), StatTable(stats), Mean(), setup,
             penalty=LengthPenalty(0.0, 2.0), lengths=lengths, start_alpha=0.0,
-            notice=lambda _: None,
-        )  # fmt: skip
+            )  # fmt: skip
         estimates.append(found)
         fixed.append(np.mean([one.unseen_score for one in tried[:GRID_POINTS]]))
     values, errors = np.array([(one.unseen_score, one.unseen_error) for one in estimates]).T

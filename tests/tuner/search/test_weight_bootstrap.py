@@ -43,11 +43,10 @@ def test_samples_are_drawn_with_replacement_and_each_is_its_own():
 def test_segments_named_are_those_that_count(tmp_path, segments):
     nbest, references = read(tmp_path, LIST)
     metric = registry.metric("bleu:max_order=2")
-    stats = statistics_table(nbest, references, metric, threads=1, notice=lambda _: None)
+    stats = statistics_table(nbest, references, metric, threads=1)
     optimizer = registry.optimizer("mert", {"searches_per_feature": 30})
     found = optimize_stats(
-        nbest, stats, metric, Setup(optimizer, (START,)), notice=lambda _: None,
-        segments=np.array(segments),
+        nbest, stats, metric, Setup(optimizer, (START,)), segments=np.array(segments),
     )  # fmt: skip
     # Under the start weights hypothesis 1 wins in either segment (rows 1 and 4).
     rows = stats.rows[[1, 4]][segments].sum(axis=0)
@@ -59,17 +58,14 @@ def test_segments_named_are_those_that_count(tmp_path, segments):
 def test_a_sample_is_searched_from_the_weights_found(tmp_path):
     nbest, references = read(tmp_path, LIST)
     metric = registry.metric("port")
-    stats = statistics_table(nbest, references, metric, threads=1, notice=lambda _: None)
+    stats = statistics_table(nbest, references, metric, threads=1)
     setup = Setup(
         registry.optimizer("mert", {"searches_per_feature": 30, "restarts": 9}), (START,), seed=2
     )
     seen = []
     found = dict(
-        bootstrap(
-            nbest, stats, metric, setup, range(4), notice=seen.append,
-            progress=lambda *at: seen.append(at),
-        )
-    )  # fmt: skip
+        bootstrap(nbest, stats, metric, setup, range(4), progress=lambda *at: seen.append(at))
+    )
     assert seen == [(done, 4) for done in range(1, 5)]
     assert found_on(nbest, stats, metric, setup, 2) == found[2]
     assert len({str(one.values) for one in found.values()}) > 1
@@ -79,11 +75,11 @@ def test_a_sample_is_searched_from_the_weights_found(tmp_path):
 def test_threads_search_samples_at_once_and_find_the_same(tmp_path, monkeypatch):
     nbest, references = read(tmp_path, LIST)
     metric = registry.metric("bleu:max_order=2")
-    stats = statistics_table(nbest, references, metric, threads=1, notice=lambda _: None)
+    stats = statistics_table(nbest, references, metric, threads=1)
     setup = Setup(registry.optimizer("mert", {"searches_per_feature": 30}), (START,))
 
     def searched():
-        return dict(bootstrap(nbest, stats, metric, setup, range(4), notice=lambda _: None))
+        return dict(bootstrap(nbest, stats, metric, setup, range(4)))
 
     alone = searched()
     setup = replace(setup, threads=2)

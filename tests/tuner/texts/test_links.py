@@ -40,7 +40,6 @@ def annotator(tmp_path, aligner, references=("x y",)):
         tmp_path / "notes",
         source=tmp_path / "src",
         references=tuple(files),
-        notice=lambda _line: None,
     )
 
 

@@ -7,7 +7,7 @@ module `TREEBANK MODEL SIZE`.
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -17,6 +17,7 @@ from ...base.errors import AnnotatorError, InputError, ProgramError
 from ...base.extras import require
 from ...base.files import check_writable, writing
 from ...base.programs import end, python, start, undisturbed
+from ...base.warn import notice
 from ...texts.annotator import AnnotationRequest, Annotator
 from . import _conllu
 from ._conllu import ConlluTree
@@ -69,14 +70,7 @@ class Accuracy:
     links: float
 
 
-def train(
-    treebank: Path,
-    out: Path,
-    *,
-    size: Size = "tiny",
-    case: Case = "keep",
-    notice: Callable[[str], None],
-) -> int:
+def train(treebank: Path, out: Path, *, size: Size = "tiny", case: Case = "keep") -> int:
     """Train a model on a treebank; the same treebank gives the same bytes.
 
     Parameters
@@ -89,8 +83,6 @@ def train(
         How large the model is, and so how good: see `RECIPES`.
     case
         As in the treebank, lowercased, or each sentence both ways.
-    notice
-        Called with a line for each iteration.
 
     Returns
     -------
@@ -114,7 +106,7 @@ def train(
     with tempfile.TemporaryDirectory(prefix="portmert-train-") as name:
         text, model = Path(name) / "treebank.conllu", Path(name) / "model"
         text.write_text("".join(_written(sentences, case)), encoding="utf-8")
-        _run(text, model, size, treebank, notice)
+        _run(text, model, size, treebank)
         with writing(out) as file:
             file.write(model.read_bytes())
     return len(sentences)
@@ -208,9 +200,7 @@ def _written(sentences: list[ConlluTree], case: Case) -> Iterator[str]:
             yield "\n"
 
 
-def _run(
-    text: Path, model: Path, size: Size, treebank: Path, notice: Callable[[str], None]
-) -> None:
+def _run(text: Path, model: Path, size: Size, treebank: Path) -> None:
     last, part = "", "tagger"
     process: subprocess.Popen[str] | None = None
     try:

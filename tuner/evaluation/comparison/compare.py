@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from portmert.metrics._base import Metric
 
 from ...base.documents import plain
 from ...base.errors import InputError, ProgramError
-from ...base.warn import warn
+from ...base.warn import notice, warn
 from ...components import registry
 from ...executors.team import Team
 from ...texts.annotator import Annotator
@@ -75,10 +75,7 @@ class CompareRequest:
     team: Team | None = None
 
 
-Notice = Callable[[str], None]
-
-
-def compare_request(request: CompareRequest, notice: Notice) -> dict[str, Any]:
+def compare_request(request: CompareRequest) -> dict[str, Any]:
     """Read, link, score and test.
 
     Returns
@@ -96,10 +93,10 @@ def compare_request(request: CompareRequest, notice: Notice) -> dict[str, Any]:
     if not request.systems:
         raise ValueError("name the systems to compare")
     with tempfile.TemporaryDirectory() as work:
-        return _of_request(request, notice, Path(work))
+        return _of_request(request, Path(work))
 
 
-def _of_request(request: CompareRequest, notice: Notice, work: Path) -> dict[str, Any]:
+def _of_request(request: CompareRequest, work: Path) -> dict[str, Any]:
     """See `compare_request`; `work` is a folder for files that are needed meanwhile."""
     given = registry.labelled(request.metrics or METRICS)
     systems, given_test = in_one_order(find_systems(request.systems), request.test, work)
@@ -107,7 +104,7 @@ def _of_request(request: CompareRequest, notice: Notice, work: Path) -> dict[str
     inputs = [one.inputs for one in systems if one.inputs is not None]
     annotators = (one.components.get("annotator") for one in inputs)
     recorded = next(filter(None, annotators), None)  # that of the first run with one
-    metrics, ready = _metrics_and_preparation(request, given, systems, recorded, notice)
+    metrics, ready = _metrics_and_preparation(request, given, systems, recorded)
     aligner, outputs = request.test.named_aligner, sum(len(one.outputs) for one in systems)
     given_sets = [
         parse_link_set(text, references=len(test.references), outputs=outputs)
@@ -115,9 +112,7 @@ def _of_request(request: CompareRequest, notice: Notice, work: Path) -> dict[str
     ]
     if test.source is None and (given_sets or aligner is not None):
         raise InputError("word alignments need the source text; give --source")
-    sets, linker = find_links(
-        systems, test, given_sets, aligner, folder=work / "annotations", notice=notice
-    )
+    sets, linker = find_links(systems, test, given_sets, aligner, folder=work / "annotations")
     materials = read_material(systems, test, sets, linker, ready)
     if materials[0].links is None:
         if not request.metrics:
@@ -130,7 +125,7 @@ def _of_request(request: CompareRequest, notice: Notice, work: Path) -> dict[str
                     f"{source}--aligner NAME or --links NAME=FILE[,FILE...]"
                 )
     lenders = [one.folder for one in systems if one.has_history and one.folder]
-    tools = dev_set.ScoringTools(notice, request.threads, lenders, request.prepare, recorded)
+    tools = dev_set.ScoringTools(request.threads, lenders, request.prepare, recorded)
     runs = [
         run_history.read_history(system.folder, name=system.name, metrics=metrics, tools=tools)
         for system in systems
@@ -211,7 +206,6 @@ def _metrics_and_preparation(
     given: dict[str, Metric],
     systems: Sequence[NamedSystem],
     recorded: Annotator | None,
-    notice: Notice,
 ) -> tuple[dict[str, Metric], Preparation]:
     """Return the metrics to score with, and what makes texts ready for them.
 

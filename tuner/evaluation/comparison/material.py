@@ -1,7 +1,7 @@
 """Reads the texts of a comparison as metrics see them: outputs, references, links."""
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
@@ -73,7 +73,6 @@ def find_links(
     aligner: tuple[str, Aligner] | None,
     *,
     folder: Path,
-    notice: Callable[[str], None],
 ) -> tuple[list[LinkSet], Linker | None]:
     """Return all sets of links, and what aligns outputs without links, if there is an aligner.
 
@@ -92,7 +91,7 @@ def find_links(
         return [], None
     if aligner is not None:
         name, component = aligner
-        linker = Linker(component, folder, test.source, test.references, notice, "test")
+        linker = Linker(component, folder, test.source, test.references, "test")
         free = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
         name = next(one for one in free if one not in names)
         sets.append(LinkSet(name, linker.dev_links()))
@@ -100,9 +99,7 @@ def find_links(
         if system.inputs is None or system.folder is None:
             continue
         data, own = system.inputs.data, system.inputs.components.get("aligner")
-        run = Linker(
-            own, system.folder / "annotations", data.source, tuple(data.references), notice
-        )
+        run = Linker(own, system.folder / "annotations", data.source, tuple(data.references))
         if own is not None and linker is None:
             linker = run
         if sets:

@@ -23,7 +23,7 @@ from portmert.metrics._base import FloatArray, IntArray, Metric
 from ...base import files, streams
 from ...base.documents import parse_json, to_json
 from ...base.errors import ConfigError, InputError, StateError, counted, suggest
-from ...base.warn import warn_of
+from ...base.warn import collected_notices, notice, warn_of
 from ...executors.team import Team
 from ...nbest.model import NBest, best_hypotheses, model_scores, without_texts
 from ...search import optimization, problem
@@ -225,7 +225,6 @@ def measure(
     *,
     team: Team,
     folder: Path | None,
-    notice: Callable[[str], None],
     progress: Callable[[int, int], None] | None = None,
 ) -> list[MeasuredChoice]:
     """Tune and judge. Return a record for each choice, then those without a search, see `_plain`.
@@ -243,7 +242,7 @@ def measure(
         leave_out(plan.nbest, names)  # an unknown name is found before the work
     if team.is_remote:
         for judged in plan.judges.values():
-            judged.stats.complete(notice)
+            judged.stats.complete()
         nbest = plan.nbest  # its texts stay here
         bare = without_texts(nbest.features, nbest.offsets, nbest.feature_names, nbest.sparse)
         plan = replace(plan, nbest=bare)
@@ -340,15 +339,15 @@ def _search(
             prior=choice.prior,
             constraints=plan.constraints,
         )
-        found = optimization.optimize_stats(
-            nbest,
-            judged.stats,
-            judged.metric,
-            setup,
-            notice=lines.append,
-            progress=step,
-            segments=plan.parts(split)[0],
-        )
+        with collected_notices() as lines:
+            found = optimization.optimize_stats(
+                nbest,
+                judged.stats,
+                judged.metric,
+                setup,
+                progress=step,
+                segments=plan.parts(split)[0],
+            )
         seconds = found.cpu_seconds if plan.timing else None
         cell = Cell(found.weights, found.unseen_score, seconds, found.warnings)
     said = split == repeat == 0 and not choice.without

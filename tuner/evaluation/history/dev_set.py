@@ -44,8 +44,6 @@ class ScoringTools:
 
     Parameters
     ----------
-    notice
-        Called with one line before a step that takes time.
     threads
         Changes no result.
     lenders
@@ -57,7 +55,6 @@ class ScoringTools:
         For runs that have none of their own.
     """
 
-    notice: Callable[[str], None]
     threads: int = 1
     lenders: Sequence[Path] = ()
     prepare: Prepare | None = None
@@ -141,7 +138,6 @@ class DevSet:
             folder / "annotations",
             data.source,
             tuple(data.references),
-            self.tools.notice,
         )
 
     @cached_property
@@ -198,8 +194,8 @@ class DevSet:
             self._references[needs],
             metric,
             threads=self.tools.threads,
-            notice=lambda _: None,  # the run itself has printed it
             annotate=annotate,
+            check=False,  # the run itself has warned
         )
 
     def score_first(self, path: Path, metrics: Mapping[str, Metric]) -> dict[str, float]:

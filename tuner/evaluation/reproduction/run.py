@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from portmert.metrics._base import Ragged
 from ...base.errors import ConfigError, InputError, counted
 from ...base.files import read_lines
 from ...base.tables import Table
+from ...base.warn import notice, notices_behind
 from ...decoders._base import Progress
 from ...executors.team import Team
 from ...runs import replicas
@@ -96,7 +97,6 @@ def reproduce(
     scored_with: Sequence[str],
     *,
     published: Path | None,
-    log: Callable[[str], None],
     progress: Progress,
     prepare: Prepare | None = None,
     resampling: Resampling = RESAMPLED,
@@ -129,13 +129,14 @@ def reproduce(
     figures = Published() if published is None else read_published(published)
     if team is not None and team.is_remote:
         folder = next(iter(experiments.values())).tune.output.parent
-        log(f"tuning on {', '.join(experiments)}: {folder}")
-        replicas.run_spread(experiments, team=team, log=log, progress=progress)
+        notice(f"tuning on {', '.join(experiments)}: {folder}")
+        replicas.run_spread(experiments, team=team, progress=progress)
     else:
         for name, experiment in experiments.items():
-            log(f"tuning on {name}: {experiment.tune.output}")
-            replicas.run(experiment, log=replicas.named(log, name), progress=progress)
-    log("comparing the systems")
+            notice(f"tuning on {name}: {experiment.tune.output}")
+            with notices_behind(name):
+                replicas.run(experiment, progress=progress)
+    notice("comparing the systems")
     request = compare.CompareRequest(
         tuple(
             SystemFiles(name, (experiment.tune.output,))
@@ -146,16 +147,14 @@ def reproduce(
         resampling=resampling,
         threads=next(iter(experiments.values())).threads,
     )
-    comparison = compare.compare_request(request, log)
+    comparison = compare.compare_request(request)
     origin = _origin(config, next(iter(experiments.values())))
-    more = _link_sets(experiments, log)
+    more = _link_sets(experiments)
     made = markdown(document(comparison, figures, origin=origin, more=more))
     return comparison["headlines"], made
 
 
-def _link_sets(
-    experiments: Mapping[str, Experiment], log: Callable[[str], None]
-) -> dict[int, Table]:
+def _link_sets(experiments: Mapping[str, Experiment]) -> dict[int, Table]:
     """Return what stands below table 7: how far the links differ that PORT was tuned with."""
     linked = {}  # name -> where the links of the dev set's references come from, and them
     for name, experiment in experiments.items():
@@ -165,7 +164,7 @@ def _link_sets(
             origin = ", ".join(file.name for file in files)
             origin = origin or f"aligner {aligner and aligner.name()}"
             folder = experiment.tune.output / "annotations"
-            linker = Linker(aligner, folder, data.source, data.references, log)
+            linker = Linker(aligner, folder, data.source, data.references)
             lines = [
                 parse_links(line, origin=str(file))
                 for file in files or linker.dev_links()

@@ -14,6 +14,7 @@ from portmert.tuner.base.errors import (
     PortmertError,
     ProgramError,
 )
+from portmert.tuner.base.warn import notices_to
 from portmert.tuner.components import registry
 from portmert.tuner.texts.annotator import AnnotationRequest
 from tests.support.annotation_models import PAIRS, SENTENCES, treebank, udpipe
@@ -30,10 +31,6 @@ def annotator(**options):
 
 def said(sentences, **options):
     return list(annotator(**options).annotate(sentences, BOTH))
-
-
-def ignore(_):
-    pass
 
 
 def test_a_model_knows_the_treebank_it_was_trained_on():
@@ -130,7 +127,8 @@ def test_training_twice_gives_the_same_bytes(tmp_path):
     small.write_text(to_conllu(PAIRS[:12], "x"), encoding="utf-8")
     lines = []
     for name in "ab":
-        assert training.train(small, tmp_path / name, size="micro", notice=lines.append) == 12
+        with notices_to(lines.append):
+            assert training.train(small, tmp_path / name, size="micro") == 12
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
     assert lines[0].startswith("tagger, iteration 1:")
     assert any(line.startswith("parser, iteration 4:") for line in lines)
@@ -140,7 +138,7 @@ def test_training_on_lowercased_words(tmp_path):
     small = tmp_path / "small.conllu"
     small.write_text(to_conllu(PAIRS[:12], "x").replace("\ttre\t", "\tTRE\t"), encoding="utf-8")
     for case in ("keep", "lower", "both"):
-        training.train(small, tmp_path / case, size="micro", case=case, notice=ignore)
+        training.train(small, tmp_path / case, size="micro", case=case)
     sizes = {(tmp_path / case).read_bytes() for case in ("keep", "lower", "both")}
     assert len(sizes) == 3
 
@@ -174,13 +172,13 @@ def test_a_treebank_that_is_none_is_named(tmp_path, text, error, message):
     path = tmp_path / "x.conllu"
     path.write_text(text)
     with pytest.raises(error, match=re.escape(message)):
-        training.train(path, tmp_path / "model", size="micro", notice=ignore)
+        training.train(path, tmp_path / "model", size="micro")
     assert not (tmp_path / "model").exists()
 
 
 def test_where_the_model_goes_is_checked_before_the_work(tmp_path):
     with pytest.raises(PortmertError, match="there is no folder"):
-        training.train(treebank(), tmp_path / "no" / "model", size="full", notice=ignore)
+        training.train(treebank(), tmp_path / "no" / "model", size="full")
 
 
 @needs(REAL)

@@ -39,7 +39,7 @@ def plan_of(segments=6, **given):
     features = np.tile([[2.0, 1.0], [1.0, 2.0]], (segments, 1, 1))
     scores = np.tile([0.25, 0.75], (segments, 1))
     lists = Lists.from_arrays(features, scores=scores, feature_names=["A", "B"])
-    nbest, stats, metric, *_ = lists.counts.counted(None, threads=1, notice=print)
+    nbest, stats, metric, *_ = lists.counts.counted(None, threads=1)
     return CrossPlan(nbest, {"mean": Judge(metric, stats, "mean|v", "d")}, **given)
 
 
@@ -243,8 +243,7 @@ def test_all_segments_alike_are_learnt_and_judged_the_same(threads, tmp_path):
     plan = plan_of(splits=2, seeds=2, start=FeatureWeights({"A": (1.0,), "B": (0.1,)}))
     tuned, without, *plain = measure(
         plan, choices_of(["mean"], {"m": MERT}, [("B",)], [0.0]),
-        team=Team(threads), folder=tmp_path, notice=pytest.fail,
-    )  # fmt: skip
+        team=Team(threads), folder=tmp_path )  # fmt: skip
     assert (tuned.unseen["mean"] == 0.75).all()
     assert (tuned.seen["mean"] == 0.75).all()
     assert (without.unseen["mean"] == 0.75).all()  # A with a weight below 0
@@ -259,7 +258,7 @@ def test_all_segments_alike_are_learnt_and_judged_the_same(threads, tmp_path):
 def test_a_cell_with_edited_weights_is_refused(tmp_path, old, new):
     plan = plan_of(splits=1, start=FeatureWeights({"A": (1.0,), "B": (0.5,)}))
     choices = choices_of(["mean"], {"m": MERT}, [], [0.0])
-    again = {"team": Team(1), "folder": tmp_path, "notice": print}
+    again = {"team": Team(1), "folder": tmp_path}
     measure(plan, choices, **again)
     (cell,) = (tmp_path / "cells").glob("*.json")
     before, weights, after = cell.read_text().partition('"weights"')
@@ -276,7 +275,7 @@ def test_a_cell_with_edited_weights_is_refused(tmp_path, old, new):
 def test_a_file_that_is_no_cell_is_named(tmp_path, content):
     plan = plan_of(splits=1)
     choices = choices_of(["mean"], {"m": MERT}, [], [0.0])
-    again = {"team": Team(1), "folder": tmp_path, "notice": print}
+    again = {"team": Team(1), "folder": tmp_path}
     measure(plan, choices, **again)
     (cell,) = (tmp_path / "cells").glob("*.json")
     cell.write_text(content)
@@ -290,7 +289,7 @@ def test_what_a_cell_depends_on_is_in_its_name(tmp_path):
 
     def made(plan, choices):
         before = set(tmp_path.rglob("*.json"))
-        measure(plan, choices, team=Team(1), folder=tmp_path, notice=lambda _: None)
+        measure(plan, choices, team=Team(1), folder=tmp_path)
         return len(set(tmp_path.rglob("*.json")) - before)
 
     assert made(plan, choices) == 1

@@ -27,7 +27,7 @@ from tests.support.places import ROOT
 from tests.support.run_folders import LITTLE_SET, renew_digest
 
 RECORDED = ROOT / "configs"
-QUIET = ScoringTools(notice=lambda _: None)
+QUIET = ScoringTools()
 METRICS = {text: registry.metric(text) for text in ("port", "bleu", "ter")}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from portmert.tuner.base.errors import ConfigError
+from portmert.tuner.base.warn import notices_to
 from portmert.tuner.components import registry
 from portmert.tuner.nbest.readers import _bars
 from tests.support.reading import fails, read
@@ -14,7 +15,8 @@ MARIAN = "0 ||| a b ||| F0= -1 F1= -2 ||| -3\n"
 
 def said(folder, name, *texts):
     lines = []
-    read(folder, name, *texts, notice=lines.append)
+    with notices_to(lines.append):
+        read(folder, name, *texts)
     return [line.replace(f"{folder}/", "") for line in lines]
 
 

@@ -5,12 +5,13 @@ import pytest
 
 import portmert
 from portmert.tuner.base.errors import InputError
+from portmert.tuner.base.warn import notices_to
 
 WORDS = "u-1 a\nu-2 a b\nv-1 c\n"
 
 
 def lists(*paths, **options):
-    return portmert.Lists.read([str(path) for path in paths], notice=lambda _: None, **options)
+    return portmert.Lists.read([str(path) for path in paths], **options)
 
 
 def features(found):
@@ -58,7 +59,8 @@ def test_one_archive_serves_several_lists():
     assert features(found) == {"-ac": [-1, -2, -3, -7, -8]}
     assert found.nbest.ids == ("u", "v", "w")
     said = []
-    portmert.Lists.read("more", format="kaldi:ac=all", notice=said.append)
+    with notices_to(said.append):
+        portmert.Lists.read("more", format="kaldi:ac=all")
     assert said[0].endswith(", costs times -1, 3 numbers of other lists in all")
 
 
@@ -88,9 +90,11 @@ def test_features_by_key():
         "-ac": [-1, -2, -3],
     }
     said = []
-    found = portmert.Lists.read(["words", "more"], features=["ac=all"], notice=said.append)
+    with notices_to(said.append):
+        found = portmert.Lists.read(["words", "more"], features=["ac=all"])
     assert features(found) == {"ac": [1, 2, 3, 7, 8]}
-    portmert.Lists.read("words", features=["ac=all"], notice=said.append)
+    with notices_to(said.append):
+        portmert.Lists.read("words", features=["ac=all"])
     assert said[-1] == "all: 2 numbers of other lists passed over"
 
 
@@ -137,7 +141,8 @@ def espnet(folder, job=""):
 def test_folders_of_espnet_2_are_read_directly(tmp_path):
     espnet(tmp_path)
     said = []
-    found = portmert.Lists.read(tmp_path, notice=said.append)
+    with notices_to(said.append):
+        found = portmert.Lists.read(tmp_path)
     assert features(found) == {"score": [-1.5, -3, -4, -2]}
     assert found.nbest.ids == ("u", "v")
     assert [found.nbest.texts.words(row) for row in range(4)] == [["a", "b"], ["b"], [], ["c"]]

@@ -405,7 +405,6 @@ def test_real_lists_get_better():
             lists,
             registry.metric("bleu"),
             Setup(registry.optimizer(name, {}), (start,)),
-            notice=lambda _: None,
         )
         assert found.final_score > low, name
         assert found.start_score < 0.2986
