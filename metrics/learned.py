@@ -8,9 +8,11 @@ import json
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
+from annotated_types import Ge, Le
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
 from . import _lexicon_files, _shared, dependencies
@@ -33,10 +35,6 @@ RESOURCES = ("synonyms", "paraphrases", "stop_words")
 """The files that TERp reads; metrics that use TERp have them as options."""
 HEAVIEST = 1e100
 """The largest weight that a file may have, so that sums of features times weights are finite."""
-_FORMAT = "portmert learned metric 1"
-_KINDS = {str: "a text", int: "a whole number", dict: "an object"}
-
-T = TypeVar("T")
 
 
 def feature_names(groups: str) -> tuple[str, ...]:
@@ -183,7 +181,7 @@ class LearnedModel:
     def text(self) -> str:
         """Return the model as JSON."""
         content = {
-            "format": _FORMAT,
+            "format": "portmert learned metric 1",
             **dataclasses.asdict(self.features),
             "resources": dict(self.resources),
             "weights": dict(zip(self.features.names, self.weights, strict=True)),
@@ -199,6 +197,38 @@ TERP_ALONE = LearnedModel(
 """Where there is no file: TERp's own costs, which are such weights."""
 
 
+@dataclass(frozen=True, config=ConfigDict(strict=True, allow_inf_nan=False))
+class _ModelFile:
+    """What `LearnedModel.text` writes."""
+
+    format: Literal["portmert learned metric 1"]
+    groups: str
+    parses: Annotated[int, Ge(0)]
+    gamma: Annotated[float, Ge(0), Le(1)]
+    costs: Literal["ter", "terpa", "terph"]
+    language: str
+    weights: dict[str, float]
+    resources: dict[Literal["synonyms", "paraphrases", "stop_words"], str]
+    trained: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+    def model(self) -> LearnedModel:
+        """Return the model; raise ValueError for weights of other features than the groups'."""
+        features = LearnedFeatures(
+            checked_groups(self.groups), self.parses, self.gamma, self.costs, self.language
+        )
+        check_language(self.language)
+        odd = sorted(self.weights.keys() ^ set(features.names))
+        if odd:
+            raise ValueError(f"weights of other features than groups {self.groups} has: {odd[0]}")
+        for name, weight in self.weights.items():
+            if abs(weight) > HEAVIEST:
+                raise ValueError(
+                    f"the weight of {name} is {weight:g}, at most {HEAVIEST:g} can be"
+                )
+        weights = tuple(self.weights[name] for name in features.names)
+        return LearnedModel(features, weights, self.resources, self.trained)
+
+
 def read_model(path: Path) -> LearnedModel:
     """Read a model as `LearnedModel.text` writes it.
 
@@ -208,78 +238,17 @@ def read_model(path: Path) -> LearnedModel:
         The file cannot be read or is no such model; the message says what is wrong.
     """
     try:
-        content = json.loads(path.read_bytes())
+        return TypeAdapter(_ModelFile).validate_json(path.read_bytes()).model()
     except OSError as error:
         raise ValueError(f"{path}: {error.strerror or error}") from None
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path}: not JSON: {error}") from None
-    if not isinstance(content, dict) or content.get("format") != _FORMAT:
-        version = content.get("format") if isinstance(content, dict) else type(content).__name__
-        raise ValueError(
-            f"{path}: format is {version!r}, expected '{_FORMAT}', as portmert metric-train writes"
-        )
-    try:
-        return _model(content)
+    except ValidationError as error:
+        fault = error.errors(include_url=False)[0]
+        message = ": ".join([*(str(key) for key in fault["loc"]), fault["msg"]])
+        if fault["type"] not in {"missing", "json_invalid"}:
+            message += f", found {fault['input']!r:.40}"
     except ValueError as error:
-        raise ValueError(f"{path}: no model of portmert metric-train: {error}") from None
-
-
-def _model(content: Mapping[str, Any]) -> LearnedModel:
-    features = LearnedFeatures(
-        checked_groups(_typed(content, "groups", str)),
-        _typed(content, "parses", int),
-        _number(content, "gamma", 0.0, 1.0),
-        _typed(content, "costs", str),
-        _typed(content, "language", str),
-    )
-    if features.costs not in PRESETS:
-        raise ValueError(f"costs is {features.costs!r}; expected one of {', '.join(PRESETS)}")
-    check_language(features.language)
-    if features.parses < 0:
-        raise ValueError(f"parses is {features.parses}; expected 0 or more")
-    weights = _typed(content, "weights", dict)
-    if set(weights) != set(features.names):
-        odd = sorted(set(weights) ^ set(features.names))
-        raise ValueError(f"weights of other features than groups {features.groups} has: {odd[0]}")
-    resources = _typed(content, "resources", dict)
-    for name in resources:
-        if name not in RESOURCES:
-            raise ValueError(f"resource {name!r}; expected some of {', '.join(RESOURCES)}")
-    return LearnedModel(
-        features,
-        tuple(_number(weights, name, -HEAVIEST, HEAVIEST) for name in features.names),
-        {name: _typed(resources, name, str) for name in resources},
-        _typed(content, "trained", dict) if "trained" in content else {},
-    )
-
-
-def _typed(content: Mapping[str, Any], key: str, kind: type[T]) -> T:
-    """Return the value of a key of a JSON object, of one type; true and false are no int."""
-    value = _value(content, key)
-    if isinstance(value, kind) and not isinstance(value, bool):
-        return value
-    raise ValueError(f"{key} is {_as_text(value)}; expected {_KINDS[kind]}")
-
-
-def _number(content: Mapping[str, Any], key: str, lowest: float, highest: float) -> float:
-    value = _value(content, key)
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if number and lowest <= value <= highest:  # NaN is not, nor is what no float can hold
-        return float(value)
-    raise ValueError(
-        f"{key} is {_as_text(value)}; expected a number between {lowest:g} and {highest:g}"
-    )
-
-
-def _value(content: Mapping[str, Any], key: str) -> Any:
-    if key not in content:
-        raise ValueError(f"'{key}' is missing")
-    return content[key]
-
-
-def _as_text(value: Any) -> str:
-    text = json.dumps(value)
-    return text if len(text) <= 40 else f"{text[:40]}..."
+        message = str(error)
+    raise ValueError(f"{path}: no model of portmert metric-train: {message}")
 
 
 @dataclass(frozen=True)
