@@ -8,15 +8,7 @@ from pydantic.dataclasses import dataclass
 from portmert.tuner.base.errors import InputError, counted
 from portmert.tuner.base.files import called, read_lines
 
-from ._base import (
-    SUBTRACT,
-    Aligner,
-    Links,
-    counts_from_one,
-    parse_links,
-    tokens,
-    warn_of_base,
-)
+from ._base import SUBTRACT, Aligner, Links, counts_from_one, parse_links, tokens, warn_of_base
 
 
 @dataclass(frozen=True)

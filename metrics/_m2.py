@@ -14,13 +14,7 @@ from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
 from ._base import Batch, FloatArray, Metric, Texts, offsets_of
-from ._shared import (
-    best_reference,
-    each_reference,
-    named,
-    quotient,
-    segments_of,
-)
+from ._shared import best_reference, each_reference, named, quotient, segments_of
 from .kernels.m2 import matched_edits
 
 GOLD, BARS, OR = "\x02m2", "|||", "||"

@@ -8,16 +8,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic.dataclasses import dataclass
 
-from ._base import (
-    Batch,
-    FloatArray,
-    IntArray,
-    Metric,
-    Need,
-    Texts,
-    TokenArray,
-    spans,
-)
+from ._base import Batch, FloatArray, IntArray, Metric, Need, Texts, TokenArray, spans
 from ._shared import hypothesis_lengths, require_references
 from .kernels import word_orders as kernels
 

@@ -226,7 +226,7 @@ class _ModelFile:
                     f"the weight of {name} is {weight:g}, at most {HEAVIEST:g} can be"
                 )
         weights = tuple(self.weights[name] for name in features.names)
-        return LearnedModel(features, weights, self.resources, self.trained)
+        return LearnedModel(features, weights, dict(self.resources.items()), self.trained)
 
 
 def read_model(path: Path) -> LearnedModel:

@@ -16,13 +16,7 @@ import portmert
 
 from . import commands, families
 from .base import pipes
-from .base.errors import (
-    PortmertError,
-    as_message,
-    exhausted,
-    reason,
-    suggest,
-)
+from .base.errors import PortmertError, as_message, exhausted, reason, suggest
 from .base.interrupts import signals_as_interrupts, status_after
 from .base.warn import shown_messages
 from .commands._help import COMMANDS, CommandGroup

@@ -3,13 +3,7 @@
 import numpy as np
 
 from .._base import FloatArray, IntArray, TokenArray
-from .compiled import (
-    Segments,
-    find,
-    kernel,
-    most_in_segment,
-    table_size,
-)
+from .compiled import Segments, find, kernel, most_in_segment, table_size
 
 
 @kernel

@@ -10,15 +10,7 @@ import math
 import numpy as np
 
 from .._base import FloatArray, IntArray, TokenArray
-from .compiled import (
-    Segments,
-    find,
-    helper,
-    kernel,
-    longest_row,
-    most_in_segment,
-    table_size,
-)
+from .compiled import Segments, find, helper, kernel, longest_row, most_in_segment, table_size
 
 ABSENT, UNKNOWN = -1, -2
 """In the place of a slot: there is no such item; there is, but no reference has one like it."""

@@ -9,13 +9,7 @@ from portmert.aligners._symmetrize import symmetrize
 from portmert.aligners.eflomal import Eflomal
 from portmert.tuner.base.errors import PortmertError
 from portmert.tuner.base.model_folders import read_record
-from tests.support.aligner_programs import (
-    DATA,
-    SOURCE,
-    TARGET,
-    align,
-    recorded_bitext,
-)
+from tests.support.aligner_programs import DATA, SOURCE, TARGET, align, recorded_bitext
 
 
 @pytest.mark.parametrize("heuristic", ["grow-diag-final-and", "srctotgt", "tgttosrc"])

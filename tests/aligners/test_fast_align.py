@@ -9,14 +9,7 @@ from portmert.aligners._symmetrize import symmetrize
 from portmert.aligners.fast_align import FastAlign
 from portmert.tuner.base.errors import PortmertError
 from portmert.tuner.base.model_folders import read_record
-from tests.support.aligner_programs import (
-    DATA,
-    PAIRS,
-    SOURCE,
-    TARGET,
-    align,
-    recorded_bitext,
-)
+from tests.support.aligner_programs import DATA, PAIRS, SOURCE, TARGET, align, recorded_bitext
 
 
 @pytest.mark.parametrize("heuristic", ["grow-diag-final-and", "srctotgt", "tgttosrc"])

@@ -20,13 +20,7 @@ from portmert.metrics import _base
 from portmert.metrics._shared import flat
 from portmert.metrics.kernels.pairs import first_equals
 
-from ..base.errors import (
-    AnnotatorError,
-    InputError,
-    ProgramError,
-    counted,
-    faults_at,
-)
+from ..base.errors import AnnotatorError, InputError, ProgramError, counted, faults_at
 from ..base.files import with_absolute_paths
 from ..base.warn import warn_of_machine
 from ..executors.team import Team

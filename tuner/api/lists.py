@@ -22,13 +22,7 @@ from ..components import registry
 from ..components.features import Feature, with_features
 from ..nbest import check, join
 from ..nbest import read as files
-from ..nbest.model import (
-    NBest,
-    best_hypotheses,
-    model_scores,
-    segments_taken,
-    without_texts,
-)
+from ..nbest.model import NBest, best_hypotheses, model_scores, segments_taken, without_texts
 from ..nbest.moses_dat import read_dat
 from ..nbest.readers._base import Reader
 from ..nbest.readers._json import JsonReader, records_file

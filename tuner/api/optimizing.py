@@ -39,13 +39,7 @@ from ..texts.prepare import Preparation, depth
 from ..weights.feature_weights import FeatureWeights, read_penalised_weights
 from .counts import Counts
 from .lists import Lists, ListsLike, PreparedLists, as_lists
-from .texts import (
-    PathLike,
-    Phases,
-    Progress,
-    phase,
-    preparing,
-)
+from .texts import PathLike, Phases, Progress, phase, preparing
 
 SEGMENTS_SHOWN = 50
 """At most so many segments tell which metric of a formula dominates."""

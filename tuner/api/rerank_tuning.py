@@ -26,12 +26,7 @@ from ..components import registry
 from ..components.external import Scores
 from ..evaluation.comparison.material import Material
 from ..evaluation.comparison.report import document_of
-from ..evaluation.comparison.scores import (
-    Counted,
-    described,
-    in_families,
-    score_systems,
-)
+from ..evaluation.comparison.scores import Counted, described, in_families, score_systems
 from ..evaluation.comparison.sentences import against, correction, headlines
 from ..evaluation.comparison.systems import TestSet
 from ..evaluation.document import Report

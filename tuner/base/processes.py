@@ -17,15 +17,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import IO, TypeVar
 from weakref import WeakSet
 
-from .programs import (
-    Cancelled,
-    described,
-    end,
-    module_path,
-    python,
-    start,
-    undisturbed,
-)
+from .programs import Cancelled, described, end, module_path, python, start, undisturbed
 
 Ask = Callable[[str], str]
 

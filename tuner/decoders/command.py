@@ -14,14 +14,7 @@ from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
 from ..base.documents import parse_json
-from ..base.errors import (
-    ConfigError,
-    InputError,
-    ProgramError,
-    faults_at,
-    shown,
-    suggest,
-)
+from ..base.errors import ConfigError, InputError, ProgramError, faults_at, shown, suggest
 from ..base.files import read_bytes, writing
 from ..base.processes import Died, LineProcess
 from ..base.programs import PATIENCE_SECONDS

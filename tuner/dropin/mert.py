@@ -26,15 +26,7 @@ from ..search.stat_tables import moses_stats
 from ..search.unseen import gain_of
 from ..weights.feature_weights import FeatureNames, FeatureWeights
 from ..weights.weights_file import read_sparse
-from ._program import (
-    Flag,
-    Given,
-    UsageError,
-    number,
-    printed_score,
-    program,
-    say,
-)
+from ._program import Flag, Given, UsageError, number, printed_score, program, say
 from ._scorer import scorer_of
 
 NO_STARTS = 3

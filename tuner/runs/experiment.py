@@ -35,24 +35,9 @@ from ..search.weight_bootstrap import Confidence, bootstrap, confidence
 from ..weights.feature_weights import FeatureWeights, read_weights
 from . import inputs, scorer
 from .config import Experiment
-from .folder import (
-    ANNOTATION_NAME,
-    CONFIG_NAME,
-    RunFolder,
-    Shared,
-    open_run,
-    today,
-)
+from .folder import ANNOTATION_NAME, CONFIG_NAME, RunFolder, Shared, open_run, today
 from .lists import ListMerger
-from .result import (
-    Iteration,
-    Result,
-    best_iteration,
-    enough,
-    is_behind,
-    is_short,
-    stop_reason,
-)
+from .result import Iteration, Result, best_iteration, enough, is_behind, is_short, stop_reason
 
 
 def run(

@@ -38,15 +38,7 @@ from .config import Experiment
 from .folder import CONFIG_NAME, RunFolder, Shared, today
 from .inputs import write_inputs
 from .result import Result
-from .scorer import (
-    LOCAL,
-    Evaluator,
-    Scored,
-    finish,
-    is_finished,
-    read_json,
-    read_scored,
-)
+from .scorer import LOCAL, Evaluator, Scored, finish, is_finished, read_json, read_scored
 
 Cell = tuple[AbstractContextManager[Any], tuple[Any, ...]]
 """See `run_tasks`."""

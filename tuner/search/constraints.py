@@ -120,7 +120,9 @@ class Constraints:
         for group in self.tied:
             columns = [column for name in group for column in columns_of(name, names)]
             if vector[columns].all():
-                moved[columns] *= _multiple(vector[columns], lower[columns], upper[columns])
+                # The number nearest to 1, but not 0, by which these are within their bounds.
+                lowest, highest = multiples(vector[columns], lower[columns], upper[columns])
+                moved[columns] *= min(max(1.0, lowest), highest) or max(lowest, -TINY)
         moved = np.clip(moved, lower, upper)
         if (moved == vector).all():
             return weights
@@ -200,7 +202,7 @@ class Constraints:
         ConfigError
             An option of another form.
         """
-        limits: dict[str, tuple[float, float]] = {}
+        ends, sign_of = {}, {}
         for text in bounds:
             name, equals, pair = options.name_value(text)
             low, colon, high = pair.partition(":")
@@ -208,16 +210,14 @@ class Constraints:
                 raise ConfigError(
                     f"--bound {text}: expected NAME=LOW:HIGH, either end may be empty"
                 )
-            limits[name] = _pair(low, high, f"--bound {text}")
+            ends[name] = low, high
         for text in signs:
-            name, _, sign = options.name_value(text)
-            if not name or sign not in SIGNS:
+            name, _, sign_of[name] = options.name_value(text)
+            if not name or sign_of[name] not in SIGNS:
                 raise ConfigError(f"--sign {text}: expected NAME=+ or NAME=-")
-            if name in limits:
-                raise ConfigError(f"{name} has --bound and --sign; give one of them")
-            limits[name] = SIGNS[sign]
-        groups = tuple(tuple(options.names(text)) for text in tied)
-        return cls(fixed=tuple(fixed), tied=groups, bounds=limits)
+        groups = [options.names(text) for text in tied]
+        table = {"fixed": fixed, "tied": groups, "bounds": ends, "signs": sign_of}
+        return cls.from_table(table, "constraints")
 
 
 ConstraintsLike = Constraints | Mapping[str, Any]
@@ -249,12 +249,6 @@ def multiples(ratios: FloatArray, lower: FloatArray, upper: FloatArray) -> tuple
     """Return the lowest and highest number by which tied weights can be multiplied."""
     ends = np.stack([lower / ratios, upper / ratios])
     return float(ends.min(axis=0).max()), float(ends.max(axis=0).min())
-
-
-def _multiple(weights: FloatArray, lower: FloatArray, upper: FloatArray) -> float:
-    """Return the number nearest to 1, but not 0, by which tied weights are within their bounds."""
-    lowest, highest = multiples(weights, lower, upper)
-    return min(max(1.0, lowest), highest) or max(lowest, -TINY)
 
 
 def moves(before: FeatureWeights, after: FeatureWeights) -> str:
@@ -293,8 +287,7 @@ def _number(value: object, if_empty: float, where: str) -> float:
 
 
 def _names(values: object, where: str) -> tuple[str, ...]:
-    kinds = [_checked(value, str, "feature's name", where) for value in _list(values, where)]
-    return tuple(kinds)
+    return tuple(_checked(value, str, "feature's name", where) for value in _list(values, where))
 
 
 def _list(value: object, where: str) -> list[Any]:

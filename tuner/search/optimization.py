@@ -172,7 +172,13 @@ def optimize_stats(
         final, final_score = start, start_score  # scaling weights can turn ties over
     oracle_score = _oracle_score(space.lists, space.problem.winners(space.reduce(final)))
     if space.problem.width and start_score == final_score != oracle_score:
-        _notice_no_gain(metric, start_score, search)
+        label = metric.display.labelled(metric.name())
+        where = "" if search.unseen is None else " on segments that were held out"
+        if len(set(search.restarts)) == 1:
+            notice(
+                f"{label} is {metric.shown(start_score)} under the start weights and no weights "
+                f"were found under which it is better{where}"
+            )
     return Optimization(
         weights=final,
         start_score=start_score,
@@ -383,17 +389,6 @@ def _doubts_of_scores(
             f"({metric.display.labelled(metric.name())} {metric.shown(start_score)}): let the "
             f"decoder list more (size, beam), or begin at other weights"
         )
-
-
-def _notice_no_gain(metric: Metric, start_score: float, search: Found) -> None:
-    """Say that no restart improved on the start weights, if so."""
-    if len(set(search.restarts)) > 1:
-        return
-    where = "" if search.unseen is None else " on segments that were held out"
-    notice(
-        f"{metric.display.labelled(metric.name())} is {metric.shown(start_score)} under the start "
-        f"weights and no weights were found under which it is better{where}"
-    )
 
 
 def _is_known(lists: TuningProblem) -> NDArray[np.bool_]:

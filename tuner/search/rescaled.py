@@ -10,7 +10,6 @@ import numpy as np
 from portmert.metrics._base import Batch, FloatArray, Metric
 
 from .problem import TuningProblem, objective
-from .unseen import Unseen
 
 PARTS = 16
 """The text is scored in so many parts, to see how much the metric's scores differ."""
@@ -63,11 +62,6 @@ class Rescaled(Metric):
     def restored(self, value: float) -> float:
         """Return the metric's objective from the rescaled one."""
         return math.ldexp(value, self.exponent) + self.base
-
-    def restored_estimate(self, unseen: Unseen) -> Unseen:
-        """Return an estimate of the metric's objective from one of the rescaled objective."""
-        error = math.ldexp(unseen.error, self.exponent)
-        return replace(unseen, value=self.restored(unseen.value), error=error)
 
 
 def rescaled(problem: TuningProblem, start: FloatArray) -> tuple[TuningProblem, Rescaled]:

@@ -14,15 +14,7 @@ from typing import Self
 
 from ..base.columns import DROP, column_of, unordered
 from ..base.errors import InputError, counted
-from ..base.files import (
-    Lines,
-    TextFile,
-    called,
-    each_line,
-    file_digest,
-    read_lines,
-    text_digest,
-)
+from ..base.files import Lines, TextFile, called, each_line, file_digest, read_lines, text_digest
 from ..base.warn import warn
 
 BYTE_ORDER_MARK = "\ufeff"

@@ -15,14 +15,7 @@ import pytest
 
 from portmert.tuner.base import programs
 from portmert.tuner.base.errors import PortmertError, ProgramError
-from portmert.tuner.base.programs import (
-    Bound,
-    Command,
-    find_program,
-    run,
-    scratch,
-    undisturbed,
-)
+from portmert.tuner.base.programs import Bound, Command, find_program, run, scratch, undisturbed
 
 SLEEP = "import time; time.sleep(1000)"
 SAY = "import os, time; print(os.getpid(), flush=True); time.sleep(1000)"

@@ -64,7 +64,7 @@ def test_table_errors_say_what_to_write(table, message):
     [
         ({"bounds": ["LM0"]}, "--bound LM0: expected NAME=LOW:HIGH"),
         ({"signs": ["LM0"]}, "--sign LM0: expected NAME=+ or NAME=-"),
-        ({"signs": ["LM0=+"], "bounds": ["LM0=0:1"]}, "LM0 has --bound and --sign"),
+        ({"signs": ["LM0=+"], "bounds": ["LM0=0:1"]}, "LM0 has bounds and a sign"),
     ],
 )
 def test_option_errors_say_what_to_write(options, message):

@@ -16,12 +16,7 @@ from portmert.tuner.nbest.model import best_hypotheses, model_scores, without_te
 from portmert.tuner.nbest.moses_dat import DatLists
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.search.constraints import Constraints
-from portmert.tuner.search.optimization import (
-    Setup,
-    equal_weights,
-    optimize_dat,
-    optimize_stats,
-)
+from portmert.tuner.search.optimization import Setup, equal_weights, optimize_dat, optimize_stats
 from portmert.tuner.search.oracle import oracle
 from portmert.tuner.search.problem import StatTable
 from portmert.tuner.search.stat_tables import moses_stats, statistics_table

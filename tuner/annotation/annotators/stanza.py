@@ -14,12 +14,7 @@ from ...base.errors import AnnotatorError, counted
 from ...texts.annotator import Annotation, AnnotationRequest, WeightedArc
 from . import _conllu, _models, _tokens, _trees, _workers
 from ._conllu import Tagset
-from ._marginals import (
-    FloatArray,
-    flattened,
-    tree_marginals,
-    weighted_arcs,
-)
+from ._marginals import FloatArray, flattened, tree_marginals, weighted_arcs
 
 RESOURCES = "resources.json"
 """The list of models in a folder made by `stanza.download`."""

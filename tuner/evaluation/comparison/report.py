@@ -10,16 +10,7 @@ from portmert.metrics._display import Display
 
 from ...base.errors import counted
 from ...base.tables import NOTHING, Block, Table
-from ..document import (
-    Chart,
-    Choice,
-    Document,
-    Heading,
-    Paragraph,
-    Segments,
-    Series,
-    on_page,
-)
+from ..document import Chart, Choice, Document, Heading, Paragraph, Segments, Series, on_page
 from ..formatting import changed, charted, directed, interval, p_or_dash, shown, span, spread
 from ..history import report as history
 from .sentences import (

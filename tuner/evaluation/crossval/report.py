@@ -15,16 +15,7 @@ from ...base.errors import counted
 from ...base.samples import TIE, deviation, is_constant
 from ...base.tables import NOTHING, Table
 from ..document import Chart, Choice, Document, Heading, Paragraph, Series, on_page
-from ..formatting import (
-    LIKELY,
-    charted,
-    directed,
-    fixed,
-    p_value,
-    shown,
-    signed,
-    spread,
-)
+from ..formatting import LIKELY, charted, directed, fixed, p_value, shown, signed, spread
 from ..significance import holm
 from .cells import FIRST, CrossPlan, MeasuredChoice
 

@@ -24,12 +24,7 @@ from .. import correlation
 from ..significance import Resampling, is_resampled
 from . import intervals
 from .data import Draws, Judged, MetricScores, Resampled
-from .differences import (
-    Permuted,
-    ScoredPoints,
-    metric_pairs,
-    permute_all,
-)
+from .differences import Permuted, ScoredPoints, metric_pairs, permute_all
 
 PEARSONS = ("pearson", "pearson_weighted", "pearson_mean_removed", "pearson_mean_removed_weighted")
 SYSTEMS = tuple(

@@ -16,16 +16,7 @@ import numpy as np
 from portmert.metrics._base import FloatArray
 
 from ...base.samples import interval, is_mostly_unknown
-from ..correlation import (
-    VARIANTS,
-    Pairs,
-    from_sums,
-    kendall,
-    of_samples,
-    pearson,
-    ranks,
-    rounded,
-)
+from ..correlation import VARIANTS, Pairs, from_sums, kendall, of_samples, pearson, ranks, rounded
 from ._kernels import SUMS, RowTerms, row_sums
 from .data import Draws, Judged, MetricScores, Points
 

@@ -14,15 +14,7 @@ from ..document import Chart, Choice, Document, Heading, Paragraph, Series
 from ..formatting import LIKELY
 from . import evaluation
 from .combined import Combined
-from .tables import (
-    Row,
-    combined_tables,
-    measure_name,
-    scenario_table,
-    shown,
-    tables,
-    with_level,
-)
+from .tables import Row, combined_tables, measure_name, scenario_table, shown, tables, with_level
 
 MAX_ROWS = 15
 """Metrics in a table of the summary. `--all` shows the others."""

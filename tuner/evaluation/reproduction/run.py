@@ -25,12 +25,7 @@ from ...texts.prepare import Prepare
 from ..comparison import compare, material, scores
 from ..comparison.systems import SystemFiles
 from ..significance import Resampling
-from .document import (
-    Published,
-    document,
-    markdown,
-    read_published,
-)
+from .document import Published, document, markdown, read_published
 
 TUNED_ON = ("bleu", "port", "qmean", "port-rho", "port-tau")
 """The metrics that the paper tunes on; the others are compared with the first."""

@@ -1,5 +1,6 @@
 """The base class of optimizers, with the restarts that all of them share."""
 
+import math
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
@@ -189,11 +190,14 @@ class Optimizer(Component):
         best = max(ends, key=Found.worth)  # of equal ones the first
         estimates = [end.unseen for end in ends if end.unseen is not None]
         unseen = typical(estimates, problem.stats, problem.metric) if estimates else None
+        if unseen is not None:
+            error = math.ldexp(unseen.error, scale.exponent)
+            unseen = replace(unseen, value=scale.restored(unseen.value), error=error)
         return Found(
             best.weights,
             scale.restored(best.value),
             sum(end.line_searches for end in ends),
-            None if unseen is None else scale.restored_estimate(unseen),
+            unseen,
             seconds=sum(seconds),
             restarts=tuple(scale.restored(end.value) for end in ends),
         )

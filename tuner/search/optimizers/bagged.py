@@ -89,7 +89,9 @@ class _Split:
 
     def mixed(self, parts: FloatArray, learnt: FloatArray) -> FloatArray:
         """Return the weights of a mixture of the start with learnt weights."""
-        return _unscaled(_mixture(parts, self.scaled_start, learnt))
+        numbers = _mixture(parts, self.scaled_start, learnt)
+        weights: FloatArray = numbers[:-1] / numbers[-1]  # what is not searched has weight 1 again
+        return weights
 
     def members(self, fold: int) -> tuple[IntArray, IntArray]:
         """Return the hypotheses of a fold's segments, and their offsets."""
@@ -381,9 +383,3 @@ def _mixture(parts: FloatArray, start: FloatArray, learnt: FloatArray) -> FloatA
     mixed: FloatArray = np.einsum("l,ln->n", parts, learnt)
     mixed += (1 - parts.sum()) * start
     return mixed
-
-
-def _unscaled(numbers: FloatArray) -> FloatArray:
-    """Return the weights of scaled ones; what is not searched has weight 1 again."""
-    weights: FloatArray = numbers[:-1] / numbers[-1]
-    return weights

@@ -19,12 +19,7 @@ from portmert.tuner.evaluation.crossval.cells import (
     leave_out,
     measure,
 )
-from portmert.tuner.evaluation.crossval.report import (
-    as_json,
-    corrected_p,
-    document_of,
-    headlines,
-)
+from portmert.tuner.evaluation.crossval.report import as_json, corrected_p, document_of, headlines
 from portmert.tuner.evaluation.document import Chart
 from portmert.tuner.executors.team import Team
 from portmert.tuner.nbest.model import SparseFeatures, model_scores

@@ -8,10 +8,7 @@ import pytest
 from openpyxl import load_workbook
 
 from portmert.tuner.base.errors import InputError
-from portmert.tuner.evaluation.humaneval.answers import (
-    complete,
-    read_answers,
-)
+from portmert.tuner.evaluation.humaneval.answers import complete, read_answers
 from portmert.tuner.evaluation.humaneval.sheets import as_csv, as_xlsx
 from tests.support.evaluations import answered_csv, answered_xlsx, evaluation, export
 
