@@ -174,7 +174,7 @@ def _in_order(nbest: NBest, scores: FloatArray) -> float | None:
     """
     rows = np.arange(len(scores))
     if len(nbest.ranks) == len(rows):
-        segments = np.repeat(np.arange(len(nbest)), np.diff(nbest.offsets))
+        segments = nbest.segment_of_row
         rows = np.lexsort((nbest.ranks, segments))
     pairs, values = np.setdiff1d(np.arange(1, len(rows)), nbest.offsets), scores[rows]
     steps = values[pairs - 1] - values[pairs]

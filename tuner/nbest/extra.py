@@ -289,7 +289,7 @@ def _by_key(nbest: NBest, keyed: Sequence[Keyed], *, drop: bool, equal: bool = F
         segments, ranks = nbest.segments_in_files, nbest.ranks_in_files
         lines = np.arange(len(segments))
     else:
-        segments = np.repeat(np.arange(len(nbest)), np.diff(nbest.offsets))
+        segments = nbest.segment_of_row
         ranks = nbest.ranks.astype(np.int64)
         lines = nbest.lines
     lists = np.searchsorted(np.cumsum(nbest.list_sizes), lines, side="right")

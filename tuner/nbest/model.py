@@ -75,11 +75,16 @@ class NBest:
         return len(self.offsets) - 1
 
     @property
+    def segment_of_row(self) -> IntArray:
+        """(H,) the segment of each hypothesis."""
+        return np.repeat(np.arange(len(self)), np.diff(self.offsets))
+
+    @property
     def segments_in_files(self) -> IntArray:
         """(L,) the segment of each hypothesis of the files, equal ones too; -1 if left out."""
         if self.lines is None or self.dropped is None:
             raise errors.InputError("these lists were not read from files")
-        segments = np.repeat(np.arange(len(self)), np.diff(self.offsets))
+        segments = self.segment_of_row
         return self._in_files(segments, self.dropped[:, 1])
 
     @property

@@ -25,7 +25,7 @@ from ..base.files import called, read_bytes, writing
 from ..base.numbers import FINITE, parse_finite, parse_number
 from ..weights.feature_weights import FeatureNames
 from . import _text_kernels as kernels
-from . import model, pool
+from . import merging, model
 
 _SPARSE = re.compile(rb"(?<!\S)(\S+)=(\S+)")  # once a token: a long one would be squared
 _SPACE = 32
@@ -151,32 +151,29 @@ class _Merger:
 
     def __init__(self, features: int, stats: int) -> None:
         self.stats = stats
-        self._pool = pool.HypothesisPool(features=features, stats=stats)
+        self._distinct = merging.DistinctRows(features=features, stats=stats)
         self._sparse: dict[str, int] = {}
 
     def add(
         self, segments: IntArray, features: FloatArray, stats: FloatArray, sparse: _Sparse | None
     ) -> None:
         """Add n hypotheses: (n,), (n, F) and (n, K), both in C order and without -0.0."""
-        rows = pool.empty_rows(len(features), features=0, stats=0)._replace(
+        rows = merging.empty_rows(len(features), features=0, stats=0)._replace(
             segments=segments, features=features, stats=stats
         )
         if sparse is not None:
             lines, names, numbers, values = sparse
             columns = np.array([self._sparse.setdefault(n, len(self._sparse)) for n in names])
-            rows = pool.with_sparse(rows, lines, columns[numbers], values)
-        self._pool.append(rows)
+            rows = merging.with_sparse(rows, lines, columns[numbers], values)
+        self._distinct.append(rows)
 
     def finish(
         self, segments: int | None, where: str, names: FeatureNames, score_name: str
     ) -> DatLists:
         """Return all of them by segment; `where` is what messages call the lists."""
-        rows, _ = self._pool.finish()
-        offsets = offsets_of(pool.segment_sizes(rows.segments, segments, where))
-        sparse = None
-        if self._sparse:
-            entries = rows.sparse_offsets, rows.sparse_columns, rows.sparse_values
-            sparse = model.SparseFeatures(tuple(self._sparse), *entries)
+        rows = self._distinct.finish()
+        offsets = offsets_of(merging.segment_sizes(rows.segments, segments, where))
+        sparse = merging.sparse_of(rows, tuple(self._sparse))
         return DatLists(rows.features, rows.stats, offsets, names, score_name, sparse)
 
 
@@ -424,7 +421,7 @@ class _DatReader:
             if found != columns:
                 self.fail(at, "another number of columns, or other names, than in the first block")
             if segments is not None and numbers[0] >= segments:
-                self.fail(at, pool.beyond(numbers[0], segments))
+                self.fail(at, merging.beyond(numbers[0], segments))
             ids.append(numbers[0])
             counts.append(numbers[1])
             positions.append(at)

@@ -16,7 +16,7 @@ from ...base.columns import DROP, INDEX_KEYS
 from ...base.errors import InputError, counted, shown
 from ...texts._kernels import intern_tokens
 from ...weights.feature_weights import FeatureNames
-from ..pool import ArrivedList, beyond, empty_rows
+from ..merging import ListArrays, beyond, empty_rows
 from ..records import Hypothesis, ListFile, Place
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _KEYS = ", ".join(INDEX_KEYS)
 _OWN_FILES = "give several lists of a segment as files of their own"
 
 
-def arrays_of(reader: Reader, file: ListFile, vocabulary: Vocabulary) -> ArrivedList:
+def arrays_of(reader: Reader, file: ListFile, vocabulary: Vocabulary) -> ListArrays:
     """Return the arrays of a whole file.
 
     Raises
@@ -52,23 +52,20 @@ def arrays_of(reader: Reader, file: ListFile, vocabulary: Vocabulary) -> Arrived
     names, features = _features(file, hypotheses)
     tokens, offsets = _interned([hypothesis.text for hypothesis in hypotheses], vocabulary)
     links = _links(file, hypotheses, np.diff(offsets))
-    rows = empty_rows(len(hypotheses), features=0, stats=0)._replace(
-        segments=segments, tokens=tokens, token_offsets=offsets, features=features
-    )
-    if links is not None:
-        rows = rows._replace(links=links.values, link_offsets=links.offsets)
     ranks = [hypothesis.rank for hypothesis in hypotheses]
     if reader.are_unique:
         ranks = _ranks_of_records(file, hypotheses, reader.first_rank)
-    return ArrivedList(
-        rows=rows,
-        model_scores=np.array([hypothesis.score for hypothesis in hypotheses]) + 0.0,
-        names=names,
-        sparse_names=(),
-        has_links=links is not None,
-        where=file.where,
-        ranks=None if None in ranks else np.array(ranks, dtype=np.int32),
+    rows = empty_rows(len(hypotheses), features=0, stats=0)._replace(
+        segments=segments,
+        tokens=tokens,
+        token_offsets=offsets,
+        features=features,
+        scores=np.array([hypothesis.score for hypothesis in hypotheses]) + 0.0,
+        ranks=np.array([] if None in ranks else ranks, dtype=np.int32),
     )
+    if links is not None:
+        rows = rows._replace(links=links.values, link_offsets=links.offsets)
+    return ListArrays(rows, names, (), links is not None, file.where)
 
 
 def _segments(

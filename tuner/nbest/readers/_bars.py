@@ -17,7 +17,7 @@ from ...base.warn import warn
 from ...texts._kernels import ByteArray, intern_tokens
 from ...weights.feature_weights import FeatureNames
 from .. import _text_kernels as kernels
-from ..pool import ArrivedList, beyond, empty_rows, with_sparse
+from ..merging import ListArrays, beyond, empty_rows, with_sparse
 from ..records import ListFile
 from ._base import Reader
 
@@ -51,7 +51,7 @@ class NBestReader:
         self._check_counts(counts)
         self._check_ids(file.segments)
 
-    def read(self, vocabulary: Vocabulary) -> ArrivedList:
+    def read(self, vocabulary: Vocabulary) -> ListArrays:
         """Parse all fields."""
         scores, features, names, sparse_names, entries = self._features()
         local, token_offsets, spans = intern_tokens(
@@ -66,11 +66,12 @@ class NBestReader:
             links=links,
             link_offsets=link_offsets,
             features=features,
+            scores=scores,
         )
         if entries is not None:
             rows = with_sparse(rows, *entries)
-        arrays = rows, scores, names, sparse_names, has_links, self.file.where
-        return ArrivedList(*arrays, absent_is_zero=self.absent_is_zero)
+        where, absent_is_zero = self.file.where, self.absent_is_zero
+        return ListArrays(rows, names, sparse_names, has_links, where, absent_is_zero)
 
     def fail(self, position: int, message: str) -> NoReturn:
         """Raise the error of the line that `position` is in."""
@@ -378,7 +379,7 @@ class BarsReader(Reader):
     def fits(cls, rows: list[list[str]]) -> bool:
         """Whether the fields of the first lines can only be of this format."""
 
-    def read(self, file: ListFile, vocabulary: Vocabulary) -> ArrivedList:
+    def read(self, file: ListFile, vocabulary: Vocabulary) -> ListArrays:
         """Parse a whole file."""
         moses = replace(file, data=self.as_moses(file))
         lines = NBestReader(moses, absent_is_zero=self.absent_is_zero)

@@ -24,7 +24,7 @@ from ...base import options
 from ...base.columns import INDEX_KEYS
 from ...base.components import Check, Component, Refuse, described
 from ...base.errors import InputError, counted, shown
-from ..pool import ArrivedList
+from ..merging import ListArrays
 from ..records import Failed, Hypothesis, ListFile, Record
 from ._arrays import arrays_of
 
@@ -128,7 +128,7 @@ class Reader(Component):
         """Return the first of the ids of a whole file, where they are numbers."""
         return 0
 
-    def read(self, file: ListFile, vocabulary: Vocabulary) -> ArrivedList:
+    def read(self, file: ListFile, vocabulary: Vocabulary) -> ListArrays:
         """Return the arrays of a whole file; raises `InputError` as `records`."""
         return arrays_of(self, file, vocabulary)
 
@@ -136,7 +136,7 @@ class Reader(Component):
         """Return the reader of this file."""
         return self
 
-    def describe(self, arrays: ArrivedList, file: ListFile) -> str:
+    def describe(self, arrays: ListArrays, file: ListFile) -> str:
         """Return one line: `Marian n-best, 1 model, 500 segments x 100, no word alignment`."""
         columns = sum(size for _, size in arrays.names)
         _, counts = np.unique(arrays.rows.segments, return_counts=True)

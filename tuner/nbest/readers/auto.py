@@ -10,7 +10,7 @@ from portmert.metrics._base import Vocabulary
 
 from ...base.errors import ConfigError, InputError, shown
 from ...families import component, fault_of, names
-from ..pool import ArrivedList
+from ..merging import ListArrays
 from ..records import ListFile
 from ._base import Reader
 from .moses import MosesReader
@@ -100,6 +100,6 @@ class Auto(Reader):
             f"{advice or 'name it by --nbest-format (plain hypotheses are flat:n=N)'}{unusable}"
         )
 
-    def read(self, file: ListFile, vocabulary: Vocabulary) -> ArrivedList:
+    def read(self, file: ListFile, vocabulary: Vocabulary) -> ListArrays:
         """Parse a whole file."""
         return self.detect(file).read(file, vocabulary)

@@ -1,4 +1,4 @@
-"""The pool's kernels against plain numpy."""
+"""The kernels of merging against plain numpy."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from portmert.metrics._base import Ragged
-from portmert.tuner.nbest import _pool_kernels as kernels
-from portmert.tuner.nbest.pool import HypothesisPool, empty_rows
+from portmert.tuner.nbest import _merging_kernels as kernels
+from portmert.tuner.nbest.merging import DistinctRows, empty_rows
 
 ROWS = st.lists(st.lists(st.integers(0, 3), max_size=3), max_size=6)
 
@@ -40,8 +40,8 @@ def test_gather_is_take(data, rows):
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(ROWS, max_size=4))
-def test_pool_keeps_the_first_of_equal_rows(blocks):
-    pool, expected = HypothesisPool(features=2), {}
+def test_merging_keeps_the_first_of_equal_rows(blocks):
+    distinct, expected = DistinctRows(features=2), {}
     for block in blocks:
         segments = [len(row) % 2 for row in block]
         features = [[row[0] / 2, row[-1]] if row else [0, 0] for row in block]
@@ -52,15 +52,16 @@ def test_pool_keeps_the_first_of_equal_rows(blocks):
             token_offsets=tokens.offsets,
             features=np.array(features, dtype=np.float64).reshape(-1, 2),
         )
-        new = pool.append(rows)
+        new = distinct.append(rows)
         for k, row in enumerate(block):
             assert new[k] == (tuple(row) not in expected)
             expected.setdefault(tuple(row), (segments[k], features[k]))
-    rows, order = pool.finish()
+    rows = distinct.finish()
     arrived = list(expected)
     by_segment = sorted(range(len(arrived)), key=lambda k: expected[arrived[k]][0])
-    assert order.tolist() == by_segment
     texts = Ragged(rows.tokens, rows.token_offsets)
-    assert [tuple(texts.row(k).tolist()) for k in range(len(texts))] == [arrived[k] for k in order]
-    assert rows.features.tolist() == [expected[arrived[k]][1] for k in order]
+    assert [tuple(texts.row(k).tolist()) for k in range(len(texts))] == [
+        arrived[k] for k in by_segment
+    ]
+    assert rows.features.tolist() == [expected[arrived[k]][1] for k in by_segment]
     assert rows.features.flags.f_contiguous

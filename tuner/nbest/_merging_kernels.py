@@ -12,9 +12,9 @@ from ..texts._kernels import HASH_PRIME, MIX_PRIME, HashArray, empty_table
 
 
 class Rows(NamedTuple):
-    """n hypotheses in order of arrival, with everything by which two of them are compared.
+    """n hypotheses in order of arrival.
 
-    No float is -0.0.
+    Two of them are compared by everything up to their sparse features. No float is -0.0.
 
     Parameters
     ----------
@@ -25,6 +25,8 @@ class Rows(NamedTuple):
     stats : (n, K) float64, C order
     sparse_columns, sparse_values, sparse_offsets : (E,) int32, (E,) float64, (n + 1,) int64
         The columns of a row ascend.
+    scores, lines, ranks : (n,) float64, (n,) int64, (n,) int32; or empty
+        The model score of each, its place in the files, its number in its segment from 1.
     """
 
     segments: IntArray
@@ -37,6 +39,9 @@ class Rows(NamedTuple):
     sparse_columns: TokenArray
     sparse_values: FloatArray
     sparse_offsets: IntArray
+    scores: FloatArray
+    lines: IntArray
+    ranks: TokenArray
 
 
 @helper
@@ -50,7 +55,7 @@ def _hashed(h: Any, values: Any, begin: int, end: int) -> Any:
 
 @kernel
 def hash_rows(keys: Rows, widths: tuple[int, int]) -> HashArray:
-    """Return (n,) hashes: equal rows have equal ones; see `pool.keys_of`."""
+    """Return (n,) hashes: equal rows have equal ones; see `merging.keys_of`."""
     n, (width, more) = keys.segments.size, widths
     hashes = np.empty(n, dtype=np.uint64)
     for row in range(n):
@@ -67,13 +72,13 @@ def hash_rows(keys: Rows, widths: tuple[int, int]) -> HashArray:
 
 
 @helper
-def _same(values: Any, begin: int, end: int, other: int, other_end: int) -> bool:
-    """Whether values[begin:end] is values[other:other_end]."""
+def _same(values: Any, begin: int, end: int, second: int, second_end: int) -> bool:
+    """Whether values[begin:end] is values[second:second_end]."""
     size = end - begin
-    if other_end - other != size:
+    if second_end - second != size:
         return False
     k = 0
-    while k < size and values[begin + k] == values[other + k]:
+    while k < size and values[begin + k] == values[second + k]:
         k += 1
     return k == size
 
@@ -83,13 +88,13 @@ def _equal(keys: Rows, widths: tuple[int, int], i: int, j: int) -> bool:
     """Whether rows i and j are equal in everything."""
     width, more = widths
     tokens, links, sparse = keys.token_offsets, keys.link_offsets, keys.sparse_offsets
-    begin, end, other, other_end = sparse[i], sparse[i + 1], sparse[j], sparse[j + 1]
+    begin, end, second, second_end = sparse[i], sparse[i + 1], sparse[j], sparse[j + 1]
     equal: bool = (
         keys.segments[i] == keys.segments[j]
         and _same(keys.features, i * width, (i + 1) * width, j * width, (j + 1) * width)
         and _same(keys.stats, i * more, (i + 1) * more, j * more, (j + 1) * more)
-        and _same(keys.sparse_values, begin, end, other, other_end)
-        and _same(keys.sparse_columns, begin, end, other, other_end)
+        and _same(keys.sparse_values, begin, end, second, second_end)
+        and _same(keys.sparse_columns, begin, end, second, second_end)
         and _same(keys.tokens, tokens[i], tokens[i + 1], tokens[j], tokens[j + 1])
         and _same(keys.links, 2 * links[i], 2 * links[i + 1], 2 * links[j], 2 * links[j + 1])
     )
@@ -98,11 +103,11 @@ def _equal(keys: Rows, widths: tuple[int, int], i: int, j: int) -> bool:
 
 @kernel
 def find_new(
-    keys: Rows, widths: tuple[int, int], hashes: HashArray, known: int
+    keys: Rows, widths: tuple[int, int], hashes: HashArray, begin: int
 ) -> NDArray[np.bool_]:
-    """Say which rows from `known` on equal no earlier row: (n - known,) bool; see `pool.keys_of`.
+    """Return (n - begin,) whether each row from `begin` on differs from all earlier rows.
 
-    The first `known` rows all differ.
+    The rows before `begin` all differ. For `keys` and `widths` see `merging.keys_of`.
     """
     n = hashes.size
     size = 1024
@@ -110,25 +115,25 @@ def find_new(
         size *= 2
     mask = np.uint64(size - 1)
     table = empty_table(size)
-    new = np.empty(n - known, dtype=np.bool_)
+    is_new = np.empty(n - begin, dtype=np.bool_)
     for row in range(n):
-        slot, found = hashes[row] & mask, False
-        while not found and table[slot] >= 0:
-            if row >= known and hashes[table[slot]] == hashes[row]:
-                found = _equal(keys, widths, table[slot], row)
+        slot, is_equal = hashes[row] & mask, False
+        while not is_equal and table[slot] >= 0:
+            if row >= begin and hashes[table[slot]] == hashes[row]:
+                is_equal = _equal(keys, widths, table[slot], row)
             slot = (slot + np.uint64(1)) & mask
-        if not found:
+        if not is_equal:
             table[slot] = row
-        if row >= known:
-            new[row - known] = not found
-    return new
+        if row >= begin:
+            is_new[row - begin] = not is_equal
+    return is_new
 
 
 @kernel
 def gather(
     values: TokenArray, offsets: IntArray, order: IntArray, width: int
 ) -> tuple[TokenArray, IntArray]:
-    """Return the rows `order` of flat values, one after the other, and their offsets.
+    """Return the rows `order` of flat values, one after the second, and their offsets.
 
     `width` numbers stand together: 1 for tokens, 2 for links; offsets count in units of it.
     """
