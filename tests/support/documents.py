@@ -42,7 +42,7 @@ METRICS = (
 
 
 def document(segments=30, systems=("bleu", "port"), runs=2, replicas=3, seed=1, length=9):
-    """Return what `compare_request()` could be."""
+    """Return what `compare_systems()` could be."""
     rng = random.Random(seed)
     rows = [_segment(rng, length, len(systems)) for _ in range(segments)]
     return {

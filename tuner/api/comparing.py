@@ -8,7 +8,7 @@ from typing import Any
 from portmert.metrics._base import Metric
 
 from ..base import arguments, processes
-from ..evaluation.comparison.compare import CompareRequest, compare_request
+from ..evaluation.comparison.compare import CompareRequest, compare_systems
 from ..evaluation.comparison.report import document_of
 from ..evaluation.comparison.systems import SystemFiles, TestSet
 from ..evaluation.document import Report
@@ -90,7 +90,7 @@ def compare(
         opened(executor, threads=1) as team,
         preparing(annotator, annotation_cache, progress=progress, team=team) as prepare,
     ):
-        document = compare_request(replace(request, prepare=prepare, team=team))
+        document = compare_systems(replace(request, prepare=prepare, team=team))
     return Report(document_of(document), document)
 
 

@@ -110,7 +110,7 @@ def _counted(
             label,
             metric,
             batch,
-            kept=kept,
+            segments=kept,
             systems=scores.systems,
             signature=ready.signature(metric, batch.reference_offsets),
             threads=processes.available_processors(),
@@ -177,8 +177,10 @@ def read_judged(one: JudgedSet, ready: Preparation) -> tuple[HumanScores, Batch]
 
 def _outputs(one: JudgedSet, human: HumanScores) -> tuple[list[Path], list[Path | None]]:
     """Return the output of each system, and its word alignment if there are any."""
-    outputs = find_outputs(one.outputs, human.systems, others=bool(one.systems))
-    links = {} if one.links is None else find_outputs(one.links, human.systems, others=True)
+    outputs = find_outputs(one.outputs, human.systems, others_allowed=bool(one.systems))
+    links = (
+        {} if one.links is None else find_outputs(one.links, human.systems, others_allowed=True)
+    )
     return list(outputs.values()), [links.get(system) for system in outputs]
 
 

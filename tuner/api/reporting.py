@@ -6,7 +6,7 @@ from pathlib import Path
 from ..base import arguments, errors, processes
 from ..base.warn import notice
 from ..components import registry
-from ..evaluation.comparison.compare import METRICS, CompareRequest, compare_request
+from ..evaluation.comparison.compare import METRICS, CompareRequest, compare_systems
 from ..evaluation.comparison.report import document_of_run
 from ..evaluation.comparison.systems import SystemFiles
 from ..evaluation.document import Report
@@ -61,7 +61,7 @@ def report(
                 timing=False,
             )
             try:
-                test = compare_request(request)
+                test = compare_systems(request)
             except (errors.InputError, errors.StateError) as error:
                 notice(f"no scores of a test set: {error}")
         content = as_json(history, test)

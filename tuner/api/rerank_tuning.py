@@ -298,7 +298,7 @@ def _compared(
         sets.append(f"lists={written_files([*links, *outputs])}")
     return compare(
         {TUNED: folder, **{name: baselines[name].text for name in others}},
-        TestSet(links=sets, known=tuple(known)),
+        TestSet(links=sets, statistics=tuple(known)),
         metric=judges,
         annotator=lists.annotator,
         annotation_cache=lists.annotation_cache,

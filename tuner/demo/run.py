@@ -159,7 +159,7 @@ def _comparison(runs: Sequence[Path], prepare: Prepare) -> tuple[tuple[str, ...]
 
     Times are left out, so that the same demo writes the same bytes.
     """
-    from ..evaluation.comparison.compare import CompareRequest, compare_request  # noqa: PLC0415
+    from ..evaluation.comparison.compare import CompareRequest, compare_systems  # noqa: PLC0415
     from ..evaluation.comparison.report import document_of  # noqa: PLC0415
     from ..evaluation.comparison.sentences import summaries  # noqa: PLC0415
     from ..evaluation.comparison.systems import SystemFiles  # noqa: PLC0415
@@ -167,7 +167,7 @@ def _comparison(runs: Sequence[Path], prepare: Prepare) -> tuple[tuple[str, ...]
 
     systems = tuple(SystemFiles(None, (run,)) for run in runs)
     request = CompareRequest(systems, prepare=prepare, runs=True, timing=False)
-    document = compare_request(request)
+    document = compare_systems(request)
     return tuple(summaries(document)), html(document_of(document))
 
 

@@ -47,9 +47,9 @@ def pearson(x: FloatArray, y: FloatArray, *, weights: FloatArray | None = None) 
 
 def from_sums(xy: FloatArray, xx: FloatArray, yy: FloatArray) -> FloatArray:
     """Return xy / sqrt(xx * yy) within -1..1, and NaN where either is not above 0."""
-    known = (xx > 0.0) & (yy > 0.0)
-    root = np.sqrt(np.where(known, xx, 1.0)) * np.sqrt(np.where(known, yy, 1.0))
-    return np.clip(np.where(known, xy / root, np.nan), -1.0, 1.0)
+    is_defined = (xx > 0.0) & (yy > 0.0)
+    root = np.sqrt(np.where(is_defined, xx, 1.0)) * np.sqrt(np.where(is_defined, yy, 1.0))
+    return np.clip(np.where(is_defined, xy / root, np.nan), -1.0, 1.0)
 
 
 def of_samples(values: FloatArray) -> FloatArray:
@@ -64,8 +64,8 @@ def ranks(values: FloatArray) -> FloatArray:
     """Return (..., N): the rank of each value, from 1. Tied values get their mean rank."""
     from scipy.stats import rankdata  # noqa: PLC0415  start-up time
 
-    found: FloatArray = rankdata(values, axis=-1)
-    return found
+    rank_values: FloatArray = rankdata(values, axis=-1)
+    return rank_values
 
 
 def spearman(x: FloatArray, y: FloatArray) -> FloatArray:
@@ -107,7 +107,9 @@ class Pairs:
         first, second = np.triu_indices(human.shape[1], 1)
         a, b = human[:, first], human[:, second]
         counts = ((a > b), (a < b), (a == b))
-        return cls(first, second, *(one.astype(np.float64) for one in counts))
+        return cls(
+            first, second, *(counts_of_outcome.astype(np.float64) for counts_of_outcome in counts)
+        )
 
     @property
     def count(self) -> float:
@@ -140,16 +142,16 @@ def kendall(
     concordant, discordant, total : (...) float64
         Numbers of pairs. The metric ties all that are neither concordant nor discordant.
     """
-    kept = concordant + discordant if variant == "wmt13" else total
-    known = kept > 0
+    counted = concordant + discordant if variant == "wmt13" else total
+    is_defined = counted > 0
     with np.errstate(invalid="ignore", divide="ignore"):
         share = {
-            "wmt10": (concordant - (total - concordant)) / kept,
-            "wmt13": (concordant - discordant) / kept,
-            "wmt14": (concordant - discordant) / kept,
-            "consistency": concordant / kept,
+            "wmt10": (concordant - (total - concordant)) / counted,
+            "wmt13": (concordant - discordant) / counted,
+            "wmt14": (concordant - discordant) / counted,
+            "consistency": concordant / counted,
         }[variant]
-    return np.asarray(np.where(known, share, np.nan))
+    return np.asarray(np.where(is_defined, share, np.nan))
 
 
 def williams(first: float, second: float, between: float, *, count: int) -> float:

@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import pydantic.dataclasses
@@ -59,8 +59,10 @@ class Judgments:
         places = np.full(max(int(self.systems.max(initial=0)), *columns) + 1, -1, dtype=np.int64)
         places[list(columns)] = np.arange(len(columns))
         systems = places[self.systems]
-        kept = systems >= 0
-        return Judgments(self.segments[kept], systems[kept], self.judges[kept], self.scores[kept])
+        is_kept = systems >= 0
+        return Judgments(
+            self.segments[is_kept], systems[is_kept], self.judges[is_kept], self.scores[is_kept]
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,9 +135,7 @@ class HumanScores:
 
     def of_segments(self, numbers: IntArray) -> HumanScores:
         """Return the scores of some segments, rising."""
-        documents, groups = (
-            one if one is None else one[numbers] for one in (self.documents, self.groups)
-        )
+        documents, groups = (x if x is None else x[numbers] for x in (self.documents, self.groups))
         each = self.each
         if each is not None:
             rows = np.isin(each.segments, numbers)
@@ -163,21 +163,21 @@ class HumanScores:
                 f"{self.path}: a score of segment {len(self) - 1} (counted from 0), but {origin} "
                 f"has {counted(segments, 'line')}; are both of the same test set?"
             )
-        more = segments - len(self)
+        missing = segments - len(self)
         documents, groups = (
-            one if one is None else np.pad(one, (0, more), mode="constant", constant_values=-1)
-            for one in (self.documents, self.groups)
+            x if x is None else np.pad(x, (0, missing), mode="constant", constant_values=-1)
+            for x in (self.documents, self.groups)
         )
-        scores = np.pad(self.scores, ((0, more), (0, 0)), constant_values=np.nan)
+        scores = np.pad(self.scores, ((0, missing), (0, 0)), constant_values=np.nan)
         return replace(self, scores=scores, documents=documents, groups=groups)
 
 
-def read_human_scores(path: Path, several: Several = "refuse") -> HumanScores:
+def read_human_scores(path: Path, judgments: Several = "refuse") -> HumanScores:
     """Read a table of human scores.
 
     Parameters
     ----------
-    several
+    judgments
         How to treat several judgments of one system's output of a segment.
 
     Raises
@@ -199,7 +199,7 @@ def read_human_scores(path: Path, several: Several = "refuse") -> HumanScores:
                 f"expected columns system, segment, score and maybe document, tabs between them"
             )
     where: dict[tuple[str, int, str], int] = {}
-    found: list[tuple[str, int, str, float]] = []
+    rows: list[tuple[str, int, str, float]] = []
     of_segments: dict[str, dict[int, tuple[str, int]]] = {
         name: {} for name in ("document", "group") if name in names
     }
@@ -212,27 +212,27 @@ def read_human_scores(path: Path, several: Several = "refuse") -> HumanScores:
             )
         row = dict(zip(names, fields, strict=True))
         system, segment = row["system"], _segment(row["segment"], path, number)
-        judge = row.get("judge", "") if several != "refuse" else ""
-        if several == "refuse" or "judge" in row:
+        judge = row.get("judge", "") if judgments != "refuse" else ""
+        if judgments == "refuse" or "judge" in row:
             first = where.setdefault((system, segment, judge), number)
             if first != number:
                 raise InputError(
                     f"{path}:{number}: system '{system}' has a score of segment {segment} in line "
                     f"{first} already; several judgments of one output are taken with --judgments"
-                    if several == "refuse"
+                    if judgments == "refuse"
                     else f"{path}:{number}: judge '{judge}' has judged system '{system}' in "
                     f"segment {segment} in line {first} already; leave one"
                 )
-        found.append((system, segment, judge, _score(row["score"], path, number)))
-        for what, seen in of_segments.items():
-            name, first = seen.setdefault(segment, (row[what], number))
-            if name != row[what]:
+        rows.append((system, segment, judge, _score(row["score"], path, number)))
+        for column, names_of_segments in of_segments.items():
+            name, first = names_of_segments.setdefault(segment, (row[column], number))
+            if name != row[column]:
                 raise InputError(
-                    f"{path}:{number}: segment {segment} is in {what} '{row[what]}', but line "
+                    f"{path}:{number}: segment {segment} is in {column} '{row[column]}', but line "
                     f"{first} has it in '{name}'"
                 )
-    scores = _arrays(path, found, of_segments)
-    return scores if several == "each" else replace(scores, each=None)
+    scores = _arrays(path, rows, of_segments)
+    return scores if judgments == "each" else replace(scores, each=None)
 
 
 def _segment(text: str, path: Path, number: int) -> int:
@@ -256,21 +256,21 @@ def _score(text: str, path: Path, number: int) -> float:
 
 def _arrays(
     path: Path,
-    found: Sequence[tuple[str, int, str, float]],
+    rows: Sequence[tuple[str, int, str, float]],
     of_segments: Mapping[str, Mapping[int, tuple[str, int]]],
 ) -> HumanScores:
-    systems, column = _numbered(system for system, *_ in found)
-    _, judge_of = _numbered(judge for *_, judge, _ in found)
+    systems, column_of_system = _numbered(system for system, *_ in rows)
+    _, judge_of = _numbered(judge for *_, judge, _ in rows)
     judgments = Judgments(
-        np.array([segment for _, segment, *_ in found], dtype=np.int64),
-        np.array([column[system] for system, *_ in found], dtype=np.int64),
-        np.array([judge_of[judge] for *_, judge, _ in found], dtype=np.int64),
-        np.array([score for *_, score in found]),
+        np.array([segment for _, segment, *_ in rows], dtype=np.int64),
+        np.array([column_of_system[system] for system, *_ in rows], dtype=np.int64),
+        np.array([judge_of[judge] for *_, judge, _ in rows], dtype=np.int64),
+        np.array([score for *_, score in rows]),
     )
     count = int(judgments.segments.max()) + 1
-    if count * len(systems) > max(_MOST_CELLS, _SPARSEST * len(found)):
+    if count * len(systems) > max(_MOST_CELLS, _SPARSEST * len(rows)):
         raise InputError(
-            f"{path}: {counted(len(found), 'score')} of {len(systems)} systems, but one is of "
+            f"{path}: {counted(len(rows), 'score')} of {len(systems)} systems, but one is of "
             f"segment {count - 1}; is that number a slip?"
         )
     place = judgments.segments * len(systems) + judgments.systems
@@ -279,10 +279,12 @@ def _arrays(
     table = np.where(each > 0, total / np.maximum(each, 1), np.nan).reshape(count, -1)
     numbers: dict[str, IntArray] = {}
     names: dict[str, tuple[str, ...]] = {}
-    for what, seen in of_segments.items():
-        names[what], number_of = _numbered(name for name, _ in seen.values())
-        numbers[what] = np.full(count, -1, dtype=np.int64)
-        numbers[what][list(seen)] = [number_of[name] for name, _ in seen.values()]
+    for column, names_of_segments in of_segments.items():
+        names[column], number_of = _numbered(name for name, _ in names_of_segments.values())
+        numbers[column] = np.full(count, -1, dtype=np.int64)
+        numbers[column][list(names_of_segments)] = [
+            number_of[name] for name, _ in names_of_segments.values()
+        ]
     return HumanScores(
         path, systems, table, numbers.get("document"), names.get("document", ()),
         numbers.get("group"), judgments,
@@ -295,7 +297,9 @@ def _numbered(names: Iterable[str]) -> tuple[tuple[str, ...], dict[str, int]]:
     return distinct, {name: number for number, name in enumerate(distinct)}
 
 
-def find_outputs(folder: Path, systems: Sequence[str], *, others: bool = False) -> dict[str, Path]:
+def find_outputs(
+    folder: Path, systems: Sequence[str], *, others_allowed: bool = False
+) -> dict[str, Path]:
     """Return the output file of each system: `SYSTEM`, or `SYSTEM.` and one more suffix.
 
     Parameters
@@ -304,7 +308,7 @@ def find_outputs(folder: Path, systems: Sequence[str], *, others: bool = False) 
         Its hidden files and its folders are ignored.
     systems
         In the order of the result.
-    others
+    others_allowed
         Whether the folder may have outputs of other systems too.
 
     Raises
@@ -314,7 +318,7 @@ def find_outputs(folder: Path, systems: Sequence[str], *, others: bool = False) 
     """
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder; expected a folder of files SYSTEM.en")
-    found: dict[str, Path] = {}
+    outputs: dict[str, Path] = {}
     for path in sorted(folder.iterdir()):
         if path.name.startswith(".") or not path.is_file():
             continue
@@ -322,24 +326,24 @@ def find_outputs(folder: Path, systems: Sequence[str], *, others: bool = False) 
         for suffix in sorted(COMPRESSED):
             name = name.removesuffix(suffix)
         name = name if name in systems else name.rpartition(".")[0] or name
-        if name in found:
+        if name in outputs:
             raise InputError(
-                f"{folder}: two outputs of system '{name}': {found[name].name} and {path.name}; "
+                f"{folder}: two outputs of system '{name}': {outputs[name].name} and {path.name}; "
                 f"leave one"
             )
-        if name not in systems and not others:
+        if name not in systems and not others_allowed:
             raise InputError(
                 f"{path}: system '{name}' has no human scores; take the file away, or name the "
                 f"systems to compare (--system)"
             )
-        found[name] = path
+        outputs[name] = path
     for name in systems:
-        if name not in found:
+        if name not in outputs:
             raise InputError(
                 f"{folder}: no output of system '{name}', which has human scores; add the file, "
                 f"or name the systems to compare (--system)"
             )
-    return {name: found[name] for name in systems}
+    return {name: outputs[name] for name in systems}
 
 
 Name = Annotated[str, Field(min_length=1)]
@@ -410,37 +414,44 @@ def read_judged_sets(path: Path) -> tuple[JudgedSet, ...]:
     text = "\n".join(read_lines(path))
     with faults_at(f"{path}: not TOML", ValueError, InputError):
         content = parse_toml(text)
-    listed = content.get("set")
-    if set(content) != {"set"} or not isinstance(listed, list) or not listed:
+    tables = content.get("set")
+    if set(content) != {"set"} or not isinstance(tables, list) or not tables:
         raise InputError(f"{path}: expected tables [[set]], one of each test set, nothing else")
-    found: list[JudgedSet] = []
-    known = [key.name for key in fields(JudgedSet)]
-    for number, table in enumerate(listed, 1):
+    sets: list[JudgedSet] = []
+    keys = [key.name for key in fields(JudgedSet)]
+    for number, table in enumerate(tables, 1):
         for key in table if isinstance(table, dict) else ():
-            if key not in known:
-                near = suggest(key, known)
+            if key not in keys:
+                near = suggest(key, keys)
                 raise InputError(f"{path}: test set {number}: no key '{key}'{near}")
         with faults_at(f"{path}: test set {number}", ValueError, InputError):
-            one = TypeAdapter(JudgedSet).validate_python(table)
-        if not one.name:
+            judged_set = TypeAdapter(JudgedSet).validate_python(table)
+        if not judged_set.name:
             raise InputError(f'{path}: test set {number} has no name; add name = "..."')
-        if one.name in (other.name for other in found):
-            raise InputError(f"{path}: two test sets are named '{one.name}'")
-        found.append(_placed(one, path.parent, f"{path}: test set {number}"))
-    return tuple(found)
+        if judged_set.name in (earlier.name for earlier in sets):
+            raise InputError(f"{path}: two test sets are named '{judged_set.name}'")
+        sets.append(_in_folder(judged_set, path.parent, f"{path}: test set {number}"))
+    return tuple(sets)
 
 
-def _placed(one: JudgedSet, folder: Path, where: str) -> JudgedSet:
+def _in_folder(judged_set: JudgedSet, folder: Path, where: str) -> JudgedSet:
     """Return a test set whose paths are taken from a folder; all are there."""
-    moved: dict[str, Any] = {}
-    for key in ("human", "outputs", "source", "links", "refs", "ref_links"):
-        held, kind = getattr(one, key), "folder" if key in ("outputs", "links") else "file"
-        files = tuple(
-            folder / file for file in (held if isinstance(held, tuple) else filter(None, [held]))
-        )
-        for file in files:
-            # os.path takes long names.
-            if not os.path.exists(file) or os.path.isdir(file) != (kind == "folder"):  # noqa: PTH110, PTH112
-                raise InputError(f"{where}: {key}: there is no {kind} {file}")
-        moved[key] = files if isinstance(held, tuple) else held and files[0]
-    return replace(one, **moved)
+
+    def checked(key: str, path: Path, *, is_folder: bool = False) -> Path:
+        path = folder / path
+        # os.path takes long names.
+        if not os.path.exists(path) or os.path.isdir(path) != is_folder:  # noqa: PTH110, PTH112
+            kind = "folder" if is_folder else "file"
+            raise InputError(f"{where}: {key}: there is no {kind} {path}")
+        return path
+
+    source, links = judged_set.source, judged_set.links
+    return replace(
+        judged_set,
+        human=checked("human", judged_set.human),
+        outputs=checked("outputs", judged_set.outputs, is_folder=True),
+        source=source and checked("source", source),
+        links=links and checked("links", links, is_folder=True),
+        refs=tuple(checked("refs", path) for path in judged_set.refs),
+        ref_links=tuple(checked("ref_links", path) for path in judged_set.ref_links),
+    )

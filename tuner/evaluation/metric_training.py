@@ -114,7 +114,7 @@ def agreement(scores: FloatArray, examples: Examples) -> float:
     NaN if scores or human scores do not vary.
     """
     weights = np.repeat(examples.lengths, scores.shape[1])
-    x, y = (examples.removed(one).ravel() for one in (scores, examples.human))
+    x, y = (examples.removed(x).ravel() for x in (scores, examples.human))
     return float(pearson(x, y, weights=weights))
 
 
@@ -123,17 +123,17 @@ def agreements(scores: FloatArray, examples: Examples, draws: FloatArray) -> Flo
 
     NaN in a sample that does not vary, and in all if there is one segment.
     """
-    x, y = (examples.removed(one) for one in (scores, examples.human))
+    x, y = (examples.removed(x) for x in (scores, examples.human))
     w = np.broadcast_to(examples.lengths[:, np.newaxis], x.shape)
     terms = np.stack(
-        [(w * one).sum(axis=1) for one in (np.ones_like(x), x, y, x * x, y * y, x * y)]
+        [(w * product).sum(axis=1) for product in (np.ones_like(x), x, y, x * x, y * y, x * y)]
     )
     n, sx, sy, xx, yy, xy = (draws @ terms.T).T
     n = np.maximum(n, 1e-300)
-    found = from_sums(
+    correlations = from_sums(
         xy - sx * sy / n, _positive(xx - sx * sx / n, xx), _positive(yy - sy * sy / n, yy)
     )
-    return found if len(x) > 1 else np.full_like(found, np.nan)
+    return correlations if len(x) > 1 else np.full_like(correlations, np.nan)
 
 
 def _positive(variance: FloatArray, squares: FloatArray) -> FloatArray:
@@ -154,11 +154,11 @@ def train(examples: Examples, names: Sequence[str]) -> FloatArray:
     root = np.sqrt(examples.lengths)[:, np.newaxis]
     y = (root * examples.removed(examples.human)).ravel()
     if not np.any(np.abs(y) > 1e-12):
-        several = examples.human.shape[1] > 1
+        has_systems = examples.human.shape[1] > 1
         raise InputError(
             f"the human scores are the same for all "
-            f"{'systems in every segment' if several else 'segments'} to learn from; nothing can "
-            f"be learnt from them"
+            f"{'systems in every segment' if has_systems else 'segments'} to learn from; nothing "
+            f"can be learnt from them"
         )
     values = examples.removed(np.moveaxis(examples.values, 2, 0))
     x = (root * values).reshape(len(names), -1).T
@@ -171,10 +171,12 @@ def train(examples: Examples, names: Sequence[str]) -> FloatArray:
         # Features that agree share their weight; too weak a pull to lower the agreement.
         x = np.concatenate([x, 1e-3 * np.eye(x.shape[1])])
         y = np.concatenate([y, np.zeros(x.shape[1])])
-        found = lsq_linear(
+        solution = lsq_linear(
             x, y, bounds=(np.full(x.shape[1], -np.inf), highest[used]), method="bvls"
         )
-        weights[used] = np.minimum(found.x, highest[used]) / scale[used]  # bvls may pass by 1e-17
+        weights[used] = (
+            np.minimum(solution.x, highest[used]) / scale[used]
+        )  # bvls may pass by 1e-17
     return np.array([float(f"{weight:.{DIGITS}g}") + 0.0 for weight in weights])
 
 
@@ -208,14 +210,14 @@ def halves(
     second = np.zeros(len(documents), dtype=np.bool_)
     words = np.zeros((int(group_of.max()) + 1, 2))
     for name in streams.whole(seed).permutation(names):
-        own = documents == name
-        group = group_of[own][0]
-        if np.any(group_of[own] != group):
+        of_document = documents == name
+        group = group_of[of_document][0]
+        if np.any(group_of[of_document] != group):
             raise InputError("a document has segments of two groups; its halves cannot be even")
         here, all_of_them = words[group], words.sum(axis=0)
         half = int((here[1], all_of_them[1]) < (here[0], all_of_them[0]))
-        words[group, half] += float(lengths[own].sum())
-        second |= own & (half == 1)
+        words[group, half] += float(lengths[of_document].sum())
+        second |= of_document & (half == 1)
     return second
 
 
@@ -225,11 +227,11 @@ def draws_of(second: BoolArray, *, samples: int, seed: int) -> tuple[FloatArray,
     They are the same for all conditions, so that differences between conditions are paired.
     """
     rng = streams.training_bootstrap(seed)
-    first, other = (
+    first_draws, second_draws = (
         rng.multinomial(n, np.full(n, 1 / n), size=samples).astype(np.float64)
         for n in (int(second.sum()), int((~second).sum()))
     )
-    return first, other
+    return first_draws, second_draws
 
 
 def two_fold(
@@ -263,11 +265,11 @@ def two_fold(
     trained: list[float] = []
     tested: list[float] = []
     samples = np.zeros(len(draws[0]))
-    for other, drawn in zip((second, ~second), draws, strict=True):
-        learnt, test = part.of_segments(~other), part.of_segments(other)
+    for half, drawn in zip((second, ~second), draws, strict=True):
+        learnt, test = part.of_segments(~half), part.of_segments(half)
         weights = train(learnt, names)
-        for examined, found in ((learnt, trained), (test, tested)):
-            found.append(agreement(examined.values @ weights, examined))
+        for examined, results in ((learnt, trained), (test, tested)):
+            results.append(agreement(examined.values @ weights, examined))
         samples += agreements(test.values @ weights, test, drawn) / 2
     return Condition(groups, (trained[0], trained[1]), (tested[0], tested[1]), samples)
 
@@ -275,22 +277,23 @@ def two_fold(
 def mean_condition(conditions: Sequence[Condition]) -> Condition:
     """Return the means of conditions with the same features, as of several sets of references."""
     trained, tested = (
-        np.mean([getattr(one, key) for one in conditions], axis=0) for key in ("trained", "tested")
+        np.mean([getattr(condition, key) for condition in conditions], axis=0)
+        for key in ("trained", "tested")
     )
     return Condition(
         conditions[0].groups,
         (float(trained[0]), float(trained[1])),
         (float(tested[0]), float(tested[1])),
-        np.mean([one.samples for one in conditions], axis=0),
+        np.mean([condition.samples for condition in conditions], axis=0),
     )
 
 
 def all_conditions(available: str) -> list[str]:
     """Return every set of groups, few groups first."""
     return [
-        "".join(chosen)
+        "".join(groups)
         for size in range(1, len(available) + 1)
-        for chosen in itertools.combinations(available, size)
+        for groups in itertools.combinations(available, size)
     ]
 
 
@@ -317,13 +320,13 @@ def table(
     """
     rows = [
         [
-            one.groups,
-            *(map(_shown, (*one.tested, one.mean))),
-            shown_interval(one.samples),
-            *map(_shown, one.trained),
-            *([] if published is None else [published.get(one.groups, "-")]),
+            condition.groups,
+            *(map(_r_or_dash, (*condition.tested, condition.mean))),
+            shown_interval(condition.samples),
+            *map(_r_or_dash, condition.trained),
+            *([] if published is None else [published.get(condition.groups, "-")]),
         ]
-        for one in conditions
+        for condition in conditions
     ]
     return Table(
         f"Agreement with human scores: Pearson's r of segments, weighted by length{removed}",
@@ -348,7 +351,7 @@ def shown_interval(samples: FloatArray) -> str:
     return NOTHING if bounds is None else f"({bounds[0]:.4f} to {bounds[1]:.4f})"
 
 
-def _shown(r: float) -> str:
+def _r_or_dash(r: float) -> str:
     return NOTHING if np.isnan(r) else f"{r:.4f}"
 
 
@@ -360,12 +363,12 @@ def rounded(r: float) -> float | None:
 def reference_table(conditions: Sequence[Condition]) -> Table:
     """Return the table of gains by each more reference; the first condition has one."""
     rows = []
-    for number, one in enumerate(conditions, 1):
-        row = [str(number), _shown(one.mean), shown_interval(one.samples), "", ""]
+    for number, condition in enumerate(conditions, 1):
+        row = [str(number), _r_or_dash(condition.mean), shown_interval(condition.samples), "", ""]
         if number > 1:
             before = conditions[number - 2]
-            row[3] = f"{one.mean - before.mean:+.4f}"
-            row[4] = shown_interval(one.samples - before.samples)
+            row[3] = f"{condition.mean - before.mean:+.4f}"
+            row[4] = shown_interval(condition.samples - before.samples)
         rows.append(row)
     return Table(
         f"What one reference more is worth, features {conditions[0].groups}: means over all "
@@ -378,17 +381,17 @@ def reference_table(conditions: Sequence[Condition]) -> Table:
 
 def as_json(conditions: Sequence[Condition]) -> list[dict[str, Any]]:
     """Return the conditions as JSON holds them."""
-    found = []
-    for one in conditions:
-        low, high = interval(one.samples, 0.95) or (None, None)
-        found.append(
+    rows = []
+    for condition in conditions:
+        low, high = interval(condition.samples, 0.95) or (None, None)
+        rows.append(
             {
-                "groups": one.groups,
-                "tested": list(map(rounded, one.tested)),
-                "trained": list(map(rounded, one.trained)),
-                "mean": rounded(one.mean),
+                "groups": condition.groups,
+                "tested": list(map(rounded, condition.tested)),
+                "trained": list(map(rounded, condition.trained)),
+                "mean": rounded(condition.mean),
                 "low": None if low is None else round(low, DIGITS),
                 "high": None if high is None else round(high, DIGITS),
             }
         )
-    return found
+    return rows

@@ -60,10 +60,10 @@ class SamplePlan(NamedTuple):
 
     def chunks(self, replicas: int) -> list[slice]:
         """Cut the samples into chunks whose matrix fits into memory."""
-        own, segments, _ = self.tables[0].shape
-        entries = segments * (own + replicas) if replicas else segments
-        most = _RANDOMIZATION_ENTRIES if replicas else _BOOTSTRAP_ENTRIES
-        size, samples = max(1, most // max(entries, 1)), self.samples
+        first_replicas, segments, _ = self.tables[0].shape
+        entries = segments * (first_replicas + replicas) if replicas else segments
+        limit = _RANDOMIZATION_ENTRIES if replicas else _BOOTSTRAP_ENTRIES
+        size, samples = max(1, limit // max(entries, 1)), self.samples
         return [slice(at, min(at + size, samples)) for at in range(0, samples, size)]
 
 
@@ -84,14 +84,14 @@ def samples_of(
         parts = min(team.size, count)
         cuts = [count * part // parts for part in range(parts + 1)]
         tasks += [(shared, replicas, *cut, team.step) for cut in itertools.pairwise(cuts)]
-    done = dict(team.run(_sampled, tasks))
-    found: dict[int, list[Any]] = {replicas: [] for replicas in kinds}
+    results = dict(team.run(_sampled, tasks))
+    counts_of_kind: dict[int, list[Any]] = {replicas: [] for replicas in kinds}
     for number, (_, replicas, *_) in enumerate(tasks):
-        found[replicas].append(done[number])
+        counts_of_kind[replicas].append(results[number])
     ends = np.cumsum([len(table) for table in plan.tables])[:-1]
-    sampled = [np.split(scores, ends) for scores in np.concatenate(found.pop(0), axis=2)]
+    sampled = [np.split(scores, ends) for scores in np.concatenate(counts_of_kind.pop(0), axis=2)]
     randomized = []
-    for replicas, counts in found.items():
+    for replicas, counts in counts_of_kind.items():
         p = (1 + np.sum(counts, axis=0)) / (plan.samples + 1)
         members = _of_replicas(plan.tables, replicas)
         randomized.append(dict(zip(members, p.tolist(), strict=True)))
@@ -143,14 +143,14 @@ def _randomized(plan: SamplePlan, replicas: int, begin: int, end: int, step: Pro
     """
     metrics, places, tables, _, seed = plan
     first, members = tables[0], _of_replicas(tables, replicas)
-    own, segments, width = first.shape
-    whole = first.sum(axis=(0, 1))[:, np.newaxis]
-    others = np.stack([tables[i].sum(axis=(0, 1)) for i in members], axis=1)
+    first_replicas, segments, width = first.shape
+    first_sums = first.sum(axis=(0, 1))[:, np.newaxis]
+    system_sums = np.stack([tables[i].sum(axis=(0, 1)) for i in members], axis=1)
     single = _single_enough(tables)
-    ours = _Sums([first.reshape(-1, width)], single)
-    theirs = _Sums([tables[i].reshape(-1, width) for i in members], single)
+    sums_of_first = _Sums([first.reshape(-1, width)], single)
+    sums_of_others = _Sums([tables[i].reshape(-1, width) for i in members], single)
     observed = [
-        _scored(metric, others, place) - _scored(metric, whole, place)
+        _scored(metric, system_sums, place) - _scored(metric, first_sums, place)
         for metric, place in zip(metrics, places, strict=True)
     ]
     extreme = np.zeros((len(members), len(metrics)), dtype=np.int64)
@@ -158,14 +158,16 @@ def _randomized(plan: SamplePlan, replicas: int, begin: int, end: int, step: Pro
     for number, chunk in enumerate(plan.chunks(replicas)[:end]):
         step(number, end)
         size = chunk.stop - chunk.start
-        kept, taken = _assignments(rng, size, segments, own, replicas)
+        from_first, from_other = _assignments(rng, size, segments, first_replicas, replicas)
         if number < begin:  # another worker scores it
             continue
-        one = theirs.of(taken.reshape(size, -1))
-        one += ours.of(kept.reshape(size, -1))
-        other = (whole + others)[..., np.newaxis] - one
+        first_exchanged = sums_of_others.of(from_other.reshape(size, -1))
+        first_exchanged += sums_of_first.of(from_first.reshape(size, -1))
+        other_exchanged = (first_sums + system_sums)[..., np.newaxis] - first_exchanged
         for m, metric in enumerate(metrics):
-            change = _scored(metric, other, places[m]) - _scored(metric, one, places[m])
+            change = _scored(metric, other_exchanged, places[m]) - _scored(
+                metric, first_exchanged, places[m]
+            )
             for n in range(len(members)):
                 least = abs(observed[m][n]) - TIE
                 extreme[n, m] += np.count_nonzero(np.abs(change[n]) >= least)
@@ -173,25 +175,26 @@ def _randomized(plan: SamplePlan, replicas: int, begin: int, end: int, step: Pro
 
 
 def _assignments(
-    rng: np.random.Generator, size: int, segments: int, own: int, replicas: int
+    rng: np.random.Generator, size: int, segments: int, first_replicas: int, replicas: int
 ) -> tuple[SingleArray, SingleArray]:
     """Return which outputs make up the randomized first system, 0 or 1 each.
 
     Returns
     -------
-    (size, own, segments), (size, replicas, segments) float32
-        Outputs of the first system and of the other one. Each segment has `own` ones in all.
+    (size, first_replicas, segments), (size, replicas, segments) float32
+        Outputs of the first system and of the other one. Each segment has `first_replicas` ones.
     """
-    if own != replicas:
-        keys = rng.random((size, own + replicas, segments), dtype=np.float32)
+    if first_replicas != replicas:
+        keys = rng.random((size, first_replicas + replicas, segments), dtype=np.float32)
         # Of equal keys the first one: numpy's usual sort depends on the processor.
         order = keys.argsort(axis=1, kind="stable")
-        chosen = order.argsort(axis=1, kind="stable") < own
-        return chosen[:, :own].astype(np.float32), chosen[:, own:].astype(np.float32)
-    shape = (size, own, segments)
-    bits = np.frombuffer(rng.bytes(-(-size * own * segments // 8)), dtype=np.uint8)
-    swapped = np.unpackbits(bits, count=size * own * segments).reshape(shape).astype(np.float32)
-    if own == 1:
+        is_first = (order.argsort(axis=1, kind="stable") < first_replicas).astype(np.float32)
+        return is_first[:, :first_replicas], is_first[:, first_replicas:]
+    shape = (size, first_replicas, segments)
+    count = size * first_replicas * segments
+    bits = np.frombuffer(rng.bytes(-(-count // 8)), dtype=np.uint8)
+    swapped = np.unpackbits(bits, count=count).reshape(shape).astype(np.float32)
+    if first_replicas == 1:
         return 1.0 - swapped, swapped
     # All swaps within a segment are alike, so it is enough to permute one side.
     order = rng.random(shape, dtype=np.float32).argsort(axis=1, kind="stable")
@@ -215,17 +218,17 @@ class _Sums:
         stacked = np.stack(outputs, axis=2)
         self._shape = stacked.shape[1:]
         self._parts = [
-            (chosen, stacked[:, chosen].reshape(len(stacked), -1).astype(dtype))
-            for chosen, dtype in ((single, np.float32), (~single, np.float64))
-            if chosen.any()
+            (columns, stacked[:, columns].reshape(len(stacked), -1).astype(dtype))
+            for columns, dtype in ((single, np.float32), (~single, np.float64))
+            if columns.any()
         ]
 
     def of(self, times: SingleArray) -> FloatArray:
         """Return (K, N, B) sums; `times` (B, S) counts each row in each sample."""
         sums = np.empty((*self._shape, len(times)))
-        for chosen, table in self._parts:
+        for columns, table in self._parts:
             product = table.T @ times.T.astype(table.dtype, copy=False)
-            sums[chosen] = product.reshape(-1, *sums.shape[1:])
+            sums[columns] = product.reshape(-1, *sums.shape[1:])
         return sums
 
 
@@ -410,7 +413,7 @@ def systems_tested(
                 for i in range(len(tables))
             ]
         )
-        found = []
+        tests = []
         for i in range(1, len(tables)):
             p = next(group[i] for group in randomized if i in group)[m]
             change = means[i] - means[0]
@@ -426,10 +429,10 @@ def systems_tested(
             p_bootstrap = min(1.0, 2 * (1 + int(fewest)) / (resampling.samples + 1))
             certain = np.ptp(change) <= TIE < abs(difference)
             low, high = bounds or (None, None)
-            found.append(
+            tests.append(
                 PairTest(difference, low, high, p_of_both, p, None if certain else p_bootstrap)
             )
-        differences.append(found)
+        differences.append(tests)
     return spreads, differences
 
 
@@ -493,7 +496,7 @@ def _untested(
         for of_metric in observed
     ]
     return spreads, [
-        [PairTest(one.score - of_metric[0].score) for one in of_metric[1:]]
+        [PairTest(spread.score - of_metric[0].score) for spread in of_metric[1:]]
         for of_metric in spreads
     ]
 
@@ -535,8 +538,8 @@ def _without_copies(
     joined = np.moveaxis(np.concatenate([*tables]), 2, 0)
     distinct: dict[bytes, int] = {}
     places = np.array([distinct.setdefault(c.tobytes(), len(distinct)) for c in joined])
-    kept = np.unique(places, return_index=True)[1]
-    return [table[:, :, kept] for table in tables], [places[part] for part in columns]
+    first_copies = np.unique(places, return_index=True)[1]
+    return [table[:, :, first_copies] for table in tables], [places[part] for part in columns]
 
 
 def _spread(

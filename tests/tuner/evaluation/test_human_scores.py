@@ -134,7 +134,7 @@ def test_outputs_and_systems_must_agree(tmp_path):
 def test_outputs_of_others_may_be_allowed(tmp_path):
     for name in ("A.en", "B.en"):
         (tmp_path / name).write_text("x\n")
-    assert list(find_outputs(tmp_path, ["B"], others=True)) == ["B"]
+    assert list(find_outputs(tmp_path, ["B"], others_allowed=True)) == ["B"]
 
 
 @needs(REAL)

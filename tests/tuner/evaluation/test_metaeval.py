@@ -418,7 +418,7 @@ def test_segments_without_all_scores_are_left_out():
     assert people.document_names == ("y",)
     assert people.documents.tolist() == [0]
     counted = data.metric_scores(
-        "bleu", Bleu(), batch_of(2), kept=kept, systems="ab", signature="bleu"
+        "bleu", Bleu(), batch_of(2), segments=kept, systems="ab", signature="bleu"
     )
     assert counted.stats.shape == (1, 2, 9)
 
@@ -570,12 +570,12 @@ def test_references_held_out_are_scored_against_the_others():
     outputs = ["x y", "a b c d", "e f", "e f g h"]
     texts = Texts.from_lines(outputs, vocabulary)
     batch = corpus.make_batch(texts, np.array([0, 2, 4]), references)
-    found = likeness(Ter(), batch, kept=np.arange(2))
+    found = likeness(Ter(), batch, judged_segments=np.arange(2))
     # TER of a reference: 1/4 twice, then 0 twice. The perfect system has 1/4 beside the first
     # reference of segment 0 and 0 beside its second: the second loses to it.
     assert found.king.tolist() == [0.5, 1.0]
     assert found.orange.tolist() == [[1.0, 0.5], [1.0, 1.0]]
-    assert likeness(Ter(), batch, kept=np.array([1])).king.tolist() == [1.0]
+    assert likeness(Ter(), batch, judged_segments=np.array([1])).king.tolist() == [1.0]
 
 
 def test_likeness_needs_two_references():
@@ -583,7 +583,7 @@ def test_likeness_needs_two_references():
     references = corpus.References(Texts.from_lines(["a"], vocabulary), np.array([0, 1]))
     batch = corpus.make_batch(Texts.from_lines(["a"], vocabulary), np.array([0, 1]), references)
     with pytest.raises(InputError, match="needs at least two references, here it has 1"):
-        likeness(Ter(), batch, kept=np.arange(1))
+        likeness(Ter(), batch, judged_segments=np.arange(1))
 
 
 @given(

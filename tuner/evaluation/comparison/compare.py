@@ -24,7 +24,13 @@ from ..history import dev_set, run_history
 from ..significance import Resampling
 from . import differences
 from . import scores as tables
-from .material import Material, find_links, identical_segments, parse_link_set, read_material
+from .material import (
+    Material,
+    find_links,
+    identical_segments,
+    parse_link_set,
+    read_material,
+)
 from .report import ORDERING
 from .scores import Counted
 from .sentences import headlines
@@ -69,8 +75,30 @@ class CompareRequest:
     team: Team | None = None
 
 
-def compare_request(request: CompareRequest) -> dict[str, Any]:
-    """Read, link, score and test.
+@dataclass(frozen=True, eq=False)
+class _Inputs:
+    """What a comparison reads.
+
+    Parameters
+    ----------
+    metrics
+        By their labels.
+    materials
+        The texts under each set of links, or once without links.
+    annotator
+        The annotator of the first run that has one.
+    """
+
+    systems: Sequence[NamedSystem]
+    test: TestFiles
+    metrics: dict[str, Metric]
+    preparation: Preparation
+    materials: Sequence[Material]
+    annotator: Annotator | None
+
+
+def compare_systems(request: CompareRequest) -> dict[str, Any]:
+    """Read, align, score and test.
 
     Returns
     -------
@@ -82,87 +110,94 @@ def compare_request(request: CompareRequest) -> dict[str, Any]:
     Raises
     ------
     PortmertError
-        Something asked for is missing, or is not what it should be.
+        A file or an option is missing or wrong.
     """
     if not request.systems:
         raise ValueError("name the systems to compare")
-    with tempfile.TemporaryDirectory() as work:
-        return _of_request(request, Path(work))
+    with tempfile.TemporaryDirectory() as folder:
+        inputs = _read(request, Path(folder))
+    runs = _histories(request, inputs) if request.runs else []
+    counted = tables.count(inputs.materials[0], inputs.metrics, threads=request.threads)
+    counted += request.test.statistics
+    for line in _doubts([x.name for x in inputs.systems], inputs.materials[0], counted):
+        warn(line)
+    return {**_score(request, inputs, counted), "runs": runs}
 
 
-def _of_request(request: CompareRequest, work: Path) -> dict[str, Any]:
-    """See `compare_request`; `work` is a folder for files that are needed meanwhile."""
-    given = registry.labelled(request.metrics or METRICS)
-    systems, given_test = in_one_order(find_systems(request.systems), request.test, work)
-    test = find_test_files(systems, given_test)
-    inputs = [one.inputs for one in systems if one.inputs is not None]
-    annotators = (one.components.get("annotator") for one in inputs)
-    recorded = next(filter(None, annotators), None)  # that of the first run with one
-    metrics, ready = _metrics_and_preparation(request, given, systems, recorded)
-    aligner, outputs = request.test.named_aligner, sum(len(one.outputs) for one in systems)
-    given_sets = [
+def _read(request: CompareRequest, folder: Path) -> _Inputs:
+    """Read and align all texts; `folder` is for files that are needed meanwhile."""
+    systems, test_set = in_one_order(find_systems(request.systems), request.test, folder)
+    test = find_test_files(systems, test_set)
+    annotators = [x.inputs.components.get("annotator") for x in systems if x.inputs is not None]
+    annotator = next(filter(None, annotators), None)
+    metrics, preparation = _metrics_and_preparation(request, systems, annotator)
+    outputs = sum(len(system.outputs) for system in systems)
+    link_sets = [
         parse_link_set(text, references=len(test.references), outputs=outputs)
         for text in request.test.links
     ]
-    if test.source is None and (given_sets or aligner is not None):
+    aligner = request.test.named_aligner
+    if test.source is None and (link_sets or aligner is not None):
         raise InputError("word alignments need the source text; give --source")
-    sets, linker = find_links(systems, test, given_sets, aligner, folder=work / "annotations")
-    materials = read_material(systems, test, sets, linker, ready)
+    link_sets, linker = find_links(
+        systems, test, link_sets, aligner, folder=folder / "annotations"
+    )
+    materials = read_material(systems, test, link_sets, linker, preparation)
     if materials[0].links is None:
-        if not request.metrics:
-            metrics = {label: one for label, one in metrics.items() if "links" not in one.needs}
-        for metric in metrics.values():
-            if "links" in metric.needs:
-                source = "" if test.source else "--source, the source text, and "
-                raise InputError(
-                    f"metric {metric.name()} compares word orders and needs word alignments; give "
-                    f"{source}--aligner NAME or --links NAME=FILE[,FILE...]"
-                )
-    lenders = [one.folder for one in systems if one.has_history and one.folder]
-    tools = dev_set.ScoringTools(request.threads, lenders, request.prepare, recorded)
-    runs = [
-        run_history.read_history(system.folder, name=system.name, metrics=metrics, tools=tools)
-        for system in systems
-        if request.runs and system.has_history and system.folder is not None
+        metrics = _without_links(metrics, test, are_default=not request.metrics)
+    return _Inputs(systems, test, metrics, preparation, materials, annotator)
+
+
+def _without_links(
+    metrics: dict[str, Metric], test: TestFiles, *, are_default: bool
+) -> dict[str, Metric]:
+    """Return the metrics that need no links; refuse a metric of the user that needs them."""
+    linked = [metric for metric in metrics.values() if "links" in metric.needs]
+    if linked and not are_default:
+        source = "" if test.source else "--source, the source text, and "
+        raise InputError(
+            f"metric {linked[0].name()} compares word orders and needs word alignments; give "
+            f"{source}--aligner NAME or --links NAME=FILE[,FILE...]"
+        )
+    return {label: metric for label, metric in metrics.items() if metric not in linked}
+
+
+def _histories(request: CompareRequest, inputs: _Inputs) -> list[dict[str, Any]]:
+    """Return how each run went."""
+    folders = {x.name: x.folder for x in inputs.systems if x.has_history and x.folder}
+    tools = dev_set.ScoringTools(
+        request.threads, list(folders.values()), request.prepare, inputs.annotator
+    )
+    return [
+        run_history.read_history(folder, name=name, metrics=inputs.metrics, tools=tools)
+        for name, folder in folders.items()
     ]
-    counted = tables.count(materials[0], metrics, threads=request.threads)
-    counted += request.test.known
-    for line in _doubts([system.name for system in systems], materials[0], counted):
-        warn(line)
-    return {**_compared(request, systems, test, materials, counted, ready), "runs": runs}
 
 
-def _compared(
-    request: CompareRequest,
-    systems: Sequence[NamedSystem],
-    test: TestFiles,
-    materials: Sequence[Material],
-    counted: Sequence[Counted],
-    ready: Preparation,
-) -> dict[str, Any]:
+def _score(request: CompareRequest, inputs: _Inputs, counted: Sequence[Counted]) -> dict[str, Any]:
     """Score and test all systems, and find where they differ from the first."""
-    names, scored, threads = [one.name for one in systems], materials[0], request.threads
-    materials = [one.in_words() for one in materials]
+    systems, threads, resampling = inputs.systems, request.threads, request.resampling
+    names = [system.name for system in systems]
+    materials = [material.in_words() for material in inputs.materials]
     material = materials[0]
-    resampling = request.resampling
     reordering = differences.reference_reordering(material)
-    fixed = _counted(material, ("bleu", "qmean"), counted, threads)
-    ngrams = tables.ngram_counts(names, material, qmean=fixed["qmean"], bleu=fixed["bleu"])
+    default = _counted(material, ("bleu", "qmean"), counted, threads)
+    ngrams = tables.ngram_counts(names, material, qmean=default["qmean"], bleu=default["bleu"])
     ordering: list[dict[str, Any]] = []
     if material.links is not None:
         of_order = list(_counted(material, ORDERING, counted, threads).values())
         ordering = tables.ordering_scores(names, material, of_order)
     offsets = material.batch_of_all().reference_offsets
-    timed = {one.label: one.metric for one in counted if not one.metric.of_lists}
-    untested = [s.name for s in systems if len(s.outputs) == 1 and s.tuned_on is not None]
-    found: dict[str, Any] = {
+    timed = {x.label: x.metric for x in counted if not x.metric.of_lists}
+    untested = [x.name for x in systems if len(x.outputs) == 1 and x.tuned_on is not None]
+    comparison: dict[str, Any] = plain({
         "kind": "comparison",
         "portmert": portmert.__version__,
         "headlines": (),
         "tuning_luck_untested": untested,
         "notes": _notes(request, systems, materials, untested),
-        "source": test.source and test.source.name,
-        "references": [path.name for path in test.references],
+        "source": inputs.test.source and inputs.test.source.name,
+        "references": [path.name for path in inputs.test.references],
         "reference_links": material.links,  # the set of links behind scores and segments
         "samples": resampling.samples,
         "seed": resampling.seed,
@@ -180,26 +215,24 @@ def _compared(
             for system, table in zip(systems, ngrams, strict=True)
         ],
         "metrics": [
-            tables.described(one, ready.signature(one.metric, offsets)) for one in counted
+            tables.described(x, inputs.preparation.signature(x.metric, offsets)) for x in counted
         ],
         "scores": tables.score_systems(names, material, counted, resampling, request.team),
         "similarity": differences.similarities(names, material, threads=threads),
         "ordering": ordering,
         "ngrams": ngrams,
         "alignments": tables.alignments(names, materials, counted, threads),
-        "timing": tables.time_metrics(scored, timed) if request.timing else [],
+        "timing": tables.time_metrics(inputs.materials[0], timed) if request.timing else [],
         "differences": differences.differences(names, material, counted, reordering),
         "segments": differences.segments_of(material, counted, reordering),
-    }
-    document: dict[str, Any] = plain(found)
-    return {**document, "headlines": list(headlines(document))}
+    })  # fmt: skip
+    return {**comparison, "headlines": list(headlines(comparison))}
 
 
 def _metrics_and_preparation(
     request: CompareRequest,
-    given: dict[str, Metric],
     systems: Sequence[NamedSystem],
-    recorded: Annotator | None,
+    annotator: Annotator | None,
 ) -> tuple[dict[str, Metric], Preparation]:
     """Return the metrics to score with, and what makes texts ready for them.
 
@@ -208,59 +241,58 @@ def _metrics_and_preparation(
     """
     pipeline = request.pipeline or _pipeline_of_runs(systems)
 
-    def ready(metrics: dict[str, Metric]) -> Preparation:
+    def prepared(metrics: dict[str, Metric]) -> Preparation:
         if request.prepare is None:
             return Preparation(pipeline)
-        return request.prepare(list(metrics.values()), pipeline, recorded)
+        return request.prepare(list(metrics.values()), pipeline, annotator)
 
-    if request.metrics:
-        return given, ready(given)
-    asked = dict(given)
-    for system in systems:
+    metrics = registry.labelled(request.metrics or METRICS)
+    for system in () if request.metrics else systems:
         if system.tuned_on is None:
             continue
         try:
             metric = dev_set.metric_of(system.tuned_on)
-            if metric in asked.values():
+            if metric in metrics.values():
                 continue
             label = registry.label(metric)
-            ready({label: metric})
+            prepared({label: metric})
             if needs_of([metric]) and request.prepare is None:
                 continue
         except (dev_set.UnknownDevSet, InputError, ProgramError) as reason:
             notice(f"not scored with what {system.name} was tuned on: {reason}")
         else:
-            asked[label] = metric
-    return asked, ready(asked)
+            metrics[label] = metric
+    return metrics, prepared(metrics)
 
 
 def _pipeline_of_runs(systems: Sequence[NamedSystem]) -> TextPipeline:
-    """Return what the first run does to texts, and say so if the others do something else."""
-    known = [(s.name, s.inputs.data.pipeline) for s in systems if s.inputs is not None]
-    for name, pipeline in known[1:]:
-        if pipeline.signature != known[0][1].signature:
+    """Return what the first run does to texts; warn if another run does something else."""
+    pipelines = [(x.name, x.inputs.data.pipeline) for x in systems if x.inputs is not None]
+    for name, pipeline in pipelines[1:]:
+        first, of_first = pipelines[0]
+        if pipeline.signature != of_first.signature:
             warn(
-                f"{name} was scored with {pipeline.signature}, {known[0][0]} with "
-                f"{known[0][1].signature}; all are now scored with the latter (--text or "
+                f"{name} was scored with {pipeline.signature}, {first} with "
+                f"{of_first.signature}; all are now scored with the latter (--text or "
                 f"--lowercase changes that)"
             )
-    return known[0][1] if known else TextPipeline()
+    return pipelines[0][1] if pipelines else TextPipeline()
 
 
 def _doubts(names: Sequence[str], material: Material, counted: Sequence[Counted]) -> list[str]:
     """Return what the user should know about the texts, one line each, as `score` says it.
 
-    Each system is looked at by itself, by its first output: among many, one that is cut into
-    subwords would not be noticed. A line that is true of all stands once, without a name.
+    Each system is judged by its first output: among many, an output that is cut into subwords
+    would not be noticed. A line that is true of all has no name.
     """
-    found: dict[str, list[str]] = {}
-    for place, name in enumerate(names):
-        batch = material.batch(material.members(place)[0])
-        for line in dict.fromkeys(n for one in counted for n in notices(one.metric, batch)):
-            found.setdefault(line, []).append(name)
+    names_by_line: dict[str, list[str]] = {}
+    for system, name in enumerate(names):
+        batch = material.batch(material.members(system)[0])
+        for line in dict.fromkeys(line for x in counted for line in notices(x.metric, batch)):
+            names_by_line.setdefault(line, []).append(name)
     return [
         line if len(owners) == len(names) else f"{', '.join(owners)}: {line}"
-        for line, owners in found.items()
+        for line, owners in names_by_line.items()
     ]
 
 
@@ -268,11 +300,11 @@ def _counted(
     material: Material, names: Sequence[str], counted: Sequence[Counted], threads: int
 ) -> dict[str, Counted]:
     """Return statistics under the metrics of these names with default options."""
-    have = {one.metric: one for one in counted}
-    wanted = {name: registry.metric(name) for name in names}
-    missing = {name: metric for name, metric in wanted.items() if metric not in have}
-    have |= {one.metric: one for one in tables.count(material, missing, threads=threads)}
-    return {name: replace(have[metric], label=name) for name, metric in wanted.items()}
+    by_metric = {x.metric: x for x in counted}
+    metrics = {name: registry.metric(name) for name in names}
+    missing = {name: metric for name, metric in metrics.items() if metric not in by_metric}
+    by_metric |= {x.metric: x for x in tables.count(material, missing, threads=threads)}
+    return {name: replace(by_metric[metric], label=name) for name, metric in metrics.items()}
 
 
 def _notes(
@@ -289,14 +321,13 @@ def _notes(
             "--links or --aligner)"
         )
     if single:
+        luck = ", so a difference may be luck of tuning" if len(systems) > 1 else ""
         lines.append(
             f"one replica only of {', '.join(single)}: how much tuning varies (s_opt) cannot "
-            f"be estimated"
-            + (", so a difference may be luck of tuning" if len(systems) > 1 else "")
+            f"be estimated{luck}"
         )
     # A choice that was not tuned, as the first hypotheses, has no replicas.
-    counts = {len(one.outputs) for one in systems if one.tuned_on or len(one.outputs) > 1}
-    if len(counts) > 1:
+    if len({len(x.outputs) for x in systems if x.tuned_on or len(x.outputs) > 1}) > 1:
         lines.append(
             "the systems have different numbers of replicas: randomization shares out the "
             "outputs of a segment at random"
@@ -305,7 +336,7 @@ def _notes(
         lines.append("one segment only: it cannot be resampled, so nothing is tested")
     first = material.outputs[0]
     for number, system in enumerate(systems[1:], 1):
-        own = [material.outputs[i] for i in material.members(number)]
-        if all(identical_segments(first, text).all() for text in own):
+        outputs = [material.outputs[i] for i in material.members(number)]
+        if all(identical_segments(first, text).all() for text in outputs):
             lines.append(f"{system.name} and {systems[0].name} have the same output")
     return lines

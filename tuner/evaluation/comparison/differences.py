@@ -1,6 +1,6 @@
 """Finds where systems differ: kinds of segments, single segments, n-grams, whole outputs.
 
-Results are parts of the document that `compare_request` returns.
+Results are parts of the document that `compare_systems` returns.
 """
 
 import itertools
@@ -23,7 +23,7 @@ LENGTHS = (10, 20, 30, 40, 50)
 """Longest references of the buckets. One more bucket has the longer segments."""
 REORDERING = (0.0, 0.1, 0.2, 0.4, 0.6)
 """Largest amounts of reordering of the buckets. One more bucket has the rest."""
-MOST_SEGMENTS = 5
+MAX_SEGMENTS = 5
 """Segments shown for each metric, system and direction."""
 
 
@@ -89,10 +89,10 @@ def reference_reordering(material: Material) -> FloatArray | None:
     return amount
 
 
-def _v(texts: Texts, others: Texts, source_lengths: IntegerArray) -> FloatArray:
+def _v(texts: Texts, compared: Texts, source_lengths: IntegerArray) -> FloatArray:
     """Return (S,): v of each text against the other text of its segment."""
     offsets = np.arange(len(texts) + 1, dtype=np.int64)
-    batch = make_batch(texts, offsets, References(others, offsets, source_lengths))
+    batch = make_batch(texts, offsets, References(compared, offsets, source_lengths))
     metric = registry.metric("v")
     return metric.score(compute_stats(metric, batch))
 
@@ -107,14 +107,16 @@ def segments_of(
     text (`0 2 1`: the permutation that v compares). An output then has the agreement of this order
     with the first reference's (`v`). Scores are means over replicas.
     """
-    chosen = [material.members(system)[0] for system in range(len(material.replicas))]
+    first_outputs = [material.members(system)[0] for system in range(len(material.replicas))]
     lengths = material.references.source_lengths
-    outputs = [_with_v(material.outputs[output], material.references) for output in chosen]
+    outputs = [_with_v(material.outputs[output], material.references) for output in first_outputs]
     count = np.diff(material.references.offsets)
     references = _linked_texts(
         material.references.texts, None if lengths is None else np.repeat(lengths, count)
     )
-    scores = {one.label: np.array(one.segment_scores(material)).T.tolist() for one in counted}
+    scores = {
+        counts.label: np.array(counts.segment_scores(material)).T.tolist() for counts in counted
+    }
     offsets = material.references.offsets.tolist()
     return [
         {
@@ -130,74 +132,79 @@ def segments_of(
 
 def _with_v(texts: Texts, references: References) -> list[dict[str, Any]]:
     """Return outputs with links, orders, and v against the first reference."""
-    found = _linked_texts(texts, references.source_lengths)
+    linked = _linked_texts(texts, references.source_lengths)
     if texts.links is None or references.texts.links is None or references.source_lengths is None:
-        return found
+        return linked
     first = references.texts.take(references.offsets[:-1])
     scores = _v(texts, first, references.source_lengths).tolist()
-    return [{**text, "v": v} for text, v in zip(found, scores, strict=True)]
+    return [{**text, "v": v} for text, v in zip(linked, scores, strict=True)]
 
 
 def _linked_texts(texts: Texts, source_lengths: IntegerArray | None) -> list[dict[str, Any]]:
     """Return texts with their links and word orders as text, None if they are not known."""
-    found: list[dict[str, Any]] = [
+    linked: list[dict[str, Any]] = [
         {"text": " ".join(texts.words(row)), "links": None, "order": None, "v": None}
         for row in range(len(texts))
     ]
     if texts.links is None or source_lengths is None:
-        return found
+        return linked
     lengths = source_lengths.astype(np.int64)
     orders = np.split(
         word_orders(texts, lengths, null="inherit", encoding="order"), np.cumsum(lengths)[:-1]
     )
-    for row, (one, order) in enumerate(zip(found, orders, strict=True)):
-        one["links"] = " ".join(f"{i}-{j}" for i, j in texts.links.row(row).tolist())
-        one["order"] = " ".join(map(str, order.tolist()))
-    return found
+    for row, (text, order) in enumerate(zip(linked, orders, strict=True)):
+        text["links"] = " ".join(f"{i}-{j}" for i, j in texts.links.row(row).tolist())
+        text["order"] = " ".join(map(str, order.tolist()))
+    return linked
 
 
 def _buckets(
     material: Material, counted: Sequence[Counted], numbers: IntArray, labels: Sequence[str]
 ) -> list[dict[str, Any]]:
     """Return the buckets that have segments. A bucket's number is the index of its label."""
-    found = []
+    buckets = []
     for number, label in enumerate(labels):
         members = np.flatnonzero(numbers == number)
         if not members.size:
             continue
         scores = {}
-        for one in counted:
-            each = one.metric.score(one.stats[:, members].sum(axis=1))
-            scores[one.label] = [
+        for counts in counted:
+            each = counts.metric.score(counts.stats[:, members].sum(axis=1))
+            scores[counts.label] = [
                 float(each[material.members(system)].mean())
                 for system in range(len(material.replicas))
             ]
-        found.append({"label": label, "segments": len(members), "scores": scores})
-    return found
+        buckets.append({"label": label, "segments": len(members), "scores": scores})
+    return buckets
 
 
 def _segments(
     names: Sequence[str], material: Material, counted: Sequence[Counted]
 ) -> list[dict[str, Any]]:
     """Return segments on which a system's score differs much from that of the first one."""
-    found = []
-    for one in counted:
-        scores = one.segment_scores(material)
-        for name, own in zip(names[1:], scores[1:], strict=True):
-            change = own - scores[0]
-            gain = one.metric.oriented(change)
+    rows = []
+    for counts in counted:
+        scores = counts.segment_scores(material)
+        for name, scores_of_system in zip(names[1:], scores[1:], strict=True):
+            change = scores_of_system - scores[0]
+            gain = counts.metric.oriented(change)
             order = np.argsort(-gain, kind="stable")  # best gain first
-            gains = [s for s in order[:MOST_SEGMENTS] if gain[s] > 0]
-            losses = [s for s in order[::-1][:MOST_SEGMENTS] if gain[s] < 0]
-            found += [
-                {"metric": one.label, "system": name, "segment": int(s), "difference": change[s]}
+            gains = [s for s in order[:MAX_SEGMENTS] if gain[s] > 0]
+            losses = [s for s in order[::-1][:MAX_SEGMENTS] if gain[s] < 0]
+            rows += [
+                {
+                    "metric": counts.label,
+                    "system": name,
+                    "segment": int(s),
+                    "difference": change[s],
+                }
                 for s in (*gains, *reversed(losses))
             ]
-    return found
+    return rows
 
 
 MAX_ORDER = 4
-MOST = 10
+MAX_NGRAMS = 10
 """N-grams shown for each system and direction."""
 
 
@@ -207,7 +214,7 @@ def ngram_differences(names: Sequence[str], material: Material) -> list[dict[str
     Counts are of clipped matches, summed over segments, means over replicas; `reference` counts
     in references. Among n-grams with the same difference the longer one comes first.
     """
-    found: list[list[tuple[float, int, str, dict[str, Any]]]] = [[] for _ in names]
+    entries_of_systems: list[list[tuple[float, int, str, dict[str, Any]]]] = [[] for _ in names]
     words = material.references.texts.vocabulary.words
     for order, ngrams, means, in_references in _matches(material):
         for i in range(1, len(names)):
@@ -221,72 +228,103 @@ def ngram_differences(names: Sequence[str], material: Material) -> list[dict[str
                     "system_matched": float(means[i, n]),
                     "reference": float(in_references[n]),
                 }
-                found[i].append((float(change[n]), order, text, entry))
-    kept = []
-    for entries in found:
+                entries_of_systems[i].append((float(change[n]), order, text, entry))
+    rows = []
+    for entries in entries_of_systems:
         gains = sorted((e for e in entries if e[0] > 0), key=lambda e: (-e[0], -e[1], e[2]))
         losses = sorted((e for e in entries if e[0] < 0), key=lambda e: (e[0], -e[1], e[2]))
-        kept += [entry[3] for entry in (*gains[:MOST], *reversed(losses[:MOST]))]
-    return kept
+        rows += [entry[3] for entry in (*gains[:MAX_NGRAMS], *reversed(losses[:MAX_NGRAMS]))]
+    return rows
 
 
 def _extreme(change: FloatArray) -> list[int]:
-    """Return the n-grams that may be among the `MOST` of either direction, ties included."""
-    wanted = []
+    """Return the n-grams that may be among the `MAX_NGRAMS` of either direction, ties included."""
+    extremes = []
     for values in (change, -change):
         positive = values[values > 0]
         if positive.size:
-            least = np.sort(positive)[::-1][:MOST][-1]
-            wanted.append(np.flatnonzero(values >= least))
-    return np.concatenate(wanted).tolist() if wanted else []
+            least = np.sort(positive)[::-1][:MAX_NGRAMS][-1]
+            extremes.append(np.flatnonzero(values >= least))
+    return np.concatenate(extremes).tolist() if extremes else []
 
 
 def _matches(material: Material) -> Iterator[tuple[int, IntArray, FloatArray, IntArray]]:
     """Yield for each order (G, order) n-grams, (M, G) matches of systems, (G,) in references.
 
-    The n-grams are those of references. An n-gram is numbered by that of its first words and its
-    last word, so that orders build on each other.
+    The n-grams are those of references. An n-gram is numbered by the number of its first words
+    and its last word, so that orders build on each other.
     """
-    segments, parts = np.arange(len(material)), [material.references.texts, *material.outputs]
-    joined = Ragged.joined([part.tokens for part in parts])
-    lengths, tokens = joined.lengths, joined.values.astype(np.int64)
-    text, ends = np.repeat(np.arange(len(lengths)), lengths), np.repeat(lengths.cumsum(), lengths)
-    # The segment and the system of each text; the system of references is -1.
-    of_reference = np.repeat(segments, np.diff(material.references.offsets))
-    segment = np.concatenate([of_reference, *[segments] * len(material.outputs)])
-    system = np.repeat(material.systems, len(segments))
-    system = np.concatenate([np.full(len(of_reference), -1), system])
-    at, numbers = np.arange(len(tokens)), np.zeros(len(tokens), dtype=np.int64)
+    segments, references = np.arange(len(material)), material.references
+    texts = Ragged.joined([references.texts.tokens, *(x.tokens for x in material.outputs)])
+    tokens = texts.values.astype(np.int64)
+    text_of_token = np.repeat(np.arange(len(texts)), texts.lengths)
+    end_of_text = np.repeat(texts.lengths.cumsum(), texts.lengths)
+    reference_segments = np.repeat(segments, np.diff(references.offsets))
+    segment_of_text = np.concatenate([reference_segments, *[segments] * len(material.outputs)])
+    # The system of references is -1.
+    system_of_text = np.concatenate(
+        [np.full(len(reference_segments), -1), np.repeat(material.systems, len(segments))]
+    )
+    starts, numbers = np.arange(len(tokens)), np.zeros(len(tokens), dtype=np.int64)
     for order in range(1, MAX_ORDER + 1):
-        inside = at + order <= ends[at]
-        at = at[inside]
-        codes = numbers[inside] * len(material.texts.vocabulary) + tokens[at + order - 1]
+        fits = starts + order <= end_of_text[starts]
+        starts = starts[fits]
+        codes = numbers[fits] * len(material.texts.vocabulary) + tokens[starts + order - 1]
         _, first, numbers = np.unique(codes, return_index=True, return_inverse=True)
-        known = np.unique(numbers[system[text[at]] < 0])
-        if not len(known):
+        in_references = np.unique(numbers[system_of_text[text_of_token[starts]] < 0])
+        if not len(in_references):
             return
-        ngrams = tokens[at[first[known]][:, np.newaxis] + np.arange(order)]
-        kept = np.isin(numbers, known)
-        at, numbers = at[kept], np.searchsorted(known, numbers[kept])
-        keys, times = np.unique(text[at] * len(known) + numbers, return_counts=True)
-        row, ngram = np.divmod(keys, len(known))
-        places, is_reference = segment[row] * len(known) + ngram, system[row] < 0
-        # A match counts at most as often as one reference of the segment has the n-gram.
-        of_references, back = np.unique(places[is_reference], return_inverse=True)
-        most = np.zeros(len(of_references), dtype=np.int64)
-        np.maximum.at(most, back, times[is_reference])
-        place = np.minimum(np.searchsorted(of_references, places), len(of_references) - 1)
-        hits = ~is_reference & (of_references[place] == places)
-        matched = np.bincount(
-            system[row[hits]] * len(known) + ngram[hits],
-            np.minimum(times, most[place])[hits],
-            minlength=len(material.replicas) * len(known),
-        ).reshape(-1, len(known))
-        in_references = np.bincount(of_references % len(known), most, minlength=len(known))
-        yield order, ngrams, matched / np.array(material.replicas)[:, np.newaxis], in_references
+        ngrams = tokens[starts[first[in_references]][:, np.newaxis] + np.arange(order)]
+        is_in_references = np.isin(numbers, in_references)
+        starts = starts[is_in_references]
+        numbers = np.searchsorted(in_references, numbers[is_in_references])
+        texts_of_ngrams = text_of_token[starts]
+        size = len(in_references)
+        matched, counts = _clipped(
+            size, texts_of_ngrams, numbers, segment_of_text, system_of_text, len(material.replicas)
+        )
+        yield order, ngrams, matched / np.array(material.replicas)[:, np.newaxis], counts
 
 
-_AT_ONCE = 50_000
+def _clipped(
+    size: int,
+    texts: IntArray,
+    numbers: IntArray,
+    segment_of_text: IntArray,
+    system_of_text: IntArray,
+    systems: int,
+) -> tuple[FloatArray, IntArray]:
+    """Return (M, G) matches of the outputs of each system, and (G,) counts in references.
+
+    A match counts at most as often as one reference of the segment has the n-gram.
+
+    Parameters
+    ----------
+    size
+        G, the number of n-grams.
+    texts, numbers : (n,) int64
+        The text and the n-gram of each occurrence.
+    systems
+        M, the number of systems.
+    """
+    keys, counts = np.unique(texts * size + numbers, return_counts=True)
+    text, ngram = np.divmod(keys, size)
+    in_segment, system = segment_of_text[text] * size + ngram, system_of_text[text]
+    is_reference = system < 0
+    limited, limit_of_reference = np.unique(in_segment[is_reference], return_inverse=True)
+    limits = np.zeros(len(limited), dtype=np.int64)
+    np.maximum.at(limits, limit_of_reference, counts[is_reference])
+    limit = np.minimum(np.searchsorted(limited, in_segment), len(limited) - 1)
+    is_match = ~is_reference & (limited[limit] == in_segment)
+    matched = np.bincount(
+        system[is_match] * size + ngram[is_match],
+        np.minimum(counts, limits[limit])[is_match],
+        minlength=systems * size,
+    ).reshape(-1, size)
+    return matched.astype(np.float64), np.bincount(limited % size, limits, minlength=size)
+
+
+_CHUNK = 50_000
 """Pairs of texts compared in one call."""
 
 
@@ -303,11 +341,11 @@ def similarities(
         for i, j in itertools.combinations_with_replacement(range(len(names)), 2)
     }
     measured = iter(_compare(material, list(itertools.chain(*pairs.values())), threads))
-    found = []
+    rows = []
     for (i, j), compared in pairs.items():
         if compared:
             identical, alike = np.mean([next(measured) for _ in compared], axis=0)
-            found.append(
+            rows.append(
                 {
                     "first": names[i],
                     "second": names[j],
@@ -315,7 +353,7 @@ def similarities(
                     "one_minus_ter": float(alike),
                 }
             )
-    return found
+    return rows
 
 
 def _pairs(material: Material, i: int, j: int) -> Iterator[tuple[int, int]]:
@@ -364,14 +402,14 @@ def _edits(
     ter: Metric, texts: Texts, hypotheses: IntArray, references: IntArray, threads: int
 ) -> FloatArray:
     """Return (P,) float64: the edits from each row of `references` to that of `hypotheses`."""
-    found = np.empty(len(hypotheses))
-    for begin in range(0, len(found), _AT_ONCE):
-        part = slice(begin, begin + _AT_ONCE)
-        offsets = np.arange(len(found[part]) + 1, dtype=np.int64)
+    edits = np.empty(len(hypotheses))
+    for begin in range(0, len(edits), _CHUNK):
+        part = slice(begin, begin + _CHUNK)
+        offsets = np.arange(len(edits[part]) + 1, dtype=np.int64)
         of = References(texts.take(references[part]), offsets)
         batch = make_batch(texts.take(hypotheses[part]), offsets, of)
-        found[part] = compute_stats(ter, batch, threads=threads)[:, 0]
-    return found
+        edits[part] = compute_stats(ter, batch, threads=threads)[:, 0]
+    return edits
 
 
 def _distinct(material: Material) -> IntArray:

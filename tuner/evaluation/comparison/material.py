@@ -58,10 +58,10 @@ def parse_link_set(text: str, *, references: int, outputs: int = 0) -> LinkSet:
         raise InputError(f"{where}: expected NAME=FILE[,FILE...]")
     files = options.files(value, where=where)
     if len(files) not in (references, references + outputs):
-        more = f", or {references + outputs} (then those of each output)" if outputs else ""
+        alternative = f", or {references + outputs} (then those of each output)" if outputs else ""
         raise InputError(
             f"--links {text}: {counted(len(files), 'file')}; expected {references} (links of each "
-            f"reference){more}"
+            f"reference){alternative}"
         )
     return LinkSet(name, files[:references], files[references:], required=True)
 
@@ -69,7 +69,7 @@ def parse_link_set(text: str, *, references: int, outputs: int = 0) -> LinkSet:
 def find_links(
     systems: Sequence[NamedSystem],
     test: TestFiles,
-    given: Sequence[LinkSet],
+    link_sets: Sequence[LinkSet],
     aligner: tuple[str, Aligner] | None,
     *,
     folder: Path,
@@ -85,29 +85,31 @@ def find_links(
     folder
         For the files of `aligner`.
     """
-    sets, linker = list(given), None
-    names = [one.name for one in sets]
+    sets, linker = list(link_sets), None
+    names = [links.name for links in sets]
     if test.source is None:
         return [], None
     if aligner is not None:
         name, component = aligner
         linker = Linker(component, folder, test.source, test.references, "test")
         free = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
-        name = next(one for one in free if one not in names)
+        name = next(candidate for candidate in free if candidate not in names)
         sets.append(LinkSet(name, linker.dev_links()))
     for system in systems:
         if system.inputs is None or system.folder is None:
             continue
-        data, own = system.inputs.data, system.inputs.components.get("aligner")
-        run = Linker(own, system.folder / "annotations", data.source, tuple(data.references))
-        if own is not None and linker is None:
+        data = system.inputs.data
+        aligner_of_run = system.inputs.components.get("aligner")
+        folder = system.folder / "annotations"
+        run = Linker(aligner_of_run, folder, data.source, tuple(data.references))
+        if aligner_of_run is not None and linker is None:
             linker = run
         if sets:
             continue
         if data.test_reference_links:
             sets.append(LinkSet("given", tuple(data.test_reference_links)))
-        elif own is not None:
-            name = own.name()
+        elif aligner_of_run is not None:
+            name = aligner_of_run.name()
             sets.append(LinkSet(name, run.reference_links("test", test.source, test.references)))
     return sets, linker
 
@@ -148,8 +150,8 @@ class Material:
         if not has_gold(texts):
             return self
         lines = [corrected(texts.words(row)) for row in range(len(texts))]
-        found = Texts.from_lines(lines, texts.vocabulary)
-        return replace(self, references=replace(self.references, texts=found))
+        references = Texts.from_lines(lines, texts.vocabulary)
+        return replace(self, references=replace(self.references, texts=references))
 
     @property
     def outputs(self) -> tuple[Texts, ...]:
@@ -183,7 +185,7 @@ def read_material(
     test: TestFiles,
     sets: Sequence[LinkSet],
     linker: Linker | None,
-    ready: prepare.Preparation,
+    preparation: prepare.Preparation,
 ) -> list[Material]:
     """Read everything: one material for each set of links, or one without links.
 
@@ -205,7 +207,7 @@ def read_material(
     if linker is not None and any(not links.hypotheses for links in sets):
         _note_mixed_links([systems[owner].name for owner in owners], texts)
     sources = references.source
-    found: list[tuple[list[Texts], corpus.References, str | None]] = []
+    linked: list[tuple[list[Texts], corpus.References, str | None]] = []
     for links in sets:
         with_links = _with_links(texts, links, linker, test, sources or ())
         if with_links is None:
@@ -213,19 +215,19 @@ def read_material(
         of_set = corpus.read_references(
             test.references, vocabulary=vocabulary, source=test.source, links=links.references
         )
-        found.append((with_links, of_set, links.name))
-    if not found:
-        found = [([replace(text, links=None) for text in texts], references, None)]
+        linked.append((with_links, of_set, links.name))
+    if not linked:
+        linked = [([replace(text, links=None) for text in texts], references, None)]
     return [
         Material(
             np.array(owners),
-            ready.hypotheses(corpus.concatenate(some)),
-            ready.references(of_set),
+            preparation.hypotheses(corpus.concatenate(outputs)),
+            preparation.references(of_set),
             sources,
             name,
             tuple(names),
         )
-        for some, of_set, name in found
+        for outputs, of_set, name in linked
     ]
 
 
@@ -268,13 +270,13 @@ def _with_links(
             )
         return None
     offsets = np.arange(len(sources) + 1)
-    found = [
+    linked = [
         text
         if text.links is not None or linker is None
         else linker.hypothesis_links(text, offsets=offsets, sources=sources)
         for text in texts
     ]
-    for text in found:
+    for text in linked:
         if text.links is None or not len(text.links.values):
             continue
         rows = lengths.repeat(text.links.lengths)
@@ -287,29 +289,29 @@ def _with_links(
                 f"{counted(lengths[segment], 'token')}, but an output links position "
                 f"{values[outside[0], 0]}; is it the source of this test set?"
             )
-    return found
+    return linked
 
 
-def _read_output(output: Output, references: corpus.References, beside: Path) -> Texts:
-    text = prepare.read_output(output.text, references, beside=beside)
+def _read_output(output: Output, references: corpus.References, reference: Path) -> Texts:
+    text = prepare.read_output(output.text, references, beside=reference)
     if output.nbest is None:
         return text
     vocabulary = references.texts.vocabulary
     nbest = read_nbest([output.nbest], vocabulary, segments=len(references))
     best = nbest.texts.take(nbest.offsets[:-1])
-    other = np.flatnonzero(~identical_segments(best, text)) if len(best) == len(text) else [0]
-    if len(other):
+    different = np.flatnonzero(~identical_segments(best, text)) if len(best) == len(text) else [0]
+    if len(different):
         raise InputError(
-            f"{output.text}:{other[0] + 1}: not the first hypothesis of the segment in "
+            f"{output.text}:{different[0] + 1}: not the first hypothesis of the segment in "
             f"{output.nbest}; one of the two was changed: copy the run's folder again"
         )
     return text if best.links is None else best
 
 
-def identical_segments(one: Texts, other: Texts) -> NDArray[np.bool_]:
+def identical_segments(first: Texts, second: Texts) -> NDArray[np.bool_]:
     """Return (S,) bool: whether both texts have the same tokens."""
-    same: NDArray[np.bool_] = one.tokens.lengths == other.tokens.lengths
+    same: NDArray[np.bool_] = first.tokens.lengths == second.tokens.lengths
     rows = np.flatnonzero(same)
-    mine, theirs = one.tokens.take(rows), other.tokens.take(rows)
-    same[np.repeat(rows, mine.lengths)[mine.values != theirs.values]] = False
+    tokens, other_tokens = first.tokens.take(rows), second.tokens.take(rows)
+    same[np.repeat(rows, tokens.lengths)[tokens.values != other_tokens.values]] = False
     return same

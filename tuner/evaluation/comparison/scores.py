@@ -1,6 +1,6 @@
 """Scores all systems: means, spreads, tests, times, and scores under several sets of links.
 
-Results are parts of the document that `compare_request` returns.
+Results are parts of the document that `compare_systems` returns.
 """
 
 import itertools
@@ -63,12 +63,12 @@ def count(material: Material, metrics: Mapping[str, Metric], *, threads: int) ->
     """
     batch = material.batch_of_all()
     shape = (len(material), len(material.outputs), -1)
-    found = {
+    stats = {
         label: compute_stats(metric, batch, threads=threads, outputs=material.names)
         for label, metric in metrics.items()
     }
     return [
-        Counted(label, metric, found[label].reshape(shape).transpose(1, 0, 2))
+        Counted(label, metric, stats[label].reshape(shape).transpose(1, 0, 2))
         for label, metric in metrics.items()
     ]
 
@@ -101,21 +101,24 @@ def score_systems(
     None for all that compares a system with it.
     """
     for system, name in enumerate(names):
-        for one in counted:
+        for counts in counted:
             with faults_at(name, InputError, InputError):
-                finite_scores(one.metric, one.of_system(material, system).sum(axis=1))
+                finite_scores(counts.metric, counts.of_system(material, system).sum(axis=1))
     spreads, differences = systems_tested(
-        [one.metric for one in counted],
-        [[one.of_system(material, system) for one in counted] for system in range(len(names))],
+        [counts.metric for counts in counted],
+        [
+            [counts.of_system(material, system) for counts in counted]
+            for system in range(len(names))
+        ],
         resampling,
         team,
     )
-    untested = dict.fromkeys(one.name for one in fields(PairTest))
+    untested = dict.fromkeys(field.name for field in fields(PairTest))
     scores = []
-    for one, of_metric, changes in zip(counted, spreads, differences, strict=True):
+    for counts, of_metric, changes in zip(counted, spreads, differences, strict=True):
         for number, (name, spread) in enumerate(zip(names, of_metric, strict=True)):
-            row = {"metric": one.label, "system": name, **vars(spread), **untested}
-            row = one.metric.display.with_rates(row)
+            row = {"metric": counts.label, "system": name, **vars(spread), **untested}
+            row = counts.metric.display.with_rates(row)
             scores.append(row | (vars(changes[number - 1]) if number else {}))
     return in_families(scores, [(counted[0].label, name) for name in names[1:]])
 
@@ -155,7 +158,7 @@ def ordering_scores(
     names: Sequence[str], material: Material, counted: Sequence[Counted]
 ) -> list[dict[str, Any]]:
     """Return Tables 8, 9 and 10: for each system the metrics of `ORDERING`, in `counted`."""
-    scores = {one.label: one.corpus_scores() for one in counted}
+    scores = {counts.label: counts.corpus_scores() for counts in counted}
     return [
         {
             "system": name,
@@ -219,8 +222,10 @@ def time_metrics(material: Material, metrics: Mapping[str, Metric]) -> list[dict
 
 
 def _seconds(material: Material, metric: Metric) -> float:
-    new = [material.batch(0) for _ in range(ROUNDS)]  # a batch caches results
-    return min(timeit.repeat(lambda: compute_stats(metric, new.pop()), repeat=ROUNDS, number=1))
+    batches = [material.batch(0) for _ in range(ROUNDS)]  # a batch caches results
+    return min(
+        timeit.repeat(lambda: compute_stats(metric, batches.pop()), repeat=ROUNDS, number=1)
+    )
 
 
 def alignments(
@@ -238,28 +243,31 @@ def alignments(
     """
     if len(materials) < 2:
         return None
-    linked = {one.label: one.metric for one in counted if "links" in one.metric.needs}
+    linked = {counts.label: counts.metric for counts in counted if "links" in counts.metric.needs}
     scores, agreement = [], []
     for material in materials:
-        again = [one for one in counted if one.label in linked]
+        linked_counts = [counts for counts in counted if counts.label in linked]
         if material is not materials[0]:
-            again = count(material, linked, threads=threads)
+            linked_counts = count(material, linked, threads=threads)
         scores += [
             {
                 "links": material.links,
                 "system": name,
-                "metric": one.label,
-                "score": one.corpus_scores()[material.members(system)].mean(),
+                "metric": counts.label,
+                "score": counts.corpus_scores()[material.members(system)].mean(),
             }
-            for one in again
+            for counts in linked_counts
             for system, name in enumerate(names)
         ]
-    for one, other in itertools.combinations(materials, 2):
-        first, second = one.references.texts.links, other.references.texts.links
+    for first_material, second_material in itertools.combinations(materials, 2):
+        first = first_material.references.texts.links
+        second = second_material.references.texts.links
         assert first is not None  # noqa: S101
         assert second is not None  # noqa: S101
         aer = error_rate(first, second)
-        agreement.append({"first": one.links, "second": other.links, "aer": aer})
+        agreement.append(
+            {"first": first_material.links, "second": second_material.links, "aer": aer}
+        )
     sets = [material.links for material in materials]
     return {"sets": sets, "scores": scores, "agreement": agreement}
 
@@ -275,6 +283,6 @@ def error_rate(first: Ragged, second: Ragged) -> float:
         values = links.alone().values.astype(np.int64).reshape(-1, 2)
         rows = np.repeat(np.arange(len(links), dtype=np.int64), links.lengths)
         keys.append(np.unique((rows << 40) | (values[:, 0] << 20) | values[:, 1]))
-    one, other = keys
-    both = len(one) + len(other)
-    return 1.0 - 2.0 * len(np.intersect1d(one, other)) / both if both else 0.0
+    first_keys, second_keys = keys
+    both = len(first_keys) + len(second_keys)
+    return 1.0 - 2.0 * len(np.intersect1d(first_keys, second_keys)) / both if both else 0.0

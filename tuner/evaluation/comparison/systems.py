@@ -92,7 +92,7 @@ class TestSet:
         Align references with this aligner, and outputs whose decoder wrote no alignment.
     options : KEY=VALUE
         An option of the aligner, as train_source=FILE.
-    known
+    statistics
         Statistics of all outputs that are in hand, under more metrics; see `rerank_tune`.
     drop_missing
         Leave out segments that are not in all texts; a warning counts them. Default: they are
@@ -109,17 +109,17 @@ class TestSet:
     links: Sequence[str] = ()
     aligner: str | Aligner | None = None
     options: Mapping[str, object] = field(default_factory=dict)
-    known: Sequence[Counted] = ()
+    statistics: Sequence[Counted] = ()
     drop_missing: bool = False
     ids: bool = False
 
     @property
     def named_aligner(self) -> tuple[str, Aligner] | None:
         """The aligner and its name, if there is one."""
-        given = self.aligner
-        if isinstance(given, str):
-            return given, registry.aligner(given, self.options, where="--aligner")
-        return None if given is None else (type(given).__name__.lower(), given)
+        aligner = self.aligner
+        if isinstance(aligner, str):
+            return aligner, registry.aligner(aligner, self.options, where="--aligner")
+        return None if aligner is None else (type(aligner).__name__.lower(), aligner)
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,7 @@ class SystemFiles:
         return cls(name, options.files(value, where=where))
 
 
-def find_systems(several: Sequence[SystemFiles]) -> list[NamedSystem]:
+def find_systems(files: Sequence[SystemFiles]) -> list[NamedSystem]:
     """Return the systems with all that their folders tell.
 
     Raises
@@ -177,18 +177,18 @@ def find_systems(several: Sequence[SystemFiles]) -> list[NamedSystem]:
     StateError
         A folder has no finished run with a test set.
     """
-    systems = [_find(system) for system in several]
+    systems = [_find(system) for system in files]
     for i, system in enumerate(systems):
-        for other in systems[:i]:
-            if other.name == system.name:
+        for earlier in systems[:i]:
+            if earlier.name == system.name:
                 raise InputError(
                     f"two systems are called '{system.name}'; name them, as in "
-                    f"first={options.written_files(several[systems.index(other)].paths)}"
+                    f"first={options.written_files(files[systems.index(earlier)].paths)}"
                 )
     return systems
 
 
-def find_test_files(systems: Sequence[NamedSystem], given: TestSet) -> TestFiles:
+def find_test_files(systems: Sequence[NamedSystem], test_set: TestSet) -> TestFiles:
     """Return the test set given, or else that of the first run that names one.
 
     Raises
@@ -196,19 +196,19 @@ def find_test_files(systems: Sequence[NamedSystem], given: TestSet) -> TestFiles
     InputError
         No references are given or recorded, or a run was made with another test set.
     """
-    source = None if given.source is None else Path(given.source)
-    if given.references:
-        found = TestFiles(source, tuple(map(Path, given.references)))
+    source = None if test_set.source is None else Path(test_set.source)
+    if test_set.references:
+        test = TestFiles(source, tuple(map(Path, test_set.references)))
     else:
-        known = [s.inputs.data for s in systems if s.inputs is not None and s.inputs.data]
-        if not known:
+        recorded = [s.inputs.data for s in systems if s.inputs is not None and s.inputs.data]
+        if not recorded:
             raise InputError("no system says what its references are; give --ref")
-        found = TestFiles(source or known[0].test_source, known[0].test_references)
-    for path in (*found.references, *((found.source,) if found.source else ())):
+        test = TestFiles(source or recorded[0].test_source, recorded[0].test_references)
+    for path in (*test.references, *((test.source,) if test.source else ())):
         joining.content_digest(path)  # a missing file is another fault than another test set
     for system in systems:
-        _check_same(system, found)
-    return found
+        _check_same(system, test)
+    return test
 
 
 def in_one_order(
@@ -232,7 +232,7 @@ def in_one_order(
     InputError
         Texts cannot be joined, see `portmert.tuner.texts.joining.joined`.
     """
-    run = next((one for one in systems if one.folder is not None), None)
+    run = next((system for system in systems if system.folder is not None), None)
     option = "--drop-missing" if test.drop_missing else "--ids" if test.ids else ""
     if run is not None or test.links or not test.references:
         if not option:
@@ -240,7 +240,7 @@ def in_one_order(
         fault = "give references" if run is None else f"{run.folder} is a run"
         fault = "word alignments have no ids" if test.links else fault
         raise ConfigError(f"{option} joins files, as name=FILE.jsonl#KEY: {fault}")
-    outputs = [output.text for one in systems for output in one.outputs]
+    outputs = [output.text for system in systems for output in system.outputs]
     names = [*test.references, *outputs, *([] if test.source is None else [test.source])]
     if any(map(joining.is_gold, names)):
         return list(systems), test
@@ -259,10 +259,11 @@ def in_one_order(
         write_text(paths[-1], "".join(f"{line}\n" for line in read_lines(text)))
     count = len(test.references)
     files = iter(paths[count:])
-    named = [
-        replace(one, outputs=tuple(Output(next(files)) for _ in one.outputs)) for one in systems
+    in_ids_order = [
+        replace(system, outputs=tuple(Output(next(files)) for _ in system.outputs))
+        for system in systems
     ]
-    return named, replace(test, references=paths[:count], source=next(files, None))
+    return in_ids_order, replace(test, references=paths[:count], source=next(files, None))
 
 
 def _find(system: SystemFiles) -> NamedSystem:
@@ -292,19 +293,19 @@ def _run(name: str, folder: Path) -> NamedSystem:
     inputs = read_inputs(folder)
     if not (folder / "result.json").is_file():
         config = inputs.config if inputs else None
-        again = f"`portmert tune {config}`" if config else "`portmert tune`"
+        command = f"`portmert tune {config}`" if config else "`portmert tune`"
         if inputs and config is None:
-            again = "the same `portmert optimize --replicas`"
+            command = "the same `portmert optimize --replicas`"
         elif config and config.name == CALLED.name:
-            again = "the same call in Python"
+            command = "the same call in Python"
         raise StateError(
-            f"{folder}: the run is not finished (no result.json); {again} goes on with it"
+            f"{folder}: the run is not finished (no result.json); {command} goes on with it"
         )
     refuse_changed(folder)
     result = read_json(folder / "result.json", metric=str)
     tuned_on = result["metric"]
     try:
-        parts = [folder / one["folder"] for one in result.get("replicas", ())] or [folder]
+        parts = [folder / replica["folder"] for replica in result.get("replicas", ())] or [folder]
     except (KeyError, TypeError):
         raise StateError(
             f"{folder / 'result.json'}: not what portmert writes; delete it, and `portmert tune` "
@@ -330,17 +331,17 @@ def _check_same(system: NamedSystem, test: TestFiles) -> None:
     if system.folder is None:
         return
     try:
-        held = read_json(system.folder / STATE)["fingerprint"]
+        fingerprint = read_json(system.folder / STATE)["fingerprint"]
         keys = ("test_source", "test_references")
-        recorded = {key: parse_json(held[f"data.{key}"]) for key in keys}
+        recorded = {key: parse_json(fingerprint[f"data.{key}"]) for key in keys}
     except (ValueError, KeyError, TypeError):
         raise StateError(
             f"{system.folder / STATE}: is not what portmert writes; is this the folder of a run?"
         ) from None
-    now = {"test_references": [joining.content_digest(path) for path in test.references]}
+    digests = {"test_references": [joining.content_digest(path) for path in test.references]}
     if test.source is not None:
-        now |= {"test_source": joining.content_digest(test.source)}  # type: ignore[dict-item]
-    for key, value in now.items():
+        digests |= {"test_source": joining.content_digest(test.source)}  # type: ignore[dict-item]
+    for key, value in digests.items():
         if recorded[key] is not None and recorded[key] != value:
             files = ", ".join(map(str, test.references if "ref" in key else [test.source]))
             raise InputError(

@@ -89,14 +89,14 @@ def leave_out(nbest: NBest, names: Sequence[str]) -> NBest:
     if not names:
         return nbest
     features, sparse = nbest.features.copy(order="F"), nbest.sparse
-    known = () if sparse is None else sparse.names
+    sparse_names = () if sparse is None else sparse.names
     for name in names:
-        if name in known:
+        if name in sparse_names:
             continue
         try:
             features[:, columns_of(name, nbest.feature_names)] = 0.0
         except ConfigError:
-            every = (*(dense for dense, _ in nbest.feature_names), *known)
+            every = (*(dense for dense, _ in nbest.feature_names), *sparse_names)
             raise ConfigError(
                 f"--without {name}: the lists have no such feature{suggest(name, every)}"
             ) from None
@@ -262,24 +262,24 @@ def measure(
         path = cells and cells / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.json"
         keys.append(key)
         paths.append(path)
-        known = None if path is None else _read(path)
-        tasks.append((shared, choices[place], split, repeat, known, team.step))
-    found: dict[int, _Done] = {}
-    for number, done in team.run(_search, tasks, progress=progress):
-        found[number], path = done, paths[number]
+        stored_cell = None if path is None else _read(path)
+        tasks.append((shared, choices[place], split, repeat, stored_cell, team.step))
+    results: dict[int, _Done] = {}
+    for number, result in team.run(_search, tasks, progress=progress):
+        results[number], path = result, paths[number]
         if path is not None and tasks[number][4] is None:
-            _write(path, keys[number], done.cell)
-    for line in sorted({line for done in found.values() for line in done.lines}):
+            _write(path, keys[number], result.cell)
+    for line in sorted({line for result in results.values() for line in result.lines}):
         notice(f"first split: {line}")
     warn_of(
         f"first split: {line}"
         for number, (_, choice, split, repeat, *_) in enumerate(tasks)
-        for line in found[number].cell.warnings
+        for line in results[number].cell.warnings
         if split == repeat == 0 and not choice.without
     )
     rows = np.arange(math.prod(shape)).reshape(len(choices), -1).tolist()
     measured = [
-        _measured(plan, choice, [found[number][:2] for number in row])
+        _measured(plan, choice, [results[number][:2] for number in row])
         for choice, row in zip(choices, rows, strict=True)
     ]
     return [*measured, *_plain(plan, choices[0].tuned_on)]
@@ -297,16 +297,18 @@ def _plain(plan: CrossPlan, metric: str) -> Iterator[MeasuredChoice]:
     """
     names, offsets = plan.nbest.feature_names, plan.nbest.offsets
     start = best_hypotheses(plan.nbest, model_scores(plan.nbest, plan.untuned))
-    ways = {FIRST: [offsets[:-1]]}
+    rows_by_name = {FIRST: [offsets[:-1]]}
     labels = [f"{name}_{k}" if size > 1 else name for name, size in names for k in range(size)]
     for label, column in zip(labels, plan.nbest.features.T, strict=True):
-        ways[f"only {label}"] = [best_hypotheses(plan.nbest, one) for one in (column, -column)]
+        rows_by_name[f"only {label}"] = [
+            best_hypotheses(plan.nbest, values) for values in (column, -column)
+        ]
     oriented = plan.judges[metric].metric.oriented
-    for name, rows in (ways | {START: [start]}).items():
+    for name, rows in (rows_by_name | {START: [start]}).items():
         row = []
         for split in range(plan.splits):
             scores = [_scores(plan, best, split) for best in rows]
-            better = max(scores, key=lambda one: oriented(one[metric][0]))
+            better = max(scores, key=lambda x: oriented(x[metric][0]))
             row += [(Cell(plan.untuned), better)] * plan.seeds
         yield replace(_measured(plan, None, row), name=name)
 
@@ -340,7 +342,7 @@ def _search(
             constraints=plan.constraints,
         )
         with collected_notices() as lines:
-            found = optimization.optimize_stats(
+            optimized = optimization.optimize_stats(
                 nbest,
                 judged.stats,
                 judged.metric,
@@ -348,12 +350,12 @@ def _search(
                 progress=step,
                 segments=plan.parts(split)[0],
             )
-        seconds = found.cpu_seconds if plan.timing else None
-        cell = Cell(found.weights, found.unseen_score, seconds, found.warnings)
-    said = split == repeat == 0 and not choice.without
+        seconds = optimized.cpu_seconds if plan.timing else None
+        cell = Cell(optimized.weights, optimized.unseen_score, seconds, optimized.warnings)
+    is_reported = split == repeat == 0 and not choice.without
     best = best_hypotheses(nbest, model_scores(nbest, cell.weights))
     scores = _scores(plan, best, split)
-    return _Done(cell, scores, tuple(lines) if said else ())
+    return _Done(cell, scores, tuple(lines) if is_reported else ())
 
 
 def _scores(plan: CrossPlan, best: IntArray, split: int) -> dict[str, tuple[float, float]]:

@@ -93,14 +93,14 @@ def as_json(plan: CrossPlan, measured: Sequence[MeasuredChoice]) -> dict[str, An
         "choices": [
             {
                 "name": name,
-                "tuned_on": one.choice and one.choice.tuned_on,
-                "optimizer": one.choice and one.choice.by,
-                "without": list(one.choice.without) if one.choice else [],
-                "prior": one.choice and one.choice.prior,
-                "cpu_seconds": _mean(one.cpu_seconds),
+                "tuned_on": choice.choice and choice.choice.tuned_on,
+                "optimizer": choice.choice and choice.choice.by,
+                "without": list(choice.choice.without) if choice.choice else [],
+                "prior": choice.choice and choice.choice.prior,
+                "cpu_seconds": _mean(choice.cpu_seconds),
                 "judged": {label: rows[number] for label, rows in verdicts.items()},
             }
-            for number, (name, one) in enumerate(zip(_names(measured), measured, strict=True))
+            for number, (name, choice) in enumerate(zip(_names(measured), measured, strict=True))
         ],
     }
     return {**results, "headlines": headlines(results)}
@@ -136,27 +136,30 @@ def _verdicts(
     for: of all searches and of the first hypotheses, on the first metric. All else is `further`:
     the rows that are there for comparison, and other metrics.
     """
-    found = {
-        label: [plain(_verdict(judged.metric, label, one, measured[0], ratio)) for one in measured]
+    rows_by_metric = {
+        label: [
+            plain(_verdict(judged.metric, label, choice, measured[0], ratio))
+            for choice in measured
+        ]
         for label, judged in plan.judges.items()
     }
     families: dict[str, list[dict[str, Any]]] = {"planned": [], "further": []}
-    for number, rows in enumerate(found.values()):
-        for one, row in zip(measured, rows, strict=True):
+    for number, rows in enumerate(rows_by_metric.values()):
+        for choice, row in zip(measured, rows, strict=True):
             row |= {"family": None, "p_holm": None}
             if row["p"] is not None:
-                is_asked = one.choice is not None or one.name == FIRST
+                is_asked = choice.choice is not None or choice.name == FIRST
                 row["family"] = "planned" if is_asked and not number else "further"
                 families[row["family"]].append(row)
     for rows in families.values():
         for row, p in zip(rows, holm([row["p"] for row in rows]), strict=True):
             row["p_holm"] = p
-    return found
+    return rows_by_metric
 
 
 @np.errstate(invalid="ignore")
 def _verdict(
-    metric: Metric, label: str, one: MeasuredChoice, first: MeasuredChoice, ratio: float
+    metric: Metric, label: str, choice: MeasuredChoice, first: MeasuredChoice, ratio: float
 ) -> dict[str, float | None]:
     """Judge one choice by one metric. Scores and differences are on the metric's own scale.
 
@@ -176,13 +179,13 @@ def _verdict(
         The search's estimate for unseen text minus the unseen score, and the standard error over
         splits. None if the search makes no estimate or was tuned on another metric.
     """
-    unseen = one.unseen[label]
+    unseen = choice.unseen[label]
     gains = np.asarray(metric.oriented(unseen - first.unseen[label])).mean(axis=1)
-    off = (one.estimate - unseen).mean(axis=1)
-    is_estimated = one.choice is not None and one.choice.tuned_on == label
+    off = (choice.estimate - unseen).mean(axis=1)
+    is_estimated = choice.choice is not None and choice.choice.tuned_on == label
     is_estimated = is_estimated and not np.isnan(off).any()
-    is_first = one is first
-    means = {"seen": float(one.seen[label].mean()), "unseen": float(unseen.mean())}
+    is_first = choice is first
+    means = {"seen": float(choice.seen[label].mean()), "unseen": float(unseen.mean())}
     rates = {f"{name}_rate": metric.display.rate(score) for name, score in means.items()}
     return {
         **means,
@@ -209,23 +212,23 @@ def _seed_spread(scores: FloatArray) -> float | None:
 
 
 def _mean(values: FloatArray) -> float | None:
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if known.size else None
+    defined = values[~np.isnan(values)]
+    return float(defined.mean()) if defined.size else None
 
 
 def _names(measured: Sequence[MeasuredChoice]) -> list[str]:
     """Name each row: by the optimizer, and by all else that differs between rows."""
-    choices = [one.choice for one in measured if one.choice is not None]
+    choices = [x.choice for x in measured if x.choice is not None]
     priors, metrics = (len({getattr(c, key) for c in choices}) for key in ("prior", "tuned_on"))
-    found = []
-    for one in measured:
-        name = one.name
-        if (choice := one.choice) is not None:
+    names = []
+    for row in measured:
+        name = row.name
+        if (choice := row.choice) is not None:
             name = f"{choice.by} on {choice.tuned_on}" if metrics > 1 else choice.by
             name += f", prior {choice.prior:g}" if priors > 1 else ""
             name += f", without {', '.join(choice.without)}" if choice.without else ""
-        found.append(name)
-    return found
+        names.append(name)
+    return names
 
 
 # Sentences and tables.
@@ -242,32 +245,36 @@ def headlines(document: Mapping[str, Any]) -> list[str]:
 def _headline(document: Mapping[str, Any], metric: Mapping[str, Any]) -> str:
     label, sign = metric["label"], 1 if metric["higher_is_better"] else -1
     rows = [(choice["name"], choice["judged"][label]) for choice in document["choices"]]
-    asked = {choice["name"] for choice in document["choices"] if choice["optimizer"]} | {FIRST}
-    known = [row for row in rows if row[1]["unseen"] is not None and row[0] in asked]
-    if not known:
+    searched = {choice["name"] for choice in document["choices"] if choice["optimizer"]} | {FIRST}
+    scored = [row for row in rows if row[1]["unseen"] is not None and row[0] in searched]
+    if not scored:
         return f"{directed(metric)}: no score on unseen segments is a finite number"
-    name, best = max(known, key=lambda row: sign * row[1]["unseen"])  # of equal ones the first
-    place, other = rows[0][0], best
+    name, best = max(scored, key=lambda row: sign * row[1]["unseen"])  # of equal ones the first
+    opponent_name, opponent = rows[0][0], best
     if best is rows[0][1]:  # its gain over `first` stands there
-        place, other = FIRST, dict(rows)[FIRST]
+        opponent_name, opponent = FIRST, dict(rows)[FIRST]
     value = shown(best["unseen"], metric)
-    lower, p = Display.of(metric).lower_is_better, other["p_holm"]
+    lower, p = Display.of(metric).lower_is_better, opponent["p_holm"]
     most, top = "lowest" if lower else "highest", _top(rows, best, sign)
     leader = f"; {most} on unseen segments is {top[0]}, {shown(top[1], metric)}" if top else ""
-    if other["gain"] is None:
+    if opponent["gain"] is None:
         text = f"{directed(metric)}: {name} {'has' if top else 'is best on unseen segments,'} "
-        return f"{text}{value}; a score of {place} is not a finite number{leader}"
+        return f"{text}{value}; a score of {opponent_name} is not a finite number{leader}"
     gain = with_error(
-        -abs(other["gain"]) if lower else abs(other["gain"]), other["error"], gain_of(metric)
+        -abs(opponent["gain"]) if lower else abs(opponent["gain"]),
+        opponent["error"],
+        gain_of(metric),
     )
     if p is None or p >= LIKELY:
         text = f"no difference shown: {f'{name} has' if top else f'{most} on unseen segments is'} "
         text += value if top else f"{name}, {value}"
     else:
-        text = f"{name} {f'beats {place}' if top else 'is best on unseen segments'}, {value}"
-    count = sum(row["family"] == other["family"] for row in _all_rows(document))
+        text = (
+            f"{name} {f'beats {opponent_name}' if top else 'is best on unseen segments'}, {value}"
+        )
+    count = sum(row["family"] == opponent["family"] for row in _all_rows(document))
     many = f", corrected for {count} comparisons" if p is not None and count > 1 else ""
-    against = f"{text}, {gain} against {place} (p {p_value(p)}{many})"
+    against = f"{text}, {gain} against {opponent_name} (p {p_value(p)}{many})"
     return f"{directed(metric)}: {against}{leader}"
 
 
@@ -287,11 +294,11 @@ def _all_rows(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 def _tables(document: Mapping[str, Any]) -> list[Table]:
     """Return a table for each metric. If there are several, one of all side by side is first."""
     metrics = document["metrics"]
-    found = [_judged(document, metric) for metric in metrics]
-    headers = {header for table in found for header in table.headers}
+    tables = [_judged(document, metric) for metric in metrics]
+    headers = {header for table in tables for header in table.headers}
     note = LEGEND + "".join(text for header, text in MORE.items() if header in headers)
-    found[-1] = replace(found[-1], note=note)
-    return [_matrix(document), *found] if len(metrics) > 1 else found
+    tables[-1] = replace(tables[-1], note=note)
+    return [_matrix(document), *tables] if len(metrics) > 1 else tables
 
 
 def _matrix(document: Mapping[str, Any]) -> Table:
@@ -299,9 +306,13 @@ def _matrix(document: Mapping[str, Any]) -> Table:
     for choice in document["choices"]:
         row = [choice["name"]]
         for metric in document["metrics"]:
-            found = choice["judged"][metric["label"]]
-            sure = found["p_holm"] is not None and found["gain"] > 0 and found["p_holm"] < LIKELY
-            row.append(shown(found["unseen"], metric) + (" *" if sure else ""))
+            verdict = choice["judged"][metric["label"]]
+            sure = (
+                verdict["p_holm"] is not None
+                and verdict["gain"] > 0
+                and verdict["p_holm"] < LIKELY
+            )
+            row.append(shown(verdict["unseen"], metric) + (" *" if sure else ""))
         rows.append(row)
     return Table("Judged by", ["", *map(directed, document["metrics"])], rows, note=MATRIX)
 
@@ -309,23 +320,23 @@ def _matrix(document: Mapping[str, Any]) -> Table:
 def _judged(document: Mapping[str, Any], metric: Mapping[str, Any]) -> Table:
     rows = []
     for number, choice in enumerate(document["choices"]):
-        found = choice["judged"][metric["label"]]
+        verdict = choice["judged"][metric["label"]]
         rows.append(
             [
                 choice["name"],
-                shown(found["seen"], metric),
-                shown(found["unseen"], metric),
-                with_error(found["gain"], found["error"], gain_of(metric)) or NOTHING
+                shown(verdict["seen"], metric),
+                shown(verdict["unseen"], metric),
+                with_error(verdict["gain"], verdict["error"], gain_of(metric)) or NOTHING
                 if number
                 else "",
-                p_value(found["p"]) if number else "",
-                spread(found["seed_spread"], metric),
-                with_error(found["estimate"], found["estimate_error"], metric),
+                p_value(verdict["p"]) if number else "",
+                spread(verdict["seed_spread"], metric),
+                with_error(verdict["estimate"], verdict["estimate_error"], metric),
                 fixed(choice["cpu_seconds"], 2),
             ]
         )
     headers = ["", "seen", "unseen", "better", "p", "seeds", "estimate", "CPU s"]
-    known = [
+    filled = [
         place
         for place, header in enumerate(headers)
         if header in ("", "seen", "unseen") or any(row[place] not in ("", NOTHING) for row in rows)
@@ -334,8 +345,8 @@ def _judged(document: Mapping[str, Any], metric: Mapping[str, Any]) -> Table:
     return Table(
         f"{directed(metric)}: learnt from {counted(document['learnt_from'], 'segment')}, judged "
         f"on {document['judged_on']}; {splits}, {seeds}",
-        [headers[place] for place in known],
-        [[row[place] for place in known] for row in rows],
+        [headers[place] for place in filled],
+        [[row[place] for place in filled] for row in rows],
     )
 
 

@@ -106,17 +106,17 @@ class DevSet:
         for path in (data.source, *data.references):
             if not path.is_file():
                 raise UnknownDevSet(f"{path.name} of the dev set is gone")
-        now = _digests(inputs)
-        held = [fingerprint.get("data.source"), fingerprint.get("data.references")]
-        if held != [json.dumps(now[0]), json.dumps(now[1:])]:
+        digests = _digests(inputs)
+        recorded = [fingerprint.get("data.source"), fingerprint.get("data.references")]
+        if recorded != [json.dumps(digests[0]), json.dumps(digests[1:])]:
             raise UnknownDevSet("the files of the dev set have changed since")
         share = float(fingerprint["tune.held_out"])
         seed = int(fingerprint["tune.seed"])
         tuned = held_out_split(len(read_lines(data.source)), share, seed)[0] if share else None
         lender = None
         if not _has_links(inputs):
-            lender = next(_able(tools.lenders, now), None)
-        return cls(folder, inputs, tuned, tuple(now), tools, lender)
+            lender = next(_able(tools.lenders, digests), None)
+        return cls(folder, inputs, tuned, tuple(digests), tools, lender)
 
     @cached_property
     def sources(self) -> list[str]:
@@ -152,7 +152,7 @@ class DevSet:
             data.references, vocabulary=self.vocabulary, source=data.source, links=links
         )
 
-    def ready(self, metric: Metric) -> Preparation:
+    def preparation(self, metric: Metric) -> Preparation:
         """Return what makes texts ready for a metric."""
         pipeline = self.inputs.data.pipeline
         if self.tools.prepare is None or not statistics.needs_of([metric]):
@@ -168,7 +168,7 @@ class DevSet:
     def check(self, metric: Metric) -> Metric:
         """Return a metric. Raise UnknownDevSet if its annotations or links are not known here."""
         try:
-            if statistics.needs_of([metric]) and self.ready(metric).annotator is None:
+            if statistics.needs_of([metric]) and self.preparation(metric).annotator is None:
                 raise UnknownDevSet(f"{metric.name()} needs an annotator")
         except (InputError, ProgramError) as error:
             raise UnknownDevSet(str(error)) from None
@@ -187,8 +187,8 @@ class DevSet:
             )
         needs = statistics.needs_of([metric])
         if needs not in self._references:
-            self._references[needs] = self.ready(metric).references(self.references)
-        scored, annotate = self.ready(metric).lazily(texts)
+            self._references[needs] = self.preparation(metric).references(self.references)
+        scored, annotate = self.preparation(metric).lazily(texts)
         return stat_tables.statistics_table(
             replace(nbest, texts=scored),
             self._references[needs],
@@ -200,8 +200,10 @@ class DevSet:
 
     def score_first(self, path: Path, metrics: Mapping[str, Metric]) -> dict[str, float]:
         """Return the score of a list's first hypotheses under each metric, by label."""
-        kept = Kept(self, f"scores-{_digest(str(path.relative_to(self.folder)))[:16]}.json")
-        content, found = file_digest(path), {}
+        stored = StoredResults(
+            self, f"scores-{_digest(str(path.relative_to(self.folder)))[:16]}.json"
+        )
+        content, scores = file_digest(path), {}
 
         @cache
         def nbest() -> NBest:
@@ -214,8 +216,8 @@ class DevSet:
             def score(metric: Metric = metric) -> float:
                 return float(metric.score(self.stats(metric, nbest()).total(all_segments(self))))
 
-            found[label] = float(kept.get(key and f"{key}|{content}", score))
-        return found
+            scores[label] = float(stored.get(key and f"{key}|{content}", score))
+        return scores
 
     def key(self, metric: Metric) -> str | None:
         """Return all that a score depends on besides the list; None if a file is part of it."""
@@ -228,22 +230,22 @@ class DevSet:
             # A relative path: it stays the same if both runs are moved.
             folder = os.path.relpath(self.lender[0].resolve(), self.folder.resolve())
             lent = f"|{folder}|{_digest((self.lender[0] / NAME).read_text(encoding='utf-8'))}"
-        return self.ready(metric).signature(metric, len(self.inputs.data.references)) + lent
+        return self.preparation(metric).signature(metric, len(self.inputs.data.references)) + lent
 
 
-class Kept:
+class StoredResults:
     """Results stored in one file of a run's folder, for one state of the dev set."""
 
     def __init__(self, dev: DevSet, name: str) -> None:
         self._path = dev.folder / "history" / name
         self._data = list(dev.digests)
-        self._found: dict[str, Any] = {}
+        self._values: dict[str, Any] = {}
         try:
-            held = read_json(self._path) if self._path.is_file() else {}
+            content = read_json(self._path) if self._path.is_file() else {}
         except StateError:
-            held = {}  # it is made again
-        if held.get("data") == self._data and held.get("digest") == self._digest(held):
-            self._found = held["found"]
+            content = {}  # it is made again
+        if content.get("data") == self._data and content.get("digest") == self._digest(content):
+            self._values = content["found"]
 
     def get(self, key: str | None, make: Callable[[], Any], *, alone: bool = False) -> Any:
         """Return the value of a key; one that is not known is made, of JSON's types, and stored.
@@ -251,21 +253,21 @@ class Kept:
         Without a key, or in a folder that cannot be written to, it is not stored. A value that
         stands `alone` replaces all others.
         """
-        if key is not None and key in self._found:
-            return self._found[key]
+        if key is not None and key in self._values:
+            return self._values[key]
         value = make()
         if key is not None:
-            self._found = {**({} if alone else self._found), key: value}
+            self._values = {**({} if alone else self._values), key: value}
             if os.access(self._path.parent.parent, os.W_OK):
                 self._path.parent.mkdir(exist_ok=True)
-                content = {"data": self._data, "found": self._found}
+                content = {"data": self._data, "found": self._values}
                 write_json(self._path, {**content, "digest": self._digest(content)})
         return value
 
     @staticmethod
-    def _digest(held: Mapping[str, Any]) -> str:
+    def _digest(content: Mapping[str, Any]) -> str:
         """Return a hash by which a damaged file is noticed."""
-        return _digest(json.dumps(held.get("found"), sort_keys=True))
+        return _digest(json.dumps(content.get("found"), sort_keys=True))
 
 
 def metric_of(signature: str) -> Metric:

@@ -99,13 +99,13 @@ def read_history(
     """
     fingerprint, signature = _fingerprint(folder), _signature(folder)
     notes: list[str] = []
-    dev = _known(
+    dev = _or_note(
         lambda: DevSet.of_run(folder, fingerprint, tools),
         "no further dev scores and no error surface", notes,
     )  # fmt: skip
     tuned_on = None
     if signature is not None:
-        tuned_on = _known(lambda: dev_set.metric_of(signature), "no error surface", notes)
+        tuned_on = _or_note(lambda: dev_set.metric_of(signature), "no error surface", notes)
     metric_name = fingerprint.get("metric.name", "?")
     if metric_name == "formula" and signature:
         metric_name = signature.partition("|")[0]
@@ -114,7 +114,7 @@ def read_history(
         label: metric
         for label, metric in metrics.items()
         if dev is not None
-        and _known(partial(dev.check, metric), f"no dev scores of {label}", notes) is not None
+        and _or_note(partial(dev.check, metric), f"no dev scores of {label}", notes) is not None
     }
     at_work = is_at_work(folder)
     read = [
@@ -123,7 +123,7 @@ def read_history(
     ]
     features = _scaled(read)
     sliced, surfaces = _slices(read, dev, tuned_on, notes) if surface else (None, [])
-    replicas = [one.history for one in read]
+    replicas = [replica.history for replica in read]
     run: dict[str, Any] = documents.plain(
         {
             "name": name,
@@ -152,17 +152,18 @@ def _result(folder: Path) -> dict[str, float | None] | None:
         return None
     document = read_json(path)
     average = document.get("average") if isinstance(document, dict) else None
-    found = average if isinstance(average, dict) else document
-    test = found.get("test") if isinstance(found, dict) else None
-    scores = {"dev": (found, "dev_score"), "test": (test, "score")}
+    final = average if isinstance(average, dict) else document
+    test = final.get("test") if isinstance(final, dict) else None
+    scores = {"dev": (final, "dev_score"), "test": (test, "score")}
     if isinstance(start := document.get("start"), dict):
         scores["start_test"] = start, "test_score"
     else:
         scores["start_test"] = document, "start_test_score"
-    values = {name: one.get(key) for name, (one, key) in scores.items() if isinstance(one, dict)}
-    return {
-        name: value if isinstance(value := values.get(name), float) else None for name in scores
+    values = {
+        name: part.get(key) if isinstance(part, dict) else None
+        for name, (part, key) in scores.items()
     }
+    return {name: x if isinstance(x, float) else None for name, x in values.items()}
 
 
 def _state(folder: Path, *, at_work: bool) -> str:
@@ -171,10 +172,10 @@ def _state(folder: Path, *, at_work: bool) -> str:
     return "running" if at_work else "interrupted"
 
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 
-def _known(make: Callable[[], Found], otherwise: str, notes: list[str]) -> Found | None:
+def _or_note(make: Callable[[], Result], otherwise: str, notes: list[str]) -> Result | None:
     """Return what `make` returns; if it is not known, None and a note of the reason."""
     try:
         return make()
@@ -196,23 +197,23 @@ def _fingerprint(folder: Path) -> dict[str, str]:
     state = folder / STATE
     if not state.is_file():
         raise StateError(f"{folder}: not the folder of a run (no {STATE}); expected one of tune")
-    held: Any = read_json(state).get("fingerprint")
-    if isinstance(held, dict) and held.get("command") == "optimize":
+    content: Any = read_json(state).get("fingerprint")
+    if isinstance(content, dict) and content.get("command") == "optimize":
         raise StateError(
             f"{folder}: replicas of `portmert optimize` on given lists have no iterations to "
             f"report on; `portmert compare` takes them"
         )
     try:
-        int(held["tune.replicas"])
-        int(held["tune.seed"])
-        float(held["tune.held_out"])
+        int(content["tune.replicas"])
+        int(content["tune.seed"])
+        float(content["tune.held_out"])
     except (KeyError, TypeError, ValueError):
         raise StateError(
             f"{state}: is not what portmert writes; is this the folder of a run?"
         ) from None
     refuse_misplaced(folder)
-    found: dict[str, str] = held
-    return found
+    fingerprint: dict[str, str] = content
+    return fingerprint
 
 
 def _signature(folder: Path) -> str | None:
@@ -230,14 +231,14 @@ def _parts(folder: Path, fingerprint: Mapping[str, str], name: str) -> list[tupl
     if count == 1:
         return [(folder, name)]
     # The folders that are there: the count may be damaged.
-    found = [
+    folders = [
         (int(match[1]), part)
         for part in folder.glob("replica-*")
         if (match := re.fullmatch(r"replica-([1-9][0-9]{0,8})", part.name))
     ]
     return [
         (part, f"replica {number}")
-        for number, part in sorted(found)
+        for number, part in sorted(folders)
         if number <= count and (part / STATE).is_file()
     ]
 
@@ -259,28 +260,28 @@ def _replica(
         if not (part / "weights.json").is_file():
             break
         weights.append(read_weights(part / "weights.json"))
-        one = _pass(part, number)
-        if one["dev_score"] is not None:
+        iteration = _pass(part, number)
+        if iteration["dev_score"] is not None:
             lists.append(part / "nbest.gz")
             if dev is not None and metrics:
-                one["scores"] = dev.score_first(part / "nbest.gz", metrics)
-        passes.append(one)
+                iteration["scores"] = dev.score_first(part / "nbest.gz", metrics)
+        passes.append(iteration)
         number += 1
     refuse_changed(folder)
     finished: dict[str, Any] = {}
     if result.is_file():
         finished = read_json(result, metric=str, best_iteration=int, stopped=str, iterations=list)
-        held = finished["iterations"]
-        if passes and len(passes) < len(held):
+        recorded = finished["iterations"]
+        if passes and len(passes) < len(recorded):
             raise StateError(f"{part}: is gone; the command that made the run makes it again")
-        if passes and passes[-1]["dev_score"] is None and held:
-            passes[-1] |= _numbers(result, held[-1], ("hypotheses", "new", "dev_score"))
-            passes[-1]["unseen_score"] = held[-1].get("unseen_score")  # it was not decoded
-    scored = [one for one in passes if one["dev_score"] is not None]
+        if passes and passes[-1]["dev_score"] is None and recorded:
+            passes[-1] |= _numbers(result, recorded[-1], ("hypotheses", "new", "dev_score"))
+            passes[-1]["unseen_score"] = recorded[-1].get("unseen_score")  # it was not decoded
+    scored = [iteration for iteration in passes if iteration["dev_score"] is not None]
     best = finished.get("best_iteration")
     if best is None and scored:
         sign = 1 if higher else -1
-        best = max(scored, key=lambda one: sign * _real_score(one))["number"]
+        best = max(scored, key=lambda x: sign * _deciding_score(x))["number"]
     history = {
         "name": name,
         "state": _state(folder, at_work=at_work),
@@ -294,22 +295,22 @@ def _replica(
 
 def _pass(folder: Path, number: int) -> dict[str, Any]:
     """Read one iteration as far as it has come."""
-    known: dict[str, Any] = {**dict.fromkeys(PASS), "number": number}
+    iteration: dict[str, Any] = {**dict.fromkeys(PASS), "number": number}
     scores, optimized = folder / "scores.json", folder / "optimized.json"
     if scores.is_file():
-        held = read_json(scores)
-        known |= _numbers(scores, held, ("hypotheses", "new", "dev_score"))
-        held_out = read_scored(scores, held, "held_out")
-        known["held_out_score"] = None if held_out is None else held_out.score
-        if held.get("unseen_score") is not None:
-            known |= _numbers(scores, held, ("unseen_score",))
+        content = read_json(scores)
+        iteration |= _numbers(scores, content, ("hypotheses", "new", "dev_score"))
+        held_out = read_scored(scores, content, "held_out")
+        iteration["held_out_score"] = None if held_out is None else held_out.score
+        if content.get("unseen_score") is not None:
+            iteration |= _numbers(scores, content, ("unseen_score",))
     if optimized.is_file():
         of_search = ("start_score", "optimized_score", "oracle_score", "change")
-        known |= _numbers(optimized, read_json(optimized), of_search)
-    return known
+        iteration |= _numbers(optimized, read_json(optimized), of_search)
+    return iteration
 
 
-def _numbers(path: Path, held: Any, keys: Sequence[str]) -> dict[str, Any]:
+def _numbers(path: Path, content: Any, keys: Sequence[str]) -> dict[str, Any]:
     """Return the numbers of these names.
 
     Raises
@@ -317,19 +318,19 @@ def _numbers(path: Path, held: Any, keys: Sequence[str]) -> dict[str, Any]:
     StateError
         One is not there, or no number.
     """
-    found = {key: held.get(key) for key in keys} if isinstance(held, dict) else {}
+    numbers = {key: content.get(key) for key in keys} if isinstance(content, dict) else {}
     for key in keys:
-        if not isinstance(found.get(key), int | float):
+        if not isinstance(numbers.get(key), int | float):
             raise StateError(
                 f"{path}: not what portmert writes (no number '{key}'); the command of the run "
                 f"repairs it, or starts over with --fresh"
             )
-    return found
+    return numbers
 
 
-def _real_score(one: Mapping[str, Any]) -> float:
+def _deciding_score(iteration: Mapping[str, Any]) -> float:
     keys = ("held_out_score", "unseen_score", "dev_score")
-    return next(float(one[key]) for key in keys if one[key] is not None)
+    return next(float(iteration[key]) for key in keys if iteration[key] is not None)
 
 
 def _last_line(log: Path) -> str:
@@ -343,13 +344,13 @@ def _last_line(log: Path) -> str:
 
 def _scaled(read: Sequence[_Read]) -> list[str]:
     """Give all passes their weights, scaled; return the names of the weights."""
-    weights = [one for replica in read for one in replica.weights]
-    known: dict[str, tuple[int, Path]] = {}
+    weights = [x for replica in read for x in replica.weights]
+    first_sizes: dict[str, tuple[int, Path]] = {}
     for replica in read:
-        for number, one in enumerate(replica.weights, 1):
+        for number, weights_of_iteration in enumerate(replica.weights, 1):
             path = replica.folder / f"iteration-{number:02d}" / "weights.json"
-            for name, size in one.names:
-                first, where = known.setdefault(name, (size, path))
+            for name, size in weights_of_iteration.names:
+                first, where = first_sizes.setdefault(name, (size, path))
                 if size != first:
                     raise StateError(
                         f"{path}: {counted(size, 'weight')} of feature {name}, but {where} has "
@@ -358,46 +359,46 @@ def _scaled(read: Sequence[_Read]) -> list[str]:
     if not weights:
         return []
     sizes, rows = averaging.stacked(weights)
-    passes = [one for replica in read for one in replica.history["passes"]]
-    for one, row in zip(passes, rows.tolist(), strict=True):
-        one["weights"] = row
+    passes = [x for replica in read for x in replica.history["passes"]]
+    for iteration, row in zip(passes, rows.tolist(), strict=True):
+        iteration["weights"] = row
     return feature_names(sizes)
 
 
 def _spreads(
     features: Sequence[str], replicas: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    done = [replica for replica in replicas if replica["best"] is not None]
-    found = []
-    for column, feature in enumerate(features if done else ()):
-        values = [one["passes"][(one["best"] or 1) - 1]["weights"][column] for one in done]
-        found.append(
+    scored = [replica for replica in replicas if replica["best"] is not None]
+    rows = []
+    for column, feature in enumerate(features if scored else ()):
+        values = [x["passes"][(x["best"] or 1) - 1]["weights"][column] for x in scored]
+        rows.append(
             {
                 "feature": feature,
-                "start": done[0]["passes"][0]["weights"][column],
+                "start": scored[0]["passes"][0]["weights"][column],
                 "values": values,
                 "mean": statistics.fmean(values),
                 "sd": deviation(values),
             }
         )
-    return found
+    return rows
 
 
 def _slices(
     read: Sequence[_Read], dev: DevSet | None, metric: Metric | None, notes: list[str]
 ) -> tuple[str | None, list[dict[str, Any]]]:
     """Return the error surface around the best replica's result, and which replica that is."""
-    done = [one for one in read if one.history["best"] is not None]
-    if dev is None or metric is None or not done:
+    scored = [replica for replica in read if replica.history["best"] is not None]
+    if dev is None or metric is None or not scored:
         return None, []
-    if _known(lambda: dev.check(metric), "no error surface", notes) is None:
+    if _or_note(lambda: dev.check(metric), "no error surface", notes) is None:
         return None, []
 
-    def result(one: _Read) -> int:
-        return int(one.history["best"] or 1) - 1
+    def result(replica: _Read) -> int:
+        return int(replica.history["best"] or 1) - 1
 
     best = max(
-        done, key=lambda one: metric.oriented(_real_score(one.history["passes"][result(one)]))
+        scored, key=lambda x: metric.oriented(_deciding_score(x.history["passes"][result(x)]))
     )
     at = result(best)
     origin = best.lists[0].parents[1] / f"iteration-{at + 1:02d}" / "weights.json"
@@ -433,14 +434,14 @@ def slices(
     key = dev.key(metric)
     if key is not None:
         key += f"|{[files.file_digest(path) for path in lists]}|{weights.to_json()}"
-    make = partial(_found, dev, metric, lists, weights, origin)
+    make = partial(_surfaces, dev, metric, lists, weights, origin)
     # Surfaces of fewer lists are of no more use.
-    found = dev_set.Kept(dev, "surface.json").get(key, make, alone=True)
+    surfaces = dev_set.StoredResults(dev, "surface.json").get(key, make, alone=True)
     keys = ("feature", "weight", "ends", "scores")
-    return [dict(zip(keys, one, strict=True)) for one in found]
+    return [dict(zip(keys, row, strict=True)) for row in surfaces]
 
 
-def _found(
+def _surfaces(
     dev: DevSet, metric: Metric, lists: Sequence[Path], weights: FeatureWeights, origin: Path
 ) -> list[tuple[str, float, list[float], list[float]]]:
     _ = dev.references  # their words come first in the vocabulary
@@ -451,17 +452,17 @@ def _found(
     names = feature_names(dict(pool.feature_names))
     size = float(np.linalg.norm(vector * problem.spread)) or 1.0
     shares = np.abs(vector * problem.spread)
-    chosen = sorted(sorted(range(len(names)), key=lambda f: -shares[f])[:MOST_SLICES])
+    largest = sorted(sorted(range(len(names)), key=lambda f: -shares[f])[:MOST_SLICES])
     free = np.full(len(names), np.inf)
     line = line_search.LineSearch(problem, -free, free)
-    made = []
-    for feature in chosen:
+    surfaces = []
+    for feature in largest:
         steps, values = line.surface(vector, np.array([feature]), np.ones(1))
         reach = size / float(problem.spread[feature])
         weight = float(vector[feature])
         ends, scores = pieces(steps, metric.oriented(values), reach, MOST_PIECES)
         digits = DIGITS - math.ceil(math.log10(ends[-1] - ends[0]))
-        made.append(
+        surfaces.append(
             (
                 names[feature],
                 weight,
@@ -469,7 +470,7 @@ def _found(
                 [round(float(score), DIGITS) for score in scores],
             )
         )
-    return made
+    return surfaces
 
 
 def _problem(dev: DevSet, metric: Metric, pool: NBest, weights: FeatureWeights) -> TuningProblem:

@@ -110,12 +110,12 @@ def _check_column(path: Path, name: str, row: Mapping[str, str]) -> None:
 
 def _of_export(path: Path, content: bytes, evaluations: Sequence[Evaluation]) -> Answers:
     try:
-        held = documents.parse_json(content)
-        form = held["portmert_humaneval"]
-        judge_id, evaluation_id = str(held["judge"]), str(held["evaluation"])
+        export = documents.parse_json(content)
+        form = export["portmert_humaneval"]
+        judge_id, evaluation_id = str(export["judge"]), str(export["evaluation"])
         answered = [
-            (f"{path}: answer {number}", str(one["item"]), str(one["answer"] or ""))
-            for number, one in enumerate(held["answers"], 1)
+            (f"{path}: answer {number}", str(answer["item"]), str(answer["answer"] or ""))
+            for number, answer in enumerate(export["answers"], 1)
         ]
     except (ValueError, KeyError, TypeError):
         form = None
@@ -126,22 +126,24 @@ def _of_export(path: Path, content: bytes, evaluations: Sequence[Evaluation]) ->
     return Answers(path, evaluation, judge, _votes(path, answered, evaluation, judge))
 
 
-def _evaluation(where: str, found: str, evaluations: Sequence[Evaluation]) -> Evaluation:
+def _evaluation(where: str, evaluation_id: str, evaluations: Sequence[Evaluation]) -> Evaluation:
     for evaluation in evaluations:
-        if evaluation.id == found:
+        if evaluation.id == evaluation_id:
             return evaluation
-    known = ", ".join(f"{one.id} ({one.condition})" for one in evaluations)
-    raise InputError(f"{where}: a sheet of evaluation '{found}'; the keys given are of {known}")
+    choices = ", ".join(f"{x.id} ({x.condition})" for x in evaluations)
+    raise InputError(
+        f"{where}: a sheet of evaluation '{evaluation_id}'; the keys given are of {choices}"
+    )
 
 
-def _judge(where: str, found: str, evaluation: Evaluation) -> str:
+def _judge(where: str, name: str, evaluation: Evaluation) -> str:
     for written in (str, sheets.harmless):
         for judge in evaluation.sheets:
-            if found == written(judge):
+            if name == written(judge):
                 return judge
     raise InputError(
-        f"{where}: evaluation {evaluation.id} has no judge '{found}'"
-        f"{suggest(found, evaluation.sheets)}"
+        f"{where}: evaluation {evaluation.id} has no judge '{name}'"
+        f"{suggest(name, evaluation.sheets)}"
     )
 
 
@@ -189,9 +191,9 @@ def _votes(
         where[placed.item] = row
         choice = _SHORT.get(answer.lower(), answer.lower())
         if choice not in sheets.ANSWERS:
-            given = f": answer is '{_start(answer)}'" if choice else " has no answer"
+            fault = f": answer is '{_start(answer)}'" if choice else " has no answer"
             expected = f"{', '.join(sheets.ANSWERS[:-1])} or {sheets.ANSWERS[-1]}"
-            raise InputError(f"{row}: item {placed.item}{given}; expected {expected}")
+            raise InputError(f"{row}: item {placed.item}{fault}; expected {expected}")
         first = (choice == "left") == placed.first_is_left
         votes[placed.item] = 2 if choice == "equal" else 0 if first else 1
     missing = [placed.item for placed in sheet if placed.item not in votes]
@@ -213,17 +215,17 @@ def _spaced(text: str) -> str:
     return " ".join(text.split())
 
 
-def _differing(found: str, expected: str) -> str:
+def _differing(text: str, expected: str) -> str:
     """Return both texts, from shortly before the place where they differ."""
-    found, expected = _spaced(found), _spaced(expected)
-    pairs = zip(found, expected, strict=False)
+    text, expected = _spaced(text), _spaced(expected)
+    pairs = zip(text, expected, strict=False)
     same = next(
-        (place for place, (one, other) in enumerate(pairs) if one != other),
-        min(len(found), len(expected)),
+        (place for place, (a, b) in enumerate(pairs) if a != b),
+        min(len(text), len(expected)),
     )
     start = 0 if same < 20 else same - 10
     before = "..." if start else ""
-    return f"'{before}{_start(found[start:])}', expected '{before}{_start(expected[start:])}'"
+    return f"'{before}{_start(text[start:])}', expected '{before}{_start(expected[start:])}'"
 
 
 def _start(text: str) -> str:
@@ -241,22 +243,22 @@ def complete(
         There is a sheet of an absent judge, of another judge two sheets or none, or no judge is
         left.
     """
-    for one in answers:
-        if one.judge in absent:
+    for sheet in answers:
+        if sheet.judge in absent:
             raise InputError(
-                f"{one.path}: a sheet of judge {one.judge}, but --without {one.judge} says that "
-                f"there is none; leave out one of the two"
+                f"{sheet.path}: a sheet of judge {sheet.judge}, but --without {sheet.judge} says "
+                f"that there is none; leave out one of the two"
             )
     seen: dict[tuple[str, str], Path] = {}
-    for one in answers:
-        key = one.evaluation.id, one.judge
+    for sheet in answers:
+        key = sheet.evaluation.id, sheet.judge
         if key in seen:
             raise InputError(
-                f"{one.path}: judge {one.judge}'s answers are in {seen[key]} already; give one of "
-                f"the two"
+                f"{sheet.path}: judge {sheet.judge}'s answers are in {seen[key]} already; give "
+                f"one of the two"
             )
-        seen[key] = one.path
-    asked = {}
+        seen[key] = sheet.path
+    evaluated = {}
     for each in evaluations:
         sheets = {judge: sheet for judge, sheet in each.sheets.items() if judge not in absent}
         missing = [judge for judge in sheets if (each.id, judge) not in seen]
@@ -268,5 +270,5 @@ def complete(
                 f"{', '.join(f'judge {judge}' for judge in missing)}; give it, or leave the judge "
                 f"out (--without)"
             )
-        asked[each.id] = replace(each, sheets=sheets)
-    return [replace(one, evaluation=asked[one.evaluation.id]) for one in answers]
+        evaluated[each.id] = replace(each, sheets=sheets)
+    return [replace(sheet, evaluation=evaluated[sheet.evaluation.id]) for sheet in answers]

@@ -103,13 +103,13 @@ class Evaluation:
 
     def as_json(self) -> dict[str, Any]:
         """Return the key."""
-        held = documents.plain(self)
-        name = held.pop("id")
+        content = documents.plain(self)
+        name = content.pop("id")
         return {
             "portmert_humaneval_key": FORM,
             "version": portmert.__version__,
             "evaluation": name,
-            **held,
+            **content,
         }
 
 
@@ -122,12 +122,16 @@ def read_key(path: Path) -> Evaluation:
         It is not what `humaneval make` wrote.
     """
     try:
-        held = documents.parse_json(files.read_bytes(path))
-        evaluation = TypeAdapter(Evaluation).validate_python({**held, "id": held["evaluation"]})
-        whole = held["portmert_humaneval_key"] == FORM and evaluation.id == _digest(evaluation)
+        content = documents.parse_json(files.read_bytes(path))
+        evaluation = TypeAdapter(Evaluation).validate_python(
+            {**content, "id": content["evaluation"]}
+        )
+        is_whole = content["portmert_humaneval_key"] == FORM and evaluation.id == _digest(
+            evaluation
+        )
     except (ValueError, KeyError, TypeError):
-        whole = False
-    if not whole:
+        is_whole = False
+    if not is_whole:
         raise InputError(
             f"{path}: not the key of an evaluation as `portmert humaneval make` wrote it"
         )
@@ -171,12 +175,12 @@ def make(
     """
     if not 0 <= common <= per_judge:
         raise ValueError(f"common is {common}; it must be in 0..{per_judge}")
-    own = per_judge - common
-    needed = common + own * len(judges)
+    alone = per_judge - common
+    needed = common + alone * len(judges)
     if needed > len(segments):
         raise InputError(
             f"the filters let {counted(len(segments), 'segment')} pass, but {needed} are needed "
-            f"({common} common and {own} for each of {counted(len(judges), 'judge')}); ask for "
+            f"({common} common and {alone} for each of {counted(len(judges), 'judge')}); ask for "
             f"fewer items, or widen the filters"
         )
     rng = streams.whole(seed)
@@ -196,8 +200,8 @@ def make(
     }
     sheets = {}
     for number, judge in enumerate(judges):
-        start = common + own * number
-        mine = rng.permutation(names[:common] + names[start : start + own]).tolist()
+        start = common + alone * number
+        mine = rng.permutation(names[:common] + names[start : start + alone]).tolist()
         sides = rng.integers(0, 2, size=len(mine)).tolist()
         sheets[judge] = tuple(
             Placed(item, bool(side)) for item, side in zip(mine, sides, strict=True)
@@ -225,10 +229,10 @@ def _cell(text: str, segment: int) -> str:
 
 def _digest(evaluation: Evaluation) -> str:
     """Return a hash of the whole key, by which the evaluation is known."""
-    held = evaluation.as_json()
-    del held["evaluation"], held["version"]
-    content = json.dumps(held, sort_keys=True, ensure_ascii=True).encode()
-    return hashlib.sha256(content).hexdigest()[:16]
+    content = evaluation.as_json()
+    del content["evaluation"], content["version"]
+    text = json.dumps(content, sort_keys=True, ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True)
@@ -257,7 +261,7 @@ class Filters:
 def select(
     outputs: Sequence[Texts],
     references: corpus.References,
-    shown: Sequence[Sequence[str]],
+    displayed: Sequence[Sequence[str]],
     filters: Filters,
 ) -> tuple[IntArray, dict[str, int]]:
     """Return the segments that pass the filters.
@@ -279,17 +283,17 @@ def select(
         Name of each filter, in order -> number of segments left after it.
     """
     lengths = references.texts.tokens.lengths[references.offsets[:-1]]
-    kept = (lengths >= filters.min_length) & (lengths <= filters.max_length)
-    left = {"segments": len(kept), "reference length": int(np.count_nonzero(kept))}
+    passes = (lengths >= filters.min_length) & (lengths <= filters.max_length)
+    left = {"segments": len(passes), "reference length": int(np.count_nonzero(passes))}
     if filters.differ:
-        kept &= np.array(
-            [a.split() != b.split() for a, b in zip(*shown, strict=True)], dtype=np.bool_
+        passes &= np.array(
+            [a.split() != b.split() for a, b in zip(*displayed, strict=True)], dtype=np.bool_
         )
-        left["outputs differ"] = int(np.count_nonzero(kept))
-    segments = np.flatnonzero(kept)
+        left["outputs differ"] = int(np.count_nonzero(passes))
+    segments = np.flatnonzero(passes)
     count = math.ceil(filters.top_share * len(segments))
     if count < len(segments):
-        best, metric = np.zeros(len(kept), dtype=np.bool_), Ter()
+        best, metric = np.zeros(len(passes), dtype=np.bool_), Ter()
         offsets = np.arange(len(references) + 1, dtype=np.int64)
         for texts in outputs:
             stats = statistics.compute_stats(metric, corpus.make_batch(texts, offsets, references))
@@ -304,7 +308,7 @@ def read_and_select(
     outputs: Sequence[Path],
     references: Sequence[Path],
     pipeline: text_pipeline.TextPipeline,
-    shown: Sequence[Sequence[str]],
+    displayed: Sequence[Sequence[str]],
     filters: Filters,
 ) -> tuple[IntArray, dict[str, int]]:
     """Read both outputs and the references and apply the filters, see `select`.
@@ -314,7 +318,9 @@ def read_and_select(
     InputError
         Files of different lengths.
     """
-    ready = Preparation(pipeline)
+    preparation = Preparation(pipeline)
     read = corpus.read_references(references, vocabulary=Vocabulary())
-    texts = [ready.hypotheses(read_output(path, read, beside=references[0])) for path in outputs]
-    return select(texts, ready.references(read), shown, filters)
+    texts = [
+        preparation.hypotheses(read_output(path, read, beside=references[0])) for path in outputs
+    ]
+    return select(texts, preparation.references(read), displayed, filters)

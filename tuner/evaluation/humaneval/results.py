@@ -54,11 +54,11 @@ def sign_test(wins: int, losses: int) -> tuple[float | None, float | None]:
 
     if wins + losses == 0:
         return None, None
-    one, two = (
+    one_sided, two_sided = (
         float(binomtest(wins, wins + losses, alternative=side).pvalue)
         for side in ("greater", "two-sided")
     )
-    return one, two
+    return one_sided, two_sided
 
 
 def evaluate(
@@ -88,7 +88,7 @@ def evaluate(
     InputError
         There are too few judges to leave out `drop` of them, or no common items.
     """
-    evaluations = list({one.evaluation.id: one.evaluation for one in answers}.values())
+    evaluations = list({sheet.evaluation.id: sheet.evaluation for sheet in answers}.values())
     groups: dict[frozenset[str], list[Evaluation]] = {}
     for evaluation in evaluations:
         groups.setdefault(frozenset(evaluation.sheets), []).append(evaluation)
@@ -100,13 +100,18 @@ def evaluate(
         dropped |= {evaluation.id: agreement["dropped"] for evaluation in group}
     preferences = []
     for evaluation in evaluations:
-        own = [one for one in answers if one.evaluation.id == evaluation.id]
-        own = [one for one in own if one.judge not in dropped[evaluation.id]]
-        preferences.append(_preference(evaluation, own))
+        answers_left = [sheet for sheet in answers if sheet.evaluation.id == evaluation.id]
+        answers_left = [
+            sheet for sheet in answers_left if sheet.judge not in dropped[evaluation.id]
+        ]
+        preferences.append(_preference(evaluation, answers_left))
     total = None
     if len(preferences) > 1:
-        systems = {one["systems"] for one in preferences}
-        counts = [sum(one[what] for one in preferences) for what in ("wins", "losses", "ties")]
+        systems = {preference["systems"] for preference in preferences}
+        counts = [
+            sum(preference[outcome] for preference in preferences)
+            for outcome in ("wins", "losses", "ties")
+        ]
         total = _tested("total", systems.pop() if len(systems) == 1 else None, *counts)
     return {
         "preferences": preferences,
@@ -128,22 +133,22 @@ def _agreement(
     counts, and `kappa_kept` is the kappa of the remaining judges.
     """
     judges = tuple(group[0].sheets)
-    by = {(one.evaluation.id, one.judge): one.votes for one in answers}
+    by = {(sheet.evaluation.id, sheet.judge): sheet.votes for sheet in answers}
     votes = np.array(
         [
             [by[evaluation.id, judge][item] for judge in judges]
             for evaluation in group
-            for item, what in evaluation.items.items()
-            if what.common
+            for item, details in evaluation.items.items()
+            if details.common
         ],
         dtype=np.int64,
     ).reshape(-1, len(judges))
-    chosen = (votes[:, :, None] == np.arange(CATEGORIES)).astype(np.int64)  # (N, judges, C)
-    counts = chosen.sum(axis=1)
+    is_category = (votes[:, :, None] == np.arange(CATEGORIES)).astype(np.int64)  # (N, judges, C)
+    counts = is_category.sum(axis=1)
     comparable = len(counts) > 0 and len(judges) > 1
     kappa = fleiss_kappa(counts) if comparable else None
     without = [
-        fleiss_kappa(counts - chosen[:, number]) if comparable and len(judges) > 2 else None
+        fleiss_kappa(counts - is_category[:, number]) if comparable and len(judges) > 2 else None
         for number in range(len(judges))
     ]
     conditions = tuple(evaluation.condition for evaluation in group)
@@ -156,9 +161,9 @@ def _agreement(
                 f"{drop + 2} judges or more, and common items"
             )
         # Judges who all choose one category agree, though their kappa is 0 / 0.
-        own, *others = (1.0 if value is None else value for value in (kappa, *without))
-        left_out = outliers(own, np.array(others), count=drop, literal=literal)
-    kept = [number for number in range(len(judges)) if number not in left_out]
+        agreement, *without_each = (1.0 if value is None else value for value in (kappa, *without))
+        left_out = outliers(agreement, np.array(without_each), count=drop, literal=literal)
+    judges_left = [number for number in range(len(judges)) if number not in left_out]
     return {
         "conditions": conditions,
         "judges": judges,
@@ -166,7 +171,9 @@ def _agreement(
         "kappa": kappa,
         "without": dict(zip(judges, without, strict=True)),
         "dropped": tuple(judges[number] for number in left_out),
-        "kappa_kept": fleiss_kappa(chosen[:, kept].sum(axis=1)) if comparable else None,
+        "kappa_kept": fleiss_kappa(is_category[:, judges_left].sum(axis=1))
+        if comparable
+        else None,
     }
 
 
@@ -177,7 +184,7 @@ def _preference(evaluation: Evaluation, answers: Sequence[Answers]) -> dict[str,
     """
     counts = [0] * CATEGORIES
     for item in evaluation.items:
-        votes: list[int] = [one.votes[item] for one in answers if item in one.votes]
+        votes: list[int] = [sheet.votes[item] for sheet in answers if item in sheet.votes]
         if votes:
             by_category = [votes.count(category) for category in range(CATEGORIES)]
             most = max(by_category)
@@ -195,34 +202,34 @@ def _tested(
     The p are of sign tests without ties: of "the first system is better", and of "they differ".
     `systems` is None in a total over different systems.
     """
-    one, two = sign_test(wins, losses)
+    one_sided, two_sided = sign_test(wins, losses)
     return {
         "condition": condition,
         "systems": systems,
         "wins": wins,
         "losses": losses,
         "ties": ties,
-        "p_one_sided": one,
-        "p_two_sided": two,
+        "p_one_sided": one_sided,
+        "p_two_sided": two_sided,
     }
 
 
 def tables(results: Mapping[str, Any]) -> list[Table]:
     """Return the preferences as in Table 5 of the PORT paper, and the judges' agreement."""
-    listed = [*results["preferences"], *filter(None, [results["total"]])]
-    names = {one["systems"] for one in listed}
+    preferences_and_total = [*results["preferences"], *filter(None, [results["total"]])]
+    names = {row["systems"] for row in preferences_and_total}
     (same,) = names if len(names) == 1 else (None,)
     wins = [f"{name} wins" for name in same or ("first", "second")]
     rows = []
-    for one in listed:
-        counts = [one[what] for what in ("wins", "losses", "ties")]
+    for row in preferences_and_total:
+        counts = [row[outcome] for outcome in ("wins", "losses", "ties")]
         rows.append(
             [
-                one["condition"],
-                *([] if same else [" / ".join(one["systems"] or ())]),
+                row["condition"],
+                *([] if same else [" / ".join(row["systems"] or ())]),
                 *(f"{count} ({100 * count / sum(counts):.1f} %)" for count in counts),
                 str(sum(counts)),
-                *(p_or_dash(one[key]) for key in ("p_one_sided", "p_two_sided")),
+                *(p_or_dash(row[key]) for key in ("p_one_sided", "p_two_sided")),
             ]
         )
     preferences = Table(
@@ -233,14 +240,14 @@ def tables(results: Mapping[str, Any]) -> list[Table]:
         left=1 if same else 2,
     )  # fmt: skip
     rows = []
-    for one in results["agreement"]:
-        conditions = ", ".join(one["conditions"])
-        rows.append([conditions, "all", str(one["items"]), _kappa(one["kappa"]), ""])
-        for judge, kappa in one["without"].items():
-            left_out = "yes" if judge in one["dropped"] else ""
+    for agreement in results["agreement"]:
+        conditions = ", ".join(agreement["conditions"])
+        rows.append([conditions, "all", str(agreement["items"]), _kappa(agreement["kappa"]), ""])
+        for judge, kappa in agreement["without"].items():
+            left_out = "yes" if judge in agreement["dropped"] else ""
             rows.append(["", f"without {judge}", "", _kappa(kappa), left_out])
-        if one["dropped"]:
-            rows.append(["", "all but those left out", "", _kappa(one["kappa_kept"]), ""])
+        if agreement["dropped"]:
+            rows.append(["", "all but those left out", "", _kappa(agreement["kappa_kept"]), ""])
     how = {
         "literal": "left out by the paper's printed expression: lowest kappa without",
         "wording": "left out by the paper's wording: highest kappa without",

@@ -113,13 +113,13 @@ def _timeless(content: bytes) -> bytes:
     out = io.BytesIO()
     with (
         zipfile.ZipFile(io.BytesIO(content)) as old,
-        zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as new,
+        zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as copy,
     ):
         for name in sorted(old.namelist()):
             data = old.read(name)
             if name == "docProps/core.xml":
                 data = _MODIFIED.sub(rb"\g<1>" + _TIME, data)
-            new.writestr(zipfile.ZipInfo(name), data, zipfile.ZIP_DEFLATED)
+            copy.writestr(zipfile.ZipInfo(name), data, zipfile.ZIP_DEFLATED)
     return out.getvalue()
 
 
@@ -164,7 +164,8 @@ def read_xlsx(path: Path, content: bytes) -> Iterator[tuple[int, dict[str, str]]
             book = load_workbook(io.BytesIO(content), data_only=False, read_only=True)
             # Somebody may have put sheets of their own in front.
             sheet: Any = next(
-                (one for one in book.worksheets if one.title == _TITLE), book.worksheets[0]
+                (worksheet for worksheet in book.worksheets if worksheet.title == _TITLE),
+                book.worksheets[0],
             )
             sheet.reset_dimensions()  # the size that the file states may be wrong
             cells = [
@@ -258,7 +259,7 @@ def find_keys(sheets: Sequence[Path]) -> list[Path]:
     InputError
         A sheet has no key near it.
     """
-    found: dict[Path, Path] = {}
+    keys: dict[Path, Path] = {}
     for sheet in sheets:
         if sheet.is_dir():
             raise InputError(f"{sheet}: is a folder; name the judges' sheets, as kit/judges/*.csv")
@@ -270,5 +271,5 @@ def find_keys(sheets: Sequence[Path]) -> list[Path]:
             raise InputError(
                 f"{sheet}: no {KEY} beside it or in the folder above; name the key (--key)"
             )
-        found.setdefault(key.resolve(), key)
-    return list(found.values())
+        keys.setdefault(key.resolve(), key)
+    return list(keys.values())

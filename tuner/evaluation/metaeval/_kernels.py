@@ -61,7 +61,7 @@ def row_sums(
         Whether the human scores of a row differ in the data itself.
     """
     samples, number = rows.shape
-    found = np.zeros((samples, 20))
+    sums = np.zeros((samples, 20))
     for b in range(samples):
         for n in range(number):
             w, c = rows[b, n], terms.judged[b, n]
@@ -74,21 +74,21 @@ def row_sums(
             in_xx = 0.0 if in_xx <= _CONSTANT + _SHARE * xx else in_xx
             in_yy = 0.0 if in_yy <= _CONSTANT + _SHARE * yy else in_yy
             for place, v in ((0, w), (9, w * lengths[n])):
-                found[b, place] += v * c
-                found[b, place + 1] += v * (x + mx * c)
-                found[b, place + 2] += v * (y + my * c)
-                found[b, place + 3] += v * (xx + 2.0 * mx * x + mx * mx * c)
-                found[b, place + 4] += v * (yy + 2.0 * my * y + my * my * c)
-                found[b, place + 5] += v * (xy + mx * y + my * x + mx * my * c)
-                found[b, place + 6] += v * in_xy
-                found[b, place + 7] += v * in_xx
-                found[b, place + 8] += v * in_yy
+                sums[b, place] += v * c
+                sums[b, place + 1] += v * (x + mx * c)
+                sums[b, place + 2] += v * (y + my * c)
+                sums[b, place + 3] += v * (xx + 2.0 * mx * x + mx * mx * c)
+                sums[b, place + 4] += v * (yy + 2.0 * my * y + my * my * c)
+                sums[b, place + 5] += v * (xy + mx * y + my * x + mx * my * c)
+                sums[b, place + 6] += v * in_xy
+                sums[b, place + 7] += v * in_xx
+                sums[b, place + 8] += v * in_yy
             if varies[n] and in_yy > 0.0:
-                found[b, 19] += w
+                sums[b, 19] += w
                 if in_xx > 0.0:
                     r = in_xy / (np.sqrt(in_xx) * np.sqrt(in_yy))
-                    found[b, 18] += w * min(1.0, max(-1.0, r))
-    return found
+                    sums[b, 18] += w * min(1.0, max(-1.0, r))
+    return sums
 
 
 @kernel
@@ -118,23 +118,23 @@ def kendall_terms(
     """
     segments = scores.shape[2]
     half = np.float32(0.5)
-    found = np.zeros((len(pairs), scores.shape[1], segments), dtype=np.float32)
+    terms = np.zeros((len(pairs), scores.shape[1], segments), dtype=np.float32)
     for q in range(len(pairs)):
         for p in range(len(systems)):
             i, j = systems[p, 0], systems[p, 1]
             xi, xj = scores[pairs[q, 0], i], scores[pairs[q, 0], j]
             yi, yj = scores[pairs[q, 1], i], scores[pairs[q, 1], j]
             up, down = better[p], worse[p]
-            of_i, of_j = found[q, i], found[q, j]
+            of_i, of_j = terms[q, i], terms[q, j]
             for s in range(segments):
                 u, d = up[s], down[s]
                 both = (u if xi[s] > xj[s] else -u) + (d if xi[s] < xj[s] else -d)
                 both -= (u if yi[s] > yj[s] else -u) + (d if yi[s] < yj[s] else -d)
-                one = (u if xi[s] > yj[s] else -u) + (d if xi[s] < yj[s] else -d)
-                one -= (u if yi[s] > xj[s] else -u) + (d if yi[s] < xj[s] else -d)
-                of_i[s] += half * (both + one)
-                of_j[s] += half * (both - one)
-    return found
+                term = (u if xi[s] > yj[s] else -u) + (d if xi[s] < yj[s] else -d)
+                term -= (u if yi[s] > xj[s] else -u) + (d if yi[s] < xj[s] else -d)
+                of_i[s] += half * (both + term)
+                of_j[s] += half * (both - term)
+    return terms
 
 
 @kernel
@@ -156,7 +156,7 @@ def system_differences(
         are equal.
     """
     systems = len(human)
-    found = np.zeros((3, len(moved), len(pairs)))
+    differences = np.zeros((3, len(moved), len(pairs)))
     values, ranks = np.empty(systems), np.empty(systems)
     for r in range(len(moved)):
         for q in range(len(pairs)):
@@ -178,11 +178,11 @@ def system_differences(
                             total += 1
                             right += values[a] > values[b]
                     ranks[a] = rank
-                found[0, r, q] += side * _pearson(values, human)
-                found[1, r, q] += side * _pearson(ranks, ranked)
+                differences[0, r, q] += side * _pearson(values, human)
+                differences[1, r, q] += side * _pearson(ranks, ranked)
                 if total > 0:
-                    found[2, r, q] += side * right / total
-    return found
+                    differences[2, r, q] += side * right / total
+    return differences
 
 
 @helper

@@ -95,16 +95,16 @@ def combine(
         For each set the name of its group and of its scenario; may be empty.
     """
     members: dict[str, list[evaluation.MetaEvaluation]] = {}
-    for one, group in zip(measured, groups, strict=True):
+    for part, group in zip(measured, groups, strict=True):
         if group:
-            members.setdefault(group, []).append(one)
+            members.setdefault(group, []).append(part)
     columns = []
     for number, (name, parts) in enumerate([*members.items(), (EVERYTHING, measured)]):
         if len(parts) > 1:
             sets = tuple(part.name for part in parts)
-            permuted = [part.permuted for part in parts if part.permuted is not None]
-            every = len(permuted) == len(parts)
-            mean = _means(parts), Permuted.mean(permuted) if every else None
+            of_parts = [part.permuted for part in parts if part.permuted is not None]
+            every = len(of_parts) == len(parts)
+            mean = _means(parts), Permuted.mean(of_parts) if every else None
             pooled = _pooled(parts, settings, number)
             columns += [
                 Column(
@@ -112,14 +112,16 @@ def combine(
                     kind,
                     sets,
                     _estimates(samples, parts),
-                    evaluation.differences_of(samples, found),
+                    evaluation.differences_of(samples, permuted),
                 )
-                for kind, (samples, found) in (("mean", mean), ("pooled", pooled))
+                for kind, (samples, permuted) in (("mean", mean), ("pooled", pooled))
             ]
-    first = [one.agreements[0].samples for one in measured]
-    names = [name for name in first[0] if all(name in one for one in first)]
+    first = [part.agreements[0].samples for part in measured]
+    names = [name for name in first[0] if all(name in samples for samples in first)]
     values = {
-        name: np.array([[one.samples[name][0] for one in part.agreements] for part in measured])
+        name: np.array(
+            [[metric.samples[name][0] for metric in part.agreements] for part in measured]
+        )
         for name in names
     }
     return Combined(
@@ -136,17 +138,17 @@ def _estimates(
     """Return the estimates of each metric; a test set adds its units, less one for its mean."""
     settings = parts[0].settings
     each = [part.judged.units(settings.resampled) for part in parts]
-    units = {level: 1 + sum(own[level] - 1 for own in each) for level in each[0]}
-    return tuple(evaluation.estimates(one, settings.level, units) for one in samples)
+    units = {level: 1 + sum(of_set[level] - 1 for of_set in each) for level in each[0]}
+    return tuple(evaluation.estimates(of_metric, settings.level, units) for of_metric in samples)
 
 
 def _means(parts: Sequence[evaluation.MetaEvaluation]) -> list[dict[str, FloatArray]]:
     """Return for each metric samples of means over test sets, for measures that all sets have."""
     return [
         {
-            name: np.mean([one.samples[name] for one in of_metric], axis=0)
+            name: np.mean([agreement.samples[name] for agreement in of_metric], axis=0)
             for name in of_metric[0].samples
-            if all(name in one.samples for one in of_metric)
+            if all(name in agreement.samples for agreement in of_metric)
         }
         for of_metric in zip(*(part.agreements for part in parts), strict=True)
     ]
@@ -160,14 +162,14 @@ def _pooled(
     systems = max(len(part.judged.systems) for part in parts)
     samples: list[dict[str, FloatArray]] = []
     for of_metric in zip(*(part.agreements for part in parts), strict=True):
-        found: dict[str, FloatArray] = {}
+        pooled: dict[str, FloatArray] = {}
         for level in levels:
-            sums = PearsonSums.pooled([one.pearsons[level] for one in of_metric])
-            found |= evaluation.pearsons_named(level, sums, systems=systems)
-        pairs = [one.pairs for one in of_metric if one.pairs is not None]
+            sums = PearsonSums.pooled([agreement.pearsons[level] for agreement in of_metric])
+            pooled |= evaluation.pearsons_named(level, sums, systems=systems)
+        pairs = [agreement.pairs for agreement in of_metric if agreement.pairs is not None]
         if len(pairs) == len(parts):
-            found |= evaluation.named("segment", pair_correlations(np.sum(pairs, axis=0)))
-        samples.append(found)
+            pooled |= evaluation.by_measure("segment", pair_correlations(np.sum(pairs, axis=0)))
+        samples.append(pooled)
     permuted = None
     if len(samples) > 1 and settings.samples > 1:
         permuted = permute_all(
@@ -182,24 +184,24 @@ def _scenarios(
     names: Sequence[str],
     settings: evaluation.Settings,
 ) -> tuple[Scenario, ...]:
-    found: list[Scenario] = []
+    scenario_list: list[Scenario] = []
     before: list[dict[str, FloatArray]] | None = None
     for name in dict.fromkeys(name for name in names if name):
-        parts = [part for part, own in zip(measured, names, strict=True) if own == name]
+        parts = [part for part, scenario in zip(measured, names, strict=True) if scenario == name]
         samples = _means(parts)
         drops = [
-            {key: last[key] - own[key] for key in own if key in last}
-            for last, own in zip(before or samples, samples, strict=True)
+            {key: previous[key] - current[key] for key in current if key in previous}
+            for previous, current in zip(before or samples, samples, strict=True)
         ]
-        found.append(
+        scenario_list.append(
             Scenario(
                 name,
                 tuple(part.name for part in parts),
                 _estimates(samples, parts),
                 tuple(
-                    evaluation.estimates(one, settings.level) if before else {} for one in drops
+                    evaluation.estimates(drop, settings.level) if before else {} for drop in drops
                 ),
             )
         )
         before = samples
-    return tuple(found)
+    return tuple(scenario_list)

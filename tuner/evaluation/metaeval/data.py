@@ -57,9 +57,9 @@ class Points:
     @classmethod
     def of(cls, human: FloatArray, lengths: FloatArray) -> Points:
         """Return points with one judgment each; NaN marks a missing one."""
-        known = ~np.isnan(human)
-        means = np.where(known, human, 0.0)
-        return cls(means, known.astype(np.float64), np.zeros_like(means), lengths)
+        is_judged = ~np.isnan(human)
+        means = np.where(is_judged, human, 0.0)
+        return cls(means, is_judged.astype(np.float64), np.zeros_like(means), lengths)
 
     def __len__(self) -> int:
         return len(self.human)
@@ -67,9 +67,9 @@ class Points:
     @cached_property
     def varies(self) -> BoolArray:
         """(N,) whether the human scores of a row differ."""
-        known = self.counts > 0
-        highest = np.where(known, self.human, -np.inf).max(axis=1)
-        lowest = np.where(known, self.human, np.inf).min(axis=1)
+        is_judged = self.counts > 0
+        highest = np.where(is_judged, self.human, -np.inf).max(axis=1)
+        lowest = np.where(is_judged, self.human, np.inf).min(axis=1)
         return np.asarray(highest > lowest)
 
     def moments(self, scores: FloatArray) -> tuple[float, float]:
@@ -122,14 +122,14 @@ class Judged:
     @cached_property
     def points(self) -> Points:
         """Segments' scores."""
-        found = Points.of(self.human, self.lengths)
+        points = Points.of(self.human, self.lengths)
         if self.each is None:
-            return found
+            return points
         counts, within = np.zeros((2, *self.human.shape))
         place = self.each.segments, self.each.systems
         np.add.at(counts, place, 1.0)
         np.add.at(within, place, (self.each.scores - self.human[place]) ** 2)
-        return replace(found, counts=counts, within=within)
+        return replace(points, counts=counts, within=within)
 
     @cached_property
     def pairs(self) -> Pairs:
@@ -160,12 +160,12 @@ class Judged:
     def units(self, resampled: Resampled) -> dict[str, int]:
         """Return for each level how many units samples are drawn from, the fewer of both kinds."""
         systems, segments = len(self.systems), len(self.human)
-        found = {"system": segments, "segment": segments, "document": len(self.document_names)}
+        units = {"system": segments, "segment": segments, "document": len(self.document_names)}
         if resampled == "systems":
-            return dict.fromkeys(found, systems)
+            return dict.fromkeys(units, systems)
         if resampled == "both" and systems > 1:
-            return {level: min(rows, systems) for level, rows in found.items()}
-        return found
+            return {level: min(rows, systems) for level, rows in units.items()}
+        return units
 
     @property
     def sizes(self) -> str:
@@ -175,7 +175,7 @@ class Judged:
             numbers["document"] = len(self.document_names)
         if self.each is not None:
             numbers["judgment"] = len(self.each.scores)
-        return ", ".join(counted(n, what) for what, n in numbers.items())
+        return ", ".join(counted(n, unit) for unit, n in numbers.items())
 
     def by_document(self, scores: FloatArray) -> FloatArray:
         """Return (D, M): length-weighted means of segments' scores (S, M); 0 without a token."""
@@ -269,24 +269,24 @@ def judged(human: HumanScores, batch: Batch) -> tuple[Judged, IntArray]:
     InputError
         No segment on which all have a score.
     """
-    kept = human.complete
-    if not len(kept):
+    complete = human.complete
+    if not len(complete):
         raise InputError(
             f"{human.path}: no segment has scores of all {len(human.systems)} systems; name the "
             f"systems to compare (--system), or take each judgment as it is (--judgments each)"
         )
     lengths = np.add.reduceat(batch.references.tokens.lengths, batch.reference_offsets[:-1])
-    lengths = (lengths / np.diff(batch.reference_offsets))[kept]
-    groups = None if human.groups is None else human.groups[kept]
+    lengths = (lengths / np.diff(batch.reference_offsets))[complete]
+    groups = None if human.groups is None else human.groups[complete]
     each = human.each  # segments get new numbers, those that are kept
     if each is not None:
-        each = replace(each, segments=np.searchsorted(kept, each.segments))
-    found = Judged(human.systems, human.scores[kept], lengths, groups=groups, each=each)
+        each = replace(each, segments=np.searchsorted(complete, each.segments))
+    data = Judged(human.systems, human.scores[complete], lengths, groups=groups, each=each)
     if human.documents is None:
-        return found, kept
-    used, documents = np.unique(human.documents[kept], return_inverse=True)
+        return data, complete
+    used, documents = np.unique(human.documents[complete], return_inverse=True)
     names = tuple(human.document_names[number] for number in used.tolist())
-    return replace(found, documents=documents.astype(np.int64), document_names=names), kept
+    return replace(data, documents=documents.astype(np.int64), document_names=names), complete
 
 
 def metric_scores(
@@ -294,7 +294,7 @@ def metric_scores(
     metric: Metric,
     batch: Batch,
     *,
-    kept: IntArray,
+    segments: IntArray,
     systems: Sequence[str],
     signature: str,
     threads: int = 1,
@@ -309,8 +309,12 @@ def metric_scores(
         a segment has only one.
     """
     stats = compute_stats(metric, batch, threads=threads, outputs=systems)
-    stats = stats.reshape(len(batch), len(systems), -1)[kept]
-    alike = likeness(metric, batch, kept=kept, threads=threads) if with_likeness else None
+    stats = stats.reshape(len(batch), len(systems), -1)[segments]
+    alike = (
+        likeness(metric, batch, judged_segments=segments, threads=threads)
+        if with_likeness
+        else None
+    )
     return MetricScores(label, metric, signature, stats, alike)
 
 
@@ -341,9 +345,10 @@ def doubts(data: Judged, scores: Sequence[MetricScores]) -> list[str]:
     if not any(data.points.human_moments[1:]):
         lines.append("all human scores are the same: no correlation has a value")
     lines += [
-        f"{one.label}: all segments of all systems have one score: its correlations have no value"
-        for one in scores
-        if np.ptp(one.segment_scores) == 0
+        f"{metric.label}: all segments of all systems have one score: its correlations have no "
+        f"value"
+        for metric in scores
+        if np.ptp(metric.segment_scores) == 0
     ]
     return lines
 
@@ -386,9 +391,9 @@ class Draws:
     @property
     def times(self) -> FloatArray:
         """(B, M) count of each system in each sample."""
-        found = np.zeros(self.systems.shape)
-        np.add.at(found, (np.arange(len(found))[:, None], self.systems), 1.0)
-        return found
+        counts = np.zeros(self.systems.shape)
+        np.add.at(counts, (np.arange(len(counts))[:, None], self.systems), 1.0)
+        return counts
 
     def of_pairs(self, first: IntArray, second: IntArray) -> FloatArray:
         """Return (B, P): count of each pair of systems in each sample."""
@@ -413,7 +418,7 @@ class Likeness:
 
     @classmethod
     def of(cls, references: FloatArray, systems: FloatArray) -> Likeness:
-        """Compare scores of R references (R, S) with those of systems (R, S, M) beside each."""
+        """Compare each held-out reference (R, S) with all systems (R, S, M)."""
         wins = rounded(references)[:, :, np.newaxis] >= rounded(systems)
         return cls(wins.all(axis=2).mean(axis=0), wins.mean(axis=0))
 
@@ -424,12 +429,14 @@ class Likeness:
         return {"king": weights @ self.king, "orange": orange.sum(axis=1) / draws.systems.shape[1]}
 
 
-def likeness(metric: Metric, batch: Batch, *, kept: IntArray, threads: int = 1) -> Likeness:
+def likeness(
+    metric: Metric, batch: Batch, *, judged_segments: IntArray, threads: int = 1
+) -> Likeness:
     """Score each reference and the systems against the other references.
 
     Parameters
     ----------
-    kept : (S,) int64
+    judged_segments : (S,) int64
         Segments to keep.
 
     Raises
@@ -447,18 +454,19 @@ def likeness(metric: Metric, batch: Batch, *, kept: IntArray, threads: int = 1) 
     count, segments = int(each[0]), len(batch)
     scores = []
     for held_out in range(count):
-        others = with_references(batch, [n for n in range(count) if n != held_out])
+        against_others = with_references(batch, [n for n in range(count) if n != held_out])
         alone = replace(
-            others,
+            against_others,
             hypotheses=with_references(batch, [held_out]).references,
             offsets=np.arange(segments + 1, dtype=np.int64),
         )
         pair = []
-        for part in (alone, others):
+        for part in (alone, against_others):
             stats = compute_stats(metric, part, threads=threads)
-            found = np.asarray(metric.oriented(metric.score(stats)))
-            pair.append(found.reshape(segments, -1)[kept])
+            scores_of_part = np.asarray(metric.oriented(metric.score(stats)))
+            pair.append(scores_of_part.reshape(segments, -1)[judged_segments])
         scores.append(pair)
     return Likeness.of(
-        np.stack([one[:, 0] for one, _ in scores]), np.stack([other for _, other in scores])
+        np.stack([alone[:, 0] for alone, _ in scores]),
+        np.stack([systems for _, systems in scores]),
     )

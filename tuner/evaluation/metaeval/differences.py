@@ -78,9 +78,9 @@ class Permuted:
     def p_values(self) -> dict[str, FloatArray]:
         """Return (Q,) two-sided p of each: (1 + differences as large) / (permutations + 1)."""
         return {
-            name: (1 + np.count_nonzero(np.abs(found) >= np.abs(seen) - _ROUNDING, axis=0))
-            / (len(found) + 1)
-            for (name, found), seen in zip(
+            name: (1 + np.count_nonzero(np.abs(samples) >= np.abs(observed) - _ROUNDING, axis=0))
+            / (len(samples) + 1)
+            for (name, samples), observed in zip(
                 self.samples.items(), self.observed.values(), strict=True
             )
         }
@@ -93,24 +93,26 @@ class Permuted:
         observed one (Westfall & Young, "Resampling-Based Multiple Testing", 1993). With 1,000
         permutations, Holm's correction would find nothing among more than 50 pairs.
         """
-        found = {}
+        p_by_measure = {}
         for name, samples in self.samples.items():
             spread = np.sqrt(np.mean(samples**2, axis=0))
-            known = spread > _ROUNDING
-            unit = np.where(known, spread, np.inf)
+            varies = spread > _ROUNDING
+            unit = np.where(varies, spread, np.inf)
             largest = np.sort((np.abs(samples) / unit).max(axis=1, initial=0.0))
-            seen = np.abs(self.observed[name]) / unit
-            as_large = len(largest) - np.searchsorted(largest, seen - 1e-9)
-            found[name] = (1 + as_large) / (len(largest) + 1)
-        return found
+            observed = np.abs(self.observed[name]) / unit
+            as_large = len(largest) - np.searchsorted(largest, observed - 1e-9)
+            p_by_measure[name] = (1 + as_large) / (len(largest) + 1)
+        return p_by_measure
 
     @classmethod
     def mean(cls, parts: Sequence[Permuted]) -> Permuted:
         """Return the means over several test sets, which are permuted independently."""
-        names = [name for name in parts[0].observed if all(name in one.observed for one in parts)]
+        names = [
+            name for name in parts[0].observed if all(name in part.observed for part in parts)
+        ]
         return cls(
-            {name: np.mean([one.observed[name] for one in parts], axis=0) for name in names},
-            {name: np.mean([one.samples[name] for one in parts], axis=0) for name in names},
+            {name: np.mean([part.observed[name] for part in parts], axis=0) for name in names},
+            {name: np.mean([part.samples[name] for part in parts], axis=0) for name in names},
         )
 
 
@@ -149,8 +151,8 @@ def permute(
         ]
         parts.append(_all_differences(tests, level, signs))
     return Permuted(
-        {name: found[0] for name, found in parts[0].items()},
-        {name: np.concatenate([one[name] for one in parts[1:]]) for name in parts[0]},
+        {name: values[0] for name, values in parts[0].items()},
+        {name: np.concatenate([part[name] for part in parts[1:]]) for name in parts[0]},
     )
 
 
@@ -172,16 +174,16 @@ def permute_all(
     """
     observed: dict[str, FloatArray] = {}
     samples: dict[str, FloatArray] = {}
-    levels = [level for level in blocks[0] if all(level in one for one in blocks)]
+    levels = [level for level in blocks[0] if all(level in by_level for by_level in blocks)]
     for number, level in enumerate(levels):
-        own = [one[level] for one in blocks]
-        found = permute(own, level, permutations=permutations, rng=stream(number))
-        observed |= found.observed
-        samples |= found.samples
+        of_level = [by_level[level] for by_level in blocks]
+        permuted = permute(of_level, level, permutations=permutations, rng=stream(number))
+        observed |= permuted.observed
+        samples |= permuted.samples
     rng = stream(2)
     for name in rows[0]:
-        if all(name in one for one in rows):
-            each = [one[name] for one in rows]
+        if all(name in by_measure for by_measure in rows):
+            each = [by_measure[name] for by_measure in rows]
             observed[name], samples[name] = permute_rows(each, permutations=permutations, rng=rng)
     return Permuted(observed, samples)
 
@@ -199,15 +201,15 @@ def permute_rows(
     total = sum(float(weights.sum()) for _, weights in rows) or 1.0
     first, second = metric_pairs(len(rows[0][0])).T
     observed = np.zeros(len(first))
-    found = np.zeros((permutations, len(first)))
+    samples = np.zeros((permutations, len(first)))
     for values, weights in rows:
         weighted = (values * weights / total).T
         difference = weighted.sum(axis=0)
         observed += difference[first] - difference[second]
         signs = 2.0 * rng.integers(0, 2, size=(permutations, len(weights)), dtype=np.int8) - 1
         moved = signs @ weighted
-        found += moved[:, first] - moved[:, second]
-    return observed, found
+        samples += moved[:, first] - moved[:, second]
+    return observed, samples
 
 
 def _standardised(blocks: Sequence[ScoredPoints]) -> Iterator[tuple[FloatArray, FloatArray]]:
@@ -225,7 +227,7 @@ def _standardised(blocks: Sequence[ScoredPoints]) -> Iterator[tuple[FloatArray, 
             ],
             axis=1,
         )
-        scaled = np.stack([standardised(one, counts) for one in flat])
+        scaled = np.stack([standardised(row, counts) for row in flat])
         sides.append(np.split(scaled, bounds, axis=1))
     for block, plain, removed_means in zip(blocks, *sides, strict=True):
         yield plain.reshape(block.scores.shape), removed_means.reshape(block.scores.shape)
@@ -309,7 +311,7 @@ class _Test:
     def squared_means(self, signs: FloatArray) -> FloatArray:
         """Return (2, R, n, n): sums over rows of products of two metrics' sums with signs."""
         terms = np.ascontiguousarray((self.removed * self.counts).transpose(1, 2, 0))
-        found = np.empty((2, len(signs), terms.shape[2], terms.shape[2]))
+        products = np.empty((2, len(signs), terms.shape[2], terms.shape[2]))
         step = max(1, _CHUNK // (terms.shape[0] * max(terms.shape[1:])))
         for start in range(0, len(signs), step):
             part = slice(start, start + step)
@@ -318,8 +320,8 @@ class _Test:
             moved = np.ascontiguousarray(moved.transpose(1, 2, 0))
             for place, weights in enumerate(self.weights):
                 scaled = moved * (weights / self.judged)  # (R, n, N)
-                found[place, part] = np.matmul(scaled, moved.transpose(0, 2, 1))
-        return found
+                products[place, part] = np.matmul(scaled, moved.transpose(0, 2, 1))
+        return products
 
     def kendall(self, signs: NDArray[Any], pairs: IntArray) -> FloatArray:
         """Return (R, Q) differences of right less wrong judgments."""
@@ -327,19 +329,19 @@ class _Test:
         systems = np.stack([self.pairs.first, self.pairs.second], axis=1)
         scores = np.ascontiguousarray(self.plain.transpose(0, 2, 1))
         better, worse = (
-            np.ascontiguousarray(one.T, dtype=np.float32)
-            for one in (self.pairs.better, self.pairs.worse)
+            np.ascontiguousarray(judgments.T, dtype=np.float32)
+            for judgments in (self.pairs.better, self.pairs.worse)
         )
         flat = np.ascontiguousarray(signs.transpose(0, 2, 1), dtype=np.float32)
         flat = flat.reshape(len(signs), -1)
-        found = np.empty((len(flat), len(pairs)))
+        differences = np.empty((len(flat), len(pairs)))
         step = max(1, _CHUNK // flat.shape[1])
         for start in range(0, len(pairs), step):
             part = slice(start, start + step)
             terms = kendall_terms(scores, pairs[part], better, worse, systems)
             # Whole numbers and halves, far too small to be rounded in single precision.
-            found[:, part] = flat @ terms.reshape(len(terms), -1).T
-        return found
+            differences[:, part] = flat @ terms.reshape(len(terms), -1).T
+        return differences
 
     def systems(self, signs: FloatArray, pairs: IntArray) -> FloatArray:
         """Return (3, R, Q) differences of `_SYSTEM`."""
@@ -366,24 +368,25 @@ def _all_differences(
     """Return (R, Q) of each measure. Without signs nothing is swapped and R is 1."""
     pairs = metric_pairs(len(tests[0].plain))
     if signs is None:
-        signs = [np.ones((1, *one.human.shape), dtype=np.int8) for one in tests]
+        signs = [np.ones((1, *test.human.shape), dtype=np.int8) for test in tests]
     rows = len(signs[0])
-    found: dict[str, list[FloatArray]] = {}
-    step = max(1, _CHUNK // max(one.human.size for one in tests))
+    differences: dict[str, list[FloatArray]] = {}
+    step = max(1, _CHUNK // max(test.human.size for test in tests))
     for start in range(0, rows, step):
-        part = [own[start : start + step].astype(np.float64) for own in signs]
+        part = [part_of_signs[start : start + step].astype(np.float64) for part_of_signs in signs]
         chunk = _pearson_differences(tests, part, pairs)
         if len(tests) == 1 and tests[0].pairs is not None and tests[0].several:
             chunk |= dict(zip(_SYSTEM, tests[0].systems(part[0], pairs), strict=True))
         for name, values in chunk.items():
             full = name if "." in name else f"{level}.{name}"
-            found.setdefault(full, []).append(values)
-    joined = {name: np.concatenate(values) for name, values in found.items()}
-    if all(one.pairs is not None for one in tests):
-        count = sum(one.pairs.count for one in tests if one.pairs is not None)
+            differences.setdefault(full, []).append(values)
+    joined = {name: np.concatenate(values) for name, values in differences.items()}
+    if all(test.pairs is not None for test in tests):
+        count = sum(test.pairs.count for test in tests if test.pairs is not None)
         if count:
             counted = _total(
-                one.kendall(own, pairs) for one, own in zip(tests, signs, strict=True)
+                test.kendall(part_of_signs, pairs)
+                for test, part_of_signs in zip(tests, signs, strict=True)
             )
             joined[f"{level}.wmt10"] = counted / count
     return joined
@@ -394,10 +397,12 @@ def _pearson_differences(
 ) -> dict[str, FloatArray]:
     """Return (R, Q) of each of Pearson's correlations, from sums over all tests."""
     first, second = pairs.T
-    found = {}
-    fixed = _total(one.sums(None, removed=False) for one in tests)
-    moved = _total(one.sums(own, removed=False) for one, own in zip(tests, signs, strict=True))
-    human = _total(one.human_sums(one.squares) for one in tests)
+    differences = {}
+    fixed = _total(test.sums(None, removed=False) for test in tests)
+    moved = _total(
+        test.sums(test_signs, removed=False) for test, test_signs in zip(tests, signs, strict=True)
+    )
+    human = _total(test.human_sums(test.squares) for test in tests)
     for place, name in enumerate(_PEARSONS):
         total, y, yy = human[place]
         total = max(total, 1e-300)
@@ -405,13 +410,17 @@ def _pearson_differences(
         for x, xx, xy in _both_sides(fixed[place], moved[place], first, second):
             squares = xx - x * x / total, yy - y * y / total
             sides.append(np.nan_to_num(correlation(xy - x * y / total, *squares, total)))
-        found[name] = sides[0] - sides[1]
-    if not any(one.several for one in tests):
-        return found
-    fixed = _total(one.sums(None, removed=True) for one in tests)
-    moved = _total(one.sums(own, removed=True) for one, own in zip(tests, signs, strict=True))
-    squared = _total(one.squared_means(own) for one, own in zip(tests, signs, strict=True))
-    human = _total(one.human_sums(one.row_squares) for one in tests)
+        differences[name] = sides[0] - sides[1]
+    if not any(test.several for test in tests):
+        return differences
+    fixed = _total(test.sums(None, removed=True) for test in tests)
+    moved = _total(
+        test.sums(test_signs, removed=True) for test, test_signs in zip(tests, signs, strict=True)
+    )
+    squared = _total(
+        test.squared_means(test_signs) for test, test_signs in zip(tests, signs, strict=True)
+    )
+    human = _total(test.human_sums(test.row_squares) for test in tests)
     for place, name in enumerate(_REMOVED):
         total, _, yy = human[place]
         products = squared[place]
@@ -424,8 +433,8 @@ def _pearson_differences(
             np.nan_to_num(correlation(xy, xx - means, yy, max(total, 1e-300)))
             for _, xx, xy in _both_sides(fixed[place], moved[place], first, second)
         ]
-        found[name] = sides[0] - sides[1]
-    return found
+        differences[name] = sides[0] - sides[1]
+    return differences
 
 
 def _total(parts: Iterable[FloatArray]) -> FloatArray:

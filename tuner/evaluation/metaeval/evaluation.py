@@ -154,7 +154,7 @@ class MetaEvaluation:
     @property
     def document_values(self) -> FloatArray:
         """(D, n): Spearman's rho of systems' scores on each document and metric; NaN if none."""
-        return np.array([one.documents for one in self.agreements], dtype=np.float64).T
+        return np.array([agreement.documents for agreement in self.agreements], dtype=np.float64).T
 
 
 def evaluate(
@@ -199,16 +199,16 @@ def evaluate(
     levels = _levels(data, scores)
     documents = _document_correlations(data, scores)
     agreements = tuple(
-        _agreement(data, place, one, documents[:, place], draws, levels, soft, settings)
-        for place, one in enumerate(scores)
+        _agreement(data, place, metric, documents[:, place], draws, levels, soft, settings)
+        for place, metric in enumerate(scores)
     )
-    rows = _rows(data, scores, [one.epsilon for one in agreements])
+    rows = _rows(data, scores, [metric.epsilon for metric in agreements])
     permuted = None
     if len(scores) > 1 and is_resampled(len(data.human), settings.samples):
         stream = partial(streams.agreement_permutations, seed)
-        several = {level: one for level, one in levels.items() if len(one.points) > 1}
-        permuted = permute_all([several], [rows], settings.samples, stream)
-    differences = differences_of([one.samples for one in agreements], permuted)
+        resampled = {level: points for level, points in levels.items() if len(points.points) > 1}
+        permuted = permute_all([resampled], [rows], settings.samples, stream)
+    differences = differences_of([metric.samples for metric in agreements], permuted)
     _add_williams(data, scores, agreements, differences)
     return MetaEvaluation(data, settings, agreements, differences, levels, rows, permuted, name)
 
@@ -224,23 +224,23 @@ def _agreement(
     settings: Settings,
 ) -> MetricAgreement:
     """Compute every measure of one metric; `place` is its index in the scores of `levels`."""
-    found: dict[str, FloatArray] = {}
+    samples: dict[str, FloatArray] = {}
     pearsons = {}
     pairs = epsilon = None
     if soft is not None:
-        found |= named("system", intervals.system_samples(data, scores, draws["segment"]))
-        found["system.soft_pairwise"] = soft.samples(scores.stats, scores.oriented)
+        samples |= by_measure("system", intervals.system_samples(data, scores, draws["segment"]))
+        samples["system.soft_pairwise"] = soft.samples(scores.stats, scores.oriented)
         of_segments = scores.unrounded_scores[..., None]
-        found["system.soft_pairwise_segments"] = soft.samples(of_segments, lambda x: x[..., 0])
+        samples["system.soft_pairwise_segments"] = soft.samples(of_segments, lambda x: x[..., 0])
         epsilon = calibrated(data.pairs, scores.unrounded_scores)
         pairs = intervals.pair_sums(data, scores, draws["segment"], epsilon=epsilon)
-        found |= named("segment", intervals.pair_correlations(pairs))
+        samples |= by_measure("segment", intervals.pair_correlations(pairs))
     for level, block in levels.items():
         pearsons[level] = intervals.pearson_sums(block.points, block.scores[place], draws[level])
-        found |= pearsons_named(level, pearsons[level], systems=len(data.systems))
+        samples |= pearsons_named(level, pearsons[level], systems=len(data.systems))
     if scores.likeness is not None:
-        found |= named("likeness", scores.likeness.samples(draws["segment"]))
-    for name, values in found.items():
+        samples |= by_measure("likeness", scores.likeness.samples(draws["segment"]))
+    for name, values in samples.items():
         if draws.get(name.partition(".")[0], draws["segment"]).rows.shape[1] == 1:
             values[1:] = np.nan  # a single row cannot be resampled
     return MetricAgreement(
@@ -248,76 +248,76 @@ def _agreement(
         scores.signature,
         scores.metric.display,
         tuple(scores.system_scores.tolist()),
-        estimates(found, settings.level, data.units(settings.resampled)),
-        tuple(None if np.isnan(one) else float(one) for one in documents),
+        estimates(samples, settings.level, data.units(settings.resampled)),
+        tuple(None if np.isnan(rho) else float(rho) for rho in documents),
         epsilon,
-        found,
+        samples,
         pearsons,
         pairs,
     )
 
 
-def named(level: str, found: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
+def by_measure(level: str, samples: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
     """Return the samples of a level by the names of measures."""
-    return {f"{level}.{name}": values for name, values in found.items()}
+    return {f"{level}.{name}": values for name, values in samples.items()}
 
 
 def pearsons_named(
     level: str, sums: intervals.PearsonSums, *, systems: int
 ) -> dict[str, FloatArray]:
     """Return the samples of Pearson's correlations of a level."""
-    found = named(level, sums.correlations(systems=systems))
-    found.pop("document.pearson_by_item", None)
-    return found
+    samples = by_measure(level, sums.correlations(systems=systems))
+    samples.pop("document.pearson_by_item", None)
+    return samples
 
 
 def _levels(data: Judged, scores: Sequence[MetricScores]) -> dict[str, ScoredPoints]:
     """Return the data points of segments and, if they are known, of documents."""
-    segments = np.stack([one.segment_scores for one in scores])
-    several = len(data.systems) > 1
-    found = {"segment": ScoredPoints(data.points, segments, data.pairs if several else None)}
+    segments = np.stack([metric.segment_scores for metric in scores])
+    has_pairs = len(data.systems) > 1
+    levels = {"segment": ScoredPoints(data.points, segments, data.pairs if has_pairs else None)}
     if data.documents is not None:
         points = data.points
         judged = (points.counts > 0).astype(np.float64)
         weights = data.by_document(judged)
-        found["document"] = ScoredPoints(
+        levels["document"] = ScoredPoints(
             data.document_points,
             np.stack(
                 [
-                    data.by_document(judged * one) / np.where(weights > 0, weights, 1.0)
-                    for one in segments
+                    data.by_document(judged * of_metric) / np.where(weights > 0, weights, 1.0)
+                    for of_metric in segments
                 ]
             ),
         )
-    return found
+    return levels
 
 
 def _rows(
     data: Judged, scores: Sequence[MetricScores], epsilons: Sequence[float | None]
 ) -> dict[str, tuple[FloatArray, FloatArray]]:
     """Return (n, S) values and (S,) weights of rows, for measures that are means over rows."""
-    found = {}
+    rows = {}
     if len(data.systems) > 1:
         values = np.stack(
-            [intervals.row_correlations(data.points, one.segment_scores) for one in scores]
+            [intervals.row_correlations(data.points, metric.segment_scores) for metric in scores]
         )
-        found["segment.pearson_by_item"] = values, data.points.varies.astype(np.float64)
+        rows["segment.pearson_by_item"] = values, data.points.varies.astype(np.float64)
         pairs = data.pairs
         total = (pairs.better + pairs.worse + pairs.tied).sum(axis=1)
         right = [
-            intervals.correct_pairs(pairs, one.unrounded_scores, epsilon or 0.0).sum(axis=1)
-            for one, epsilon in zip(scores, epsilons, strict=True)
+            intervals.correct_pairs(pairs, metric.unrounded_scores, epsilon or 0.0).sum(axis=1)
+            for metric, epsilon in zip(scores, epsilons, strict=True)
         ]
-        found["segment.acc_eq"] = (
+        rows["segment.acc_eq"] = (
             np.stack(right) / np.maximum(total, 1.0), (total > 0).astype(np.float64),
         )  # fmt: skip
-    likeness = [one.likeness for one in scores if one.likeness is not None]
+    likeness = [x.likeness for x in scores if x.likeness is not None]
     if likeness:
         whole = np.ones(len(data.human))
-        found["likeness.king"] = np.stack([one.king for one in likeness]), whole
-        orange = np.stack([one.orange.mean(axis=1) for one in likeness])
-        found["likeness.orange"] = orange, whole
-    return found
+        rows["likeness.king"] = np.stack([x.king for x in likeness]), whole
+        orange = np.stack([x.orange.mean(axis=1) for x in likeness])
+        rows["likeness.orange"] = orange, whole
+    return rows
 
 
 def _document_correlations(data: Judged, scores: Sequence[MetricScores]) -> FloatArray:
@@ -330,16 +330,18 @@ def _document_correlations(data: Judged, scores: Sequence[MetricScores]) -> Floa
     np.add.at(judged, data.documents, points.counts)
     np.add.at(human, data.documents, points.counts * points.human)
     of_metrics = []
-    for one in scores:
-        totals = np.zeros((count, *one.stats.shape[1:]))
-        np.add.at(totals, data.documents, one.stats)
-        of_metrics.append(correlation.rounded(one.oriented(totals)))
+    for metric in scores:
+        totals = np.zeros((count, *metric.stats.shape[1:]))
+        np.add.at(totals, data.documents, metric.stats)
+        of_metrics.append(correlation.rounded(metric.oriented(totals)))
     stacked = np.stack(of_metrics)  # (n, D, M)
     human = correlation.rounded(human / np.maximum(judged, 1.0))
-    found = np.zeros((count, len(scores)))
-    for number, known in enumerate(judged > 0):
-        found[number] = correlation.spearman(stacked[:, number, known], human[number, known])
-    return found
+    correlations = np.zeros((count, len(scores)))
+    for number, is_judged in enumerate(judged > 0):
+        correlations[number] = correlation.spearman(
+            stacked[:, number, is_judged], human[number, is_judged]
+        )
+    return correlations
 
 
 def shares(values: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -362,30 +364,30 @@ def estimates(
     `units` of each level are what samples are drawn from. Without them intervals are quantiles, as
     those of measures of ranks and pairs always are.
     """
-    found = {}
+    by_name = {}
     for name in MEASURES:
         if name not in samples:
             continue
         value = float(samples[name][0])
         of = units[name.partition(".")[0]] if units is not None and "pearson" in name else 1
         low, high = intervals.fisher_interval(samples[name], level, of) or (None, None)
-        found[name] = Estimate(None if np.isnan(value) else value, low, high)
-    return found
+        by_name[name] = Estimate(None if np.isnan(value) else value, low, high)
+    return by_name
 
 
 def differences_of(
     samples: Sequence[Mapping[str, FloatArray]], permuted: Permuted | None
 ) -> Differences:
     """Return differences of all pairs of metrics under each measure that can be tested."""
-    found: Differences = {}
+    differences: Differences = {}
     if permuted is None:
-        return found
+        return differences
     pairs = [(int(i), int(j)) for i, j in metric_pairs(len(samples))]
     p_values = permuted.p_values()
     names = [name for name in MEASURES if name in p_values and name in samples[0]]
     corrected = permuted.corrected()
     for place, (i, j) in enumerate(pairs):
-        row = found[i, j] = {}
+        row = differences[i, j] = {}
         for name in names:
             value = float(samples[i][name][0] - samples[j][name][0])
             if np.isnan(value):  # people tie all systems on all segments
@@ -397,7 +399,7 @@ def differences_of(
                 float(corrected[name][place]),
                 None,
             )
-    return found
+    return differences
 
 
 def _add_williams(
@@ -409,14 +411,14 @@ def _add_williams(
     """Add Williams' test to the differences to which it applies."""
     vectors = {
         "segment.pearson": (
-            np.stack([one.segment_scores.ravel() for one in scores]), data.points.counts.ravel()
+            np.stack([x.segment_scores.ravel() for x in scores]), data.points.counts.ravel()
         )
     }  # fmt: skip
     if len(data.systems) > 1:
-        of_systems = np.stack([one.system_scores for one in scores])
+        of_systems = np.stack([metric.system_scores for metric in scores])
         vectors["system.pearson"] = of_systems, np.ones(len(data.systems))
     for name, (rows, weights) in vectors.items():
-        between = np.stack([correlation.pearson(one, rows, weights=weights) for one in rows])
+        between = np.stack([correlation.pearson(row, rows, weights=weights) for row in rows])
         for (i, j), row in differences.items():
             first, second = (agreements[k].correlations[name].value for k in (i, j))
             if name not in row or first is None or second is None:
@@ -444,12 +446,12 @@ def calibrated(pairs: correlation.Pairs, scores: FloatArray) -> float:
         Not rounded: from rounded scores, equal differences would part.
     """
     difference = (scores[:, pairs.first] - scores[:, pairs.second]).ravel()
-    ordered = np.where(difference > 0, pairs.better.ravel(), pairs.worse.ravel())
+    ranked = np.where(difference > 0, pairs.better.ravel(), pairs.worse.ravel())
     size = np.abs(difference)
     order = np.argsort(size, kind="stable")
     size = size[order]
     # A pair that becomes a tie is right where people tie it, and no longer where they do not.
-    gain = np.where(size > _ROUNDING, pairs.tied.ravel()[order] - ordered[order], 0.0)
+    gain = np.where(size > _ROUNDING, pairs.tied.ravel()[order] - ranked[order], 0.0)
     reached = np.cumsum(gain)
     last = np.flatnonzero(np.append(np.diff(size) > _ROUNDING, True))  # of each size
     if not len(last):

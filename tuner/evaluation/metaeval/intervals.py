@@ -77,25 +77,25 @@ class PearsonSums:
 
     def correlations(self, *, systems: int) -> dict[str, FloatArray]:
         """Return (B,) of each correlation; with one system there are none within rows."""
-        found: dict[str, FloatArray] = {}
+        by_name: dict[str, FloatArray] = {}
         for first, name in ((0, ""), (_HALF, "_weighted")):
             n, x, y, xx, yy, xy, in_xy, in_xx, in_yy = self.sums[:, first : first + _HALF].T
             # If all references are empty, all sums are 0, and so is the correlation.
             n = np.maximum(n, 1e-300)
-            found[f"pearson{name}"] = of_samples(
+            by_name[f"pearson{name}"] = of_samples(
                 correlation(xy - x * y / n, xx - x * x / n, yy - y * y / n, n)
             )
             # The mean of a row is not weighted by length: a row has one length.
             if systems > 1:
-                found[f"pearson_mean_removed{name}"] = of_samples(
+                by_name[f"pearson_mean_removed{name}"] = of_samples(
                     correlation(in_xy, in_xx, in_yy, n)
                 )
         if systems > 1:
             by_item = _share(*self.sums[:, 2 * _HALF :].T)
-            if np.isnan(found["pearson_mean_removed"][0]):  # no row has a correlation
+            if np.isnan(by_name["pearson_mean_removed"][0]):  # no row has a correlation
                 by_item = np.full_like(by_item, np.nan)
-            found["pearson_by_item"] = by_item
-        return found
+            by_name["pearson_by_item"] = by_item
+        return by_name
 
 
 def joined_moments(
@@ -107,10 +107,10 @@ def joined_moments(
     return mean, float(np.sqrt(np.average(spreads**2 + (means - mean) ** 2, weights=weights)))
 
 
-def _moved(own: tuple[float, float], new: tuple[float, float]) -> tuple[float, float]:
+def _moved(old: tuple[float, float], new_moments: tuple[float, float]) -> tuple[float, float]:
     """Return factor and summand that turn scores of one scale into those of another."""
-    spread = new[1] or 1.0
-    return own[1] / spread, (own[0] - new[0]) / spread
+    spread = new_moments[1] or 1.0
+    return old[1] / spread, (old[0] - new_moments[0]) / spread
 
 
 def _share(part: FloatArray, whole: FloatArray) -> FloatArray:
@@ -132,23 +132,23 @@ def pearson_sums(points: Points, scores: FloatArray, draws: Draws) -> PearsonSum
     y = (points.human - human[0]) / (human[1] or np.inf)
     within = points.within / (human[1] ** 2 or np.inf)
     judged = np.maximum(counts.sum(axis=1), 1.0)
-    x_mean, y_mean = ((counts * one).sum(axis=1) / judged for one in (x, y))
+    x_mean, y_mean = ((counts * side).sum(axis=1) / judged for side in (x, y))
     x, y = x - x_mean[:, None], y - y_mean[:, None]
     squares = counts * y * y + within
     terms = [counts, counts * x, counts * y, counts * x * x, squares, counts * x * y]
     times = draws.times
-    found = np.empty((len(times), SUMS))
+    sums = np.empty((len(times), SUMS))
     step = max(1, _CHUNK // len(points))
     for start in range(0, len(times), step):
         part = slice(start, start + step)
         count, sx, sy, xx, yy, xy = (np.ascontiguousarray(times[part] @ term.T) for term in terms)
-        found[part] = row_sums(
+        sums[part] = row_sums(
             np.ascontiguousarray(draws.rows[part]),
             points.lengths,
             RowTerms(count, sx, sy, xx, yy, xy, x_mean, y_mean),
             points.varies,
         )
-    return PearsonSums(found, metric, human)
+    return PearsonSums(sums, metric, human)
 
 
 def correlation(
@@ -175,12 +175,12 @@ def system_samples(data: Judged, scores: MetricScores, draws: Draws) -> dict[str
     first, second = np.triu_indices(systems, 1)
     order = np.sign(y[:, first] - y[:, second])
     right = order * np.sign(x[:, first] - x[:, second]) > 0
-    found = {"spearman": pearson(ranks(x), ranks(y)), "pearson": pearson(x, y)}
-    found = {name: of_samples(values) for name, values in found.items()}
+    samples = {"spearman": pearson(ranks(x), ranks(y)), "pearson": pearson(x, y)}
+    samples = {name: of_samples(values) for name, values in samples.items()}
     if systems < 3:  # samples of two points are on a line, or are one point
-        for values in found.values():
+        for values in samples.values():
             values[1:] = np.nan
-    return found | {
+    return samples | {
         "pairwise": _share(right.sum(axis=1).astype(np.float64), np.abs(order).sum(axis=1)),
     }
 

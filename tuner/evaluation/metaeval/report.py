@@ -239,8 +239,8 @@ def _sentence(
     for metric in [metric for metric in order if metric in beaten][:MAX_NAMES]:
         worse = beaten[metric]
         names = ", ".join(labels[loser] for loser in worse[:MAX_NAMES])
-        more = f" and {len(worse) - MAX_NAMES} more" if len(worse) > MAX_NAMES else ""
-        parts.append(f"{labels[metric]} beats {names}{more}")
+        rest_of_names = f" and {len(worse) - MAX_NAMES} more" if len(worse) > MAX_NAMES else ""
+        parts.append(f"{labels[metric]} beats {names}{rest_of_names}")
     line = with_level(measure)
     line = f"{line[0].lower()}{line[1:]}: {'; '.join(parts) or 'no metric beats another'}"
     return Paragraph(f"Beyond chance, {line}.", forms=("text", "long", "page"))

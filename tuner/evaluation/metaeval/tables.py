@@ -67,7 +67,7 @@ def tables(measured: evaluation.MetaEvaluation) -> list[Table]:
     """Return all tables of one test set, the PORT paper's first."""
     labels = [metric.label for metric in measured.agreements]
     there = measured.agreements[0].correlations
-    made = _system_tables(measured) if len(measured.judged.systems) > 1 else []
+    tables_of_set = _system_tables(measured) if len(measured.judged.systems) > 1 else []
     for unit, names in (("segment", evaluation.SEGMENTS), ("document", evaluation.DOCUMENTS)):
         measures = [name for name in names if name in there]
         if measures:
@@ -76,17 +76,17 @@ def tables(measured: evaluation.MetaEvaluation) -> list[Table]:
                 f"{unit.capitalize()}s, Pearson: plain, weighted by length, the mean of each "
                 f"{unit} removed, both{each};"
             )
-            made.append(_with_intervals(measured, title, measures))
+            tables_of_set.append(_with_intervals(measured, title, measures))
     if evaluation.LIKENESS[0] in there:
         title = "Human likeness: references held out, among the systems;"
-        made.append(_with_intervals(measured, title, evaluation.LIKENESS))
+        tables_of_set.append(_with_intervals(measured, title, evaluation.LIKENESS))
     if len(measured.document_values):
-        made.append(share_table("documents", labels, measured.document_values))
+        tables_of_set.append(share_table("documents", labels, measured.document_values))
     if measured.differences:
-        made.append(_difference_table(labels, measured.differences))
+        tables_of_set.append(_difference_table(labels, measured.differences))
     if not measured.name:
-        return made
-    return [replace(table, title=f"{measured.name}: {table.title}") for table in made]
+        return tables_of_set
+    return [replace(table, title=f"{measured.name}: {table.title}") for table in tables_of_set]
 
 
 def _with_intervals(

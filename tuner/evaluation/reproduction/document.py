@@ -51,21 +51,21 @@ def read_published(path: Path) -> Published:
     """
     try:
         content = documents.parse_toml(path.read_text(encoding="utf-8"))
-        found = TypeAdapter(Published).validate_python(content)
+        published = TypeAdapter(Published).validate_python(content)
     except OSError as error:
         raise errors.InputError(f"{path}: {error.strerror or error}") from None
     except ValidationError as error:
         raise errors.InputError(f"{path}: {errors.reason(error)}") from None
     except ValueError as error:
         raise errors.InputError(f"{path}: not TOML: {error}") from None
-    for table in found.table:
+    for table in published.table:
         for row in table.rows:
             if len(row) != len(table.headers):
                 raise errors.InputError(
                     f"{path}: table {table.number}: the row of '{row[0] if row else ''}' has "
                     f"{errors.counted(len(row), 'cell')}, the headers are {len(table.headers)}"
                 )
-    return found
+    return published
 
 
 def _as_rate(table: PublishedTable) -> Table:
@@ -106,7 +106,7 @@ class PaperTable:
 
 
 def document(
-    comparison: Comparison, published: Published, *, origin: str, more: Mapping[int, Table]
+    comparison: Comparison, published: Published, *, origin: str, extra_tables: Mapping[int, Table]
 ) -> Document:
     """Return the document.
 
@@ -118,7 +118,7 @@ def document(
         The figures of the paper.
     origin
         One paragraph on how the systems were made.
-    more
+    extra_tables
         Number of a table -> a table of ours to put below it.
     """
     lines = [origin]
@@ -138,7 +138,7 @@ def document(
     for number in sorted(tables.keys() | {table.number for table in published.table}):
         theirs = published.find(number)
         if number in tables:
-            blocks += _section(tables[number], theirs, comparison, more)
+            blocks += _section(tables[number], theirs, comparison, extra_tables)
         elif theirs is not None:
             title = f"Table {number}, published only: {_cell(theirs.caption)}"
             blocks += [Heading(title), _as_rate(theirs)]
@@ -149,7 +149,7 @@ def _section(
     table: PaperTable,
     published: PublishedTable | None,
     comparison: Comparison,
-    more: Mapping[int, Table],
+    extra_tables: Mapping[int, Table],
 ) -> list[Block]:
     """Return the heading and the parts of one table; either side may have no rows."""
     ours = table.ours(comparison)
@@ -169,8 +169,8 @@ def _section(
         blocks.append(ours)
     if table.detail is not None:
         blocks.append(table.detail(comparison))
-    if table.number in more:
-        blocks.append(more[table.number])
+    if table.number in extra_tables:
+        blocks.append(extra_tables[table.number])
     return blocks + below
 
 
@@ -216,31 +216,34 @@ def _cell(text: str) -> str:
     return text.replace("\n", " ")
 
 
-def _shown(value: float | None, metric: Mapping[str, Any] | None = None) -> str:
+def _score_or_missing(value: float | None, metric: Mapping[str, Any] | None = None) -> str:
     return MISSING if value is None else shown(value, metric or {})
 
 
 def _similarity(comparison: Comparison) -> Table:
     rows = []
-    for one in comparison["similarity"]:
-        alike = (_shown(one["identical"]), _shown(1.0 - one["one_minus_ter"]))
-        rows.append([OURS, f"{one['first']} / {one['second']}", *alike])
+    for pair in comparison["similarity"]:
+        alike = (
+            _score_or_missing(pair["identical"]),
+            _score_or_missing(1.0 - pair["one_minus_ter"]),
+        )
+        rows.append([OURS, f"{pair['first']} / {pair['second']}", *alike])
     return Table("", ["task", "systems", "same sentence", TER], rows)
 
 
-def _tuned(judges: Sequence[str], own: Callable[[str], bool]) -> Callable[[Comparison], Table]:
+def _tuned(judges: Sequence[str], is_own: Callable[[str], bool]) -> Callable[[Comparison], Table]:
     """Return a function that shows the systems tuned on BLEU, on PORT, and `own` ones if any."""
 
     def ours(comparison: Comparison) -> Table:
-        scores = {(one["system"], one["metric"]): one["score"] for one in comparison["scores"]}
+        scores = {(row["system"], row["metric"]): row["score"] for row in comparison["scores"]}
 
         def cell(system: str, judge: str) -> str:
-            return _shown(scores.get((system, judge.partition(" ")[0].lower())))
+            return _score_or_missing(scores.get((system, judge.partition(" ")[0].lower())))
 
         names = [system["name"] for system in comparison["systems"]]
-        shown = [name for name in names if name in (names[0], "port") or own(name)]
-        rows = [[OURS, name, *(cell(name, judge) for judge in judges)] for name in shown]
-        return Table("", ["task", "tuned on", *judges], rows if any(map(own, names)) else [])
+        displayed = [name for name in names if name in (names[0], "port") or is_own(name)]
+        rows = [[OURS, name, *(cell(name, judge) for judge in judges)] for name in displayed]
+        return Table("", ["task", "tuned on", *judges], rows if any(map(is_own, names)) else [])
 
     return ours
 
@@ -252,21 +255,27 @@ def _scores(comparison: Comparison) -> Table:
         "p", "Holm", "p (randomization)", "p (bootstrap)",
     ]  # fmt: skip
     rows = []
-    for one in comparison["scores"]:
-        metric, change = metrics[one["metric"]], one["difference"]
-        row = [directed(metric), one["system"], _shown(one["score"], metric)]
-        spreads = (one[key] for key in ("s_sel", "s_opt"))
-        row += (spread(error, metric) for error in spreads)
-        row.append("" if change is None else changed(change, metric))
-        ps = (one[key] for key in ("p", "p_holm", "p_randomization", "p_bootstrap"))
-        rows.append([*row, *("" if change is None else p_or_dash(p) for p in ps)])
+    for row in comparison["scores"]:
+        metric, change = metrics[row["metric"]], row["difference"]
+        tests = [changed(change, metric)] + [
+            p_or_dash(row[key]) for key in ("p", "p_holm", "p_randomization", "p_bootstrap")
+        ]
+        rows.append(
+            [
+                directed(metric),
+                row["system"],
+                _score_or_missing(row["score"], metric),
+                *(spread(row[key], metric) for key in ("s_sel", "s_opt")),
+                *([""] * len(tests) if change is None else tests),
+            ]
+        )
     return Table("", headers, rows)
 
 
 def _timing(comparison: Comparison) -> Table:
     rows = [
-        [one["metric"], f"{1000 * one['seconds']:.2f}", f"{one['ratio']:.2f}"]
-        for one in comparison["timing"]
+        [row["metric"], f"{1000 * row['seconds']:.2f}", f"{row['ratio']:.2f}"]
+        for row in comparison["timing"]
     ]
     return Table("", ["metric", "milliseconds", "ratio to BLEU"], rows)
 
@@ -274,18 +283,18 @@ def _timing(comparison: Comparison) -> Table:
 def _ordering(comparison: Comparison) -> Table:
     names = ("rho", "tau", "v")
     rows = [
-        [OURS, one["system"], *(f"{one['scores'][name]:.3f}" for name in names)]
-        for one in comparison["ordering"]
+        [OURS, row["system"], *(f"{row['scores'][name]:.3f}" for name in names)]
+        for row in comparison["ordering"]
     ]
     return Table("", ["test set", "tuned on", *names], rows)
 
 
 def _ngrams(comparison: Comparison) -> Table:
     rows = []
-    for one in comparison["ngrams"]:
-        counts = [f"{n['matched']:.0f}/{n['total']:.0f}" for n in one["orders"]]
-        penalty = f"{one['brevity_penalty']:.3f}"
-        rows.append([OURS, one["system"], counts[0], counts[3], penalty])
+    for row in comparison["ngrams"]:
+        counts = [f"{n['matched']:.0f}/{n['total']:.0f}" for n in row["orders"]]
+        penalty = f"{row['brevity_penalty']:.3f}"
+        rows.append([OURS, row["system"], counts[0], counts[3], penalty])
     return Table("", ["task", "tuned on", "1-grams", "4-grams", "BP"], rows)
 
 
@@ -295,11 +304,11 @@ def _all_ngrams(comparison: Comparison) -> Table:
     headers += [*(f"{n}-grams in all" for n in orders), "SBP", "SRP"]
     rows = [
         [
-            one["system"],
-            *(f"{order[key]:.1f}" for key in ("matched", "total") for order in one["orders"]),
-            *(f"{one[f'strict_{key}_penalty']:.4f}" for key in ("brevity", "redundancy")),
+            row["system"],
+            *(f"{order[key]:.1f}" for key in ("matched", "total") for order in row["orders"]),
+            *(f"{row[f'strict_{key}_penalty']:.4f}" for key in ("brevity", "redundancy")),
         ]
-        for one in comparison["ngrams"]
+        for row in comparison["ngrams"]
     ]
     return Table("", headers, rows)
 

@@ -62,13 +62,15 @@ def experiments_of(
     InputError
         Links of another form, or not a file for each reference.
     """
-    found: dict[str, Experiment] = {}
+    experiments: dict[str, Experiment] = {}
 
-    def add(system: str, metric: str, *more: str) -> None:
-        if system in found:
+    def add(system: str, metric: str, *settings: str) -> None:
+        if system in experiments:
             raise InputError(f"two metrics to tune on are called {system}; name one NAME=FORMULA")
-        one = load_config(config, overrides=[*overrides, metric, *more], **options)
-        found[system] = replace(one, tune=replace(one.tune, output=one.tune.output / system))
+        experiment = load_config(config, overrides=[*overrides, metric, *settings], **options)
+        experiments[system] = replace(
+            experiment, tune=replace(experiment.tune, output=experiment.tune.output / system)
+        )
 
     for text in tuned_on:
         formula = re.fullmatch(r"(\w[\w.-]*)=(.+)", text)
@@ -76,14 +78,14 @@ def experiments_of(
             add(text, f"metric.name={text}")
         else:
             add(formula[1], f"metric={formula[2]}")
-    references = len(next(iter(found.values())).data.references)
+    references = len(next(iter(experiments.values())).data.references)
     for text in links:
-        given = material.parse_link_set(text, references=references)
-        files = json.dumps([str(file.absolute()) for file in given.references])
-        if not re.fullmatch(r"[\w.-]+", given.name):
+        links_of_set = material.parse_link_set(text, references=references)
+        files = json.dumps([str(file.absolute()) for file in links_of_set.references])
+        if not re.fullmatch(r"[\w.-]+", links_of_set.name):
             raise InputError(f"--links {text}: a name of letters, digits, '.', '_' and '-' alone")
-        add(f"port@{given.name}", "metric.name=port", f"data.reference_links={files}")
-    return found
+        add(f"port@{links_of_set.name}", "metric.name=port", f"data.reference_links={files}")
+    return experiments
 
 
 def reproduce(
@@ -142,11 +144,11 @@ def reproduce(
         resampling=resampling,
         threads=next(iter(experiments.values())).threads,
     )
-    comparison = compare.compare_request(request)
+    comparison = compare.compare_systems(request)
     origin = _origin(config, next(iter(experiments.values())))
-    more = _link_sets(experiments)
-    made = markdown(document(comparison, figures, origin=origin, more=more))
-    return comparison["headlines"], made
+    extra_tables = _link_sets(experiments)
+    content = markdown(document(comparison, figures, origin=origin, extra_tables=extra_tables))
+    return comparison["headlines"], content
 
 
 def _link_sets(experiments: Mapping[str, Experiment]) -> dict[int, Table]:
