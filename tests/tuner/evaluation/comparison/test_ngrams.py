@@ -2,7 +2,7 @@
 
 from hypothesis import given
 
-from portmert.tuner.evaluation.comparison.differences import MOST, ngram_differences
+from portmert.tuner.evaluation.comparison.differences import MAX_NGRAMS, ngram_differences
 from tests.oracles.comparison import right_ngrams
 from tests.support.strategies_comparison import material_of, materials
 
@@ -20,7 +20,7 @@ def test_differences_agree_with_dictionaries(drawn):
         ((means[1][g] - means[0][g], g) for g in known if means[1][g] != means[0][g]),
         key=lambda pair: (-pair[0], -len(pair[1]), pair[1]),
     )
-    gains = [pair for pair in expected if pair[0] > 0][:MOST]
+    gains = [pair for pair in expected if pair[0] > 0][:MAX_NGRAMS]
     found = ngram_differences(["x", "y"], material)
     found_gains = [one for one in found if one["system_matched"] > one["first_matched"]]
     assert [tuple(one["ngram"].split()) for one in found_gains] == [g for _, g in gains]
@@ -30,7 +30,7 @@ def test_differences_agree_with_dictionaries(drawn):
         assert one["system_matched"] == means[1][ngram]
         assert one["reference"] == known[ngram]
     losses = sum(1 for change, _ in expected if change < 0)
-    assert len(found) == len(gains) + min(losses, MOST)
+    assert len(found) == len(gains) + min(losses, MAX_NGRAMS)
 
 
 def test_example_by_hand():

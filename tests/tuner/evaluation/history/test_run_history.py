@@ -128,7 +128,7 @@ def test_what_was_scored_once_is_kept(copies, monkeypatch):
         raise AssertionError("read again")
 
     monkeypatch.setattr(dev_set, "read_first_hypotheses", never)
-    monkeypatch.setattr(run_history, "_found", never)
+    monkeypatch.setattr(run_history, "_surfaces", never)
     assert history(copies / "replicas") == first
     with pytest.raises(AssertionError, match="read again"):
         history(copies / "replicas", {"nist": registry.metric("nist")})
