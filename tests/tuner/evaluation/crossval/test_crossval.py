@@ -34,7 +34,7 @@ def plan_of(segments=6, **given):
     features = np.tile([[2.0, 1.0], [1.0, 2.0]], (segments, 1, 1))
     scores = np.tile([0.25, 0.75], (segments, 1))
     lists = Lists.from_arrays(features, scores=scores, feature_names=["A", "B"])
-    nbest, stats, metric, *_ = lists.counts.counted(None, threads=1)
+    nbest, stats, metric, *_ = lists.counts.counted(None)
     return CrossPlan(nbest, {"mean": Judge(metric, stats, "mean|v", "d")}, **given)
 
 
