@@ -93,5 +93,5 @@ def test_pairs_that_are_none(items, message):
 
 
 def test_pairs_keep_what_follows_the_first_sign_and_collect_several():
-    found = registry.key_values(["a=1=2", "b=x", "b=y"], where="--set", several={"b"})
+    found = registry.key_values(["a=1=2", "b=x", "b=y"], where="--set", repeatable={"b"})
     assert found == {"a": "1=2", "b": ["x", "y"]}

@@ -496,7 +496,7 @@ class Lists:
         nbest = with_features(
             content.nbest,
             features,
-            ready=prepare.Preparation(self.pipeline),
+            preparation=prepare.Preparation(self.pipeline),
             source_lengths=None if source is None else corpus.token_counts(source),
             lacking=lacking if self.drop_missing else None,
         )

@@ -67,7 +67,7 @@ def describe(family: str, text: str) -> dict[str, Any]:
     cls = registry.component(family, name)
     fields = dataclasses.fields(cls)
     is_whole = family == "metric" and all(_default(field) is not None for field in fields)
-    made = registry.build(family, name, options) if options or is_whole else None
+    component = registry.build(family, name, options) if options or is_whole else None
     docstring = inspect.getdoc(cls) or ""
     head, _ = _read_docstring(docstring)
     # An option that several components share is explained once, in their common base.
@@ -76,23 +76,23 @@ def describe(family: str, text: str) -> dict[str, Any]:
         meanings |= _read_docstring(inspect.cleandoc(base.__doc__ or ""))[1]
     summary, _, description = head.partition("\n\n")
     hints = get_type_hints(cls, include_extras=True)
-    found = []
+    described_options = []
     for field in fields:
         option: dict[str, Any] = {"name": field.name, "values": _values(hints[field.name])}
         option |= {"default": _default(field), "meaning": meanings.get(field.name, "")}
         if field.name in options:
-            option["given"] = _shown(getattr(made, field.name))
-        found.append(option)
-    needs = [option["name"] for option in found if option["default"] is None]
+            option["given"] = _as_written(getattr(component, field.name))
+        described_options.append(option)
+    needs = [option["name"] for option in described_options if option["default"] is None]
     return {
         "name": name,
         "summary": summary,
         "description": description.strip(),
-        "options": found,
-        "needs": sorted(map(str, made.needs)) if made and family == "metric" else needs,
+        "options": described_options,
+        "needs": sorted(map(str, component.needs)) if component and family == "metric" else needs,
         "source": getattr(cls, "source", _references(docstring)),
         "package": package_of(family, name),
-        **_facts(family, cls, made),
+        **_facts(family, cls, component),
     }
 
 
@@ -102,32 +102,32 @@ def _from_outside(name: str) -> dict[str, Any]:
         cls: type[Any] = wing("annotation.comet").Comet
     else:
         cls = {"scores": external.Scores, "m2": M2}.get(name, external.CommandMetric)
-    made = M2() if name == "m2" else None
-    summary, _, more = _read_docstring(inspect.getdoc(cls) or "")[0].partition("\n\n")
+    metric = M2() if name == "m2" else None
+    summary, _, details = _read_docstring(inspect.getdoc(cls) or "")[0].partition("\n\n")
     form = f"Write it as {name}:{external.NAMES[name]}"
-    form += ", or as m2 if --ref names the M2 file." if made else "."
-    form += " beta=NUMBER and level=NUMBER may follow, as in m2:level=0.4." if made else ""
+    form += ", or as m2 if --ref names the M2 file." if metric else "."
+    form += " beta=NUMBER and level=NUMBER may follow, as in m2:level=0.4." if metric else ""
     needs = {"comet": ["source"], "command+links": ["links"]}.get(name, [])
     return {
         "name": name,
         "argument": external.NAMES[name],
         "summary": summary,
-        "description": "\n\n".join(filter(None, [more.strip(), form])),
+        "description": "\n\n".join(filter(None, [details.strip(), form])),
         "options": [],
         "needs": needs,
         "source": cls.source,
         "package": "",
-        **_facts("metric", cls, made),
+        **_facts("metric", cls, metric),
     }
 
 
-def _facts(family: str, cls: type[Any], made: Any) -> dict[str, Any]:
+def _facts(family: str, cls: type[Any], component: Any) -> dict[str, Any]:
     """Return the facts of a family besides options; `made` is None if options are missing."""
     if family == "metric":
         return {
             "higher_is_better": cls.higher_is_better,
-            "signature": None if made is None else made.signature,
-            "statistics": [] if made is None else list(made.stat_names),
+            "signature": None if component is None else component.signature,
+            "statistics": [] if component is None else list(component.stat_names),
         }
     if family == "annotator":
         return {"gives": sorted(cls.gives)}
@@ -149,10 +149,10 @@ def _references(docstring: str) -> str:
 
 def _read_docstring(text: str) -> tuple[str, dict[str, str]]:
     """Split a numpydoc docstring into the part before its Parameters, and these by name."""
-    head, _, rest = text.partition("\nParameters\n----------\n")
+    head, _, parameters = text.partition("\nParameters\n----------\n")
     meanings: dict[str, str] = {}
     names: list[str] = []
-    for line in re.split(r"\n\n[A-Z][a-z]+\n-+\n", rest)[0].splitlines():
+    for line in re.split(r"\n\n[A-Z][a-z]+\n-+\n", parameters)[0].splitlines():
         field = _FIELD.match(line)
         if field:
             names = [name.strip() for name in field.group(1).split(",")]
@@ -166,26 +166,30 @@ def _read_docstring(text: str) -> tuple[str, dict[str, str]]:
 
 def limits(hint: Any) -> tuple[float, ...]:
     """Return the lowest and the highest value of an option of this type, if it has both."""
-    found = _parts(hint)[1]
-    return tuple(found[side] for side in ("ge", "le") if side in found)
+    bounds = _parts(hint)[1]
+    return tuple(bounds[side] for side in ("ge", "le") if side in bounds)
 
 
 def _parts(hint: Any) -> tuple[Any, dict[str, float]]:
     """Return the plain type of an option that may be optional or annotated, and its limits."""
-    found: dict[str, float] = {}
+    bounds: dict[str, float] = {}
     while get_origin(hint) in (UnionType, Union, Annotated):
         if get_origin(hint) is Annotated:
             hint, *constraints = get_args(hint)
-            for one in constraints:
-                found |= {side: getattr(one, side) for side in _LIMITS if hasattr(one, side)}
+            for constraint in constraints:
+                bounds |= {
+                    side: getattr(constraint, side)
+                    for side in _LIMITS
+                    if hasattr(constraint, side)
+                }
         else:  # `float | None`: an option that may be left out
             hint = next(part for part in get_args(hint) if part is not type(None))
-    return hint, found
+    return hint, bounds
 
 
 def _values(hint: Any) -> str:
     """Return the values of a type in words: `number, 1 to 16`, `integer, above 0`."""
-    hint, found = _parts(hint)
+    hint, bounds = _parts(hint)
     if get_origin(hint) is Literal:
         return " | ".join(str(value) for value in get_args(hint))
     if get_origin(hint) in (tuple, list):
@@ -193,10 +197,10 @@ def _values(hint: Any) -> str:
     if hint is bool:
         return "true | false"
     text = _KINDS.get(get_origin(hint) or hint) or str(getattr(hint, "__name__", hint))
-    if {"ge", "le"} <= found.keys():
-        return f"{text}, {found['ge']:g} to {found['le']:g}"
+    if {"ge", "le"} <= bounds.keys():
+        return f"{text}, {bounds['ge']:g} to {bounds['le']:g}"
     return ", ".join(
-        [text, *(f"{_LIMITS[side]} {found[side]:g}" for side in _LIMITS if side in found)]
+        [text, *(f"{_LIMITS[side]} {bounds[side]:g}" for side in _LIMITS if side in bounds)]
     )
 
 
@@ -206,13 +210,13 @@ def _default(field: dataclasses.Field[Any]) -> str | None:
         if field.default_factory is dataclasses.MISSING:
             return None
         value = field.default_factory()
-    return _shown(value)
+    return _as_written(value)
 
 
-def _shown(value: object) -> str:
+def _as_written(value: object) -> str:
     """Return a value as a user writes it."""
     if value is None:
         return "unset"
     if isinstance(value, tuple | list):
-        return ", ".join(map(_shown, value)) or "none"
+        return ", ".join(map(_as_written, value)) or "none"
     return str(value).lower() if isinstance(value, bool) else str(value)

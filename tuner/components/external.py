@@ -96,7 +96,7 @@ class NeuralMetric(MeanOfScores):
     def use(
         self,
         cache: Path | None = None,
-        progress: Callable[[int, int], None] = lambda _done, _all: None,
+        progress: Callable[[int, int], None] = lambda _count, _all: None,
     ) -> None:
         """Keep scores elsewhere from now on.
 
@@ -314,7 +314,7 @@ def _links_field(batch: Batch, segment: int, row: int) -> str:
 
     first, last = batch.reference_offsets[segment : segment + 2].tolist()
     rows = [*(references.row(k) for k in range(first, last)), hypotheses.row(row)]
-    groups = " ; ".join(format_links(one.tolist()) for one in rows)
+    groups = " ; ".join(format_links(links.tolist()) for links in rows)
     return f" ||| {LINKS_FIELD} {sources[segment]} ; {groups}"
 
 
@@ -377,7 +377,7 @@ class _Process:
             values.append(value)
         return values
 
-    def error(self, what: str) -> ProgramError:
+    def error(self, event: str) -> ProgramError:
         """Return the error of a program that did `what`; it shows the end of its stderr."""
         tail = ""
         if self._stderr is not None:
@@ -385,7 +385,7 @@ class _Process:
             lines = self._stderr.read().decode(errors="replace").splitlines()
             last = [line.strip() for line in lines if line.strip()][-5:]
             tail = f"; its stderr ends: {' / '.join(last)}" if last else "; its stderr is empty"
-        self._failed = f"metric program `{shlex.join(self.words)}` {what}{tail}"
+        self._failed = f"metric program `{shlex.join(self.words)}` {event}{tail}"
         return ProgramError(self._failed)
 
     def close(self) -> None:
@@ -411,15 +411,15 @@ class _Process:
 
     def _exchange(self, process: subprocess.Popen[bytes], data: bytes, expected: int) -> list[str]:
         assert process.stdout is not None  # noqa: S101  a pipe was asked for
-        stdout, found, lines = process.stdout.fileno(), bytearray(), 0
+        stdout, output, lines = process.stdout.fileno(), bytearray(), 0
         # A thread writes, so that a full pipe does not stop us from reading.
         writer = threading.Thread(target=_write, args=(process.stdin, data), daemon=True)
         due = counted(expected, "answer")
         with selectors.DefaultSelector() as selector:
             selector.register(stdout, selectors.EVENT_READ)
             if selector.select(0) and (early := os.read(stdout, CHUNK)):
-                shown = early.decode(errors="replace").strip()[:60]
-                raise self.error(f"wrote '{shown}', before it was asked")
+                excerpt = early.decode(errors="replace").strip()[:60]
+                raise self.error(f"wrote '{excerpt}', before it was asked")
             writer.start()
             while lines < expected:
                 if not selector.select(self.timeout_seconds):
@@ -430,14 +430,14 @@ class _Process:
                 chunk = os.read(stdout, CHUNK)
                 if not chunk:
                     raise self.error(f"{self._ended(process)} after {lines} of {due}")
-                found += chunk
+                output += chunk
                 lines += chunk.count(b"\n")
-                if len(found) - found.rfind(b"\n") > MOST_IN_A_LINE:
+                if len(output) - output.rfind(b"\n") > MOST_IN_A_LINE:
                     end(process)
                     raise self.error(
                         f"wrote a line of more than {MOST_IN_A_LINE} bytes, expected numbers"
                     )
-        answers = found.decode(errors="replace").split("\n")
+        answers = output.decode(errors="replace").split("\n")
         writer.join(CLOSING_SECONDS)
         if len(answers) != expected + 1 or answers[-1] or writer.is_alive():
             end(process)
@@ -457,10 +457,10 @@ class _Process:
 
 def _write(stdin: IO[bytes], data: bytes) -> None:
     """Write all of the data; if the program has ended, the end of its output tells more."""
-    rest = memoryview(data)
+    unwritten = memoryview(data)
     with contextlib.suppress(OSError, ValueError):  # ended, or closed by another thread
-        while rest:
-            rest = rest[stdin.write(rest) :]
+        while unwritten:
+            unwritten = unwritten[stdin.write(unwritten) :]
 
 
 def _end(process: subprocess.Popen[bytes], stderr: IO[bytes]) -> None:

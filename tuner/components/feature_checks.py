@@ -50,26 +50,28 @@ def doubtful_features(
     """
     columns = [name for name, size in nbest.feature_names for _ in range(size)]
     spread = nbest.features.std(axis=0)
-    added = {columns.index(one.name): one for one in features if one.name in columns}
+    added = {
+        columns.index(feature.name): feature for feature in features if feature.name in columns
+    }
     lines = []
     for place in added:
-        for other in range(len(columns)):
-            if other == place or (other in added and other > place):
+        for column in range(len(columns)):
+            if column == place or (column in added and column > place):
                 continue
-            if min(spread[place], spread[other]) > 0 and _alike(
-                nbest.features[:, place], nbest.features[:, other], 1 - 1e-9
+            if min(spread[place], spread[column]) > 0 and _alike(
+                nbest.features[:, place], nbest.features[:, column], 1 - 1e-9
             ):
                 lines.append(
-                    f"feature {columns[place]} is a copy of {columns[other]}, but for its scale: "
+                    f"feature {columns[place]} is a copy of {columns[column]}, but for its scale: "
                     f"it adds nothing; leave one of them out"
                 )
                 break
     # Lengths and the like are computed from the lists alone.
-    read = {columns[place]: place for place, one in added.items() if one.files}
+    read = {columns[place]: place for place, feature in added.items() if feature.files}
     return lines + _functions_of_references(
         {name: nbest.features[:, place] for name, place in read.items()},
         batch,
-        [metric, *(registry.metric(one.metric) for one in features if one.metric)],
+        [metric, *(registry.metric(feature.metric) for feature in features if feature.metric)],
     )
 
 
@@ -77,18 +79,18 @@ def _functions_of_references(
     features: Mapping[str, FloatArray], batch: Batch, metrics: Sequence[Metric]
 ) -> list[str]:
     """Return a line for each feature that a metric, or the share of known words, explains."""
-    chosen = np.unique(np.linspace(0, len(batch) - 1, 60).astype(np.int64))
-    starts, sizes = batch.offsets[chosen], np.diff(batch.offsets)[chosen]
-    each = max(1, MOST_HYPOTHESES // len(chosen))
+    sample = np.unique(np.linspace(0, len(batch) - 1, 60).astype(np.int64))
+    starts, sizes = batch.offsets[sample], np.diff(batch.offsets)[sample]
+    each = max(1, MOST_HYPOTHESES // len(sample))
     sizes = np.minimum(sizes, each)
     rows = np.concatenate(list(map(np.arange, starts, starts + sizes)))
-    varying = {name: one[rows] for name, one in features.items() if one[rows].std() > 0}
+    varying = {name: column[rows] for name, column in features.items() if column[rows].std() > 0}
     lines: list[str] = []
     if not varying or len(rows) < LEAST_HYPOTHESES or not len(batch.references):
         return lines
     segments = np.repeat(np.arange(len(sizes)), sizes)
     ranks = {name: _ranks(values, segments) for name, values in varying.items()}
-    for told, scores in _scores_by_references(batch.take(rows), metrics):
+    for description, scores in _scores_by_references(batch.take(rows), metrics):
         scored = _ranks(scores, segments)
         for name in list(varying):
             same_ranks = len(rows) - len(sizes) >= LEAST_COMPARED and _alike(
@@ -99,7 +101,7 @@ def _functions_of_references(
                 how = "" if not same_ranks else "of ranks within segments "
                 least = ALIKE_RANKS if same_ranks else ALIKE
                 lines.append(
-                    f"feature {name} is {told}, or a function of it (correlation {how}above "
+                    f"feature {name} is {description}, or a function of it (correlation {how}above "
                     f"{least}): where there are no references, there is no such feature, so the "
                     f"result means nothing"
                 )
@@ -150,9 +152,9 @@ def _ranks(values: FloatArray, segments: IntArray) -> FloatArray:
     groups, places = np.cumsum(tied) - 1, np.arange(len(values), dtype=np.float64)
     means = np.bincount(groups, places) / np.bincount(groups)
     sizes = np.diff(np.append(begins, len(values)))
-    found = np.empty(len(values))
-    found[order] = means[groups] - np.repeat(begins + (sizes - 1) / 2, sizes)
-    return found
+    ranks = np.empty(len(values))
+    ranks[order] = means[groups] - np.repeat(begins + (sizes - 1) / 2, sizes)
+    return ranks
 
 
 def _alike(a: FloatArray, b: FloatArray, least: float) -> bool:

@@ -40,14 +40,14 @@ from . import registry
 
 
 @dataclass(frozen=True, eq=False)
-class Ground:
-    """The input from which features are computed.
+class FeatureInputs:
+    """What features are computed from.
 
     Parameters
     ----------
     nbest
         The lists as they were read.
-    ready
+    preparation
         Prepares texts for metrics, hypotheses and references alike.
     source_lengths : (S,) integer or None
         Tokens of each source segment, if the source is given.
@@ -56,14 +56,14 @@ class Ground:
     """
 
     nbest: NBest
-    ready: prepare.Preparation = field(default_factory=prepare.Preparation)
+    preparation: prepare.Preparation = field(default_factory=prepare.Preparation)
     source_lengths: corpus.IntegerArray | None = None
     drop: bool = False
 
     @cached_property
     def scored(self) -> Texts:
         """The hypotheses after text steps, without annotations."""
-        return self.ready.lazily(self.nbest.texts)[0]
+        return self.preparation.lazily(self.nbest.texts)[0]
 
     def metric(self, text: str) -> Metric:
         """Return a metric that compares tokens alone.
@@ -73,61 +73,61 @@ class Ground:
         ConfigError
             It is unknown, or needs links or parses.
         """
-        found = registry.metric(text)
-        if found.needs or not found.reads_references:
-            what = (
-                ", ".join(sorted(map(str, found.needs)))
+        metric = registry.metric(text)
+        if metric.needs or not metric.reads_references:
+            needs = (
+                ", ".join(sorted(map(str, metric.needs)))
                 or "no references but a file: write NAME=FILE"
             )
             raise ConfigError(
-                f"metric {found.name()} needs {what}; features are made by metrics that compare "
+                f"metric {metric.name()} needs {needs}; features are made by metrics that compare "
                 f"tokens with references"
             )
-        return found
+        return metric
 
 
-def _length(on: Ground, argument: str) -> FloatArray:
+def _length(inputs: FeatureInputs, argument: str) -> FloatArray:
     """Return the number of tokens of each hypothesis, as it stands in the list."""
     _only("length", argument)
-    return on.nbest.texts.tokens.lengths.astype(np.float64)
+    return inputs.nbest.texts.tokens.lengths.astype(np.float64)
 
 
-def _ratio(on: Ground, argument: str) -> FloatArray:
+def _ratio(inputs: FeatureInputs, argument: str) -> FloatArray:
     """Return the length of each hypothesis divided by the source's, or by the mean of its list.
 
     The two differ in scale, and weights tuned with one are wrong for the other. So users must name
     the one they mean.
     """
-    lengths, offsets = on.nbest.texts.tokens.lengths.astype(np.float64), on.nbest.offsets
+    lengths, offsets = inputs.nbest.texts.tokens.lengths.astype(np.float64), inputs.nbest.offsets
     counts = np.diff(offsets)
     if argument == "list":
         by = np.add.reduceat(lengths, offsets[:-1]) / counts
     else:
         _only("ratio", argument, "list")
-        if on.source_lengths is None:
+        if inputs.source_lengths is None:
             raise InputError(
                 "ratio is the length of the hypothesis by that of the source: give --source, or "
                 "take `ratio:list`, by the mean length of the segment's hypotheses"
             )
-        if len(on.source_lengths) != len(counts):
+        if len(inputs.source_lengths) != len(counts):
             raise InputError(
-                f"ratio: the source has {counted(len(on.source_lengths), 'segment')}, the lists "
-                f"{len(counts)}"
+                f"ratio: the source has {counted(len(inputs.source_lengths), 'segment')}, the "
+                f"lists {len(counts)}"
             )
-        by = on.source_lengths.astype(np.float64)
+        by = inputs.source_lengths.astype(np.float64)
     values: FloatArray = lengths / np.repeat(np.where(by == 0, 1.0, by), counts)
     return values
 
 
-def _mbr(on: Ground, argument: str) -> FloatArray:
+def _mbr(inputs: FeatureInputs, argument: str) -> FloatArray:
     """Return the mean score of each hypothesis against all hypotheses of its list."""
     if not argument:
         raise ConfigError("mbr needs a metric: write mbr:chrf")
-    metric, offsets = on.metric(argument), on.nbest.offsets
-    return mbr.expected_scores(metric, on.scored, offsets, mbr.uniform(offsets))
+    metric, offsets = inputs.metric(argument), inputs.nbest.offsets
+    return mbr.expected_scores(metric, inputs.scored, offsets, mbr.uniform(offsets))
 
 
-COMPUTED: dict[str, Callable[[Ground, str], FloatArray]] = {
+COMPUTED: dict[str, Callable[[FeatureInputs, str], FloatArray]] = {
     "length": _length,
     "mbr": _mbr,
     "ratio": _ratio,
@@ -135,9 +135,9 @@ COMPUTED: dict[str, Callable[[Ground, str], FloatArray]] = {
 """Functions that return (H,) values, by name. The second argument is the text behind a colon."""
 
 
-def _only(name: str, argument: str, *known: str) -> None:
+def _only(name: str, argument: str, *arguments: str) -> None:
     if argument:
-        forms = " or ".join([name, *(f"{name}:{one}" for one in known)])
+        forms = " or ".join([name, *(f"{name}:{form}" for form in arguments)])
         raise ConfigError(f"there is no {name}:{argument}; write {forms}")
 
 
@@ -193,39 +193,39 @@ class Feature:
             raise ConfigError(f"{where}: the metric before the @ is missing in '{value}'")
         paths = options.files(files, where=where, folder=folder)
         within = folder or Path()
-        files_of = tuple(one if str(one) == pipes.STDIN else within / one for one in paths)
+        files_of = tuple(path if str(path) == pipes.STDIN else within / path for path in paths)
         return cls(spec, name, metric=metric, files=files_of)
 
     def content(self) -> dict[str, object]:
         """Return all that the values depend on besides the lists; files are paths."""
-        found = asdict(self)
-        del found["spec"]
-        return found
+        content = asdict(self)
+        del content["spec"]
+        return content
 
-    def values(self, on: Ground) -> FloatArray:
+    def values(self, inputs: FeatureInputs) -> FloatArray:
         """Return (H,) its values."""
         if self.computed:
             name, _, argument = self.computed.partition(":")
-            column = COMPUTED[name](on, argument)
+            column = COMPUTED[name](inputs, argument)
         elif self.metric:
-            column = _against(on, self._compared(on), self.files)
+            column = _against(inputs, self._compared(inputs), self.files)
         else:
             where = f"--feature {self.spec}"
-            column = numbers_of(on.nbest, self.files, where=where, drop=on.drop)
+            column = numbers_of(inputs.nbest, self.files, where=where, drop=inputs.drop)
         return 0.0 - column if self.name.startswith("-") else column
 
-    def _compared(self, on: Ground) -> Metric:
+    def _compared(self, inputs: FeatureInputs) -> Metric:
         """Return the metric; an unknown one may be the begin of a file's name."""
         try:
-            return on.metric(self.metric)
+            return inputs.metric(self.metric)
         except ConfigError as error:
             _, _, value = options.name_value(self.spec)
             raise ConfigError(f"{error}; nor is there a file '{value}'") from None
 
 
-def as_feature(given: object) -> object:
+def as_feature(value: object) -> object:
     """Return the feature that a text describes; return other objects as they are."""
-    return Feature.parse(given) if isinstance(given, str) else given
+    return Feature.parse(value) if isinstance(value, str) else value
 
 
 FeatureLike = Annotated[Feature, BeforeValidator(as_feature)]
@@ -236,7 +236,7 @@ def with_features(
     nbest: NBest,
     features: Sequence[str | Feature],
     *,
-    ready: prepare.Preparation | None = None,
+    preparation: prepare.Preparation | None = None,
     source_lengths: corpus.IntegerArray | None = None,
     lacking: set[int] | None = None,
 ) -> NBest:
@@ -257,19 +257,23 @@ def with_features(
     if not features:
         return nbest
     drop = lacking is not None
-    on = Ground(nbest, ready or prepare.Preparation(), source_lengths, drop=drop)
-    known = {name for name, _ in nbest.feature_names}
+    inputs = FeatureInputs(nbest, preparation or prepare.Preparation(), source_lengths, drop=drop)
+    names_so_far = {name for name, _ in nbest.feature_names}
     if nbest.sparse is not None:
-        known.update(nbest.sparse.names)
+        names_so_far.update(nbest.sparse.names)
     columns, names, starts = [nbest.features], list(nbest.feature_names), nbest.offsets[:-1]
-    for given in features:
-        feature = Feature.parse(given) if isinstance(given, str) else given
+    for spec in features:
+        feature = Feature.parse(spec) if isinstance(spec, str) else spec
         where, name = f"--feature {feature.spec}", feature.name
-        if name in known or len(name.split()) != 1 or "=" in name:
-            what = "the lists have it already" if name in known else "a name is one word without ="
-            raise ConfigError(f"{where}: there can be no feature '{name}': {what}")
+        if name in names_so_far or len(name.split()) != 1 or "=" in name:
+            fault = (
+                "the lists have it already"
+                if name in names_so_far
+                else "a name is one word without ="
+            )
+            raise ConfigError(f"{where}: there can be no feature '{name}': {fault}")
         with faults_at(where, ConfigError, ConfigError):
-            column = feature.values(on)
+            column = feature.values(inputs)
             if lacking is not None and feature.files:
                 rows = np.flatnonzero(np.isnan(column))
                 lacking.update((np.searchsorted(nbest.offsets, rows, side="right") - 1).tolist())
@@ -277,7 +281,7 @@ def with_features(
             column = finite(name, column, nbest)
         if (np.maximum.reduceat(column, starts) == np.minimum.reduceat(column, starts)).all():
             warn(f"feature {name} is equal for all hypotheses of a segment: it changes nothing")
-        known.add(name)
+        names_so_far.add(name)
         names.append((name, 1))
         columns.append(column[:, np.newaxis])
     return replace(
@@ -289,17 +293,17 @@ def _key(text: str) -> str:
     return text.partition(":")[0]
 
 
-def _against(on: Ground, metric: Metric, files: Sequence[Path]) -> FloatArray:
+def _against(inputs: FeatureInputs, metric: Metric, files: Sequence[Path]) -> FloatArray:
     """Return (H,) scores of the hypotheses against texts in place of references."""
-    texts, offsets = on.scored, on.nbest.offsets
-    given, lacking = _of_segments(on, files)
-    read = corpus.read_references(given, vocabulary=texts.vocabulary)
-    if len(read) != len(on.nbest):
+    texts, offsets = inputs.scored, inputs.nbest.offsets
+    texts_of_files, lacking = _of_segments(inputs, files)
+    read = corpus.read_references(texts_of_files, vocabulary=texts.vocabulary)
+    if len(read) != len(inputs.nbest):
         raise InputError(
             f"{files[0]}: {counted(len(read), 'line')}, the lists have "
-            f"{counted(len(on.nbest), 'segment')}"
+            f"{counted(len(inputs.nbest), 'segment')}"
         )
-    batch = corpus.make_batch(texts, offsets, on.ready.references(read))
+    batch = corpus.make_batch(texts, offsets, inputs.preparation.references(read))
     for line in statistics.notices(metric, batch):
         warn(line)
     scores = np.asarray(metric.score(statistics.compute_stats(metric, batch)), dtype=np.float64)
@@ -307,22 +311,24 @@ def _against(on: Ground, metric: Metric, files: Sequence[Path]) -> FloatArray:
 
 
 def _of_segments(
-    on: Ground, files: Sequence[Path]
+    inputs: FeatureInputs, files: Sequence[Path]
 ) -> tuple[Sequence[TextFile], NDArray[np.bool_]]:
     """Return texts in the order of the lists, and (S,) which segments one of them lacks."""
-    lacking = np.zeros(len(on.nbest), dtype=np.bool_)
-    opened = [joining.opened(file, drop=on.drop) for file in files]
-    if on.nbest.ids is None and not any(isinstance(one, joining.LinesById) for one in opened):
+    lacking = np.zeros(len(inputs.nbest), dtype=np.bool_)
+    opened = [joining.opened(file, drop=inputs.drop) for file in files]
+    if inputs.nbest.ids is None and not any(
+        isinstance(text_file, joining.LinesById) for text_file in opened
+    ):
         return opened, lacking
-    ids = on.nbest.ids or tuple(map(str, range(len(on.nbest))))
+    ids = inputs.nbest.ids or tuple(map(str, range(len(inputs.nbest))))
     lists = joining.LinesById("the n-best lists", (), ids)
-    given, common, _ = joining.joined(opened, lists, drop=on.drop)
+    joined_texts, common, _ = joining.joined(opened, lists, drop=inputs.drop)
     if common == ids:
-        return given, lacking
+        return joined_texts, lacking
     places = {name: number for number, name in enumerate(common or ())}
     lacking = np.array([name not in places for name in ids])
-    texts = [read_lines(text) for text in given]
+    texts = [read_lines(text) for text in joined_texts]
     return [
-        Lines(str(name), (text[places[one]] if one in places else "" for one in ids))
+        Lines(str(name), (text[places[segment]] if segment in places else "" for segment in ids))
         for name, text in zip(files, texts, strict=True)
     ], lacking

@@ -94,9 +94,9 @@ def outside(text: str) -> Metric | None:
     """Return a metric from outside as a formula has it; None if the text is another one."""
     if not re.fullmatch(external.WRITTEN, text):
         return None
-    name, _, rest = text.partition(":")
+    name, _, argument = text.partition(":")
     name = name.lower()
-    return outside_metric(name, unquoted(rest) if name.startswith("command") else rest)
+    return outside_metric(name, unquoted(argument) if name.startswith("command") else argument)
 
 
 def outside_metric(name: str, argument: str) -> Metric:
@@ -175,7 +175,9 @@ def _value(node: ast.expr, scores: Mapping[str, FloatArray]) -> FloatArray:
         case ast.BinOp(left=left, op=operator, right=right):
             return _OPERATIONS[type(operator)](_value(left, scores), _value(right, scores))
         case ast.Call(func=ast.Name(id=name), args=arguments):
-            return functools.reduce(_FUNCTIONS[name], [_value(one, scores) for one in arguments])
+            return functools.reduce(
+                _FUNCTIONS[name], [_value(argument, scores) for argument in arguments]
+            )
     raise AssertionError(ast.dump(node))
 
 
@@ -199,14 +201,20 @@ class Formula(Metric):
     source: ClassVar[str] = "a formula of metrics"
 
     # Other metrics have these as class variables.
-    needs = property(lambda self: frozenset(need for one in self.metrics for need in one.needs))
-    most_tokens = property(
-        lambda self: min(filter(None, (one.most_tokens for one in self.metrics)), default=None)
+    needs = property(
+        lambda self: frozenset(need for metric in self.metrics for need in metric.needs)
     )
-    in_percent = property(lambda self: all(one.in_percent for one in self.metrics))
-    reads_references = property(lambda self: any(one.reads_references for one in self.metrics))
-    compares_words = property(lambda self: any(one.compares_words for one in self.metrics))
-    of_lists = property(lambda self: any(one.of_lists for one in self.metrics))
+    most_tokens = property(
+        lambda self: min(
+            filter(None, (metric.most_tokens for metric in self.metrics)), default=None
+        )
+    )
+    in_percent = property(lambda self: all(metric.in_percent for metric in self.metrics))
+    reads_references = property(
+        lambda self: any(metric.reads_references for metric in self.metrics)
+    )
+    compares_words = property(lambda self: any(metric.compares_words for metric in self.metrics))
+    of_lists = property(lambda self: any(metric.of_lists for metric in self.metrics))
 
     def __post_init__(self) -> None:
         """Check which way is better.
@@ -225,14 +233,14 @@ class Formula(Metric):
 
     def value(self, scores: Sequence[FloatArray]) -> FloatArray:
         """Return (...): the value of the formula if metric i scores `scores[i]` (...)."""
-        named = {f"m{i}": np.asarray(score) for i, score in enumerate(scores)}
+        by_name = {f"m{i}": np.asarray(score) for i, score in enumerate(scores)}
         for i, metric in enumerate(self.metrics):
-            bounded = named[f"m{i}"]
+            bounded = by_name[f"m{i}"]
             if metric.is_error_rate:
                 rises = metric.higher_is_better
                 bounded = np.maximum(bounded, 0.0) if rises else np.minimum(bounded, 1.0)
-            named[f"b{i}"] = bounded
-        return _value(self._tree, named)
+            by_name[f"b{i}"] = bounded
+        return _value(self._tree, by_name)
 
     @cached_property
     def higher_is_better(self) -> bool:  # type: ignore[override]
@@ -251,7 +259,9 @@ class Formula(Metric):
         if not any(slopes.values()):
             raise ValueError(f"its value does not depend on {' and '.join(slopes)}")
         outside = {
-            label for label, one in zip(self.labels, self.metrics, strict=True) if one.of_lists
+            label
+            for label, metric in zip(self.labels, self.metrics, strict=True)
+            if metric.of_lists
         }
         better = [label for label in slopes.keys() - outside if slopes[label] > 0]
         worse = [label for label in slopes.keys() - outside if slopes[label] < 0]
@@ -269,8 +279,8 @@ class Formula(Metric):
 
     def lacks_score(self, nbest: NBest) -> NDArray[np.bool_] | None:
         """Return (H,) whether any of its metrics lacks a score."""
-        several = [metric.lacks_score(nbest) for metric in self.metrics]
-        lacking = [rows for rows in several if rows is not None]
+        by_metric = [metric.lacks_score(nbest) for metric in self.metrics]
+        lacking = [rows for rows in by_metric if rows is not None]
         return np.logical_or.reduce(lacking) if lacking else None
 
     @property
@@ -281,8 +291,8 @@ class Formula(Metric):
         """
         parts = [metric.signature.partition(":") for metric in self.metrics]
         names = [
-            name + colon + (quoted(rest) if name.startswith("command") else rest)
-            for name, colon, rest in parts
+            name + colon + (quoted(options) if name.startswith("command") else options)
+            for name, colon, options in parts
         ]
         return re.sub(r"\bm(\d+)\b", lambda place: names[int(place[1])], self.expression)
 
@@ -315,11 +325,11 @@ class Formula(Metric):
 
     def parts(self, stats: FloatArray) -> dict[str, float]:
         """Return each metric's score and its parts, named `port` and `port.p1`."""
-        named: dict[str, float] = {}
+        by_name: dict[str, float] = {}
         for label, metric, part in zip(self.labels, self.metrics, self._split(stats), strict=True):
-            named[label] = float(metric.score(part))
-            named |= {f"{label}.{key}": value for key, value in metric.parts(part).items()}
-        return named
+            by_name[label] = float(metric.score(part))
+            by_name |= {f"{label}.{key}": value for key, value in metric.parts(part).items()}
+        return by_name
 
     def influences(self, stats: FloatArray, offsets: IntArray) -> dict[str, tuple[float, float]]:
         """Return each metric's score, and its share in the changes of the formula.
@@ -342,7 +352,7 @@ class Formula(Metric):
         ]
         moved: list[float] = []
         for i, (metric, part) in enumerate(zip(self.metrics, self._split(exchanged), strict=True)):
-            scores = [np.broadcast_to(one, len(stats)) for one in start]
+            scores = [np.broadcast_to(score, len(stats)) for score in start]
             scores[i] = metric.score(part)
             change = self.value(scores) - self.value(start)
             moved.append(float(np.sqrt(np.mean(change**2))))
@@ -403,10 +413,10 @@ class _Parser:
         """Go from word to word; the last one is the end."""
         end = count = 0
         while self._kind != "end":
-            found = _TOKEN.match(self._text, end)
-            assert found is not None  # noqa: S101  any sign is at least wrong
-            self._kind = found.lastgroup or ""
-            self._word, self._start, end = found[self._kind], found.start(self._kind), found.end()
+            match = _TOKEN.match(self._text, end)
+            assert match is not None  # noqa: S101  any sign is at least wrong
+            self._kind = match.lastgroup or ""
+            self._word, self._start, end = match[self._kind], match.start(self._kind), match.end()
             if self._kind == "wrong":
                 raise self._error(f"cannot read '{self._word}'")
             count += 1
@@ -475,17 +485,17 @@ class _Parser:
             raise self._error(f"{error}{hint}") from None
 
     def _unexpected(self, expected: str) -> ConfigError:
-        found = "the end" if self._kind == "end" else f"'{self._word}'"
+        word = "the end" if self._kind == "end" else f"'{self._word}'"
         hint = ""
         if _UNQUOTED.search(self._text, 0, self._start):
             hint = '; names with spaces, brackets, * or + stand in quotes, as scores:"my file"'
-        return self._error(f"found {found}, expected {expected}{hint}")
+        return self._error(f"found {word}, expected {expected}{hint}")
 
-    def _error(self, what: str) -> ConfigError:
+    def _error(self, fault: str) -> ConfigError:
         """Return an error that shows the formula with a caret below the place."""
         before, after = self._text[: self._start], self._text[self._start :]
         text = f"{before[-_AROUND:]}{after[:_AROUND]}"
         return ConfigError(
-            f"formula: {what} (column {self._start + 1})\n    {text}\n"
+            f"formula: {fault} (column {self._start + 1})\n    {text}\n"
             f"    {' ' * len(before[-_AROUND:])}^"
         )

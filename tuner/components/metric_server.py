@@ -89,8 +89,8 @@ class MetricServer:
         for number, line in lines:
             match = re.fullmatch(r"SCORE\s+\|\|\|(?=[ \t]|$)(.*)", line, re.DOTALL)
             fields = [] if match is None else [part.strip() for part in _BARS.split(match[1])]
-            found = _read_links(fields[-1]) if len(fields) > 2 else None
-            if found is not None:
+            field_links = _read_links(fields[-1]) if len(fields) > 2 else None
+            if field_links is not None:
                 fields.pop()
             if len(fields) < 2:
                 raise InputError(
@@ -98,7 +98,7 @@ class MetricServer:
                     f"hypothesis, separated by |||"
                 )
             if needs_links:
-                linked.append(self._checked(number, fields, found))
+                linked.append(self._checked(number, fields, field_links))
             references += fields[:-1]
             hypotheses.append(fields[-1])
             ends.append(len(references))
@@ -117,17 +117,17 @@ class MetricServer:
         has_links = "links" in self.metric.needs
         return Texts.from_lines(lines, self._vocabulary, rows if has_links else None)
 
-    def _checked(self, number: int, fields: Sequence[str], found: Linked | None) -> Linked:
+    def _checked(self, number: int, fields: Sequence[str], linked: Linked | None) -> Linked:
         """Return the links of a line, after a check of their number and range."""
         name = self.metric.name()
-        if found is None:
+        if linked is None:
             raise InputError(
                 f"stdin:{number}: metric {name} compares word orders and needs links, a last "
                 f"field `{LINKS_FIELD} SOURCE_TOKENS ; 0-0 1-1 ; 0-0` with those of each "
                 f"reference and of the hypothesis; a program that cannot send it can only use "
                 f"metrics of tokens"
             )
-        source, groups = found
+        source, groups = linked
         if source > MOST_SOURCE_TOKENS:
             raise InputError(
                 f"stdin:{number}: {source} source tokens, expected at most {MOST_SOURCE_TOKENS}"

@@ -114,24 +114,24 @@ def metric(text: str | Metric) -> Metric:
         )
     from . import external, formula  # noqa: PLC0415  start-up time
 
-    name, colon, rest = text.partition(":")
+    name, colon, argument = text.partition(":")
     name = name.lower()
     if name in external.NAMES:
-        if (name == "m2" and not rest) or exists(rest) or _has_files(name, rest):
-            return formula.outside_metric(name, rest)
+        if (name == "m2" and not argument) or exists(argument) or _has_files(name, argument):
+            return formula.outside_metric(name, argument)
         if not colon:
             raise errors.ConfigError(f"metric {text}: write it as {name}:{external.NAMES[name]}")
-        if name.startswith("command") or not rest:
-            return formula.outside_metric(name, rest)
-        unquoted(rest)  # an unclosed quote is no fault of a formula
+        if name.startswith("command") or not argument:
+            return formula.outside_metric(name, argument)
+        unquoted(argument)  # an unclosed quote is no fault of a formula
         return formula.outside(text) or formula.parse(text, metric)
-    several = split(text, ",")
-    if len(several) > 1 and {_canonical(one).partition(":")[0] for one in several} <= {
+    parts = split(text, ",")
+    if len(parts) > 1 and {_canonical(part).partition(":")[0] for part in parts} <= {
         *names("metric")
     }:
         raise errors.ConfigError(
             f"metric '{text}': several names in one; repeat the option, or combine them in a "
-            f"formula, as 0.5*{several[0]} + 0.5*{several[1]}"
+            f"formula, as 0.5*{parts[0]} + 0.5*{parts[1]}"
         )
     if formula.is_formula(text) and not _names_a_file(text):
         return formula.parse(text, metric)
@@ -148,25 +148,25 @@ def label(metric: Metric) -> str:
     return metric.name() if is_default else metric.signature
 
 
-def labelled(several: Iterable[str | Metric]) -> dict[str, Metric]:
+def labelled(metrics: Iterable[str | Metric]) -> dict[str, Metric]:
     """Return metrics by their names in tables: as they are written, an object by its `label`."""
-    return {one if isinstance(one, str) else label(one): metric(one) for one in several}
+    return {text if isinstance(text, str) else label(text): metric(text) for text in metrics}
 
 
 def _canonical(text: str) -> str:
     """Return a metric written `name` or `name:options` with its own name, in lowercase."""
-    name, _, rest = text.partition(":")
+    name, _, argument = text.partition(":")
     lowered = name if name in names("metric") else name.lower()
-    known, options = ALIASES.get(lowered, (lowered, ""))
-    given = ",".join(filter(None, (options, rest)))
-    return f"{known}:{given}" if given else known
+    canonical, options = ALIASES.get(lowered, (lowered, ""))
+    all_options = ",".join(filter(None, (options, argument)))
+    return f"{canonical}:{all_options}" if all_options else canonical
 
 
-def _has_files(name: str, rest: str) -> bool:
+def _has_files(name: str, argument: str) -> bool:
     """Return whether a metric from outside has existing files, and options, and nothing else."""
-    if name.startswith("command") or not rest:
+    if name.startswith("command") or not argument:
         return False
-    parts = split(rest, ",")
+    parts = split(argument, ",")
     options = [part for part in parts if not exists(part)]
     simple = all(re.fullmatch(r"\w+=[\w.:-]+", part) for part in options)
     return simple and len(options) < len(parts)
@@ -174,11 +174,11 @@ def _has_files(name: str, rest: str) -> bool:
 
 def _names_a_file(text: str) -> bool:
     """Return whether a text is `name:option=value,...`, with a formula's signs in paths only."""
-    name, _, rest = _canonical(text).partition(":")
+    name, _, argument = _canonical(text).partition(":")
     if name not in names("metric"):
         return False
     hints = get_type_hints(component("metric", name))
-    for key, equals, value in map(name_value, split(rest, ",", named=True)):
+    for key, equals, value in map(name_value, split(argument, ",", named=True)):
         is_path = Path in (hints.get(key), *get_args(hints.get(key)))
         signs = re.sub(QUOTES, "", "" if is_path and exists(value) else value)
         if not equals or re.search(r"[\s()*]" if is_path else r"[\s()*/]", signs):
@@ -187,13 +187,13 @@ def _names_a_file(text: str) -> bool:
 
 
 def written(
-    family: str, text: str, several: Collection[str] = (), *, as_written: bool = False
+    family: str, text: str, repeatable: Collection[str] = (), *, as_written: bool = False
 ) -> tuple[str, dict[str, Any]]:
     """Return name and options of a component written `name:option=value,option=value`.
 
     Parameters
     ----------
-    several
+    repeatable
         Options that may be repeated; the value of each is a list.
     as_written
         Whether values keep their quotes.
@@ -203,31 +203,33 @@ def written(
     ConfigError
         The options are written in another way.
     """
-    name, _, rest = (_canonical(text) if family == "metric" else text).partition(":")
-    if not rest:
+    name, _, argument = (_canonical(text) if family == "metric" else text).partition(":")
+    if not argument:
         return name, {}
     form = f"write it as {name}:option=value,option=value"
     component(family, name)  # an unknown one is another fault than its options
     where = f"{family} '{text}'"
     with errors.faults_at(where, errors.ConfigError, errors.ConfigError):
-        items = filter(None, split(rest, ",", named=True))
-    return name, key_values(items, where=where, form=form, several=several, as_written=as_written)
+        items = filter(None, split(argument, ",", named=True))
+    return name, key_values(
+        items, where=where, form=form, repeatable=repeatable, as_written=as_written
+    )
 
 
 def reader(text: str) -> Reader:
     """Return the reader of n-best lists written `name` or `name:option=value,option=value`."""
     cls = component("reader", text.partition(":")[0])
-    known = {field.name for field in dataclasses.fields(cls)}
+    fields = {field.name for field in dataclasses.fields(cls)}
     name, options = written("reader", text, as_written=True)
-    for key in options.keys() & known - {*cls.joined, cls.named_files}:
+    for key in options.keys() & fields - {*cls.joined, cls.named_files}:
         options[key] = unquoted(options[key])
     if cls.named_files:
-        named = [
+        named_paths = [
             f"{quoted(key)}={path}"
-            for key in [key for key in options if key not in known]
+            for key in [key for key in options if key not in fields]
             for path in split(options.pop(key), "+")
         ]
-        joined = "+".join(filter(None, [options.get(cls.named_files, ""), *named]))
+        joined = "+".join(filter(None, [options.get(cls.named_files, ""), *named_paths]))
         options |= {cls.named_files: joined} if joined else {}
     built: Reader = build("reader", name, options)
     return built
@@ -250,13 +252,13 @@ def annotator(text: str | Annotator, *, model: str = "") -> Annotator:
         built = text
     else:
         hints = get_type_hints(component("annotator", text.partition(":")[0]))
-        several = _several("annotator", text)
-        name, options = written("annotator", text, several)
+        repeatable = _repeatable_options("annotator", text)
+        name, options = written("annotator", text, repeatable)
         if model:
             key = "model" if "model" in hints else "files"
             if key in options:
                 raise errors.ConfigError(f"annotator '{text}': {key} is given twice")
-            options[key] = [model] if key in several else model
+            options[key] = [model] if key in repeatable else model
         built = build("annotator", name, options)
     with errors.faults_at(
         f"annotator {built.name()}{built.of_package()}", errors.AnnotatorError, errors.ProgramError
@@ -270,10 +272,10 @@ def key_values(
     *,
     where: str,
     form: str = "",
-    several: Collection[str] = (),
+    repeatable: Collection[str] = (),
     as_written: bool = False,
 ) -> dict[str, Any]:
-    """Return the options written `option=value`; a list of each of `several`.
+    """Return the options written `option=value`; a list of each `repeatable` one.
 
     Parameters
     ----------
@@ -281,7 +283,7 @@ def key_values(
         Begins the message of an error.
     form
         Ends the message: how to write options there.
-    several
+    repeatable
         Options that may be repeated.
     as_written
         Whether values keep their quotes.
@@ -299,7 +301,7 @@ def key_values(
         if not (key and equals):
             hint = f"; {form}" if form else ""
             raise errors.ConfigError(f"{where}: '{item}' is not option=value{hint}")
-        if key in several:
+        if key in repeatable:
             options.setdefault(key, []).append(value)
         elif key in options:
             raise errors.ConfigError(f"{where}: option '{key}' is given twice")
@@ -322,16 +324,16 @@ def optimizer(
     """
     if isinstance(text, Optimizer):
         return text
-    name, found = written("optimizer", text, _several("optimizer", text))
+    name, all_options = written("optimizer", text, _repeatable_options("optimizer", text))
     for key, value in (options or {}).items():
-        if key in found:
+        if key in all_options:
             raise errors.ConfigError(f"optimizer '{text}': option '{key}' is given twice")
-        found[key] = value
-    built: Optimizer = build("optimizer", name, found, where=where)
+        all_options[key] = value
+    built: Optimizer = build("optimizer", name, all_options, where=where)
     return built
 
 
-def _several(family: str, text: str) -> set[str]:
+def _repeatable_options(family: str, text: str) -> set[str]:
     """Return the options with several values, of a component written `name` or `name:options`."""
     hints = get_type_hints(component(family, text.partition(":")[0]))
     return {key for key, hint in hints.items() if get_origin(hint) is tuple}

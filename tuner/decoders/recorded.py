@@ -133,4 +133,4 @@ def _read(decoder: Recorded, stamps: tuple[tuple[int, int], ...]) -> NBest:  # n
     pipeline = text_pipeline.TextPipeline.from_names(decoder.text, decoder.text_model)
     with collected_notices():
         nbest = read_nbest(decoder.lists, Vocabulary(), reader=registry.reader(decoder.format))
-        return with_features(nbest, decoder.features, ready=prepare.Preparation(pipeline))
+        return with_features(nbest, decoder.features, preparation=prepare.Preparation(pipeline))

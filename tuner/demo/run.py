@@ -115,14 +115,17 @@ def run_demo(
 
     start = {"dev": results["bleu"]["start"], "test": results["bleu"]["start_test"]}
     lists = {"untuned": start, **results}
-    annotated = next((one for one in experiments.values() if one.annotator is not None), None)
+    annotated = next(
+        (experiment for experiment in experiments.values() if experiment.annotator is not None),
+        None,
+    )
     metrics = METRICS if annotated is None else SYNTAX_METRICS
     annotator, cache = None, None
     if annotated is not None:
         annotator, cache = annotated.annotator, annotated.tune.annotation_cache
     with preparing(annotator, cache) as prepare:
-        ready = prepare(list(map(registry.metric, metrics)), TextPipeline(), None)
-        scores, outputs = _score(experiments["port"], metrics, ready, lists)
+        preparation = prepare(list(map(registry.metric, metrics)), TextPipeline(), None)
+        scores, outputs = _score(experiments["port"], metrics, preparation, lists)
         notice("comparing the systems")
         runs = [experiments[name].tune.output for name in names]
         verdicts, html = _comparison(runs, prepare)
@@ -133,8 +136,8 @@ def run_demo(
 
 def _tuned(loaded: Experiment, *, progress: Progress, fresh: bool) -> dict[str, tuple[Path, ...]]:
     """Tune as `portmert tune` does; return the lists of all results, and of the start weights."""
-    found = replicas.run(loaded, progress=progress, fresh=fresh)
-    results = found.results if isinstance(found, replicas.Replicas) else (found,)
+    outcome = replicas.run(loaded, progress=progress, fresh=fresh)
+    results = outcome.results if isinstance(outcome, replicas.Replicas) else (outcome,)
     return {
         "start": (results[0].start_list,),
         "start_test": tuple(filter(None, (results[0].start_test_list,))),
@@ -175,9 +178,9 @@ def _make_corpus(corpus: Path, sizes: Mapping[str, int], *, fresh: bool) -> None
     """Write the bitext, unless it is there; StateError if one of another size is."""
     for name, size in () if fresh else sizes.items():
         path = corpus / f"{name}.src"
-        if path.exists() and (found := len(read_lines(path))) != size:
+        if path.exists() and (count := len(read_lines(path))) != size:
             raise StateError(
-                f"{path}: holds {counted(found, 'sentence')}, but {size} are asked for; name "
+                f"{path}: holds {counted(count, 'sentence')}, but {size} are asked for; name "
                 f"another folder, or give --fresh to start over"
             )
     parts = [corpus / f"{part}.{side}" for part in SIZES for side in ("src", "tgt")]
@@ -191,7 +194,7 @@ def _make_corpus(corpus: Path, sizes: Mapping[str, int], *, fresh: bool) -> None
 def _score(
     measured: Experiment,
     names: Sequence[str],
-    ready: Preparation,
+    preparation: Preparation,
     lists: Mapping[str, Mapping[str, Sequence[Path]]],
 ) -> tuple[Scores, dict[str, list[str]]]:
     """Score the output of every system with every metric, with the same links of references.
@@ -228,7 +231,7 @@ def _score(
         gold = read_references(
             references[part], vocabulary=vocabulary, source=sources[part], links=links[part]
         )
-        gold = ready.references(gold)
+        gold = preparation.references(gold)
         lines = read_lines(sources[part])
         for name, files in lists.items():
             rows = []
@@ -237,10 +240,10 @@ def _score(
                 texts = nbest.texts.take(nbest.offsets[:-1])
                 offsets = np.arange(len(texts) + 1)
                 texts = linker.hypothesis_links(texts, offsets=offsets, sources=lines)
-                batch = ready.batch(texts, gold)
-                found = score_texts(metrics, batch, ready, threads=measured.threads)
+                batch = preparation.batch(texts, gold)
+                scored = score_texts(metrics, batch, preparation, threads=measured.threads)
                 length = texts.tokens.lengths.sum() / gold.texts.tokens.lengths.sum()
-                rows.append([*(score.score for score in found), length])
+                rows.append([*(score.score for score in scored), length])
                 if part == "test" and len(rows) == 1:
                     outputs[name] = [" ".join(texts.words(row)) for row in range(len(texts))]
             scores[name][part] = np.mean(rows, axis=0).tolist()

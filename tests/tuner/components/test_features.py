@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import portmert
 from portmert.tuner.base.errors import PortmertError
 from portmert.tuner.base.warn import collected_warnings
-from portmert.tuner.components.features import Ground, with_features
+from portmert.tuner.components.features import FeatureInputs, with_features
 from portmert.tuner.nbest.extra import read_numbers
 from portmert.tuner.texts.prepare import Preparation
 from portmert.tuner.texts.text_pipeline import TextPipeline
@@ -134,10 +134,10 @@ def test_a_metric_against_another_output(folder):
 def test_a_metric_compares_texts_as_they_are_scored(folder):
     (folder / "other").write_text("A b\nd e\n")
     (folder / "more").write_text("C\nd\n")
-    nbest = with_features(read("one"), ["x=wer@other,more"], ready=ready("lowercase"))
+    nbest = with_features(read("one"), ["x=wer@other,more"], preparation=ready("lowercase"))
     # Of several references the closest counts: a b and c are each one of them.
     assert nbest.features[:, 1].tolist() == [1, 1, 0.5]
-    half = with_features(read("one"), ["x=wer@other"], ready=ready("hyp:lowercase"))
+    half = with_features(read("one"), ["x=wer@other"], preparation=ready("hyp:lowercase"))
     assert half.features[:, 1].tolist() == [0.5, 0, 0.5]
 
 
@@ -223,7 +223,7 @@ class Overlap(portmert.Metric):
 
 @pytest.mark.parametrize("feature", ["mbr:overlap", "z=overlap@text", "-z=mbr:overlap"])
 def test_computed_values_that_are_not_finite_are_refused(folder, monkeypatch, feature):
-    monkeypatch.setattr(Ground, "metric", lambda *_: Overlap())
+    monkeypatch.setattr(FeatureInputs, "metric", lambda *_: Overlap())
     (folder / "list").write_text(ONE + "1 |||  ||| F= 3 ||| 0\n")
     (folder / "text").write_text("a b\nd\n")
     lists = portmert.Lists.read(folder / "list")
