@@ -28,7 +28,7 @@ from ..texts.annotator import Annotation, AnnotationRequest, Annotator
 from ..texts.statistics import NEED_NAMES
 from . import layers as layers_of
 from . import records
-from .annotators._lookup import shown
+from .annotators._lookup import excerpt
 from .cache import AnnotationCache, Row, default_folder, line_key
 from .layers import KeptLayer
 
@@ -73,9 +73,14 @@ class Distinct:
         rows = np.flatnonzero(filled & (firsts == np.arange(len(firsts))))
         index = np.where(filled, np.searchsorted(rows, firsts), len(rows))
         lines = [" ".join(texts.words(row)) for row in rows.tolist()]
-        kept = tokens.take(rows)
+        distinct_tokens = tokens.take(rows)
         return cls(
-            lines, _base.Ragged(kept.values, np.append(kept.offsets, kept.offsets[-1])), index
+            lines,
+            _base.Ragged(
+                distinct_tokens.values,
+                np.append(distinct_tokens.offsets, distinct_tokens.offsets[-1]),
+            ),
+            index,
         )
 
 
@@ -87,11 +92,11 @@ class _Found:
     keys: Sequence[bytes]
     columns: dict[KeptLayer, list[bytes]]
 
-    def add(self, place: int, made: Mapping[KeptLayer, bytes]) -> Row:
+    def add(self, place: int, new_records: Mapping[KeptLayer, bytes]) -> Row:
         """Add the new records of a sentence; return them as the cache takes them."""
-        for layer, record in made.items():
+        for layer, record in new_records.items():
             self.columns[layer][place] = record
-        return self.keys[place], {str(layer): record for layer, record in made.items()}
+        return self.keys[place], {str(layer): record for layer, record in new_records.items()}
 
 
 def opened(annotator: Annotator, *, cache: Path | None, **options: Any) -> CachedAnnotator:
@@ -153,8 +158,8 @@ class CachedAnnotator:
     @property
     def counts(self) -> dict[str, int]:
         """Distinct sentences since the last `reset`: from the cache, new, and without a parse."""
-        seen, made = len(self._seen), len(self._made)
-        return {"hits": seen - made, "misses": made, "failed": len(self._unparsed)}
+        seen, misses = len(self._seen), len(self._made)
+        return {"hits": seen - misses, "misses": misses, "failed": len(self._unparsed)}
 
     def close(self) -> None:
         """Close the cache."""
@@ -174,13 +179,17 @@ class CachedAnnotator:
         """
         lacking = {need for need in needs if str(need) in _base.SYNTAX and not texts.has(need)}
         none = _base.Arcs(0, 0.0)
-        wanted = sorted(lacking, key=lambda n: (str(n), n if isinstance(n, _base.Arcs) else none))
-        if not wanted:
+        missing_needs = sorted(
+            lacking, key=lambda n: (str(n), n if isinstance(n, _base.Arcs) else none)
+        )
+        if not missing_needs:
             return texts
-        layers = sorted({self._layer(need) for need in wanted})
+        layers = sorted({self._layer(need) for need in missing_needs})
         distinct = Distinct.of(texts)
         with self._lock:
-            return self._filled(texts, wanted, distinct, self._records(distinct.lines, layers))
+            return self._filled(
+                texts, missing_needs, distinct, self._records(distinct.lines, layers)
+            )
 
     def annotations(
         self, sentences: Sequence[Words], *, needs: Sequence[_base.Need] = (), parses: int = 1
@@ -204,21 +213,21 @@ class CachedAnnotator:
         gives = self._annotator.gives
         if parses > 1 and "parses" not in gives:
             raise InputError(f"annotator {self._name} gives one parse of a sentence only")
-        asked = needs or self.has()
-        if not asked:
+        needs_of_one_parse = needs or self.has()
+        if not needs_of_one_parse:
             raise InputError(f"annotator {self._name}: no tags and no parses in its files")
-        wanted = [*asked, *[_base.Arcs(parses, 1.0)][: parses - 1]]
-        layers = [self._layer(need) for need in wanted]
+        all_needs = [*needs_of_one_parse, *[_base.Arcs(parses, 1.0)][: parses - 1]]
+        layers = [self._layer(need) for need in all_needs]
         lines = list(dict.fromkeys(" ".join(sentence) for sentence in sentences if sentence))
         places = {line: place for place, line in enumerate(lines)}
         with self._lock:
-            found = self._records(lines, layers)
+            columns = self._records(lines, layers)
         for sentence in sentences:
             place = places.get(" ".join(sentence))
             if place is None:
                 yield Annotation()
             else:
-                row = {layer.name: column[place] for layer, column in found.items()}
+                row = {layer.name: column[place] for layer, column in columns.items()}
                 yield layers_of.unpack(row, sentence)
 
     def has(self) -> list[_base.Need]:
@@ -237,12 +246,12 @@ class CachedAnnotator:
                     f"Universal Dependencies)"
                 )
             return layer
-        what = NEED_NAMES[str(need)]
+        annotations = NEED_NAMES[str(need)]
         if isinstance(need, _base.Arcs) and not need.parses:
-            what = "expected links over all trees (edge marginals)"
+            annotations = "expected links over all trees (edge marginals)"
         raise InputError(
-            f"annotator {self._name} gives no {what}; it gives {', '.join(sorted(gives))}: use "
-            f"another annotator, or a metric that needs less"
+            f"annotator {self._name} gives no {annotations}; it gives "
+            f"{', '.join(sorted(gives))}: use another annotator, or a metric that needs less"
         )
 
     def _records(
@@ -251,25 +260,27 @@ class CachedAnnotator:
         """Return the records of distinct sentences, none empty; make those that are not kept."""
         keys = [line_key(line) for line in lines]
         by_name = self._cache.get([str(layer) for layer in layers], keys)
-        kept = {layer: by_name[str(layer)] for layer in layers}
-        found = _Found(
+        cached = {layer: by_name[str(layer)] for layer in layers}
+        sentence_records = _Found(
             lines,
             keys,
-            {layer: [one or records.UNPARSED for one in kept[layer]] for layer in kept},
+            {layer: [record or records.UNPARSED for record in cached[layer]] for layer in cached},
         )
-        own = [layer for layer in kept if not layer.rules]
-        by_rules = [layer for layer in kept if layer.rules]
+        asked_layers = [layer for layer in cached if not layer.rules]
+        by_rules = [layer for layer in cached if layer.rules]
         self._seen.update(keys)
         # Rules take no time worth telling.
-        self._made.update(keys[place] for place in places_of(None, [kept[layer] for layer in own]))
-        missing = places_of(None, kept.values())
+        self._made.update(
+            keys[place] for place in places_of(None, [cached[layer] for layer in asked_layers])
+        )
+        missing = places_of(None, cached.values())
         if missing and by_rules:
-            self._derive(by_rules, missing, found)
-        if missing and own:
-            self._make(own, missing, found)
-        failed = places_of(records.UNPARSED, found.columns.values())
+            self._derive(by_rules, missing, sentence_records)
+        if missing and asked_layers:
+            self._make(asked_layers, missing, sentence_records)
+        failed = places_of(records.UNPARSED, sentence_records.columns.values())
         self._unparsed.update(keys[place] for place in failed)
-        self._check_failures(failed, found)
+        self._check_failures(failed, sentence_records)
         # A search asks many times for a few sentences: tell again when there are twice as many.
         if len(self._unparsed) >= max(1, 2 * self._failed_told):
             self._failed_told = len(self._unparsed)
@@ -277,50 +288,54 @@ class CachedAnnotator:
                 f"annotator {self._name}: {self._failed_told} of "
                 f"{counted(len(self._seen), 'sentence')} have no parse and count as unparsed"
             )
-        return found.columns
+        return sentence_records.columns
 
-    def _make(self, own: Sequence[KeptLayer], missing: Sequence[int], found: _Found) -> None:
+    def _make(
+        self, asked_layers: Sequence[KeptLayer], missing: Sequence[int], sentence_records: _Found
+    ) -> None:
         """Ask the annotator for the sentences at the places `missing`, and keep its answers."""
         gives = self._annotator.gives
         failed: list[int] = []
         begin = time.monotonic()
-        sentences = [_words(found.lines[place]) for place in missing]
-        for request, layers in layers_of.requests(own, gives):
+        sentences = [_words(sentence_records.lines[place]) for place in missing]
+        for request, layers in layers_of.requests(asked_layers, gives):
             rows: list[Row] = []
             since = time.monotonic()
             try:
                 for number, answer in self._answers(sentences, request):
                     words, place = sentences[number], missing[number]
                     try:
-                        made = layers_of.pack(answer, layers, gives, len(words))
+                        new_records = layers_of.pack(answer, layers, gives, len(words))
                     except ValueError as error:
                         raise ProgramError(
-                            f"annotator {self._name}: {error} in its answer to {shown(words)}"
+                            f"annotator {self._name}: {error} in its answer to {excerpt(words)}"
                         ) from None
-                    rows.append(found.add(place, made))
-                    if records.UNPARSED in made.values():
+                    rows.append(sentence_records.add(place, new_records))
+                    if records.UNPARSED in new_records.values():
                         failed.append(place)
-                    now = time.monotonic()
-                    if len(rows) >= KEPT_TOGETHER or now - since > KEPT_AFTER_SECONDS:
+                    seconds = time.monotonic()
+                    if len(rows) >= KEPT_TOGETHER or seconds - since > KEPT_AFTER_SECONDS:
                         self._cache.put(rows)
-                        rows, since = [], now
+                        rows, since = [], seconds
                         # If too many fail, there is no need to wait for the end.
-                        self._check_failures(failed, found)
+                        self._check_failures(failed, sentence_records)
             finally:
                 self._cache.put(rows)
         self.seconds += time.monotonic() - begin
 
-    def _derive(self, layers: Sequence[KeptLayer], missing: Sequence[int], found: _Found) -> None:
+    def _derive(
+        self, layers: Sequence[KeptLayer], missing: Sequence[int], sentence_records: _Found
+    ) -> None:
         """Make layers that follow by rules from dependency parses, and keep them."""
         heads = KeptLayer("heads")
         tags = [KeptLayer("tags")] if "tags" in self._annotator.gives else []
-        lines = [found.lines[place] for place in missing]
+        lines = [sentence_records.lines[place] for place in missing]
         parsed = self._records(lines, [heads, *tags])
         rows = []
         for number, (line, place) in enumerate(zip(lines, missing, strict=True)):
             of_tags = parsed[tags[0]][number] if tags else None
-            made = layers_of.derive(layers, _words(line), parsed[heads][number], of_tags)
-            rows.append(found.add(place, made))
+            new_records = layers_of.derive(layers, _words(line), parsed[heads][number], of_tags)
+            rows.append(sentence_records.add(place, new_records))
         self._cache.put(rows)
 
     def _answers(
@@ -354,11 +369,11 @@ class CachedAnnotator:
             )
             return
 
-        def shown(shards: int, _: int) -> None:
+        def report(shards: int, _: int) -> None:
             if self._progress is not None:
                 self._progress(min(shards * SHARD, count), count)
 
-        def named(shard: int) -> str:
+        def name_of(shard: int) -> str:
             return f"sentences {shard * SHARD + 1} to {min((shard + 1) * SHARD, count)}"
 
         there = with_absolute_paths(annotator)
@@ -366,51 +381,51 @@ class CachedAnnotator:
             (there, self.fingerprint, sentences[begin : begin + SHARD], request, team.step)
             for begin in range(0, count, SHARD)
         ]
-        for shard, answers in team.run(annotated_shard, tasks, progress=shown, named=named):
+        for shard, answers in team.run(annotated_shard, tasks, progress=report, named=name_of):
             yield from enumerate(answers, shard * SHARD)
 
-    def _check_failures(self, places: Sequence[int], found: _Found) -> None:
+    def _check_failures(self, places: Sequence[int], sentence_records: _Found) -> None:
         """Stop if too many fail; these are not kept, because the reason may go away."""
-        keys = [found.keys[place] for place in places]
+        keys = [sentence_records.keys[place] for place in places]
         failed = self._failed_before + len(self._unparsed.union(keys))
         seen = self._seen_before + len(self._seen)
         if seen < LEAST_SENTENCES or failed <= self._max_failed * seen:
             return
-        self._cache.forget([str(layer) for layer in found.columns], keys)
-        one = shown(_words(found.lines[places[0]]))
+        self._cache.forget([str(layer) for layer in sentence_records.columns], keys)
+        example = excerpt(_words(sentence_records.lines[places[0]]))
         raise ProgramError(
             f"annotator {self._name}: no parse of {failed} of {counted(seen, 'sentence')}, more "
-            f"than the share of {self._max_failed:g} that may fail (one is {one}); is it "
+            f"than the share of {self._max_failed:g} that may fail (one is {example}); is it "
             f"the right model for this language?"
         )
 
     def _filled(
         self,
         texts: _base.Texts,
-        wanted: Sequence[_base.Need],
+        needs: Sequence[_base.Need],
         distinct: Distinct,
-        found: Mapping[KeptLayer, list[bytes]],
+        columns: Mapping[KeptLayer, list[bytes]],
     ) -> _base.Texts:
         """Return the texts with the wanted layers, made of records."""
         vocabulary = texts.vocabulary
         parts: dict[str, Any] = {}
         arcs = dict(texts.arcs)
-        for need in wanted:
+        for need in needs:
             layer = self._layer(need)
-            rows = [*found[layer], records.UNPARSED]  # the last one is for empty texts
+            rows = [*columns[layer], records.UNPARSED]  # the last one is for empty texts
             if isinstance(need, _base.Arcs):
                 arcs[need] = self._expected(need, layer, rows, vocabulary).take(distinct.index)
                 continue
-            made: _base.Ragged | _base.Structures
+            rows_of_need: _base.Ragged | _base.Structures
             if need == "tags":
-                made = records.unpack_tags(rows, vocabulary)
+                rows_of_need = records.unpack_tags(rows, vocabulary)
             elif need == "heads":
-                made = records.unpack_heads(rows, vocabulary)
+                rows_of_need = records.unpack_heads(rows, vocabulary)
             elif need == "trees":
-                made = records.unpack_trees(rows, distinct.tokens, vocabulary)
+                rows_of_need = records.unpack_trees(rows, distinct.tokens, vocabulary)
             else:
-                made = records.unpack_structures(rows, vocabulary)
-            parts[need] = made.take(distinct.index)
+                rows_of_need = records.unpack_structures(rows, vocabulary)
+            parts[need] = rows_of_need.take(distinct.index)
         return replace(texts, arcs=arcs, **parts)
 
     def _expected(
@@ -423,9 +438,9 @@ class CachedAnnotator:
         if layer.name == "marginals":
             return records.unpack_marginals(rows, vocabulary)
         if layer.name == "heads":
-            most, made = 1, records.certain(records.unpack_heads(rows, vocabulary))
+            most, arcs = 1, records.certain(records.unpack_heads(rows, vocabulary))
         else:
-            made, counts = records.unpack_parses(rows, vocabulary, need.gamma)
+            arcs, counts = records.unpack_parses(rows, vocabulary, need.gamma)
             most = int(counts.max(initial=0))
         self.depths[need.parses] = max(most, self.depths.get(need.parses, 0))
         if need.parses > 1 and most == 1:
@@ -438,7 +453,7 @@ class CachedAnnotator:
                 f"annotator {self._name} gives at most {most} parses of a sentence, "
                 f"{need.parses} are asked for: expected links are those of {most}"
             )
-        return made
+        return arcs
 
     def _say_once(self, line: str) -> None:
         if line not in self._said:
@@ -484,5 +499,5 @@ def places_of(value: bytes | None, columns: Iterable[Sequence[bytes | None]]) ->
     """Return the places at which at least one column has the value."""
     with_it = [column for column in columns if value in column]  # usually none
     return sorted(
-        {place for column in with_it for place, one in enumerate(column) if one == value}
+        {place for column in with_it for place, record in enumerate(column) if record == value}
     )

@@ -76,9 +76,9 @@ CREATE TABLE records (
 
 def default_folder() -> Path:
     """Return the folder of the cache: PORTMERT_CACHE, or the user's folder for caches."""
-    given = os.environ.get(FOLDER_VARIABLE)
-    if given:
-        return expanded(given)
+    folder = os.environ.get(FOLDER_VARIABLE)
+    if folder:
+        return expanded(folder)
     from platformdirs import user_cache_path  # noqa: PLC0415  start-up time
 
     return user_cache_path("portmert", appauthor=False)
@@ -95,10 +95,10 @@ def size_limit() -> int:
     text = os.environ.get(SIZE_VARIABLE, "").strip()
     if not text:
         return DEFAULT_SIZE
-    found = re.fullmatch(r"([0-9]{1,15})([KMGT]?)(?:i?B)?", text, re.IGNORECASE)
-    if found is None:
+    match = re.fullmatch(r"([0-9]{1,15})([KMGT]?)(?:i?B)?", text, re.IGNORECASE)
+    if match is None:
         raise ConfigError(f"{SIZE_VARIABLE} is '{text}', expected a size as 500M or 2G")
-    return int(found[1]) * _SUFFIXES[found[2].upper()]
+    return int(match[1]) * _SUFFIXES[match[2].upper()]
 
 
 def line_key(line: str) -> bytes:
@@ -106,7 +106,7 @@ def line_key(line: str) -> bytes:
     return hashlib.blake2b(line.encode(), digest_size=16).digest()
 
 
-def _kept(layer: str, key: bytes, record: bytes) -> bytes:
+def _sealed(layer: str, key: bytes, record: bytes) -> bytes:
     """Return what the file has of a record: first a checksum of it and of its place."""
     content = record if layer in PLAIN else zlib.compress(record)
     checksum = zlib.crc32(record, zlib.crc32(key, zlib.crc32(layer.encode())))
@@ -115,17 +115,17 @@ def _kept(layer: str, key: bytes, record: bytes) -> bytes:
 
 def _opened(layer: str, rows: Iterable[tuple[bytes, bytes, int]]) -> dict[bytes, bytes]:
     """Return records from the file; raise a DatabaseError if one is not what was put there."""
-    found = {}
+    by_key = {}
     start, plain = zlib.crc32(layer.encode()), layer in PLAIN
     try:
-        for key, kept, _ in rows:
-            record = kept[4:] if plain else zlib.decompress(kept[4:])
-            if zlib.crc32(record, zlib.crc32(key, start)) != int.from_bytes(kept[:4], "little"):
+        for key, packed, _ in rows:
+            record = packed[4:] if plain else zlib.decompress(packed[4:])
+            if zlib.crc32(record, zlib.crc32(key, start)) != int.from_bytes(packed[:4], "little"):
                 raise sqlite3.DatabaseError
-            found[key] = record
+            by_key[key] = record
     except (zlib.error, TypeError):  # a damaged file may have a number there
         raise sqlite3.DatabaseError from None
-    return found
+    return by_key
 
 
 @dataclass(frozen=True)
@@ -160,11 +160,11 @@ class AnnotationCache:
 
     def get(self, layers: Sequence[str], keys: Sequence[bytes]) -> dict[str, list[bytes | None]]:
         """Return the record of each sentence for each layer; None if there is none."""
-        found: dict[str, list[bytes | None]] = {layer: [None] * len(keys) for layer in layers}
+        columns: dict[str, list[bytes | None]] = {layer: [None] * len(keys) for layer in layers}
         if keys:
             with self._usable():
-                found = {layer: self._column(layer, keys) for layer in layers}
-        return found
+                columns = {layer: self._column(layer, keys) for layer in layers}
+        return columns
 
     def put(self, rows: Sequence[Row]) -> None:
         """Keep records: all of them or, if the process dies meanwhile, none."""
@@ -172,8 +172,8 @@ class AnnotationCache:
             return
         today = _today()
         by_layer: dict[str, list[tuple[bytes, bytes]]] = {}
-        for key, made in rows:
-            for layer, record in made.items():
+        for key, by_name in rows:
+            for layer, record in by_name.items():
                 by_layer.setdefault(layer, []).append((key, record))
         with self._usable():
             with transaction(self._database):
@@ -181,7 +181,10 @@ class AnnotationCache:
                     kind = self._kind(layer)
                     self._database.executemany(
                         "INSERT OR REPLACE INTO records VALUES (?, ?, ?, ?)",
-                        [(kind, key, today, _kept(layer, key, record)) for key, record in records],
+                        [
+                            (kind, key, today, _sealed(layer, key, record))
+                            for key, record in records
+                        ],
                     )
             if self._path is not None and bytes_used(self._database) > self._limit:
                 evict(self._database, self._limit)
@@ -260,12 +263,12 @@ class AnnotationCache:
     def _kind(self, layer: str) -> int:
         """Return the number of a layer's records."""
         if layer not in self._kinds:
-            named = (self._annotator, layer)
+            names = (self._annotator, layer)
             self._database.execute(
-                "INSERT OR IGNORE INTO kinds (annotator, layer) VALUES (?, ?)", named
+                "INSERT OR IGNORE INTO kinds (annotator, layer) VALUES (?, ?)", names
             )
             row = self._database.execute(
-                "SELECT id FROM kinds WHERE annotator = ? AND layer = ?", named
+                "SELECT id FROM kinds WHERE annotator = ? AND layer = ?", names
             ).fetchone()
             self._kinds[layer] = int(row[0])
         return self._kinds[layer]
@@ -273,24 +276,24 @@ class AnnotationCache:
     def _column(self, layer: str, keys: Sequence[bytes]) -> list[bytes | None]:
         """Return the records of a layer."""
         kind, today = self._kind(layer), _today()
-        found: dict[bytes, bytes] = {}
+        by_key: dict[bytes, bytes] = {}
         stale = []
-        ordered = sorted(keys)  # neighbours in the file too
-        for begin in range(0, len(ordered), PER_QUERY):
-            part = ordered[begin : begin + PER_QUERY]
+        sorted_keys = sorted(keys)  # neighbours in the file too
+        for begin in range(0, len(sorted_keys), PER_QUERY):
+            part = sorted_keys[begin : begin + PER_QUERY]
             rows = self._database.execute(
                 "SELECT sentence, record, used FROM records WHERE kind = ? AND sentence IN "  # noqa: S608
                 f"({','.join('?' * len(part))})",
                 (kind, *part),
             ).fetchall()
-            found.update(_opened(layer, rows))
+            by_key.update(_opened(layer, rows))
             stale += [(today, kind, key) for key, _, used in rows if used != today]
         if stale:
             with transaction(self._database):
                 self._database.executemany(
                     "UPDATE records SET used = ? WHERE kind = ? AND sentence = ?", stale
                 )
-        return list(map(found.get, keys))
+        return list(map(by_key.get, keys))
 
 
 def info(folder: Path) -> tuple[int, list[KindInfo]]:
@@ -471,8 +474,8 @@ def _prepare(database: sqlite3.Connection) -> None:
         raise UnusableError("no cache of portmert")
     if version != VERSION:
         raise UnusableError(f"written by another version (format {version}, expected {VERSION})")
-    made = {row[0] for row in database.execute("SELECT sql FROM sqlite_master")}
-    if not made.issuperset(_statements()):
+    statements = {row[0] for row in database.execute("SELECT sql FROM sqlite_master")}
+    if not statements.issuperset(_statements()):
         raise UnusableError(f"written by another version (other tables in format {version})")
 
 
@@ -518,14 +521,14 @@ def evict(database: sqlite3.Connection, limit: int) -> None:
         f"SELECT used, count(*), sum({OVERHEAD} + length(record)) FROM records GROUP BY used "  # noqa: S608
         "ORDER BY used"
     ).fetchall()
-    for used, count, taken in days:
+    for used, count, size in days:
         with transaction(database):
             database.execute(
                 "DELETE FROM records WHERE (kind, sentence) IN (SELECT kind, sentence FROM "
                 "records WHERE used = ? ORDER BY sentence LIMIT ?)",
-                (used, int(surplus * count / taken) + 1),
+                (used, int(surplus * count / size) + 1),
             )
-        surplus -= taken
+        surplus -= size
         if surplus <= 0:
             break
     # Keys are random: without this every page of the file would just be a little emptier.

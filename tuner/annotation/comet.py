@@ -85,18 +85,18 @@ class Comet(NeuralMetric):
             The model is not there, or is not COMET's.
         """
         _ = self.reads_references
-        found = _models.digest(self.checkpoint)
-        if not found.startswith(self.of):
+        digest = _models.digest(self.checkpoint)
+        if not digest.startswith(self.of):
             raise ConfigError(
-                f"metric comet: {self.checkpoint}: of={self.of} is asked for, found {found[:8]}: "
+                f"metric comet: {self.checkpoint}: of={self.of} is asked for, found {digest[:8]}: "
                 f"the model has changed"
             )
 
     @property
     def signature(self) -> str:
         """The name or the folder of the model, and the hash of its content."""
-        found = _models.digest(self.checkpoint)[:8]
-        return f"comet:{options.quoted(self.model)},of={found}"
+        digest = _models.digest(self.checkpoint)[:8]
+        return f"comet:{options.quoted(self.model)},of={digest}"
 
     @cached_property
     def checkpoint(self) -> Path:
@@ -107,11 +107,11 @@ class Comet(NeuralMetric):
         ConfigError
             There is no such file.
         """
-        given = expanded(self.model)
-        for path in (given, given / "checkpoints" / "model.ckpt"):
+        model_path = expanded(self.model)
+        for path in (model_path, model_path / "checkpoints" / "model.ckpt"):
             if path.is_file():
                 return path
-        if given.exists() or given.is_absolute() or self.model.count("/") != 1:
+        if model_path.exists() or model_path.is_absolute() or self.model.count("/") != 1:
             raise ConfigError(
                 f"metric comet: {self.model}: no checkpoint there; expected a .ckpt, a folder "
                 f"with checkpoints/model.ckpt, or a name as Unbabel/wmt22-comet-da"
@@ -155,7 +155,7 @@ class Comet(NeuralMetric):
     def use(
         self,
         cache: Path | None = None,
-        progress: Callable[[int, int], None] = lambda _done, _all: None,
+        progress: Callable[[int, int], None] = lambda _count, _all: None,
     ) -> None:
         """Keep scores elsewhere from now on."""
         with self._lock:
@@ -173,9 +173,11 @@ class Comet(NeuralMetric):
             references = [" ".join(batch.references.words(r)) for r in range(first, last)]
             for h in range(int(batch.offsets[s]), int(batch.offsets[s + 1])):
                 pair = (batch.source[s], " ".join(batch.hypotheses.words(h)))
-                own = [(*pair, text) for text in references] if self.reads_references else [pair]
-                samples += own
-                owners += [h] * len(own)
+                hypothesis_samples = (
+                    [(*pair, text) for text in references] if self.reads_references else [pair]
+                )
+                samples += hypothesis_samples
+                owners += [h] * len(hypothesis_samples)
         scores = np.full(len(batch.hypotheses), -np.inf)
         with self._lock:
             np.maximum.at(scores, owners, self._scores(samples))
@@ -196,13 +198,13 @@ class Comet(NeuralMetric):
         """Return the score of each sample, from the cache or the network."""
         distinct = list(dict.fromkeys(samples))
         keys = [line_key("\n".join(sample)) for sample in distinct]
-        found = self._store.get([LAYER], keys)[LAYER]
-        known = {
+        stored = self._store.get([LAYER], keys)[LAYER]
+        score_of = {
             sample: struct.unpack("<d", record)[0]
-            for sample, record in zip(distinct, found, strict=True)
+            for sample, record in zip(distinct, stored, strict=True)
             if record is not None
         }
-        missing = [sample for sample in distinct if sample not in known]
+        missing = [sample for sample in distinct if sample not in score_of]
         # Texts of similar length go through the network together.
         missing.sort(key=lambda sample: (sum(map(len, sample)), sample))
         rows: list[Row] = []
@@ -212,14 +214,14 @@ class Comet(NeuralMetric):
             for sample, score in zip(part, scores, strict=True):
                 if not np.isfinite(score):
                     raise InputError(f"metric comet: {self.model} gives '{sample[1]}' {score}")
-                known[sample] = score
+                score_of[sample] = score
                 rows.append((line_key("\n".join(sample)), {LAYER: struct.pack("<d", score)}))
-            done = begin + len(part)
-            self._state["progress"](done, len(missing))
-            if len(rows) >= KEPT_TOGETHER or done == len(missing):
+            count = begin + len(part)
+            self._state["progress"](count, len(missing))
+            if len(rows) >= KEPT_TOGETHER or count == len(missing):
                 self._store.put(rows)
                 rows = []
-        return np.array([known[sample] for sample in samples], dtype=np.float64)
+        return np.array([score_of[sample] for sample in samples], dtype=np.float64)
 
 
 def metric(argument: str) -> Comet:
@@ -231,18 +233,18 @@ def metric(argument: str) -> Comet:
         The form is another, or the model is not there.
     """
     model, *items = map(options.unquoted, options.split(argument, ","))
-    given: dict[str, Any] = {}
+    model_options: dict[str, Any] = {}
     for item in items:
         key, equals, value = options.name_value(item)
-        if key not in ("batch", "device", "of") or not equals or key in given:
+        if key not in ("batch", "device", "of") or not equals or key in model_options:
             raise ConfigError(
                 f"metric comet: '{item}': write comet:MODEL,batch=16,device=cpu, each option once"
             )
-        given[key] = value
+        model_options[key] = value
     if not model:
         raise ConfigError("metric comet: name a model, as comet:Unbabel/wmt22-comet-da")
     with faults_at("metric comet", ValueError, ConfigError):
-        built = Comet(model, **given)
+        built = Comet(model, **model_options)
     built.load()
     return built
 
@@ -263,7 +265,7 @@ def _settings(checkpoint: Path) -> dict[str, Any]:
     import yaml  # noqa: PLC0415  comes with unbabel-comet
 
     try:
-        found = yaml.safe_load(path.read_text(encoding="utf-8"))
+        settings = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigError(
             f"{path}: {error.strerror}; COMET keeps it beside checkpoints/"
@@ -272,9 +274,9 @@ def _settings(checkpoint: Path) -> dict[str, Any]:
         raise ConfigError(
             f"{path}: no YAML of plain values: {' '.join(str(error).split())}"
         ) from None
-    if not isinstance(found, dict):
+    if not isinstance(settings, dict):
         raise ConfigError(f"{path}: no table of settings; is this COMET's?")
-    return found
+    return settings
 
 
 @lru_cache(maxsize=2)

@@ -78,15 +78,15 @@ def kept_for(need: Need, gives: Gives) -> KeptLayer | None:
 def everything(gives: Gives) -> list[Need]:
     """Return all needs that an annotator meets with one parse, without the help of rules."""
     needs: tuple[Need, ...] = ("tags", "heads", "trees", *MEANING)
-    kept = [(need, kept_for(need, gives)) for need in needs]
-    return [need for need, layer in kept if layer is not None and not layer.rules]
+    layers = [(need, kept_for(need, gives)) for need in needs]
+    return [need for need, layer in layers if layer is not None and not layer.rules]
 
 
 def source(layer: KeptLayer, gives: Gives) -> Layer:
     """Return the layer of an answer from which a layer of the cache is made."""
     if layer.name == "heads":
         possible: tuple[Layer, ...] = ("heads", "tree", "parses")
-        return next(one for one in possible if one in gives)
+        return next(layer_name for layer_name in possible if layer_name in gives)
     return "tree" if layer.name == "trees" else cast("Layer", layer.name)
 
 
@@ -99,16 +99,16 @@ def requests(
     wanted: an answer must not depend on what else is asked.
     """
     by_length: dict[int, list[KeptLayer]] = {}
-    others, alone = [], []
+    single, alone = [], []
     for layer in layers:
         if source(layer, gives) == "parses":
             by_length.setdefault(layer.parses or 1, []).append(layer)
         elif source(layer, gives) in MEANING:
             alone.append((1, [layer]))
         else:
-            others.append(layer)
+            single.append(layer)
     groups = [(length, by_length[length]) for length in sorted(by_length)] or [(1, [])]
-    groups[0] = (groups[0][0], others + groups[0][1])
+    groups[0] = (groups[0][0], single + groups[0][1])
     return [
         (
             AnnotationRequest(
@@ -205,9 +205,9 @@ def _of_tree(layer: KeptLayer, text: str, length: int) -> bytes:
     return records.pack_tree(tree)
 
 
-def _check_length(values: Sized, length: int, what: str) -> None:
+def _check_length(values: Sized, length: int, noun: str) -> None:
     if len(values) != length:
-        raise ValueError(f"{len(values)} {what}, expected {length} (one a token)")
+        raise ValueError(f"{len(values)} {noun}, expected {length} (one a token)")
 
 
 @functools.lru_cache(maxsize=1)

@@ -39,16 +39,19 @@ _SPACES = tuple(bytes([code]) for code in b" \t\v\f\r")
 
 
 def _packed(
-    names: Iterable[str], numbers: ArrayLike = (), others: ArrayLike = (), values: ArrayLike = ()
+    names: Iterable[str],
+    numbers: ArrayLike = (),
+    more_numbers: ArrayLike = (),
+    values: ArrayLike = (),
 ) -> bytes:
-    listed = list(names)
+    all_names = list(names)
     try:
-        text = "".join(f"{name}\n" for name in listed).encode()
+        text = "".join(f"{name}\n" for name in all_names).encode()
     except UnicodeEncodeError:
         raise ValueError("a tag or label is no text") from None
-    if text.count(b"\n") != len(listed):
+    if text.count(b"\n") != len(all_names):
         raise ValueError("a tag or label holds a line end")
-    arrays = np.asarray(numbers, "<i4"), np.asarray(others, "<i4"), np.asarray(values, "<f8")
+    arrays = np.asarray(numbers, "<i4"), np.asarray(more_numbers, "<i4"), np.asarray(values, "<f8")
     sizes = _SIZES.pack(*(array.nbytes for array in arrays))
     return b"".join([sizes, *(array.tobytes() for array in arrays), text])
 
@@ -109,9 +112,9 @@ def _packed_arcs(
     arcs: Iterable[tuple[int, int, str]], values: Sequence[float], rows: ArrayLike = ()
 ) -> bytes:
     """Pack links, each once; values; and the links of each parse."""
-    listed = list(arcs)
-    pairs = [(word, head) for word, head, _ in listed]
-    return _packed((label for _, _, label in listed), pairs, rows, values)
+    all_arcs = list(arcs)
+    pairs = [(word, head) for word, head, _ in all_arcs]
+    return _packed((label for _, _, label in all_arcs), pairs, rows, values)
 
 
 def pack_structure(structure: Structure | None, length: int) -> bytes:
@@ -145,9 +148,9 @@ def _parts(record: bytes) -> tuple[bytes, bytes, bytes, bytes]:
     """Return the text of the names, the two arrays of whole numbers, and the values."""
     if not record:
         return b"", b"", b"", b""
-    numbers, others, values = _SIZES.unpack_from(record)
+    numbers, more_numbers, values = _SIZES.unpack_from(record)
     begin = _SIZES.size + numbers
-    middle, end = begin + others, begin + others + values
+    middle, end = begin + more_numbers, begin + more_numbers + values
     return record[end:], record[_SIZES.size : begin], record[begin:middle], record[middle:end]
 
 
@@ -164,8 +167,8 @@ def _unpacked(
         flat = np.frombuffer(bytearray().join(pieces), dtype)
         return Ragged(flat, offsets_of([len(piece) // flat.itemsize for piece in pieces]))
 
-    numbers, others = (joined(pieces, np.int32) for pieces in arrays[:2])
-    return _ids(texts, vocabulary), numbers, others, joined(arrays[2], np.float64)
+    numbers, more_numbers = (joined(pieces, np.int32) for pieces in arrays[:2])
+    return _ids(texts, vocabulary), numbers, more_numbers, joined(arrays[2], np.float64)
 
 
 def _ids(texts: Sequence[bytes], vocabulary: Vocabulary) -> Ragged:
@@ -251,11 +254,12 @@ def _unpacked_arcs(
 
 def _expected(links: Ragged, weights: FloatArray) -> ExpectedArcs:
     """Leave out links without weight: a share may be too small for a float64."""
-    kept = weights > 0
+    is_positive = weights > 0
     rows = np.repeat(np.arange(len(links)), links.lengths)
-    counts = np.bincount(rows[kept], minlength=len(links))
+    counts = np.bincount(rows[is_positive], minlength=len(links))
     return ExpectedArcs(
-        Ragged(links.values[kept], offsets_of(counts)), np.minimum(weights[kept], 1.0)
+        Ragged(links.values[is_positive], offsets_of(counts)),
+        np.minimum(weights[is_positive], 1.0),
     )
 
 
@@ -283,8 +287,8 @@ def unpack_structures(records: Sequence[bytes], vocabulary: Vocabulary) -> Struc
 
 def _lists(record: bytes) -> tuple[list[str], list[int], list[int], list[float]]:
     """Return the names, the two lists of whole numbers and the values of one record."""
-    text, numbers, others, values = _parts(record)
-    whole = (np.frombuffer(part, "<i4").tolist() for part in (numbers, others))
+    text, numbers, more_numbers, values = _parts(record)
+    whole = (np.frombuffer(part, "<i4").tolist() for part in (numbers, more_numbers))
     return text.decode().split("\n")[:-1], *whole, np.frombuffer(values, "<f8").tolist()
 
 
@@ -303,8 +307,8 @@ def tree_of(record: bytes, tokens: Sequence[str]) -> str:
     """Return the constituency parse of one record in brackets, its tokens escaped."""
     names, parents, _, _ = _lists(record)
     labels, leaves, inner = iter(names), map(_tokens.escaped, tokens), {*parents}
-    found = tuple(next(labels if place in inner else leaves) for place in range(len(parents)))
-    return str(_trees.Tree(found, tuple(parents)))
+    node_names = tuple(next(labels if place in inner else leaves) for place in range(len(parents)))
+    return str(_trees.Tree(node_names, tuple(parents)))
 
 
 def parses_of(record: bytes) -> tuple[tuple[float, Heads], ...]:

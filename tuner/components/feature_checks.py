@@ -101,9 +101,9 @@ def _functions_of_references(
                 how = "" if not same_ranks else "of ranks within segments "
                 least = ALIKE_RANKS if same_ranks else ALIKE
                 lines.append(
-                    f"feature {name} is {description}, or a function of it (correlation {how}above "
-                    f"{least}): where there are no references, there is no such feature, so the "
-                    f"result means nothing"
+                    f"feature {name} is {description}, or a function of it (correlation {how}"
+                    f"above {least}): where there are no references, there is no such feature, so "
+                    f"the result means nothing"
                 )
         if not varying:
             break

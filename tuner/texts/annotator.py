@@ -138,26 +138,26 @@ def faulty_word(heads: Heads) -> int:
     return 0
 
 
-def _checked_print(refuse: Refuse, found: object) -> str:
-    return found if isinstance(found, str) else refuse(described(found), "text")
+def _checked_print(refuse: Refuse, answer: object) -> str:
+    return answer if isinstance(answer, str) else refuse(described(answer), "text")
 
 
-def _checked_layers(refuse: Refuse, found: Any) -> frozenset[Layer]:
-    if not (isinstance(found, set | frozenset) and found <= {*get_args(Layer)}):
-        refuse(described(found), f"a set of {', '.join(get_args(Layer))}")
-    return frozenset(found)
+def _checked_layers(refuse: Refuse, answer: Any) -> frozenset[Layer]:
+    if not (isinstance(answer, set | frozenset) and answer <= {*get_args(Layer)}):
+        refuse(described(answer), f"a set of {', '.join(get_args(Layer))}")
+    return frozenset(answer)
 
 
 def _checked_answers(
-    refuse: Refuse, found: object, sentences: Sequence[Sequence[str]], request: object, **_: Any
+    refuse: Refuse, answers: object, sentences: Sequence[Sequence[str]], request: object, **_: Any
 ) -> Iterator[Annotation | None]:
-    """Yield as many answers as there are sentences; refuse what is none."""
+    """Yield one checked answer for each sentence."""
     del request
     expected = f"an Annotation or None for each of {counted(len(sentences), 'sentence')}"
-    if not isinstance(found, Iterable):
-        refuse(described(found), expected)
+    if not isinstance(answers, Iterable):
+        refuse(described(answers), expected)
     count, typed = 0, TypeAdapter(Annotation)
-    for count, answer in enumerate(found, 1):
+    for count, answer in enumerate(answers, 1):
         if count > len(sentences):
             refuse("more answers", expected)
         place = f"for {shown(' '.join(sentences[count - 1]))}"

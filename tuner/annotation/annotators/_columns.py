@@ -24,8 +24,8 @@ class Form(NamedTuple):
     head: int
     predicate: int
     first: int
-    behind: int = 0
-    """Columns behind those of the arguments: coreference."""
+    last_columns: int = 0
+    """Columns after the arguments: coreference."""
 
 
 UP = Form("Universal Propositions", 1, 4, 6, 10, 11)
@@ -84,8 +84,10 @@ def _sentence(form: Form, rows: list[Row]) -> _meaning.Analysed:
             raise Fault(row.line, "the word is empty")
     first = rows[0].line
     with _meaning.at(first):
-        found = _by_heads(form, rows, words) if form.head >= 0 else _by_spans(form, rows, words)
-        roles = _meaning.roles_tree(found)
+        propositions = (
+            _by_heads(form, rows, words) if form.head >= 0 else _by_spans(form, rows, words)
+        )
+        roles = _meaning.roles_tree(propositions)
     return _meaning.Analysed(
         first, words, () if any(tag in NOTHING[:3] for tag in tags) else tags, roles
     )
@@ -121,15 +123,15 @@ def _by_heads(
             if role in NOTHING or role == "V":
                 continue
             # A noun may be its own argument: it stands for itself.
-            own = place == predicate
-            arguments.append((role, (place,) if own else sentence.span(place, predicate)))
+            is_predicate = place == predicate
+            arguments.append((role, (place,) if is_predicate else sentence.span(place, predicate)))
         yield predicate, tuple(arguments)
 
 
 def _by_spans(
     form: Form, rows: list[Row], words: tuple[str, ...]
 ) -> Iterator[_meaning.Proposition]:
-    for column in range(form.first, len(rows[0].columns) - form.behind):
+    for column in range(form.first, len(rows[0].columns) - form.last_columns):
         opened: list[tuple[str, int, int]] = []
         verbs: list[int] = []
         arguments: list[_meaning.Argument] = []

@@ -59,7 +59,7 @@ class ConlluTree:
     tree: str
     tree_line: int
     unparsed: bool
-    several: tuple[tuple[int, int, str], ...]
+    multiwords: tuple[tuple[int, int, str], ...]
 
     @property
     def tokens(self) -> tuple[str, ...]:
@@ -71,7 +71,7 @@ class ConlluTree:
         """The tokens of the text: `du` where the words are `de` and `le`."""
         tokens: list[str] = []
         place = 1
-        for first, last, form in self.several:
+        for first, last, form in self.multiwords:
             tokens += (*self.tokens[place - 1 : first - 1], form)
             place = last + 1
         return (*tokens, *self.tokens[place - 1 :])
@@ -94,7 +94,7 @@ def read(path: Path | str) -> Iterator[ConlluTree]:
         The file cannot be read, or a line of it is wrong.
     """
     rows: list[tuple[int, str]] = []
-    found = False
+    is_any = False
     for number, raw in enumerate([*read_bytes(path).split(b"\n"), b""], 1):
         line = decode_line(raw.removesuffix(b"\r"), path, number)
         if line and not line.isspace():
@@ -102,10 +102,10 @@ def read(path: Path | str) -> Iterator[ConlluTree]:
         elif rows:
             tree = _Tree(path, rows).read()
             if tree.words:
-                found = True
+                is_any = True
                 yield tree
             rows = []
-    if not found:
+    if not is_any:
         raise InputError(f"{path}: no sentence; expected CoNLL-U")
 
 
@@ -129,11 +129,11 @@ class _Tree:
             for number, text in self._rows:
                 if not text.startswith("#"):
                     lines[self._row(text)] = number
-                elif found := _COMMENT.fullmatch(text):
-                    self._comments[found[1]] = found[2].strip()
-                    lines[found[1]] = number
-                    if found[1] == "parse_logprob":
-                        logprob = finite(found[2].strip(), "parse_logprob")
+                elif comment := _COMMENT.fullmatch(text):
+                    self._comments[comment[1]] = comment[2].strip()
+                    lines[comment[1]] = number
+                    if comment[1] == "parse_logprob":
+                        logprob = finite(comment[2].strip(), "parse_logprob")
                 elif _UNPARSED.fullmatch(text):
                     self._comments["unparsed"] = text
             if self._several and self._several[-1][1] > len(self._words):
@@ -177,9 +177,9 @@ class _Tree:
                 return "range"
             return "empty node"
         if columns[0] != str(expected):
-            what = "another number" if _ID.fullmatch(columns[0]) else "no number of a word"
+            fault = "another number" if _ID.fullmatch(columns[0]) else "no number of a word"
             raise ValueError(
-                f"ID '{columns[0]}' is {what}, expected {expected} (a blank line ends a tree)"
+                f"ID '{columns[0]}' is {fault}, expected {expected} (a blank line ends a tree)"
             )
         if not columns[1]:
             raise ValueError("FORM is empty")
@@ -210,14 +210,14 @@ class _Tree:
         self._heads.append((int(head), label))
 
 
-def finite(text: str, what: str) -> float:
+def finite(text: str, noun: str) -> float:
     """Return a finite number; `what` begins the message of a ValueError."""
     try:
         value = float(text)
     except ValueError:
-        raise ValueError(f"{what} is '{text}', expected a number") from None
+        raise ValueError(f"{noun} is '{text}', expected a number") from None
     if not math.isfinite(value):
-        raise ValueError(f"{what} is {text}, expected a finite number")
+        raise ValueError(f"{noun} is {text}, expected a finite number")
     return value
 
 

@@ -108,20 +108,20 @@ class _Element:
         """Yield the elements of a name at or below this one, in order."""
         todo = [self]
         while todo:
-            one = todo.pop()
-            if one.name == name:
-                yield one
-            todo += reversed(one.children)
+            element = todo.pop()
+            if element.name == name:
+                yield element
+            todo += reversed(element.children)
 
 
 def read_xml(lines: Sequence[str]) -> Iterator[Analysed]:
     """Yield the sentences of Boxer's XML; raise `Fault` where it is wrong."""
     root = _parse("\n".join(lines))
-    found = list(root.all("xdrs"))
-    if root.name != "xdrs-output" or not found:
+    sentences = list(root.all("xdrs"))
+    if root.name != "xdrs-output" or not sentences:
         raise Fault(root.line, f"<{root.name}> without <xdrs>, expected Boxer's <xdrs-output>")
-    for one in found:
-        yield _XmlSentence(one).analysed()
+    for element in sentences:
+        yield _XmlSentence(element).analysed()
 
 
 def _parse(text: str) -> _Element:
@@ -151,9 +151,9 @@ def _parse(text: str) -> _Element:
         parser.Parse(text, True)  # noqa: FBT003  it ends here
     except expat.ExpatError as error:
         inner = opened[-1]
-        what = expat.errors.messages[error.code]
+        message = expat.errors.messages[error.code]
         still = f"; <{inner.name}> of line {inner.line} is open" if inner.name else ""
-        raise Fault(error.lineno, f"{what}{still}") from None
+        raise Fault(error.lineno, f"{message}{still}") from None
     return top.children[0]
 
 
@@ -215,15 +215,15 @@ class _XmlSentence:
         unknown: list[_Element] = []
         todo = [child for child in self._element.children if child.name not in BESIDE]
         while todo:
-            one = todo.pop()
-            if one.name in TAGS | PASSED:
-                todo += one.children
-            elif one.name not in IGNORED:
-                unknown.append(one)
+            element = todo.pop()
+            if element.name in TAGS | PASSED:
+                todo += element.children
+            elif element.name not in IGNORED:
+                unknown.append(element)
         if unknown:
-            names = _with_counts([one.name for one in unknown])
+            names = _with_counts([element.name for element in unknown])
             raise Fault(
-                min(one.line for one in unknown),
+                min(element.line for element in unknown),
                 f"unknown tags of a discourse representation: {names}; known are "
                 f"{', '.join(sorted(TAGS))}",
             )
@@ -256,8 +256,8 @@ class _XmlSentence:
         for key, kind in ARGUMENTS.items():
             words += [(kind, place) for place in self._referents.get(values.get(key, ""), ())]
         if element.name == "timex":
-            dates = ("".join(one.text.split()) for name in ("date", "time")
-                     for one in element.all(name))  # fmt: skip
+            dates = ("".join(descendant.text.split()) for name in ("date", "time")
+                     for descendant in element.all(name))  # fmt: skip
             words += [("date", date) for date in dates if date]
         symbol = values.get("symbol") or values.get("sym") or values.get("value", "")
         kind = "" if element.name == "drs" else values.get("type", "")
@@ -400,8 +400,8 @@ class _Boxes:
         seen: list[str] = []
         while name in self._merged:
             if name in seen:
-                way = ", ".join(seen)
-                raise ValueError(f"box {name} presupposes itself by way of {way} (a cycle)")
+                chain = ", ".join(seen)
+                raise ValueError(f"box {name} presupposes itself by way of {chain} (a cycle)")
             seen.append(name)
             name = self._merged[name]
         return name
@@ -473,9 +473,11 @@ class _Boxes:
     def _expect(self, clause: _Clause, boxes: list[str], count: int) -> None:
         if len(boxes) != count or len(clause.arguments) != count:
             raise _no_box(clause, "a box" if count == 1 else "two boxes")
-        others = [one for one in self._clauses if one != clause]
+        further = [other_clause for other_clause in self._clauses if other_clause != clause]
         for name in boxes:
-            if not any(name in (one.box, *one.arguments) for one in others):
+            if not any(
+                name in (other_clause.box, *other_clause.arguments) for other_clause in further
+            ):
                 raise Fault(
                     clause.line, f"box {name} has no clause: it is opened and nothing is in it"
                 )
@@ -495,8 +497,8 @@ class _Boxes:
 
 
 def _no_box(clause: _Clause, expected: str) -> Fault:
-    given = " ".join(clause.arguments)
-    return Fault(clause.line, f"{clause.operator} of '{given}', expected {expected}, as b2")
+    arguments = " ".join(clause.arguments)
+    return Fault(clause.line, f"{clause.operator} of '{arguments}', expected {expected}, as b2")
 
 
 def _with_counts(names: list[str]) -> str:

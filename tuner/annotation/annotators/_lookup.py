@@ -33,11 +33,11 @@ class FileAnnotator(Annotator):
     missing: Missing
 
     @abstractmethod
-    def known(self) -> Mapping[str, Any]:
+    def entries(self) -> Mapping[str, Any]:
         """Return the sentences of the files, by the `key` of each."""
 
     @abstractmethod
-    def made(self, found: Any, request: AnnotationRequest) -> Annotation | None:
+    def annotation_of(self, entry: Any, request: AnnotationRequest) -> Annotation | None:
         """Return what is asked for, from what the files have of a sentence."""
 
     def fingerprint(self) -> str:
@@ -64,22 +64,23 @@ class FileAnnotator(Annotator):
         AnnotatorError
             A sentence is in no file, and `missing` says that this is an error.
         """
-        known = self.known()
+        entries = self.entries()
         for number, tokens in enumerate(sentences, 1):
-            found = known.get(key(tokens))
-            if found is None:
-                found = known.get(key(_tokens.as_parsed(tokens)))
-            if found is None and self.missing == "error":
+            entry = entries.get(key(tokens))
+            if entry is None:
+                entry = entries.get(key(_tokens.as_parsed(tokens)))
+            if entry is None and self.missing == "error":
                 raise AnnotatorError(
-                    f"{shown(tokens)} is not in {', '.join(map(str, self.files))}; parse it too, "
-                    f'or let sentences that are missing count as unparsed (missing = "unparsed")'
+                    f"{excerpt(tokens)} is not in {', '.join(map(str, self.files))}; parse it "
+                    f"too, or let sentences that are missing count as unparsed "
+                    f'(missing = "unparsed")'
                 )
-            yield None if found is None else self.made(found, request)
+            yield None if entry is None else self.annotation_of(entry, request)
             if progress is not None:
                 progress(number, len(sentences))
 
 
-def shown(tokens: Sequence[str]) -> str:
+def excerpt(tokens: Sequence[str]) -> str:
     """Return a sentence as a message shows it."""
     text = " ".join(tokens[:SHOWN]) + (" ..." if len(tokens) > SHOWN else "")
     return f"'{text}' ({counted(len(tokens), 'token')})"
@@ -95,11 +96,11 @@ def states(files: Sequence[Path]) -> tuple[tuple[str, int, int], ...]:
     """
     if not files:
         raise AnnotatorError("no file is given; name them: files = [...]")
-    found = []
+    file_states = []
     for path in files:
         with faults_at(path, OSError, AnnotatorError):
             state = path.stat()
         if path.is_dir():  # else all files in it would be hashed first
             raise AnnotatorError(f"{path}: a folder; name the files in it")
-        found.append((str(path), state.st_mtime_ns, state.st_size))
-    return tuple(found)
+        file_states.append((str(path), state.st_mtime_ns, state.st_size))
+    return tuple(file_states)

@@ -50,25 +50,25 @@ def tree_marginals(scores: FloatArray) -> FloatArray:
     shifted[tokens, tokens + 1] = -np.inf
     shifted -= shifted.max(axis=1, keepdims=True)  # a factor common to all trees
     with np.errstate(all="ignore"):  # NaN is found below
-        found = _solved(np.exp(shifted))
-        if _is_distribution(found):
-            return _scaled(found)
+        marginals = _solved(np.exp(shifted))
+        if _is_distribution(marginals):
+            return _scaled(marginals)
     for digits in DIGITS:
-        found = _solved_in_decimals(shifted, digits)
-        if _is_distribution(found):
-            return _scaled(found)
+        marginals = _solved_in_decimals(shifted, digits)
+        if _is_distribution(marginals):
+            return _scaled(marginals)
     raise AssertionError("no tree has a probability")  # the shift gives each token a head
 
 
-def _is_distribution(found: FloatArray) -> bool:
-    if not np.isfinite(found).all() or found.min() < -TOLERANCE:
+def _is_distribution(marginals: FloatArray) -> bool:
+    if not np.isfinite(marginals).all() or marginals.min() < -TOLERANCE:
         return False
-    return bool(np.abs(found.sum(axis=1) - 1).max() <= TOLERANCE)
+    return bool(np.abs(marginals.sum(axis=1) - 1).max() <= TOLERANCE)
 
 
-def _scaled(found: FloatArray) -> FloatArray:
+def _scaled(marginals: FloatArray) -> FloatArray:
     """Return rows in [0, 1] that add to 1."""
-    clipped = np.maximum(found, 0.0)
+    clipped = np.maximum(marginals, 0.0)
     scaled: FloatArray = clipped / clipped.sum(axis=1, keepdims=True)
     return scaled
 
@@ -121,8 +121,10 @@ def _solved_in_decimals(shifted: FloatArray, digits: int) -> FloatArray:
                 return np.full(shifted.shape, np.nan)
             matrix[[column, pivot]] = matrix[[pivot, column]]
             matrix[column] = matrix[column] / matrix[column, column]
-            others = np.arange(size) != column
-            matrix[others] = matrix[others] - matrix[others, column, None] * matrix[column]
+            other_rows = np.arange(size) != column
+            matrix[other_rows] = (
+                matrix[other_rows] - matrix[other_rows, column, None] * matrix[column]
+            )
         return _arcs_of_inverse(root, arcs, matrix[:, size:]).astype(np.float64)
 
 
@@ -179,9 +181,9 @@ def weighted_arcs(
     counts[:, 0] = 0.0
     counts[:, 0, distinct.index(root_label)] = under_root
     flat = counts.reshape(len(arcs), -1)
-    kept = flat >= np.minimum(min_count, flat.max(axis=1, initial=0.0))[:, None]
-    kept &= flat > 0
-    flat = np.where(kept, flat, 0.0)
+    is_likely = flat >= np.minimum(min_count, flat.max(axis=1, initial=0.0))[:, None]
+    is_likely &= flat > 0
+    flat = np.where(is_likely, flat, 0.0)
     flat /= flat.sum(axis=1, keepdims=True)
     counts = flat.reshape(counts.shape)
     return tuple(

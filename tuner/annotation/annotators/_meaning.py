@@ -48,8 +48,8 @@ _NUMBER = re.compile(r"[0-9]{1,9}")
 class Fault(Exception):  # noqa: N818  half of a message: the file stands before it
     """A fault at a line of a file, from 1."""
 
-    def __init__(self, line: int, what: str) -> None:
-        super().__init__(what)
+    def __init__(self, line: int, fault: str) -> None:
+        super().__init__(fault)
         self.line = line
 
 
@@ -207,49 +207,49 @@ def propositions_of(structure: Structure) -> list[Proposition]:
     positions: dict[int, list[int]] = {}
     for node, _, value in structure.words:
         positions.setdefault(node, []).append(int(value))
-    found: list[tuple[int, list[Argument]]] = []
+    propositions: list[tuple[int, list[Argument]]] = []
     for place, (label, parent, _) in enumerate(structure.nodes):
         if parent == 0:
-            found.append((positions[place][0], []))
+            propositions.append((positions[place][0], []))
         elif parent > 0:
-            found[-1][1].append((label, tuple(positions.get(place, ()))))
-    return [(place, tuple(arguments)) for place, arguments in found]
+            propositions[-1][1].append((label, tuple(positions.get(place, ()))))
+    return [(place, tuple(arguments)) for place, arguments in propositions]
 
 
 def written(words: Sequence[str], answer: Annotation | None) -> str:
     """Return the JSON line of one sentence."""
     answer = answer or Annotation()
-    found: dict[str, Any] = {"words": list(words)}
+    content: dict[str, Any] = {"words": list(words)}
     if answer.tags:
-        found["tags"] = list(answer.tags)
+        content["tags"] = list(answer.tags)
     if answer.roles is not None:
-        found["roles"] = [
+        content["roles"] = [
             {"verb": verb, "arguments": [{"role": r, "words": list(w)} for r, w in arguments]}
             for verb, arguments in propositions_of(answer.roles)
         ]
     if answer.drs is not None:
-        found["drs"] = _box(answer.drs)
-    return to_json(found, indent=None, ensure_ascii=False)
+        content["drs"] = _box(answer.drs)
+    return to_json(content, indent=None, ensure_ascii=False)
 
 
 def _box(structure: Structure) -> dict[str, Any]:
     """Return nested objects. Their labels are whole, without the numbers that show an order."""
-    made: list[dict[str, Any]] = []
+    nodes: list[dict[str, Any]] = []
     for whole, parent, kind in structure.nodes:
         tag, label = kind, whole
-        above = made[parent] if parent >= 0 else None
+        above = nodes[parent] if parent >= 0 else None
         if above is not None and above["tag"] in NUMBERED:
             number = f"-{len(above.get('children', ())) + 1}"
             tag, label = tag.removesuffix(number), label.removesuffix(number)
         node: dict[str, Any] = {"tag": tag}
-        if rest := label[len(tag) + 1 :]:
-            node["symbol"] = rest
-        made.append(node)
+        if symbol := label[len(tag) + 1 :]:
+            node["symbol"] = symbol
+        nodes.append(node)
         if above is not None:
             above.setdefault("children", []).append(node)
     for place, kind, value in structure.words:
-        made[place].setdefault(kind, []).append(value)
-    return made[0]
+        nodes[place].setdefault(kind, []).append(value)
+    return nodes[0]
 
 
 def read(lines: Sequence[str]) -> Iterator[Analysed]:
@@ -262,58 +262,58 @@ def read(lines: Sequence[str]) -> Iterator[Analysed]:
 
 def _sentence(number: int, line: str) -> Analysed:
     try:
-        found = parse_json(line)
+        content = parse_json(line)
     except ValueError as error:
         raise ValueError(f"no JSON: {error}") from None
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         raise ValueError(f"expected an object with {', '.join(KEYS)}")  # noqa: TRY004
-    words = _strings(found, "words")
-    tags = _strings(found, "tags") if "tags" in found else ()
+    words = _strings(content, "words")
+    tags = _strings(content, "tags") if "tags" in content else ()
     if not words or not all(map(is_one_word, words)):
         raise ValueError("words are without spaces, and at least one")
     if tags and len(tags) != len(words):
         raise ValueError(f"{counted(len(tags), 'tag')} for {counted(len(words), 'word')}")
     roles = drs = None
-    if "roles" in found:
-        roles = roles_tree(_roles(words, found["roles"]))
-    elif "verbs" in found:
-        roles = roles_tree(_verbs(words, found["verbs"]))
-    if found.get("drs") is not None:
-        drs = discourse_tree(_part(len(words), found["drs"]))
+    if "roles" in content:
+        roles = roles_tree(_roles(words, content["roles"]))
+    elif "verbs" in content:
+        roles = roles_tree(_verbs(words, content["verbs"]))
+    if content.get("drs") is not None:
+        drs = discourse_tree(_part(len(words), content["drs"]))
     return Analysed(number, words, tags, roles, drs)
 
 
-def _strings(found: dict[str, Any], key: str) -> tuple[str, ...]:
-    values = found.get(key)
+def _strings(content: dict[str, Any], key: str) -> tuple[str, ...]:
+    values = content.get(key)
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
         raise ValueError(f"'{key}' is not a list of strings")
     return tuple(values)
 
 
-def _objects(found: object, wrong: str) -> list[dict[str, Any]]:
-    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+def _objects(items: object, wrong: str) -> list[dict[str, Any]]:
+    if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
         raise ValueError(wrong)
-    return found
+    return items
 
 
-def _positions(length: int, values: object, what: str) -> tuple[int, ...]:
+def _positions(length: int, values: object, noun: str) -> tuple[int, ...]:
     numbers = values if isinstance(values, list) else [values]
     for number in numbers:
         if type(number) is not int or not 0 <= number < length:
             raise ValueError(
-                f"{what} is of word {number!r}, the sentence has words 0 to {length - 1}"
+                f"{noun} is of word {number!r}, the sentence has words 0 to {length - 1}"
             )
     return tuple(sorted(numbers))
 
 
-def _roles(words: tuple[str, ...], found: object) -> Iterator[Proposition]:
-    if not isinstance(found, list):
+def _roles(words: tuple[str, ...], frames: object) -> Iterator[Proposition]:
+    if not isinstance(frames, list):
         raise ValueError("'roles' is not a list")  # noqa: TRY004  input's fault
     wrong = "one of 'roles' is no object with verb and arguments"
-    for one in _objects(found, wrong):
-        (verb,) = _positions(len(words), [one.get("verb")], "a verb")
+    for frame in _objects(frames, wrong):
+        (verb,) = _positions(len(words), [frame.get("verb")], "a verb")
         arguments: list[Argument] = []
-        for each in _objects(one.get("arguments", []), wrong):
+        for each in _objects(frame.get("arguments", []), wrong):
             role = each.get("role")
             if not isinstance(role, str):
                 raise ValueError(f"role {role!r} of '{words[verb]}' is no name")  # noqa: TRY004
@@ -322,9 +322,9 @@ def _roles(words: tuple[str, ...], found: object) -> Iterator[Proposition]:
         yield proposition(words, verb, arguments)
 
 
-def _verbs(words: tuple[str, ...], found: object) -> Iterator[Proposition]:
-    for one in _objects(found, "'verbs' is not a list of objects"):
-        tags = _strings(one, "tags")
+def _verbs(words: tuple[str, ...], content: object) -> Iterator[Proposition]:
+    for verb in _objects(content, "'verbs' is not a list of objects"):
+        tags = _strings(verb, "tags")
         if len(tags) != len(words):
             raise ValueError(
                 f"{counted(len(tags), 'tag')} of a verb for {counted(len(words), 'word')}"
@@ -345,24 +345,26 @@ def _verbs(words: tuple[str, ...], found: object) -> Iterator[Proposition]:
         yield proposition(words, verbs[0], arguments)
 
 
-def _part(length: int, found: object) -> Part:
+def _part(length: int, content: object) -> Part:
     """Return a box; `parse_json` sees to it that boxes are not nested too deep."""
-    if not isinstance(found, dict) or not isinstance(found.get("tag"), str):
-        kind = type(found).__name__
+    if not isinstance(content, dict) or not isinstance(content.get("tag"), str):
+        kind = type(content).__name__
         raise ValueError(f"a box is an object with a tag, found {kind}")  # noqa: TRY004
-    unknown = [key for key in found if key not in _BOX_KEYS]
+    unknown = [key for key in content if key not in _BOX_KEYS]
     if unknown:
         raise ValueError(f"a box has no key '{unknown[0]}'; known are {', '.join(_BOX_KEYS)}")
     words: list[tuple[str, int | str]] = []
     for kind in WORD_KINDS:
-        values = found.get(kind, [])
+        values = content.get(kind, [])
         if kind == "date":
             words += [(kind, date) for date in _strings({kind: values}, kind)]
         else:
-            places = _positions(length, values, f"{kind} of '{found['tag']}'")
+            places = _positions(length, values, f"{kind} of '{content['tag']}'")
             words += [(kind, place) for place in places]
-    names = [found.get(key, "") for key in ("type", "symbol")]
-    below = found.get("children", [])
+    names = [content.get(key, "") for key in ("type", "symbol")]
+    below = content.get("children", [])
     if not all(isinstance(name, str) for name in names) or not isinstance(below, list):
         raise ValueError("type and symbol are strings, children a list of boxes")
-    return Part(found["tag"], names[0], names[1], words, [_part(length, child) for child in below])
+    return Part(
+        content["tag"], names[0], names[1], words, [_part(length, child) for child in below]
+    )

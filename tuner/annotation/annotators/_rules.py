@@ -100,11 +100,11 @@ class Sentence:
     @cached_property
     def below(self) -> tuple[tuple[int, ...], ...]:
         """The words that depend on each word, in order."""
-        found: list[list[int]] = [[] for _ in self.heads]
+        dependents: list[list[int]] = [[] for _ in self.heads]
         for place, (head, _) in enumerate(self.heads):
             if head:
-                found[head - 1].append(place)
-        return tuple(map(tuple, found))
+                dependents[head - 1].append(place)
+        return tuple(map(tuple, dependents))
 
     @cached_property
     def roots(self) -> tuple[int, ...]:
@@ -132,18 +132,18 @@ class Sentence:
 
         Punctuation at both ends is left out.
         """
-        found, todo = [], [place]
+        span, todo = [], [place]
         while todo:
-            one = todo.pop()
-            if one != without:
-                found.append(one)
-                todo += self.below[one]
-        found.sort()
-        while len(found) > 1 and self.kind(found[0]) == "punct":
-            found.pop(0)
-        while len(found) > 1 and self.kind(found[-1]) == "punct":
-            found.pop()
-        return tuple(found)
+            word = todo.pop()
+            if word != without:
+                span.append(word)
+                todo += self.below[word]
+        span.sort()
+        while len(span) > 1 and self.kind(span[0]) == "punct":
+            span.pop(0)
+        while len(span) > 1 and self.kind(span[-1]) == "punct":
+            span.pop()
+        return tuple(span)
 
     def is_verb(self, place: int) -> bool:
         """Return whether the tag of a word, if it has one, is a verb's in some tagset."""
@@ -169,21 +169,23 @@ class Sentence:
         object or a clause, or if it is a verb without a head. A word that is joined to a predicate
         is one too, if it is a verb or if its partner is no verb either.
         """
-        chosen = {
+        predicates = {
             place
             for place in range(len(self.heads))
             if self.kind(place) in CLAUSES
             or (self.kind(place) == "root" and self.is_verb(place))
             or any(self.kind(child) in CORE for child in self.below[place])
         }
-        chosen = {place for place in chosen if self.kind(place) not in ("punct", "aux", "cop")}
+        predicates = {
+            place for place in predicates if self.kind(place) not in ("punct", "aux", "cop")
+        }
         for place in range(len(self.heads)):
             head = self.heads[place][0] - 1
-            if self.kind(place) == "conj" and head in chosen:
+            if self.kind(place) == "conj" and head in predicates:
                 alike = self.is_verb(place) == self.is_verb(head)
                 if self.is_verb(place) or (not self.tags and alike):
-                    chosen.add(place)
-        return tuple(sorted(chosen))
+                    predicates.add(place)
+        return tuple(sorted(predicates))
 
     def subject(self, place: int) -> int:
         """Return the subject of a predicate, perhaps that of the one it hangs on; -1: none.
@@ -192,9 +194,9 @@ class Sentence:
         what is joined takes that of its partner.
         """
         for _ in range(len(self.heads)):
-            own = [c for c in self.below[place] if self.kind(c) in ("nsubj", "csubj")]
-            if own:
-                return own[0]
+            subjects = [c for c in self.below[place] if self.kind(c) in ("nsubj", "csubj")]
+            if subjects:
+                return subjects[0]
             head = self.heads[place][0] - 1
             if head < 0 or self.kind(place) not in ("conj", "xcomp"):
                 return -1
@@ -235,23 +237,23 @@ def arguments(sentence: Sentence, predicate: int) -> tuple[_meaning.Argument, ..
     They are its dependents, a subject that it shares, and the noun that a relative clause
     describes.
     """
-    found: list[tuple[int, str, tuple[int, ...]]] = []
+    arguments_so_far: list[tuple[int, str, tuple[int, ...]]] = []
     for child in sentence.below[predicate]:
         role = sentence.role(child, predicate)
         if role:
-            found.append((child, role, sentence.span(child)))
+            arguments_so_far.append((child, role, sentence.span(child)))
     subject = sentence.subject(predicate)
     if subject >= 0 and subject not in sentence.below[predicate]:
         role = "A1" if sentence.is_passive(predicate) else "A0"
-        found.append((subject, role, sentence.span(subject, predicate)))
+        arguments_so_far.append((subject, role, sentence.span(subject, predicate)))
     head = sentence.heads[predicate][0] - 1
     if sentence.kind(predicate) == "acl" and head >= 0:
-        taken = {role for _, role, _ in found}
+        roles = {role for _, role, _ in arguments_so_far}
         first = "A1" if sentence.is_passive(predicate) else "A0"
-        free = next((role for role in (first, "A1") if role not in taken), "")
+        free = next((role for role in (first, "A1") if role not in roles), "")
         if free:
-            found.append((head, free, sentence.span(head, predicate)))
-    return tuple((role, span) for _, role, span in sorted(found))
+            arguments_so_far.append((head, free, sentence.span(head, predicate)))
+    return tuple((role, span) for _, role, span in sorted(arguments_so_far))
 
 
 def representation(sentence: Sentence) -> Structure | None:
@@ -283,7 +285,7 @@ class _Builder:
             for child in sentence.parts(place, "advcl")
             if any(sentence.words[m].lower() in IF for m in sentence.parts(child, "mark"))
         ]
-        done = set(conditions)
+        used = set(conditions)
         if conditions:
             box, first = self._implication(box)
             for child in conditions:
@@ -291,10 +293,10 @@ class _Builder:
         # "Every man comes": the noun is the condition, and the rest follows from it.
         for child in sentence.below[place]:
             is_name = sentence.kind(child) == "flat"  # a part of the condition of `place`
-            if child not in done and not is_name and self._is_universal(child):
+            if child not in used and not is_name and self._is_universal(child):
                 box, first = self._implication(box)
                 self._nominal(child, first)
-                done.add(child)
+                used.add(child)
         alternatives = [
             child
             for child in sentence.parts(place, "conj")
@@ -304,13 +306,13 @@ class _Builder:
             either = Part("or")
             box.children.append(either)
             for child in alternatives:
-                other = Part("drs")
-                self.clause(child, other)
-                done.add(child)
-                either.children.append(other)
+                inner = Part("drs")
+                self.clause(child, inner)
+                used.add(child)
+                either.children.append(inner)
             box = Part("drs")
             either.children.insert(0, box)
-        self._word(place, box, done)
+        self._word(place, box, used)
 
     def _implication(self, box: Part) -> tuple[Part, Part]:
         """Add an implication to a box; return the box that follows, and that of the condition."""
@@ -326,16 +328,16 @@ class _Builder:
             for child in sentence.parts(place, "det")
         )
 
-    def _word(self, place: int, box: Part, done: set[int]) -> None:
+    def _word(self, place: int, box: Part, used: set[int]) -> None:
         """Add a word to a box, and the words below it that are not done yet."""
         if place in self._predicates:
-            self._event(place, box, done)
+            self._event(place, box, used)
         else:
-            self._nominal(place, box, done)
+            self._nominal(place, box, used)
 
-    def _event(self, place: int, box: Part, done: set[int]) -> None:
+    def _event(self, place: int, box: Part, used: set[int]) -> None:
         sentence = self._sentence
-        below = [child for child in sentence.below[place] if child not in done]
+        below = [child for child in sentence.below[place] if child not in used]
         subjects = [child for child in below if sentence.kind(child) in ("nsubj", "csubj")]
         for child in subjects:  # outside of a negation
             self._word(child, box, set())
@@ -367,7 +369,7 @@ class _Builder:
             else:
                 self._word(child, box, set())
 
-    def _nominal(self, place: int, box: Part, done: set[int] | None = None) -> None:
+    def _nominal(self, place: int, box: Part, used: set[int] | None = None) -> None:
         sentence = self._sentence
         kind = sentence.kind(place)
         box_of_own = kind not in ("advmod", "amod", "nummod")
@@ -379,7 +381,7 @@ class _Builder:
             tag = "named" if self._is_name(place) else "pred"
             box.children.append(self._condition(tag, place))
         for child in sentence.below[place]:
-            if (done and child in done) or sentence.kind(child) in SILENT:
+            if (used and child in used) or sentence.kind(child) in SILENT:
                 continue
             if sentence.negates(child):
                 box.children.append(Part("not", words=[("word", child)]))

@@ -42,11 +42,11 @@ class Tree:
     @property
     def children(self) -> list[list[int]]:
         """The places of each node's children; a leaf has none."""
-        found: list[list[int]] = [[] for _ in self.labels]
+        children: list[list[int]] = [[] for _ in self.labels]
         for place, parent in enumerate(self.parents):
             if parent >= 0:
-                found[parent].append(place)
-        return found
+                children[parent].append(place)
+        return children
 
     @property
     def leaves(self) -> list[int]:
@@ -155,10 +155,10 @@ def _without_traces(tree: Tree) -> Tree:
         while place >= 0 and not keep[place]:
             keep[place] = True
             place = tree.parents[place]
-    kept = [place for place, is_kept in enumerate(keep) if is_kept]
-    if not kept:
+    nodes = [place for place, is_kept in enumerate(keep) if is_kept]
+    if not nodes:
         raise ValueError("the tree has no token besides traces")
-    return _part(tree, kept)
+    return _part(tree, nodes)
 
 
 def _unwrapped(tree: Tree) -> Tree:
@@ -171,13 +171,13 @@ def _unwrapped(tree: Tree) -> Tree:
     return _part(tree, range(top, len(tree.labels)))
 
 
-def _part(tree: Tree, kept: range | list[int]) -> Tree:
+def _part(tree: Tree, nodes: range | list[int]) -> Tree:
     """Return the tree of the kept nodes: with each node, except the first, its parent is kept."""
-    places = {place: number for number, place in enumerate(kept)}
+    places = {place: number for number, place in enumerate(nodes)}
     places[-1] = -1
     return Tree(
-        tuple(tree.labels[place] for place in kept),
-        tuple(places.get(tree.parents[place], -1) for place in kept),
+        tuple(tree.labels[place] for place in nodes),
+        tuple(places.get(tree.parents[place], -1) for place in nodes),
     )
 
 
@@ -253,15 +253,15 @@ def _first_head(parent: str, children: tuple[str, ...]) -> int:
         if children[-1] == "POS":
             return len(children) - 1
         for side, names in _NOUN_PHRASE:
-            found = _find(side, children, names.split())
-            if found is not None:
-                return found
+            head = _find(side, children, names.split())
+            if head is not None:
+                return head
         return len(children) - 1
     side, priority = _RULES.get(parent, ("left", ""))
     for name in priority.split():
-        found = _find(side, children, (name,))
-        if found is not None:
-            return found
+        head = _find(side, children, (name,))
+        if head is not None:
+            return head
     return 0 if side == "left" else len(children) - 1
 
 

@@ -176,12 +176,12 @@ def _check_root(treebank: Path, block: ConlluTree) -> None:
     labelled = [word for word, (_, label) in enumerate(block.heads, 1) if label == ROOT]
     if len(roots) != 1 or labelled != roots:
         raise InputError(
-            f"{treebank}:{block.line}: HEAD is 0 of {_listed(roots)}, DEPREL is '{ROOT}' of "
-            f"{_listed(labelled)}; UDPipe learns from trees in which one word has both"
+            f"{treebank}:{block.line}: HEAD is 0 of {_list_of_words(roots)}, DEPREL is '{ROOT}' "
+            f"of {_list_of_words(labelled)}; UDPipe learns from trees in which one word has both"
         )
 
 
-def _listed(words: list[int]) -> str:
+def _list_of_words(words: list[int]) -> str:
     if not words:
         return "no word"
     return f"word{'s' * (len(words) > 1)} {' and '.join(map(str, words))}"

@@ -114,10 +114,10 @@ class LibraryAnnotator(Annotator):
         return ours.annotate(sentences, request, processes=processes, progress=progress)
 
     def _versions(self) -> str:
-        others = self.libraries[1:]
+        further = self.libraries[1:]
         extra = self.extra or self.name()
         versions = [require(*self.libraries, extra=extra)]
-        versions += [f"{name}-{require(name, extra=extra)}" for name in others]
+        versions += [f"{name}-{require(name, extra=extra)}" for name in further]
         return " ".join(versions)
 
     def _hashed(self) -> list[Path | str]:
@@ -132,10 +132,10 @@ class LibraryAnnotator(Annotator):
 
     def _options(self) -> dict[str, Any]:
         """Return the options that are given, as JSON values."""
-        given = dataclasses.asdict(self)
+        options = dataclasses.asdict(self)
         return {
             key: str(value) if isinstance(value, Path) else value
-            for key, value in given.items()
+            for key, value in options.items()
             if value is not None
         }
 
@@ -184,11 +184,11 @@ class Workers:
 
         starts = range(0, len(sentences), self._size)
         chunks = [sentences[start : start + self._size] for start in starts]
-        done = 0
+        count = 0
         for answers in self._crew.run(work, chunks, processes=processes):
-            done += len(answers)
+            count += len(answers)
             if progress is not None:
-                progress(done, len(sentences))
+                progress(count, len(sentences))
             yield from answers
 
     def close(self) -> None:
@@ -262,9 +262,9 @@ def workers(module: str, options: dict[str, Any], name: str, *, chunk: int = CHU
 @atexit.register
 def close_all() -> None:
     """End all processes."""
-    for (_, owner), kept in _KEPT.items():
+    for (_, owner), backend in _KEPT.items():
         if owner == os.getpid():
-            kept.close()
+            backend.close()
 
 
 def main() -> None:
@@ -292,15 +292,15 @@ def main() -> None:
 
 def _answer(parse: Parse, chunk: Chunk) -> Answer:
     try:
-        found = parse(chunk.sentences, chunk.request)
+        annotations = parse(chunk.sentences, chunk.request)
     except AnnotatorError as error:
         return Answer(error=str(error))
     except Exception as error:  # noqa: BLE001  costs the sentence, not the run
         return Answer(failed=named(error))
-    if len(found) != len(chunk.sentences):
+    if len(annotations) != len(chunk.sentences):
         expected = counted(len(chunk.sentences), "sentence")
-        return Answer(error=f"{counted(len(found), 'answer')} to {expected}")
-    return Answer(found)
+        return Answer(error=f"{counted(len(annotations), 'answer')} to {expected}")
+    return Answer(annotations)
 
 
 if __name__ == "__main__":

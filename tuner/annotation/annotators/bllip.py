@@ -98,9 +98,9 @@ class _Parser:
         self, sentences: Sequence[Sequence[str]], request: AnnotationRequest
     ) -> list[Annotation | None]:
         """Return one answer a sentence."""
-        own = {name: self._options[name] for name in PARSER_OPTIONS}
+        parser_options = {name: self._options[name] for name in PARSER_OPTIONS}
         most = request.parses if "parses" in request.layers else 1
-        self._parser.set_parser_options(nbest=most, **own)
+        self._parser.set_parser_options(nbest=most, **parser_options)
         return [self._annotate(words, request) for words in sentences]
 
     def _annotate(self, words: Sequence[str], request: AnnotationRequest) -> Annotation | None:
@@ -108,10 +108,10 @@ class _Parser:
             not 0 < len(words) <= self._options["max_words"]
         ):  # the parser dies of an empty sentence
             return None
-        listed = self._parser.parse(self._given(words))
-        if not listed:
+        parses_of_parser = self._parser.parse(self._tokens_of_parser(words))
+        if not parses_of_parser:
             return None
-        trees = [_trees.parse(str(parse.ptb_parse)) for parse in listed]
+        trees = [_trees.parse(str(parse.ptb_parse)) for parse in parses_of_parser]
         layers, best = request.layers, trees[0]
         leaves = [
             _tokens.escaped(word) for word in words
@@ -121,7 +121,7 @@ class _Parser:
             # The parser's scores are logarithms to the base 2.
             parses = [
                 (parse.parser_score * math.log(2), _trees.dependencies(tree))
-                for parse, tree in zip(listed, trees, strict=True)
+                for parse, tree in zip(parses_of_parser, trees, strict=True)
             ]
         return Annotation(
             tags=tuple(best.tags) if "tags" in layers else (),
@@ -130,16 +130,16 @@ class _Parser:
             parses=tuple(parses),
         )
 
-    def _given(self, words: Sequence[str]) -> list[str]:
+    def _tokens_of_parser(self, words: Sequence[str]) -> list[str]:
         """Return the tokens as the parser's treebank writes them."""
         plain = _tokens.prepared(words, self._options)
-        given = [_SPACE.sub("_", _tokens.escaped(word)) for word in plain]
+        tokens = [_SPACE.sub("_", _tokens.escaped(word)) for word in plain]
         if self._straight_quotes:
-            given = ['"' if word in _QUOTES else word for word in given]
+            tokens = ['"' if word in _QUOTES else word for word in tokens]
         else:
             opening = True
-            for place, word in enumerate(given):
+            for place, word in enumerate(tokens):
                 if word == '"':
-                    given[place] = "``" if opening else "''"
+                    tokens[place] = "``" if opening else "''"
                     opening = not opening
-        return given
+        return tokens

@@ -43,23 +43,23 @@ class Conllu(FileAnnotator):
     gives: ClassVar[frozenset[Layer]] = frozenset({"tags", "heads", "tree", "parses"})
     version: ClassVar[int] = 2
 
-    def known(self) -> Mapping[str, _Trees]:
+    def entries(self) -> Mapping[str, _Trees]:
         """Return the sentences of the files, by the key of each."""
         return _read(_lookup.states(self.files), self.tagset)
 
     def has(self) -> frozenset[Layer]:
         """Return the layers that all sentences of the files have, unparsed ones left aside."""
-        parsed = [found for found in self.known().values() if found.parses]
+        parsed = [trees for trees in self.entries().values() if trees.parses]
         there: set[Layer] = set()
-        if all(all(found.tags) for found in parsed):
+        if all(all(trees.tags) for trees in parsed):
             there |= {"tags"}
-        if all(found.parses[0][1] for found in parsed):
+        if all(trees.parses[0][1] for trees in parsed):
             there |= {"heads", "parses"}
-        if all(found.tree for found in parsed):
+        if all(trees.tree for trees in parsed):
             there |= {"tree"}
         return frozenset(there)
 
-    def made(self, found: _Trees, request: AnnotationRequest) -> Annotation | None:
+    def annotation_of(self, entry: _Trees, request: AnnotationRequest) -> Annotation | None:
         """Return what is asked for.
 
         Raises
@@ -67,30 +67,30 @@ class Conllu(FileAnnotator):
         InputError
             The files do not have it, or have it for other words.
         """
-        if found.split and self.missing == "error":
+        if entry.split and self.missing == "error":
             raise InputError(
-                f"{found.where}: '{found.split}' is several words here and one token in the "
+                f"{entry.where}: '{entry.split}' is several words here and one token in the "
                 f"text; parse the text as it is, one word for each token"
             )
-        if not found.parses:
+        if not entry.parses:
             return None
         layers = request.layers
-        heads = found.parses[0][1]
-        if "tags" in layers and not all(found.tags):
+        heads = entry.parses[0][1]
+        if "tags" in layers and not all(entry.tags):
             raise InputError(
-                f"{found.where}: a word has neither UPOS nor XPOS, and tags are needed"
+                f"{entry.where}: a word has neither UPOS nor XPOS, and tags are needed"
             )
         if layers & {"heads", "parses"} and not heads:
-            raise InputError(f"{found.where}: HEAD is '{_conllu.NOTHING}' and parses are needed")
-        if "tree" in layers and not found.tree:
+            raise InputError(f"{entry.where}: HEAD is '{_conllu.NOTHING}' and parses are needed")
+        if "tree" in layers and not entry.tree:
             raise InputError(
-                f"{found.where}: no line '# tree = (S ...)' and constituency trees are needed"
+                f"{entry.where}: no line '# tree = (S ...)' and constituency trees are needed"
             )
         return Annotation(
-            tags=found.tags if "tags" in layers else (),
+            tags=entry.tags if "tags" in layers else (),
             heads=heads if "heads" in layers else (),
-            tree=found.tree if "tree" in layers else "",
-            parses=found.parses[: request.parses] if "parses" in layers else (),
+            tree=entry.tree if "tree" in layers else "",
+            parses=entry.parses[: request.parses] if "parses" in layers else (),
         )
 
 
@@ -107,8 +107,8 @@ class _Trees(NamedTuple):
 @functools.lru_cache(maxsize=4)
 def _read(states: tuple[tuple[str, int, int], ...], tagset: Tagset) -> dict[str, _Trees]:
     """Read files, once for each state of them."""
-    known: dict[str, _Trees] = {}
-    others: list[tuple[_Trees, _Trees]] = []  # of equal sentences, with other annotations
+    entries: dict[str, _Trees] = {}
+    conflicts: list[tuple[_Trees, _Trees]] = []  # of equal sentences, with other annotations
     split: dict[str, _Trees] = {}
     for path, _, _ in states:
         closed: dict[str, int] = {}
@@ -124,20 +124,20 @@ def _read(states: tuple[tuple[str, int, int], ...], tagset: Tagset) -> dict[str,
                     f"already; the trees of one sentence follow each other"
                 )
             closed[name] = trees[0].line
-            found = _sentence(path, trees, tagset)
-            first = known.setdefault(_lookup.key(trees[0].tokens), found)
-            if first[1:] != found[1:]:
-                others.append((first, found))
-            if trees[0].several:
-                where, form = f"{path}:{trees[0].line}", trees[0].several[0][2]
+            entry = _sentence(path, trees, tagset)
+            first = entries.setdefault(_lookup.key(trees[0].tokens), entry)
+            if first[1:] != entry[1:]:
+                conflicts.append((first, entry))
+            if trees[0].multiwords:
+                where, form = f"{path}:{trees[0].line}", trees[0].multiwords[0][2]
                 split.setdefault(_lookup.key(trees[0].text), _Trees(where, (), "", (), form))
-    if others:
-        first, other = others[0]
+    if conflicts:
+        first, second = conflicts[0]
         warn(
-            f"{counted(len(others), 'sentence')} with the words of an earlier one, but other "
-            f"annotations, as {other.where} and {first.where}: the first counts"
+            f"{counted(len(conflicts), 'sentence')} with the words of an earlier one, but other "
+            f"annotations, as {second.where} and {first.where}: the first counts"
         )
-    return split | known
+    return split | entries
 
 
 def _sentence(path: str, blocks: list[ConlluTree], tagset: Tagset) -> _Trees:

@@ -49,21 +49,23 @@ class Ptb(FileAnnotator):
     gives: ClassVar[frozenset[Layer]] = frozenset({"tags", "tree", "parses"})
     version: ClassVar[int] = 1
 
-    def known(self) -> Mapping[str, Sequence[_Parse]]:
+    def entries(self) -> Mapping[str, Sequence[_Parse]]:
         """Return the sentences of the files, by the key of each."""
         return _read(_lookup.states(self.files))
 
-    def made(self, found: Sequence[_Parse], request: AnnotationRequest) -> Annotation | None:
+    def annotation_of(
+        self, entry: Sequence[_Parse], request: AnnotationRequest
+    ) -> Annotation | None:
         """Return what is asked for."""
         layers, unit = request.layers, math.log(self.log_base)
-        best = _trees.parse(found[0].tree)
-        listed = found[: request.parses] if "parses" in layers else ()
+        best = _trees.parse(entry[0].tree)
+        best_parses = entry[: request.parses] if "parses" in layers else ()
         return Annotation(
             tags=tuple(best.tags) if "tags" in layers else (),
-            tree=found[0].tree if "tree" in layers else "",
+            tree=entry[0].tree if "tree" in layers else "",
             parses=tuple(
                 (parse.score * unit, _trees.dependencies(_trees.parse(parse.tree)))
-                for parse in listed
+                for parse in best_parses
             ),
         )
 
@@ -76,7 +78,7 @@ class _Parse(NamedTuple):
 @functools.lru_cache(maxsize=4)
 def _read(states: tuple[tuple[str, int, int], ...]) -> dict[str, tuple[_Parse, ...]]:
     """Read files, once for each state of them."""
-    known: dict[str, tuple[_Parse, ...]] = {}
+    entries: dict[str, tuple[_Parse, ...]] = {}
     for path, _, _ in states:
         lines = _joined(read_lines(path))
         if not lines:
@@ -87,16 +89,16 @@ def _read(states: tuple[tuple[str, int, int], ...]) -> dict[str, tuple[_Parse, .
             header = _HEADER.fullmatch(line.strip())
             if header is None:
                 tree = _tree(path, number, line)
-                known.setdefault(_lookup.key(tree.tokens), (_Parse(0.0, str(tree)),))
+                entries.setdefault(_lookup.key(tree.tokens), (_Parse(0.0, str(tree)),))
                 place += 1
                 continue
             count = int(header[1])
             rows = lines[place + 1 : place + 1 + 2 * count]
             if count:  # else the parser failed, and the sentence is missing
                 key, parses = _list(path, number, count, rows)
-                known.setdefault(key, parses)
+                entries.setdefault(key, parses)
             place += 1 + 2 * count
-    return known
+    return entries
 
 
 def _joined(lines: Sequence[str]) -> list[tuple[int, str]]:

@@ -53,16 +53,18 @@ class Semantics(FileAnnotator):
     gives: ClassVar[frozenset[Layer]] = frozenset(NAMES)
     version: ClassVar[int] = 1
 
-    def known(self) -> Mapping[str, _Known]:
+    def entries(self) -> Mapping[str, _Known]:
         """Return the sentences of the files, by the key of each."""
         return _read(_lookup.states(self.files))
 
     def has(self) -> frozenset[Layer]:
         """Return the layers that all sentences of the files have."""
-        found = self.known().values()
-        return frozenset(layer for layer in NAMES if all(layer in one.layers for one in found))
+        entries = self.entries().values()
+        return frozenset(
+            layer for layer in NAMES if all(layer in entry.layers for entry in entries)
+        )
 
-    def made(self, found: _Known, request: AnnotationRequest) -> Annotation | None:
+    def annotation_of(self, entry: _Known, request: AnnotationRequest) -> Annotation | None:
         """Return the layers that are asked for.
 
         Raises
@@ -70,40 +72,44 @@ class Semantics(FileAnnotator):
         InputError
             The files do not have them.
         """
-        wide = next((token for token in found.tokens if not is_one_word(token)), None)
-        lacking = [layer for layer in NAMES if layer in request.layers - found.layers.keys()]
+        wide = next((token for token in entry.tokens if not is_one_word(token)), None)
+        lacking = [layer for layer in NAMES if layer in request.layers - entry.layers.keys()]
         if (wide is not None or lacking) and self.missing == "unparsed":
             return None
         if wide is not None:
             raise InputError(
-                f"{found.where}: '{wide}' is one word here and several tokens in the text; "
+                f"{entry.where}: '{wide}' is one word here and several tokens in the text; "
                 f"analyse the text as it is, one word for each token"
             )
         if lacking:
-            raise InputError(f"{found.where}: no {NAMES[lacking[0]]}, which is needed")
+            raise InputError(f"{entry.where}: no {NAMES[lacking[0]]}, which is needed")
         return Annotation(
-            **{layer: found.layers[layer] for layer in NAMES if layer in request.layers}
+            **{layer: entry.layers[layer] for layer in NAMES if layer in request.layers}
         )
 
 
 @functools.lru_cache(maxsize=4)
 def _read(states: tuple[tuple[str, int, int], ...]) -> dict[str, _Known]:
     """Read files, once for each state of them."""
-    known: dict[str, _Known] = {}
+    entries: dict[str, _Known] = {}
     for path, _, _ in states:
         count = 0
-        for found in _sentences(path):
-            given = {"tags": found.tags or None, "roles": found.roles, "drs": found.drs}
-            key = _lookup.key(found.tokens)
-            where = f"{path}:{found.line}"
-            layers = known.setdefault(key, _Known(where, found.tokens, {})).layers
+        for sentence in _sentences(path):
+            by_layer = {
+                "tags": sentence.tags or None,
+                "roles": sentence.roles,
+                "drs": sentence.drs,
+            }
+            key = _lookup.key(sentence.tokens)
+            where = f"{path}:{sentence.line}"
+            layers = entries.setdefault(key, _Known(where, sentence.tokens, {})).layers
             for layer in NAMES:
-                if given[layer] is not None:
-                    layers.setdefault(layer, given[layer])
+                if by_layer[layer] is not None:
+                    layers.setdefault(layer, by_layer[layer])
             count += 1
         if not count:
             raise InputError(f"{path}: no sentence; expected roles or discourse representations")
-    return known
+    return entries
 
 
 def _sentences(path: str) -> Iterator[Analysed]:

@@ -72,9 +72,9 @@ def _folder(model: str) -> Path:
 
     spec = find_spec(model) if model.isidentifier() else None
     places = spec.submodule_search_locations if spec is not None else None
-    found = [path.parent for place in places or () for path in Path(place).glob("*/config.cfg")]
-    if len(found) == 1:
-        return found[0]
+    folders = [path.parent for place in places or () for path in Path(place).glob("*/config.cfg")]
+    if len(folders) == 1:
+        return folders[0]
     if Path(model).exists():
         raise AnnotatorError(f"{model}: no config.cfg; expected the folder of a spaCy pipeline")
     get = "python -m spacy download en_core_web_sm"
@@ -102,14 +102,14 @@ class _Pipeline:
         self._options = options
         self._name = model = options["model"]
         meta = spacy.util.get_model_meta(model)
-        wanted = meta.get("spacy_version", "")
+        versions = meta.get("spacy_version", "")
         if (
             not options["any_version"]
-            and is_compatible_version(spacy.__version__, wanted) is False
+            and is_compatible_version(spacy.__version__, versions) is False
         ):
             raise AnnotatorError(
-                f"{model}: made for spaCy {wanted}, this is {spacy.__version__}; get the pipeline "
-                "of this version, or set any_version = true"
+                f"{model}: made for spaCy {versions}, this is {spacy.__version__}; get the "
+                "pipeline of this version, or set any_version = true"
             )
         self._nlp = spacy.load(model)
 
@@ -133,10 +133,10 @@ class _Pipeline:
             for doc in docs
         ]
         if "parses" in layers:
-            listed = self._parses(sentences, request.parses)
+            ranked = self._parses(sentences, request.parses)
             return [
                 dataclasses.replace(answer, parses=parses) if parses else None
-                for answer, parses in zip(answers, listed, strict=True)
+                for answer, parses in zip(answers, ranked, strict=True)
             ]
         return list(answers)
 
@@ -175,13 +175,15 @@ class _Pipeline:
         parser = self._nlp.get_pipe("parser")
         docs = self._documents(sentences, parser=False)
         for start in range(0, len(docs), BEAMS_AT_ONCE):
-            some = docs[start : start + BEAMS_AT_ONCE]
+            batch = docs[start : start + BEAMS_AT_ONCE]
             for doc, beam in zip(
-                some, parser.beam_parse(some, beam_width=self._options["beam_width"]), strict=True
+                batch,
+                parser.beam_parse(batch, beam_width=self._options["beam_width"]),
+                strict=True,
             ):
                 parses = parser.moves.get_beam_parses(beam)
                 states = zip(beam.probs, beam.scores, strict=True)
-                yield _listed(parses, states, len(doc))[:most]
+                yield _ranked_parses(parses, states, len(doc))[:most]
 
 
 def _heads(doc: Any) -> Heads:
@@ -190,7 +192,7 @@ def _heads(doc: Any) -> Heads:
     )
 
 
-def _listed(
+def _ranked_parses(
     parses: Sequence[tuple[float, Sequence[tuple[int, int, str]]]],
     states: Iterable[tuple[float, float]],
     length: int,
@@ -213,17 +215,20 @@ def _listed(
     left = iter(states)
     scores = []
     for probability, _ in parses:
-        score = next((score for other, score in left if other == probability), None)
+        score = next(
+            (score for probability_of_beam, score in left if probability_of_beam == probability),
+            None,
+        )
         if score is None:
             raise AnnotatorError("spaCy's beam and its parses do not fit; use another version")
         scores.append(score)
     top = max(scores)
     whole = top + math.log(math.fsum(math.exp(score - top) for score in scores))
-    listed = []
+    ranked = []
     for (_, arcs), score in zip(parses, scores, strict=True):
-        found = [(0, ROOT)] * length
+        heads = [(0, ROOT)] * length
         for head, dependent, label in arcs:
             if head != dependent:
-                found[dependent] = (head + 1, label)
-        listed.append((score - whole, tuple(found)))
-    return tuple(sorted(listed, key=lambda parse: -parse[0]))
+                heads[dependent] = (head + 1, label)
+        ranked.append((score - whole, tuple(heads)))
+    return tuple(sorted(ranked, key=lambda parse: -parse[0]))

@@ -80,15 +80,18 @@ class Stanza(_workers.LibraryAnnotator):
         """Return the parts of the models on which the answers depend."""
         if self.model is None:
             return [path for path in (self.tagger, self.parser, self.embeddings) if path]
-        listed = self.model / RESOURCES
+        listing = self.model / RESOURCES
         get = f"python -c \"import stanza; stanza.download('{self.language}', '{self.model}')\""
-        if not listed.is_file() or not (self.model / self.language).is_dir():
+        if not listing.is_file() or not (self.model / self.language).is_dir():
             raise AnnotatorError(
                 f"{self.model}: no Stanza models of language '{self.language}'; get them with: "
                 f"{get}"
             )
-        known = json.loads(listed.read_text("utf-8")).get(self.language)
-        return [self.model / self.language, _models.text_digest(json.dumps(known, sort_keys=True))]
+        resources = json.loads(listing.read_text("utf-8")).get(self.language)
+        return [
+            self.model / self.language,
+            _models.text_digest(json.dumps(resources, sort_keys=True)),
+        ]
 
 
 def load(options: dict[str, Any]) -> _workers.Parse:
@@ -107,10 +110,10 @@ class _Pipeline:
         else:
             with tempfile.TemporaryDirectory() as folder:
                 # Stanza wants a list of its own models, also if it is given others.
-                known = {"lang_name": options["language"], "packages": {"default": {}}}
-                known["default_processors"] = {}
-                listed = json.dumps({options["language"]: known})
-                (Path(folder) / RESOURCES).write_text(listed, "utf-8")
+                resources = {"lang_name": options["language"], "packages": {"default": {}}}
+                resources["default_processors"] = {}
+                listing = json.dumps({options["language"]: resources})
+                (Path(folder) / RESOURCES).write_text(listing, "utf-8")
                 self._run = self._load(
                     folder,
                     pos_model_path=options["tagger"],
@@ -128,11 +131,11 @@ class _Pipeline:
         self._has_scores = scores is not None
         if scores is not None:
             # The parser's own search starts from these scores, and drops all trees but one.
-            def kept(*arguments: Any) -> Any:
+            def keep_scores(*arguments: Any) -> Any:
                 self._scores = scores(*arguments)
                 return self._scores
 
-            parser.forward_scores = kept
+            parser.forward_scores = keep_scores
 
     def _load(self, folder: str, **options: Any) -> Any:
         import stanza  # noqa: PLC0415  heavy and optional
@@ -165,14 +168,14 @@ class _Pipeline:
 
     def _annotate(self, words: Sequence[str], request: AnnotationRequest) -> Annotation | None:
         # Alone: in a batch the sums, and so the last bits, depend on the other sentences.
-        given = _tokens.prepared(words, self._options)
-        found = self._run([given]).sentences
-        if len(found) != 1 or len(found[0].words) != len(words):
+        prepared = _tokens.prepared(words, self._options)
+        sentences = self._run([prepared]).sentences
+        if len(sentences) != 1 or len(sentences[0].words) != len(words):
             return None
         layers = request.layers
         return Annotation(
-            tags=self._tags(found[0].words) if "tags" in layers else (),
-            heads=tuple((word.head, word.deprel) for word in found[0].words)
+            tags=self._tags(sentences[0].words) if "tags" in layers else (),
+            heads=tuple((word.head, word.deprel) for word in sentences[0].words)
             if "heads" in layers
             else (),
             marginals={gamma: self._expected(len(words), gamma) for gamma in request.gammas}

@@ -95,17 +95,17 @@ def _annotation(
         sentence.addWord(word)
     beam = f"beam_search={options['beam']}"
     parses = "heads" in request.layers
-    done = model.tag(sentence, udpipe.Model.DEFAULT, error)
-    if done and parses:
-        done = model.parse(sentence, beam, error)
-    if not done:
+    is_parsed = model.tag(sentence, udpipe.Model.DEFAULT, error)
+    if is_parsed and parses:
+        is_parsed = model.parse(sentence, beam, error)
+    if not is_parsed:
         raise AnnotatorError(f"{options['model']}: {' '.join(error.message.split())}")
-    found = list(sentence.words)[1:]  # the first one is the root
-    heads: _base.Heads = tuple((word.head, word.deprel) for word in found) if parses else ()
+    nodes = list(sentence.words)[1:]  # the first one is the root
+    heads: _base.Heads = tuple((word.head, word.deprel) for word in nodes) if parses else ()
     if _base.heads_fault(heads):
         return None
     tags: tuple[str, ...] = ()
     if "tags" in request.layers:
-        words = (_conllu.Word(word.form, word.upostag, word.xpostag, word.feats) for word in found)
+        words = (_conllu.Word(word.form, word.upostag, word.xpostag, word.feats) for word in nodes)
         tags = tuple(_conllu.tag(word, options["tagset"]) or _conllu.NOTHING for word in words)
     return _base.Annotation(tags, heads)
