@@ -254,13 +254,13 @@ def test_that_no_worker_is_left_is_said_once():
         collected_warnings() as warned,
         opened(f"dask:{one.scheduler_address}", threads=1) as team,
     ):
-        team.look()
+        team.check_alive()
         one.scale(0)
         end = time.monotonic() + 600
         while not warned and time.monotonic() < end:
             time.sleep(0.2)
-            team.look()
-        team.look()
+            team.check_alive()
+        team.check_alive()
     assert [line.split(": ")[1] for line in (*said, *warned)] == [
         "1 worker, 1 task at once", "no workers now; tasks wait for them",
     ]  # fmt: skip

@@ -381,7 +381,7 @@ class CachedAnnotator:
             (there, self.fingerprint, sentences[begin : begin + SHARD], request, team.step)
             for begin in range(0, count, SHARD)
         ]
-        for shard, answers in team.run(annotated_shard, tasks, progress=report, named=name_of):
+        for shard, answers in team.run(annotated_shard, tasks, progress=report, name_of=name_of):
             yield from enumerate(answers, shard * SHARD)
 
     def _check_failures(self, places: Sequence[int], sentence_records: _Found) -> None:

@@ -145,7 +145,7 @@ def annotate(
             )
         ) as texts,
     ):
-        at_once = LINES_AT_ONCE if not team.is_remote else LINES_FOR_EACH * team.ahead
+        at_once = LINES_AT_ONCE if not team.is_remote else LINES_FOR_EACH * team.queue_size
         with writing(out) as file:
             for begin in range(0, len(lines), at_once):
                 part = lines[begin : begin + at_once]

@@ -116,7 +116,7 @@ def decode_lines(
         missing = [(number, line) for number, line in enumerate(lines) if number not in kept.found]
         done = _Done(asked["progress"], len(kept.found), len(lines))
         prints = prints_of(models) if elsewhere and missing else ()
-        size = workers.size if workers and missing else 1
+        size = workers.wait_for_workers() if workers and missing else 1
         cut = list(_cut(missing, shards(len(missing), size) if missing else 0))
         held = workers.shared(work) if workers and cut else work  # weights may be many
         given_up = workers.step if workers else lambda _done, _total: None
@@ -131,7 +131,7 @@ def decode_lines(
             for shard in cut
         ]
         ended = (
-            workers.run(_answers, tasks, named=lambda number: cut[number].named(work.source))
+            workers.run(_answers, tasks, name_of=lambda number: cut[number].named(work.source))
             if workers
             else ((number, _answers(*task)) for number, task in enumerate(tasks))
         )

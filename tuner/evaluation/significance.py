@@ -81,7 +81,7 @@ def samples_of(
     shared, tasks = team.shared(plan), []
     for replicas in kinds:
         count = len(plan.chunks(replicas))
-        parts = min(team.size, count)
+        parts = min(team.wait_for_workers(), count)
         cuts = [count * part // parts for part in range(parts + 1)]
         tasks += [(shared, replicas, *cut, team.step) for cut in itertools.pairwise(cuts)]
     results = dict(team.run(_sampled, tasks))

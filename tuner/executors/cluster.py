@@ -37,7 +37,7 @@ PROTOCOLS = ("tcp", "tls")
 INSTALL = "pip install 'portmert[dask]'"
 ATTEMPTS = 3
 """How often a task may fail before the run ends."""
-LEAST_AHEAD = 64
+LEAST_QUEUE = 64
 """How many tasks are handed out while no worker has come yet."""
 _CONNECT = "10s"
 
@@ -58,7 +58,7 @@ class Cluster(Team):
     is_remote = True
 
     @staticmethod
-    def step(done: int, total: int) -> None:  # noqa: ARG004
+    def step(count: int, total: int) -> None:  # noqa: ARG004
         """Raise `Cancelled` if the command has dropped the task that calls this."""
         from distributed import get_worker  # noqa: PLC0415  an extra
         from distributed.worker import thread_state  # noqa: PLC0415
@@ -82,17 +82,16 @@ class Cluster(Team):
         self._asked_at = float("-inf")
         self._threads = 0
 
-    @property
-    def size(self) -> int:
-        """The threads of all workers that have come or will come; waits for the first."""
+    def wait_for_workers(self) -> int:
+        """Return the threads of all workers that have come or will come; wait for the first."""
         while not self._there():
             time.sleep(1)
         return max(self._expected, self._there())
 
     @property
-    def ahead(self) -> int:
+    def queue_size(self) -> int:
         """Four tasks for each thread of each worker that has come."""
-        return max(LEAST_AHEAD, 4 * self._there())
+        return max(LEAST_QUEUE, 4 * self._there())
 
     def _there(self) -> int:
         if time.monotonic() - self._asked_at > 1:
@@ -118,7 +117,7 @@ class Cluster(Team):
         if self._client.status == "running":
             executor.shutdown(wait=False)
 
-    def look(self) -> None:
+    def check_alive(self) -> None:
         """Notify the user, once, that there are no workers any more."""
         alone = not self._there()
         if alone and not self._alone:
@@ -132,8 +131,8 @@ class Cluster(Team):
             warnings.catch_warnings(),
         ):  # that it is large is why it travels once
             warnings.filterwarnings("ignore", "Sending large graph")
-            held: Value = self._client.submit(same, value, pure=False, retries=ATTEMPTS - 1)
-        return held
+            future: Value = self._client.submit(same, value, pure=False, retries=ATTEMPTS - 1)
+        return future
 
     def fault(self, error: Exception, task: str) -> Exception:
         """Return the worker's own message."""
@@ -147,8 +146,8 @@ class Cluster(Team):
                 f"{self._name}: {task}: each worker that took it died of it, the last one was "
                 f"{last}; its log says why (often it had too little memory)"
             )
-        what = errors.named(error)
-        return errors.ProgramError(f"{self._name}: {task} failed {ATTEMPTS} times: {what}")
+        message = errors.named(error)
+        return errors.ProgramError(f"{self._name}: {task} failed {ATTEMPTS} times: {message}")
 
     @contextmanager
     def _answering(self) -> Iterator[None]:
@@ -209,17 +208,17 @@ def _one_line(error: Exception) -> str:
     return " ".join(str(error).split())
 
 
-def _module(name: str, what: str = "a Dask cluster", install: str = INSTALL) -> Any:
+def _module(name: str, purpose: str = "a Dask cluster", install: str = INSTALL) -> Any:
     at_interrupt = signal.getsignal(signal.SIGINT)
     try:
         return importlib.import_module(name)
     except ImportError as error:
         package = name.replace("_", "-")
-        raise ConfigError(f"{what} needs the package {package} ({error}): {install}") from None
+        raise ConfigError(f"{purpose} needs the package {package} ({error}): {install}") from None
     except Exception as error:  # noqa: BLE001  Dask reads its files, with any content
         raise ConfigError(
-            f"{what}: importing {name} ends in {errors.named(error)}; mend Dask's configuration "
-            f"(DASK_CONFIG, ~/.config/dask)"
+            f"{purpose}: importing {name} ends in {errors.named(error)}; mend Dask's "
+            f"configuration (DASK_CONFIG, ~/.config/dask)"
         ) from None
     finally:  # dask_jobqueue lets an interrupt end the program with status 0
         if signal.getsignal(signal.SIGINT) is not at_interrupt:
@@ -280,22 +279,26 @@ def parse(text: str, options: Mapping[str, Any]) -> Workplace:
     ConfigError
         It is written in another way.
     """
-    name, _, rest = text.partition(":")
+    name, _, argument = text.partition(":")
     kind = name.removeprefix("dask-")
     if kind != name and kind in KINDS:
-        if not rest.isascii() or not rest.isdecimal() or not 0 < int(rest[:20]) <= MOST:
+        if (
+            not argument.isascii()
+            or not argument.isdecimal()
+            or not 0 < int(argument[:20]) <= MOST
+        ):
             raise ConfigError(f"executor '{text}': how many jobs? As {name}:20")
-        return QueueingSystem(text, kind, int(rest), options)
+        return QueueingSystem(text, kind, int(argument), options)
     check_options(text, options)
-    if name != "dask" or not rest:
+    if name != "dask" or not argument:
         raise ConfigError(f"executor '{text}': expected {EXPECTED}{errors.suggest(kind, KINDS)}")
-    if "://" in rest:
-        check_address(rest, f"executor '{text}'")
-    return Scheduler(text, rest)
+    if "://" in argument:
+        check_address(argument, f"executor '{text}'")
+    return Scheduler(text, argument)
 
 
 @contextmanager
-def connected(given: str, address: str) -> Iterator[Cluster]:
+def connected(text: str, address: str) -> Iterator[Cluster]:
     """Open the workers of a running cluster.
 
     Parameters
@@ -307,21 +310,21 @@ def connected(given: str, address: str) -> Iterator[Cluster]:
     """
     distributed = _module("distributed")
     if "://" not in address:
-        address = _address_in(Path(address), given)
-    known = _credentials(distributed, given, is_needed=address.startswith("tls:"))
+        address = _address_in(Path(address), text)
+    credentials = _credentials(distributed, text, is_needed=address.startswith("tls:"))
     with _quiet():
-        fault = distributed.utils.LoopRunner().run_sync(_greet, address, known)
+        fault = distributed.utils.LoopRunner().run_sync(_greet, address, credentials)
         if fault is not None:
-            raise errors.StateError(f"{given}: {_found_at(address, fault)}")
+            raise errors.StateError(f"{text}: {_found_at(address, fault)}")
         try:
             client = distributed.Client(address, timeout=_CONNECT, set_as_default=False)
         except Exception as error:  # noqa: BLE001  whatever Dask says
-            what = errors.named(error)
-            raise errors.StateError(f"{given}: the scheduler takes no client: {what}") from None
-        yield from _of_client(client, given)
+            message = errors.named(error)
+            raise errors.StateError(f"{text}: the scheduler takes no client: {message}") from None
+        yield from _of_client(client, text)
 
 
-async def _greet(address: str, known: Mapping[str, Any]) -> Exception | None:
+async def _greet(address: str, credentials: Mapping[str, Any]) -> Exception | None:
     """Connect, ask for the workers and leave; return what fails.
 
     A client would wait without end for a greeting, or leave its threads behind.
@@ -329,7 +332,7 @@ async def _greet(address: str, known: Mapping[str, Any]) -> Exception | None:
     core = importlib.import_module("distributed.comm.core")
 
     async def ask() -> None:
-        comm = await core.connect(address, timeout=_CONNECT, **known)
+        comm = await core.connect(address, timeout=_CONNECT, **credentials)
         try:
             await comm.write({"op": "identity"})
             (await comm.read())["workers"]  # a worker has none
@@ -351,11 +354,11 @@ def _found_at(address: str, error: Exception) -> str:
     except (socket.gaierror, UnicodeError):
         return f"no host '{place.hostname}' is known here; check the name"
     except OSError as fault:
-        said = f"nothing listens ({errors.reason(fault)}); is the scheduler running?"
-        return f"no scheduler answers there: {said}"
+        reason = f"nothing listens ({errors.reason(fault)}); is the scheduler running?"
+        return f"no scheduler answers there: {reason}"
     if isinstance(error, TimeoutError):
-        said = f"what listens there does not speak as one in {_CONNECT}"
-        return f"no scheduler answers there: {said}"
+        reason = f"what listens there does not speak as one in {_CONNECT}"
+        return f"no scheduler answers there: {reason}"
     if place.scheme == "tls":
         return (
             "no scheduler with TLS answers there, or it and Dask's configuration here have other "
@@ -370,35 +373,39 @@ def _found_at(address: str, error: Exception) -> str:
 def check_address(address: str, origin: str) -> None:
     """Raise ConfigError unless an address has a protocol, a host and a port."""
     try:
-        found = urlsplit(address)
-        known = found.scheme in PROTOCOLS and found.hostname and found.port
+        parts = urlsplit(address)
+        is_complete = parts.scheme in PROTOCOLS and parts.hostname and parts.port
     except ValueError:  # a port that is no number
-        known = False
-    if not known or address != f"{found.scheme}://{found.netloc}" or len(address.split()) > 1:
+        is_complete = False
+    if (
+        not is_complete
+        or address != f"{parts.scheme}://{parts.netloc}"
+        or len(address.split()) > 1
+    ):
         raise ConfigError(
             f"{origin}: '{address}' is no address of a scheduler; expected tcp://HOST:PORT or "
             f"tls://HOST:PORT, as tcp://node1:8786"
         )
 
 
-def _credentials(distributed: Any, given: str, *, is_needed: bool) -> Mapping[str, Any]:
+def _credentials(distributed: Any, text: str, *, is_needed: bool) -> Mapping[str, Any]:
     """Return what Dask's own configuration names; ConfigError if TLS needs a certificate."""
     with errors.faults_at(
-        f"{given}: the certificate that Dask's configuration names", OSError, ConfigError
+        f"{text}: the certificate that Dask's configuration names", OSError, ConfigError
     ):
-        known: Mapping[str, Any] = distributed.Security().get_connection_args("client")
-    if is_needed and known["ssl_context"] is None:
+        arguments: Mapping[str, Any] = distributed.Security().get_connection_args("client")
+    if is_needed and arguments["ssl_context"] is None:
         raise ConfigError(
-            f"{given}: TLS needs a certificate; name it in Dask's configuration, as "
+            f"{text}: TLS needs a certificate; name it in Dask's configuration, as "
             f"docs/how-to/cluster.md shows"
         )
-    return known
+    return arguments
 
 
-def _address_in(path: Path, given: str) -> str:
+def _address_in(path: Path, text: str) -> str:
     """Return the address in the file that a scheduler wrote."""
     if not path.is_file():
-        raise errors.StateError(f"{given}: no such file, and no address as tcp://HOST:8786")
+        raise errors.StateError(f"{text}: no such file, and no address as tcp://HOST:8786")
     try:
         address = documents.parse_json(path.read_bytes())["address"]
     except (OSError, ValueError, LookupError, TypeError):
@@ -410,7 +417,7 @@ def _address_in(path: Path, given: str) -> str:
 
 
 @contextmanager
-def started(given: str, kind: str, jobs: int, options: Mapping[str, Any]) -> Iterator[Cluster]:
+def started(text: str, kind: str, jobs: int, options: Mapping[str, Any]) -> Iterator[Cluster]:
     """Start a cluster in a queueing system, and end it with the block.
 
     Parameters
@@ -422,21 +429,21 @@ def started(given: str, kind: str, jobs: int, options: Mapping[str, Any]) -> Ite
     options
         The options of its class in dask-jobqueue; others are as in Dask's own configuration.
     """
-    made = getattr(_module("dask_jobqueue"), KINDS[kind])
-    options = _with_keys(options, given)
+    cluster_class = getattr(_module("dask_jobqueue"), KINDS[kind])
+    options = _with_keys(options, text)
     distributed = _module("distributed")
     with _quiet():
-        program = shlex.split(made.job_cls.submit_command)[0]
+        program = shlex.split(cluster_class.job_cls.submit_command)[0]
         if shutil.which(program) is None:
             raise errors.ProgramError(
-                f"{given}: no program {program} on PATH; start it where jobs are submitted"
+                f"{text}: no program {program} on PATH; start it where jobs are submitted"
             )
         try:
             with warnings.catch_warnings():  # another cluster of ours may show its dashboard
                 warnings.filterwarnings("ignore", "Port 8787")
-                cluster = made(**options)
+                cluster = cluster_class(**options)
         except Exception as error:  # noqa: BLE001  options of any type get there
-            raise ConfigError(f"{given}: no {KINDS[kind]}: {errors.named(error)}") from None
+            raise ConfigError(f"{text}: no {KINDS[kind]}: {errors.named(error)}") from None
         try:
             for _ in range(jobs):
                 cluster.worker_spec.update(cluster.new_worker_spec())
@@ -447,23 +454,23 @@ def started(given: str, kind: str, jobs: int, options: Mapping[str, Any]) -> Ite
                     if job.status.name == "created":  # else the cluster does not close
                         job.status = type(job.status).failed
                 raise errors.ProgramError(
-                    f"{given}: {program} failed: {_one_line(error)}"
+                    f"{text}: {program} failed: {_one_line(error)}"
                 ) from None
             client = distributed.Client(cluster, timeout=_CONNECT, set_as_default=False)
-            yield from _of_client(client, given, expected=jobs)
+            yield from _of_client(client, text, expected=jobs)
         finally:
             cluster.close()
 
 
-def _with_keys(options: Mapping[str, Any], given: str) -> Mapping[str, Any]:
+def _with_keys(options: Mapping[str, Any], text: str) -> Mapping[str, Any]:
     """Return the options of a queueing system; with TLS, keys for as long as the command runs."""
     protocol = str(options.get("protocol", "tcp")).removesuffix("://")
     if protocol not in PROTOCOLS:
-        raise ConfigError(f"{given}: protocol '{protocol}': expected tcp or tls")
+        raise ConfigError(f"{text}: protocol '{protocol}': expected tcp or tls")
     if protocol == "tls":
         options = {"security": True, **options}
     if options.get("security") is True:
-        _module("cryptography", f"{given}: TLS", "pip install cryptography")
+        _module("cryptography", f"{text}: TLS", "pip install cryptography")
     return options
 
 
@@ -490,7 +497,7 @@ def _of_client(client: Any, name: str, expected: int = 0) -> Iterator[Cluster]:
                 f"{errors.counted(sum(threads.values()), 'task')} at once"
             )
         else:
-            team.look()
+            team.check_alive()
         yield team
     finally:
         client.close(timeout=2)
@@ -499,13 +506,13 @@ def _of_client(client: Any, name: str, expected: int = 0) -> Iterator[Cluster]:
 def _check_versions(client: Any, name: str) -> None:
     """Refuse another version of portmert at the scheduler or at a worker that is there."""
     try:
-        found = {"the scheduler": client.run_on_scheduler(version)}
+        versions = {"the scheduler": client.run_on_scheduler(version)}
     except Exception as error:  # noqa: BLE001  whatever unpickling says there
-        found = {"the scheduler": error}
-    for address, there in {**found, **client.run(version, on_error="return")}.items():
+        versions = {"the scheduler": error}
+    for address, there in {**versions, **client.run(version, on_error="return")}.items():
         if isinstance(there, Exception):
-            what = _one_line(there)
-            raise ConfigError(f"{name}: {address} has no portmert of this version: {what}")
+            message = _one_line(there)
+            raise ConfigError(f"{name}: {address} has no portmert of this version: {message}")
         if there != portmert.__version__:
             raise ConfigError(f"{name}: {_differs(address, there, portmert.__version__)}")
 
@@ -515,8 +522,8 @@ def _quiet() -> Iterator[None]:
     """Silence the log of Dask, since we say it in one line, and shorten its waiting."""
     config = importlib.import_module("dask").config
     names = [name for name in logging.Logger.manager.loggerDict if name.startswith("distributed")]
-    others = ("distributed", "tornado.application", "asyncio")
-    loggers = [logging.getLogger(name) for name in (*others, *names)]
+    noisy = ("distributed", "tornado.application", "asyncio")
+    loggers = [logging.getLogger(name) for name in (*noisy, *names)]
     levels = [logger.level for logger in loggers]
     for logger in loggers:
         logger.setLevel(logging.CRITICAL + 1)

@@ -72,9 +72,9 @@ class Workplace:
         options = dict(table)
         name = options.pop("name", None)
         if not isinstance(name, str) or name.endswith(".toml"):
-            found = "name must be given" if name is None else f"name is {name!r}"
+            fault = "name must be given" if name is None else f"name is {name!r}"
             raise ConfigError(
-                f"{where}: [executor]: {found}, expected one of {EXPECTED.partition(' or ')[0]}, "
+                f"{where}: [executor]: {fault}, expected one of {EXPECTED.partition(' or ')[0]}, "
                 f'as name = "dask-slurm:20"'
             )
         with faults_at(f"{where}: [executor]", ConfigError, ConfigError):

@@ -19,8 +19,8 @@ from ..base.programs import Cancelled
 
 Progress = Callable[[int, int], None]
 
-LOOK_SECONDS = 5.0
-"""Seconds without a finished task after which `Team.look` is called."""
+CHECK_SECONDS = 5.0
+"""Seconds without a finished task after which `Team.check_alive` is called."""
 
 Result = TypeVar("Result")
 Value = TypeVar("Value")
@@ -47,7 +47,7 @@ class Team:
     is_remote: ClassVar[bool] = False
 
     @staticmethod
-    def step(done: int, total: int) -> None:  # noqa: ARG004
+    def step(count: int, total: int) -> None:  # noqa: ARG004
         """End the calling task if nobody waits for its result. Long tasks call it now and then.
 
         Raises
@@ -65,13 +65,12 @@ class Team:
         self.threads = max(1, threads)
         self._waits = waits
 
-    @property
-    def size(self) -> int:
-        """The number of tasks that run at once."""
+    def wait_for_workers(self) -> int:
+        """Return the number of tasks that run at once."""
         return self.threads
 
     @property
-    def ahead(self) -> int:
+    def queue_size(self) -> int:
         """The number of tasks that are handed out before the first one ends."""
         return 2 * self.threads
 
@@ -95,8 +94,8 @@ class Team:
         """Return a stand-in for a large value in tasks, so that it travels once."""
         return value
 
-    def look(self) -> None:  # threads do not go away
-        """Do something when no task has ended for a while."""
+    def check_alive(self) -> None:
+        """Tell the user if workers are gone; called when no task has ended for a while."""
 
     def fault(self, error: Exception, task: str) -> Exception:  # noqa: ARG002  has its own name
         """Return the error to raise for a failed task."""
@@ -108,7 +107,7 @@ class Team:
         tasks: Sequence[tuple[Any, ...]],
         *,
         progress: Progress | None = None,
-        named: Callable[[int], str] = "task {}".format,
+        name_of: Callable[[int], str] = "task {}".format,
     ) -> Generator[tuple[int, Result]]:
         """Yield the number and the result of each `work(*task)`, in the order in which they end.
 
@@ -119,7 +118,7 @@ class Team:
         ----------
         progress
             Called as progress(tasks done, tasks in all), from this thread.
-        named
+        name_of
             Number -> name of the task, for the message if workers died of it.
         """
         ended: SimpleQueue[int] = SimpleQueue()
@@ -127,10 +126,10 @@ class Team:
         todo = iter(enumerate(tasks))
         faults: dict[int, Exception] = {}
         executor = self.opened(len(tasks))
-        interrupted, done = True, 0
+        interrupted, count = True, 0
         try:
             while True:
-                while not faults and len(under_way) < self.ahead:
+                while not faults and len(under_way) < self.queue_size:
                     number, task = next(todo, (-1, ()))
                     if number < 0:
                         break
@@ -140,25 +139,25 @@ class Team:
                 if not under_way or (faults and min(under_way) > min(faults)):
                     break
                 try:
-                    number = ended.get(timeout=LOOK_SECONDS)
+                    number = ended.get(timeout=CHECK_SECONDS)
                 except Empty:
-                    self.look()
+                    self.check_alive()
                     continue
                 try:
                     result = under_way.pop(number).result()
                 except Exception as error:  # noqa: BLE001  raised below
                     faults[number] = error
                     continue
-                done += 1
+                count += 1
                 yield number, result
                 if progress is not None:
-                    progress(done, len(tasks))
+                    progress(count, len(tasks))
             interrupted = False
         finally:
             self.close(executor, interrupted=interrupted)
         if faults:
             first = min(faults)
-            fault = self.fault(faults[first], named(first))
+            fault = self.fault(faults[first], name_of(first))
             raise fault from fault.__cause__
 
 
@@ -209,5 +208,5 @@ def each(
 ) -> list[Result]:
     """Return `work(0)`, `work(1)` and so on, in order, computed in several threads."""
     numbers = [(number,) for number in range(count)]
-    found = dict(Team(threads).run(work, numbers, progress=progress))
-    return [found[number] for number in range(count)]
+    results = dict(Team(threads).run(work, numbers, progress=progress))
+    return [results[number] for number in range(count)]

@@ -110,7 +110,7 @@ def bootstrap(
     shared = team.shared(nbest), team.shared(stats)
     tasks = [(*shared, metric, alone, sample, segments, team.step) for sample in samples]
     sample_name = "bootstrap sample {}".format
-    for place, weights in team.run(found_on, tasks, progress=progress, named=sample_name):
+    for place, weights in team.run(found_on, tasks, progress=progress, name_of=sample_name):
         yield samples[place], weights
 
 

@@ -181,7 +181,7 @@ class Optimizer(Component):
         tasks = [(shared, self, starts, bounds, seed, restart) for restart in range(count)]
         if progress is not None:
             progress(0, count)
-        results = dict(team.run(_restart, tasks, progress=progress, named="restart {}".format))
+        results = dict(team.run(_restart, tasks, progress=progress, name_of="restart {}".format))
         ends, seconds, no_scores = zip(
             *(results[restart] for restart in range(count)), strict=True
         )
