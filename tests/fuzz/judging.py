@@ -34,8 +34,6 @@ PACK = {
     ".xz": lzma.compress,
     ".zst": lambda data: zstandard.ZstdCompressor(write_checksum=True).compress(data),
 }
-# Python's own words on the source of a damaged plugin: its author wants them.
-OF_SOURCE = re.compile(r"^\S+\.py:\d+: SyntaxWarning: .*\n  .*\n", re.MULTILINE)
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 
 
@@ -142,7 +140,7 @@ def faults(target, ended, before, folder):
         yield f"ended by {signal.Signals(-ended.status).name}"
     elif ended.status not in target.statuses:
         yield f"exit status {ended.status}"
-    stderr = OF_SOURCE.sub("", ended.stderr)
+    stderr = ended.stderr
     for word in ("Traceback", "Warning:", "not enough memory"):
         if word in stderr:
             yield f"{word!r} on stderr"

@@ -1,10 +1,8 @@
 """What is thrown at: calls of the command line, each with a folder of good files."""
 
-import gc
 import io
 import json
 import shutil
-import sys
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,7 +21,7 @@ from tests.fuzz import commands, judges, moses
 from tests.fuzz.target import Same, Target, new_place
 from tests.support import strategies_readers as made
 from tests.support.cli import run
-from tests.support.places import CONFIGS, TESTS
+from tests.support.places import CONFIGS
 from tests.support.run_folders import (
     DATA,
     LINKS,
@@ -56,7 +54,7 @@ def make_targets(folder: Path) -> list[Target]:
     makers = (
         _lists, _beside_lists, _joined_lists, _columns, _speech_folders, _scores, _gold_edits,
         _texts, _paths, _features, _statistics, judges.targets, moses.targets,
-        commands.targets, _configs, _runs, _caches, _records, _plugins,
+        commands.targets, _configs, _runs, _caches, _records,
     )  # fmt: skip
     targets = [target for maker in makers for target in maker(folder)]
     for target in targets:  # so that kernels are loaded, and what is damaged was good
@@ -530,32 +528,3 @@ def _records(folder):
     yield Target("records", call, ("list.jsonl",), out=("w.json",), packs=True)
     yield Target("records", (*given, *lists, "--feature", "near=chrf@{}"), ("ref",),
                  out=("w.json",))  # fmt: skip
-
-
-def _plugins(folder):
-    """A package of components whose metadata is damaged."""
-    place = new_place(folder, "plugins")
-    (place / "other-1.0.dist-info").mkdir()
-    files = {
-        "other.py": (TESTS / "support" / "extension" / "tiny" / "share.py").read_text("utf-8"),
-        "other-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: other\nVersion: 1.0\n",
-        "other-1.0.dist-info/entry_points.txt": "[portmert.metrics]\nshare = other:Share\n",
-    }
-    for name, text in files.items():
-        (place / name).write_text(text, encoding="utf-8")
-    write_lines(place / "ref", REFERENCE)
-    score = ("score", "--metric", "share", "--hyp", "ref", "--ref", "ref")
-    damaged = ("*.dist-info/*", "*.dist-info/*", "*.py")
-    for words in (("metrics",), ("components", "metric", "share"), ("components",), score):
-        yield Target("plugins", words, damaged, program=_with_plugins,
-                     changed=("__pycache__",), names=("package", "unknown metric"))  # fmt: skip
-
-
-def _with_plugins(words):
-    sys.path.insert(0, str(Path.cwd()))
-    try:
-        return Target("", (), ()).call(words)
-    finally:
-        del sys.path[0]
-        sys.modules.pop("other", None)  # a child loads it again, and finds no class of ours
-        gc.collect()

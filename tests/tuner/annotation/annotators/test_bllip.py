@@ -150,8 +150,8 @@ def test_no_words_and_too_many_never_reach_the_parser():
 @pytest.mark.parametrize(("straight", "quotes"), [(True, ['"', '"']), (False, ["``", "''"])])
 def test_quotes_are_those_of_the_model(straight, quotes):
     made = parser(Fake(), straight_quotes=straight)
-    assert made._given(['"', "a(", '"']) == [quotes[0], "a-LRB-", quotes[1]]
-    assert made._given(["``", "''"]) == quotes
+    assert made._tokens_of_parser(['"', "a(", '"']) == [quotes[0], "a-LRB-", quotes[1]]
+    assert made._tokens_of_parser(["``", "''"]) == quotes
 
 
 def test_a_tree_over_other_words_gets_the_given_ones():

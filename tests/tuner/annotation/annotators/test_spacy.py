@@ -7,9 +7,8 @@ import shutil
 
 import pytest
 
-from portmert.tuner.annotation.annotators import _models
-from portmert.tuner.annotation.annotators.spacy import _listed
-from portmert.tuner.base.errors import AnnotatorError
+from portmert.tuner.annotation.annotators.spacy import _ranked_parses
+from portmert.tuner.base.errors import AnnotatorError, ProgramError
 from portmert.tuner.components import registry
 from portmert.tuner.texts.annotator import AnnotationRequest
 from portmert.tuner.texts.annotator import heads_fault as fault
@@ -137,7 +136,7 @@ def test_the_fingerprint_knows_the_model_and_the_options(pipeline):
 )
 def test_a_model_that_is_none_is_an_error(monkeypatch, tmp_path, model, message):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(_models, "version", lambda *_, **__: "3.8.0")
+    monkeypatch.setattr(importlib.metadata, "version", lambda _: "3.8.0")
     for work in (build(model).fingerprint, lambda: run(build(model), [["a"]])):
         with pytest.raises(AnnotatorError, match=message):
             work()
@@ -148,9 +147,9 @@ def test_without_the_library_the_command_is_named(monkeypatch):
         raise importlib.metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(importlib.metadata, "version", nothing)
-    with pytest.raises(AnnotatorError, match=r"pip install 'portmert\[spacy\]'"):
+    with pytest.raises(ProgramError, match=r"pip install 'portmert\[spacy\]'"):
         build("x").fingerprint()
-    with pytest.raises(AnnotatorError, match=r"pip install 'portmert\[spacy\]'"):
+    with pytest.raises(ProgramError, match=r"pip install 'portmert\[spacy\]'"):
         run(build("x"), [["a"]])
 
 
@@ -158,7 +157,7 @@ def test_beam_states_become_normalised_parses():
     # Two parses of two words; weights e^1 : e^0, so that the first has 1 / (1 + e^-1). The state
     # between them is not finished.
     beam = [(0.2, [(0, 1, "obj")]), (0.0, [(1, 0, "det")])]
-    best, second = _listed(beam, [(0.2, 0.0), (0.8, 9.0), (0.0, 1.0)], 2)
+    best, second = _ranked_parses(beam, [(0.2, 0.0), (0.8, 9.0), (0.0, 1.0)], 2)
     assert best[0] == pytest.approx(-math.log(1 + math.exp(-1)))
     assert best[1] == ((2, "det"), (0, "root"))
     assert second[0] == pytest.approx(best[0] - 1)
@@ -166,10 +165,10 @@ def test_beam_states_become_normalised_parses():
 
 
 def test_one_word_is_the_root_and_needs_no_finished_parse():
-    assert _listed([], [(1.0, 3.0)], 1) == ((0.0, ((0, "root"),)),)
-    assert _listed([], [(1.0, 3.0)], 2) == ()
+    assert _ranked_parses([], [(1.0, 3.0)], 1) == ((0.0, ((0, "root"),)),)
+    assert _ranked_parses([], [(1.0, 3.0)], 2) == ()
 
 
 def test_scores_that_do_not_fit_the_parses_are_an_error():
     with pytest.raises(AnnotatorError, match="beam and its parses do not fit"):
-        _listed([(0.5, []), (0.5, [])], [(0.5, 1.0)], 2)
+        _ranked_parses([(0.5, []), (0.5, [])], [(0.5, 1.0)], 2)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from portmert.tuner.annotation.annotators.stanza import _tables
-from portmert.tuner.base.errors import AnnotatorError, ConfigError
+from portmert.tuner.base.errors import AnnotatorError, ConfigError, ProgramError
 from portmert.tuner.components import registry
 from portmert.tuner.texts.annotator import AnnotationRequest
 from portmert.tuner.texts.annotator import heads_fault as fault
@@ -148,7 +148,7 @@ def test_without_the_library_the_command_is_named(monkeypatch, tmp_path):
         raise importlib.metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(importlib.metadata, "version", nothing)
-    with pytest.raises(AnnotatorError, match=r"pip install 'portmert\[stanza\]'"):
+    with pytest.raises(ProgramError, match=r"pip install 'portmert\[stanza\]'"):
         build(model=tmp_path).fingerprint()
 
 
