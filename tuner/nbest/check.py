@@ -78,7 +78,7 @@ def model_score_mismatch(nbest: NBest, weights: FeatureWeights, *, origin: str =
     InputError
         A dense feature has no weight.
     """
-    found = nbest.model_scores
+    in_lists = nbest.model_scores
     expected = model_scores(nbest, weights, origin=origin)
     absolute = FeatureWeights({name: tuple(map(abs, v)) for name, v in weights.values.items()})
     sparse = nbest.sparse and replace(nbest.sparse, values=np.abs(nbest.sparse.values))
@@ -86,35 +86,35 @@ def model_score_mismatch(nbest: NBest, weights: FeatureWeights, *, origin: str =
     sizes = model_scores(all_positive, absolute)
     counts = np.diff(nbest.offsets)
     usable = expected != 0
-    ratio = float(np.median(found[usable] / expected[usable])) if usable.any() else 1.0
+    ratio = float(np.median(in_lists[usable] / expected[usable])) if usable.any() else 1.0
     tried: list[tuple[int, float, FloatArray, FloatArray]] = []
     for scale in (1.0, ratio) if ratio > 0 and math.isfinite(ratio) else (1.0,):
         scaled = scale * expected
         # A product errs by half a unit for the value and one for the weight, the score for itself:
         # half a unit of the last of Moses' six digits is the relative error of a printed number.
-        tolerance = 0.5e-5 * (2 * scale * sizes + np.abs(found)) * 1.1 + 1e-9
+        tolerance = 0.5e-5 * (2 * scale * sizes + np.abs(in_lists)) * 1.1 + 1e-9
         if scale != 1.0:
             tolerance *= 2  # the ratio errs as its hypothesis does
-        gaps = found - scaled
+        gaps = in_lists - scaled
         order = np.lexsort((gaps, np.repeat(np.arange(len(nbest)), counts)))
         middle = nbest.offsets[:-1] + (counts - 1) // 2
         scaled += np.repeat(gaps[order[middle]], counts)
         tolerance *= 2  # the median errs as its hypothesis does
-        off = int(np.count_nonzero(np.abs(found - scaled) > tolerance))
+        off = int(np.count_nonzero(np.abs(in_lists - scaled) > tolerance))
         tried.append((off, scale, scaled, tolerance))
     _, scale, expected, tolerance = min(tried, key=lambda one: one[0])
-    difference = np.abs(found - expected)
+    difference = np.abs(in_lists - expected)
     wrong = np.flatnonzero(difference > tolerance)
     if not len(wrong):
         return ""
     first = int(wrong[0])
     segment = int(np.searchsorted(nbest.offsets, first, side="right")) - 1
     times = "" if scale == 1.0 else f" times {scale:.6g}"
-    share = 100 * len(wrong) / len(found)
+    share = 100 * len(wrong) / len(in_lists)
     return (
-        f"{len(wrong)} of {len(found)} model scores ({share:.1f}%) are not weights . features"
+        f"{len(wrong)} of {len(in_lists)} model scores ({share:.1f}%) are not weights . features"
         f"{times}, by up to {difference[wrong].max():.6g} (first: segment {segment}, hypothesis "
-        f"{first - int(nbest.offsets[segment]) + 1}: the list says {found[first]:.6g}, the "
+        f"{first - int(nbest.offsets[segment]) + 1}: the list says {in_lists[first]:.6g}, the "
         f"weights give {expected[first]:.6g}); the decoder did not use these weights"
     )
 
@@ -149,22 +149,22 @@ def length_order(nbest: NBest, scores: FloatArray | None = None) -> str:
         names = [name for name, size in nbest.feature_names for _ in range(size)]
         columns = zip(names, nbest.features.T, strict=True)
         by_name = {f"feature {name}": (np.asarray(column), True) for name, column in columns}
-    told = ""
+    line = ""
     for name, (values, is_feature) in by_name.items():
-        plain, divided = (_in_order(nbest, one) for one in (values, values / lengths))
+        plain, divided = (_in_order(nbest, column) for column in (values, values / lengths))
         if plain is None or divided is None:
             continue
         if is_feature:  # it may be a cost
             plain, divided = max(plain, 1 - plain), max(divided, 1 - divided)
         if plain > SORTED - 0.05:
             return ""
-        if divided >= SORTED and not told:
-            told = (
+        if divided >= SORTED and not line:
+            line = (
                 f"the lists are in the order of {name} divided by the length "
                 f"({100 * divided:.0f} % of neighbours), not of {name} ({100 * plain:.0f} %): "
                 f"does the decoder normalise by length? Try --length-penalty 0:2"
             )
-    return told
+    return line
 
 
 def _in_order(nbest: NBest, scores: FloatArray) -> float | None:
@@ -195,44 +195,45 @@ def score_fault(nbest: NBest, weights: FeatureWeights) -> str:
     error = _left(nbest, nbest.model_scores, expected)[0]
     if not off or error <= TOLERATED:
         return ""
-    told = off.removesuffix("; the decoder did not use these weights")
-    given = weights.vector(nbest.feature_names)
-    for left, why in _explanations(nbest, expected, given):
+    fault = off.removesuffix("; the decoder did not use these weights")
+    vector = weights.vector(nbest.feature_names)
+    for left, why in _explanations(nbest, expected, vector):
         if left <= TOLERATED:
-            return f"{told}; {why}"
+            return f"{fault}; {why}"
         error = min(error, left)
     return (
-        f"{told}; no weights explain it ({100 * error**2:.0f}% of its variance is left): a "
+        f"{fault}; no weights explain it ({100 * error**2:.0f}% of its variance is left): a "
         f"feature is missing"
     )
 
 
 def _explanations(
-    nbest: NBest, expected: FloatArray, given: FloatArray
+    nbest: NBest, expected: FloatArray, vector: FloatArray
 ) -> Iterator[tuple[float, str]]:
     """Yield what may explain the scores, the simplest first, and how much it leaves."""
-    found = nbest.model_scores
+    in_lists = nbest.model_scores
     words = np.asarray(nbest.texts.tokens.lengths, dtype=np.float64)
     names = [name for name, size in nbest.feature_names for _ in range(size)]
-    for name, weight, column in zip(names, given.tolist(), nbest.features.T, strict=True):
-        left, (scale, more) = _left(nbest, found, expected, column)
-        fits = weight + more / (scale if scale > 0 else math.nan)
+    for name, weight, column in zip(names, vector.tolist(), nbest.features.T, strict=True):
+        left, (scale, slope) = _left(nbest, in_lists, expected, column)
+        fits = weight + slope / (scale if scale > 0 else math.nan)
         why = f"the score fits a weight of {fits:.3g} of {name}, which was given {weight:.3g}"
         pairs = ((fits, weight), (weight, fits))
         if any(abs(a - math.log(10) * b) < TOLERATED * abs(a) for a, b in pairs):
             why += " (natural logarithms against those to base 10)"
         yield (left if scale > 0 else math.inf), why
-    left, (scale, more) = _left(nbest, found, expected, words)
-    more /= scale if scale > 0 else math.nan
-    why = f"the score contains {more:.3g} for each word that no feature counts"
+    left, (scale, slope) = _left(nbest, in_lists, expected, words)
+    slope /= scale if scale > 0 else math.nan
+    why = f"the score contains {slope:.3g} for each word that no feature counts"
     yield (left if scale > 0 else math.inf), why
     why = "the score is divided by the number of words, the features are not"
-    yield _left(nbest, found * np.maximum(words, 1), expected)[0], why
+    yield _left(nbest, in_lists * np.maximum(words, 1), expected)[0], why
     for by_word in ((), (words,)):
-        if len(found) - len(nbest) > 2 * (len(names) + len(by_word)):
-            left, fitted = _left(nbest, found, *nbest.features.T, *by_word)
+        if len(in_lists) - len(nbest) > 2 * (len(names) + len(by_word)):
+            left, fitted = _left(nbest, in_lists, *nbest.features.T, *by_word)
             each = zip(names, fitted.tolist(), strict=False)
-            why = f"the score fits the weights {', '.join(f'{n} {one:.3g}' for n, one in each)}"
+            weights = ", ".join(f"{name} {weight:.3g}" for name, weight in each)
+            why = f"the score fits the weights {weights}"
             yield left, why + (f", and {fitted[-1]:.3g} for each word" if by_word else "")
 
 
@@ -244,8 +245,8 @@ def _left(nbest: NBest, scores: FloatArray, *columns: FloatArray) -> tuple[float
         means = np.add.reduceat(values, nbest.offsets[:-1]) / counts
         return np.asarray(values - np.repeat(means, counts), dtype=np.float64)
 
-    wanted = centred(scores)
+    target = centred(scores)
     matrix = np.stack([centred(column) for column in columns], axis=1)
-    weights: FloatArray = np.linalg.lstsq(matrix, wanted, rcond=None)[0].astype(np.float64)
-    spread = float(np.linalg.norm(wanted)) or 1.0
-    return float(np.linalg.norm(wanted - matrix @ weights)) / spread, weights
+    weights: FloatArray = np.linalg.lstsq(matrix, target, rcond=None)[0].astype(np.float64)
+    spread = float(np.linalg.norm(target)) or 1.0
+    return float(np.linalg.norm(target - matrix @ weights)) / spread, weights

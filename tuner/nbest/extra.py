@@ -77,8 +77,8 @@ def numbers_of(
     keyed = keyed_numbers_of(nbest, files, drop=drop)
     if keyed is not None:
         return keyed
-    found = _of_all(nbest, files, read_numbers, what="number", where=where)
-    return np.concatenate(found)[nbest.lines]
+    by_file = _of_all(nbest, files, read_numbers, noun="number", where=where)
+    return np.concatenate(by_file)[nbest.lines]
 
 
 def keyed_numbers_of(
@@ -115,12 +115,20 @@ def answers_of(nbest: NBest, files: Sequence[Path], *, where: str) -> IntArray:
         As `numbers_of`.
     """
     _check_from_files(nbest, where)
-    known: dict[str, int] = {"": -1}
+    number_of_answer: dict[str, int] = {"": -1}
     if keyed := _all_keyed(nbest, files, drop=True, read=_answer_in):
         texts = _by_key(nbest, keyed, drop=True, equal=True)
-        return np.array([known.setdefault(text or "", len(known)) for text in texts])
-    found = _of_all(nbest, files, _read_answers, what="answer", where=where)
-    return np.array([known.setdefault(text, len(known)) for some in found for text in some])
+        return np.array(
+            [number_of_answer.setdefault(text or "", len(number_of_answer)) for text in texts]
+        )
+    by_file = _of_all(nbest, files, _read_answers, noun="answer", where=where)
+    return np.array(
+        [
+            number_of_answer.setdefault(text, len(number_of_answer))
+            for answers in by_file
+            for text in answers
+        ]
+    )
 
 
 def _check_from_files(nbest: NBest, where: str) -> None:
@@ -129,23 +137,23 @@ def _check_from_files(nbest: NBest, where: str) -> None:
 
 
 def _of_all(
-    nbest: NBest, files: Sequence[Path], read: Callable[[Path], Any], *, what: str, where: str
+    nbest: NBest, files: Sequence[Path], read: Callable[[Path], Any], *, noun: str, where: str
 ) -> list[Any]:
     """Return what each file has, one thing for each hypothesis of a list."""
     sizes = nbest.list_sizes
     if len(files) != len(sizes):
         raise InputError(
-            f"{where}: {counted(len(files), 'file')} of {what}s for {len(sizes)} n-best lists; "
+            f"{where}: {counted(len(files), 'file')} of {noun}s for {len(sizes)} n-best lists; "
             f"give one for each, in the same order, with commas between them"
         )
-    all_found = [read(file) for file in files]
-    for number, (file, found, size) in enumerate(zip(files, all_found, sizes, strict=True), 1):
-        if len(found) != size:
+    by_file = [read(file) for file in files]
+    for number, (file, entries, size) in enumerate(zip(files, by_file, sizes, strict=True), 1):
+        if len(entries) != size:
             raise InputError(
-                f"{file}: {counted(len(found), what)}, n-best list {number} has "
+                f"{file}: {counted(len(entries), noun)}, n-best list {number} has "
                 f"{counted(size, 'hypothesis')}; give one for each, in the order of the list"
             )
-    return all_found
+    return by_file
 
 
 def _read_answers(path: Path) -> list[str]:
@@ -304,17 +312,17 @@ def _by_key(nbest: NBest, keyed: Sequence[Keyed], *, drop: bool, equal: bool = F
         lists, sizes = np.zeros_like(lists), [sum(nbest.list_sizes)]
     else:
         sizes = list(nbest.list_sizes)
-    known = set(ids)
+    known_ids = set(ids)
     for file, size in zip(keyed, sizes, strict=True):
-        count = sum(key.rpartition("-")[0] in known for key in file.values)
+        count = sum(key.rpartition("-")[0] in known_ids for key in file.values)
         if count > size and not drop:
             raise InputError(
                 f"{file.where}: {counted(count, 'number')} of segments of the lists, which have "
                 f"{counted(size, 'hypothesis')} of them; is the list cut off?"
             )
         if count < len(file.values):
-            others = counted(len(file.values) - count, "number")
-            notice(f"{file.where}: {others} of other lists passed over")
+            of_others = counted(len(file.values) - count, "number")
+            notice(f"{file.where}: {of_others} of other lists passed over")
     keys = [f"{ids[s]}-{rank}" for s, rank in zip(segments.tolist(), ranks.tolist(), strict=True)]
     sides = [keyed[number] for number in lists.tolist()]
     if drop:
@@ -328,18 +336,18 @@ def _by_key(nbest: NBest, keyed: Sequence[Keyed], *, drop: bool, equal: bool = F
 def number_under(key: str, numbers: dict[str, float], file: Path | str, where: str) -> float:
     """Return the number under a key, or raise the error that a hypothesis has none."""
     if key not in numbers:
-        some = ", ".join(list(numbers)[:3])
+        examples = ", ".join(list(numbers)[:3])
         raise InputError(
-            f"{file}: nothing for {key}, which {where} has (found: {some}, ...); give the file of "
-            f"this list (test lists: --test-nbest-format, --test-feature)"
+            f"{file}: nothing for {key}, which {where} has (found: {examples}, ...); give the "
+            f"file of this list (test lists: --test-nbest-format, --test-feature)"
         )
     return numbers[key]
 
 
 def has_keys(path: Path | str) -> bool:
     """Return whether the first line of a text is a key and a number, as Kaldi writes them."""
-    named = str(path)
-    if standing(named).suffix == ".npy":
+    name = str(path)
+    if standing(name).suffix == ".npy":
         return False
     match = _KEYED.fullmatch(next(each_line(path), ""))
     return match is not None and match[3] is not None
@@ -372,7 +380,7 @@ def plain_number(text: str, where: str) -> float:
 
 def keyed_lines(lines: Sequence[str], where: Path | str) -> Iterator[tuple[int, str, str]]:
     """Yield number from 1, key and rest of each line `utt-1 ...`."""
-    known: dict[str, int] = {}
+    first_lines: dict[str, int] = {}
     for number, line in enumerate(lines, 1):
         match = _KEYED.fullmatch(line.strip(" "))
         if match is None:
@@ -381,9 +389,11 @@ def keyed_lines(lines: Sequence[str], where: Path | str) -> Iterator[tuple[int, 
                 f"like utt-1"
             )
         key = f"{match[1]}-{match[2]}"
-        if key in known:
-            raise InputError(f"{where}:{number}: {key} stands twice, first in line {known[key]}")
-        known[key] = number
+        if key in first_lines:
+            raise InputError(
+                f"{where}:{number}: {key} stands twice, first in line {first_lines[key]}"
+            )
+        first_lines[key] = number
         yield number, key, match[3] or ""
 
 
@@ -450,15 +460,15 @@ def _read_npy(path: Path) -> FloatArray:
         # Mapped: a header that tells of more numbers than there are asks for no memory. What
         # numpy warns of is how old a file is, which is no fault of it.
         with faults_at(path, OSError, InputError), warnings.catch_warnings(action="ignore"):
-            found = np.load(standing(path), mmap_mode="r", allow_pickle=False)
+            array = np.load(standing(path), mmap_mode="r", allow_pickle=False)
     except (ValueError, EOFError, OverflowError, TypeError, TokenError, SyntaxError):
         raise InputError(f"{path}: not what numpy.save writes{OF_ARRAYS}") from None
-    if found.ndim != 1 or found.dtype.kind not in "fiu":
+    if array.ndim != 1 or array.dtype.kind not in "fiu":
         raise InputError(
-            f"{path}: an array of {found.dtype} and shape {found.shape}; expected one number for "
+            f"{path}: an array of {array.dtype} and shape {array.shape}; expected one number for "
             f"each hypothesis, in one dimension"
         )
-    values: FloatArray = found.astype(np.float64) + 0.0
+    values: FloatArray = array.astype(np.float64) + 0.0
     bad = np.flatnonzero(~(np.abs(values) <= LARGEST))
     if bad.size:
         raise InputError(f"{path}: number {bad[0] + 1} is {values[bad[0]]}, expected {FINITE}")

@@ -125,20 +125,26 @@ class Merger:
         self._sparse_names: tuple[str, ...] = ()
         self._first = self._linked = self._unlinked = ""
 
-    def add(self, new: ListArrays) -> None:
+    def add(self, arrays: ListArrays) -> None:
         """Add a list; its arrays may be changed."""
-        rows = _ranked(new.rows, sum(self._sizes))
+        rows = _ranked(arrays.rows, sum(self._sizes))
         if not self._sizes:
-            self._first, self._names, self._sparse_names = new.where, new.names, new.sparse_names
+            self._first, self._names, self._sparse_names = (
+                arrays.where,
+                arrays.names,
+                arrays.sparse_names,
+            )
             self._distinct = DistinctRows(features=rows.features.shape[1])
         self._sizes.append(len(rows.segments))
-        self._absent_is_zero = self._absent_is_zero and new.absent_is_zero
-        self._add_columns(new)
-        rows = _with_columns(rows, new.names, new.sparse_names, self._names, self._sparse_names)
-        if new.has_links:
-            self._linked = self._linked or new.where
+        self._absent_is_zero = self._absent_is_zero and arrays.absent_is_zero
+        self._add_columns(arrays)
+        rows = _with_columns(
+            rows, arrays.names, arrays.sparse_names, self._names, self._sparse_names
+        )
+        if arrays.has_links:
+            self._linked = self._linked or arrays.where
         else:
-            self._unlinked = self._unlinked or new.where
+            self._unlinked = self._unlinked or arrays.where
         if self._linked and self._unlinked:
             rows = _without_links(rows)
             if len(self._distinct.rows.links):
@@ -197,11 +203,11 @@ class Merger:
         self._distinct = DistinctRows(features=rows.features.shape[1])
         self._append(rows)
 
-    def _add_columns(self, new: ListArrays) -> None:
+    def _add_columns(self, arrays: ListArrays) -> None:
         """Choose the columns of all lists; what some lack is sparse, or 0 if absent means 0."""
-        self._check_columns(new)
-        sizes, new_sizes = dict(self._names), dict(new.names)
-        sparse = {*self._sparse_names, *new.sparse_names}
+        self._check_columns(arrays)
+        sizes, new_sizes = dict(self._names), dict(arrays.names)
+        sparse = {*self._sparse_names, *arrays.sparse_names}
         if self._absent_is_zero:
             every = (sizes | new_sizes).items()
             names = tuple((name, size) for name, size in every if name not in sparse)
@@ -211,7 +217,7 @@ class Merger:
         sparse_names = (
             *self._sparse_names,
             *(name for name in sizes if name not in dense),
-            *new.sparse_names,
+            *arrays.sparse_names,
             *(name for name in new_sizes if name not in dense),
         )
         old = self._names, self._sparse_names
@@ -220,14 +226,14 @@ class Merger:
             rows = self._distinct.rows
             self._start_again(_with_columns(rows, *old, self._names, self._sparse_names))
 
-    def _check_columns(self, new: ListArrays) -> None:
+    def _check_columns(self, arrays: ListArrays) -> None:
         """Raise the error of features that the lists do not have in common."""
-        sizes, new_sizes = dict(self._names), dict(new.names)
-        sparse = {*self._sparse_names, *new.sparse_names}
-        for name, size in (*self._names, *new.names):
+        sizes, new_sizes = dict(self._names), dict(arrays.names)
+        sparse = {*self._sparse_names, *arrays.sparse_names}
+        for name, size in (*self._names, *arrays.names):
             if sizes.get(name, size) != new_sizes.get(name, size):
                 raise InputError(
-                    f"{new.where}: feature {name} has {counted(new_sizes[name], 'value')}, in "
+                    f"{arrays.where}: feature {name} has {counted(new_sizes[name], 'value')}, in "
                     f"{self._first} it has {sizes[name]}; lists that are merged must come from "
                     f"one model"
                 )
@@ -236,10 +242,10 @@ class Merger:
                 continue
             if size != 1 or not ("_" in name or self._absent_is_zero):
                 lacks, has = (
-                    (new.where, self._first) if name in sizes else (self._first, new.where)
+                    (arrays.where, self._first) if name in sizes else (self._first, arrays.where)
                 )
                 raise InputError(
-                    f"{new.where}: {lacks} has no feature {name}, {has} has; lists that are "
+                    f"{arrays.where}: {lacks} has no feature {name}, {has} has; lists that are "
                     f"merged must come from one model; for several systems: --systems NAME,NAME"
                 )
 
@@ -354,10 +360,10 @@ def segment_sizes(ids: IntArray, segments: int | None, where: str) -> IntArray:
         filled = set(present.tolist())
         missing = [str(k) for k in islice((k for k in range(count) if k not in filled), 5)]
         lacking = count - len(present)
-        more = ", ..." if lacking > len(missing) else ""
+        and_more = ", ..." if lacking > len(missing) else ""
         raise InputError(
             f"{where}: {lacking} of {count} segments have no hypothesis (ids {', '.join(missing)}"
-            f"{more}); give the whole list"
+            f"{and_more}); give the whole list"
         )
     return np.bincount(ids, minlength=count).astype(np.int64)
 

@@ -118,16 +118,16 @@ def merge_dat(parts: Sequence[DatLists]) -> DatLists:
     first = parts[0]
     merger = _Merger(first.features.shape[1], first.stats.shape[1])
     for part in parts:
-        for what, one, other in (
+        for noun, in_first, in_part in (
             ("segments", len(first), len(part)),
             ("features", first.feature_names, part.feature_names),
             ("metric", first.score_name, part.score_name),
             ("statistics", first.stats.shape[1], part.stats.shape[1]),
         ):
-            if one != other:
+            if in_first != in_part:
                 raise InputError(
-                    f"lists that are merged must be of one text, model and metric; {what}: {one} "
-                    f"and {other}"
+                    f"lists that are merged must be of one text, model and metric; {noun}: "
+                    f"{in_first} and {in_part}"
                 )
         sparse = None
         if part.sparse is not None:
@@ -222,13 +222,13 @@ def _write(
     form = "BIN" if isinstance(rows, np.ndarray) else "TXT"
     with writing(path) as out:
         for segment, (begin, end) in enumerate(pairwise(offsets)):
-            some = rows[begin:end]
+            block = rows[begin:end]
             out.write(f"{kind}_{form}_BEGIN_0 {segment} {end - begin} {header}\n".encode())
-            if isinstance(some, np.ndarray):
-                tiny = np.abs(some) < np.finfo(np.float32).tiny  # a block of these reads as int32
-                out.write(np.where(tiny, 0.0, some).astype("<f4").tobytes())
+            if isinstance(block, np.ndarray):
+                tiny = np.abs(block) < np.finfo(np.float32).tiny  # a block of these reads as int32
+                out.write(np.where(tiny, 0.0, block).astype("<f4").tobytes())
             else:
-                out.write("".join(f"{line}\n" for line in some).encode())
+                out.write("".join(f"{line}\n" for line in block).encode())
             out.write(f"{kind}_{form}_END_0\n".encode())
 
 
@@ -238,8 +238,12 @@ def _printed(table: NDArray[Any]) -> list[str]:
         return [""] * len(table)
     values, inverse = np.unique(table, return_inverse=True)  # few are distinct
     # The float32 nearest to -3.30693 is written so, not as the float64 that equals it.
-    known = values.tolist() if values.dtype == np.float64 else [float(str(one)) for one in values]
-    texts = np.array([model.shortest(value) for value in known], dtype=object)
+    numbers = (
+        values.tolist()
+        if values.dtype == np.float64
+        else [float(str(number)) for number in values]
+    )
+    texts = np.array([model.shortest(value) for value in numbers], dtype=object)
     rows: list[list[str]] = texts[inverse].reshape(table.shape).tolist()
     return [" ".join(row) + " " for row in rows]
 
@@ -264,15 +268,15 @@ class _DatReader:
         self.kind = kind
         self.begin, self.end = f"{kind}_TXT_BEGIN".encode(), f"{kind}_TXT_END".encode()
         self.data = read_bytes(path)
-        what = f"Moses' {'features.dat' if kind == 'FEATURES' else 'scores.dat'}"
+        expected = f"Moses' {'features.dat' if kind == 'FEATURES' else 'scores.dat'}"
         if not self.data:
-            raise InputError(f"{self.where}: empty file, expected {what}")
+            raise InputError(f"{self.where}: empty file, expected {expected}")
         self.is_binary = self.data.startswith(f"{kind}_BIN_BEGIN".encode())
         if self.is_binary:
             self.data = self._as_text()
         if not self.data.startswith(self.begin):
             self.fail(
-                0, f"expected {what}, which begins with {kind}_TXT_BEGIN_0 or {kind}_BIN_..."
+                0, f"expected {expected}, which begins with {kind}_TXT_BEGIN_0 or {kind}_BIN_..."
             )
 
     def _as_text(self) -> bytes:
@@ -291,9 +295,9 @@ class _DatReader:
             end = self._next_line(stop)
             where = f"{self.where}: the block at byte {at + 1}"
             if len(sizes) != 2 or not self.data.startswith(f"{self.kind}_BIN_BEGIN".encode(), at):
-                found = self.data[at : min(start, at + 60)].decode("utf-8", "replace").strip()
+                begin = self.data[at : min(start, at + 60)].decode("utf-8", "replace").strip()
                 raise InputError(
-                    f"{where} begins with '{found}', expected {self.kind}_BIN_BEGIN_0, segment "
+                    f"{where} begins with '{begin}', expected {self.kind}_BIN_BEGIN_0, segment "
                     f"id, number of lines, number of columns and names; is the file cut off?"
                 )
             if not self.data.startswith(f"{self.kind}_BIN_END".encode(), stop):
@@ -372,8 +376,10 @@ class _DatReader:
             text[begin:end] = _SPACE
             value = parse_finite(match[2].decode("utf-8", "replace"))
             if value is None:
-                shown = match[0][:60].decode("utf-8", "replace")
-                self.fail(begin, f"'{shown}' is not a sparse feature, expected name=number")
+                text_of_match = match[0][:60].decode("utf-8", "replace")
+                self.fail(
+                    begin, f"'{text_of_match}' is not a sparse feature, expected name=number"
+                )
             begins.append(begin)
             name = match[1].decode("utf-8", "replace")
             numbers.append(names.setdefault(name, len(names)))
@@ -416,9 +422,9 @@ class _DatReader:
                     "expected segment id, number of lines, number of columns and names after "
                     f"{self.begin.decode()}",
                 )
-            found = head[3] + b" " + head[4].strip()
-            columns = columns or found
-            if found != columns:
+            announced = head[3] + b" " + head[4].strip()
+            columns = columns or announced
+            if announced != columns:
                 self.fail(at, "another number of columns, or other names, than in the first block")
             if segments is not None and numbers[0] >= segments:
                 self.fail(at, merging.beyond(numbers[0], segments))
@@ -473,10 +479,10 @@ def _column_order(first: _DatFile, file: _DatFile, columns: Sequence[str]) -> In
     if repeated:
         raise InputError(f"{file.where}:1: feature {repeated[0]} stands twice in the header")
     columns_of = {name: column for column, name in enumerate(file.names)}
-    known = frozenset(first.names)
+    expected = frozenset(first.names)
     for name in (*first.names, *file.names):
-        lacks, has = (file, first) if name in known else (first, file)
-        if name not in known or name not in columns_of:
+        lacks, has = (file, first) if name in expected else (first, file)
+        if name not in expected or name not in columns_of:
             raise InputError(
                 f"{file.where}: {lacks.where} has no feature {name}, {has.where} has; files that "
                 f"are merged must come from one model"
@@ -494,13 +500,13 @@ def _grouped(columns: Sequence[str]) -> tuple[FeatureNames, tuple[str, ...]]:
     for column in columns:
         groups.setdefault(column.rpartition("_")[0], []).append(column)
     names: list[tuple[str, int]] = []
-    ordered: list[str] = []
+    in_order: list[str] = []
     for name, members in groups.items():
         expected = [f"{name}_{k}" for k in range(len(members))]
         if name and set(members) == set(expected):
             names.append((name, len(members)))
-            ordered.extend(expected)
+            in_order.extend(expected)
         else:
             names.extend((column, 1) for column in members)
-            ordered.extend(members)
-    return tuple(names), tuple(ordered)
+            in_order.extend(members)
+    return tuple(names), tuple(in_order)

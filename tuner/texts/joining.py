@@ -124,8 +124,8 @@ def read_by_id(path: TextFile) -> LinesById:
 
 def _cut(line: str) -> tuple[str, str]:
     """Return the first word of a line and the words after it."""
-    first, *others = line.removeprefix(BYTE_ORDER_MARK).split(maxsplit=1) or [""]
-    return first, others[0] if others else ""
+    first, *remaining = line.removeprefix(BYTE_ORDER_MARK).split(maxsplit=1) or [""]
+    return first, remaining[0] if remaining else ""
 
 
 def joined(
@@ -202,9 +202,9 @@ def positions(
     ):
         lacking = [segment for segment in names if segment not in other_names]
         if lacking:
-            more = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
+            and_more = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
             raise InputError(
-                f"{name}: id '{lacking[0]}'{more} not in {other_name} "
+                f"{name}: id '{lacking[0]}'{and_more} not in {other_name} "
                 f"({nearest(lacking[0], other_names)}); both must be of the same segments ({DROP})"
             )
     return [places[segment] for segment in ids]
@@ -249,8 +249,12 @@ def _first_with_ids_in_lines(texts: Sequence[TextFile]) -> LinesById | None:
         if text is None:
             continue
         ids = set(text.ids)
-        others = [other for k, other in enumerate(by_id) if k != number and other is not None]
-        if any(2 * len(ids & set(other.ids)) >= len(other.ids) for other in others):
+        candidates = [
+            candidate for k, candidate in enumerate(by_id) if k != number and candidate is not None
+        ]
+        if any(
+            2 * len(ids & set(candidate.ids)) >= len(candidate.ids) for candidate in candidates
+        ):
             return text
         warn_ids_alone(text, texts[0 if number else 1])
     return None
@@ -261,13 +265,13 @@ def is_gold(text: TextFile) -> bool:
     return re.search(r"\.m2(?:\.(?:gz|bz2|xz|zst))?$", str(text)) is not None
 
 
-def warn_ids_alone(text: LinesById, other: TextFile) -> None:
+def warn_ids_alone(text: LinesById, text_without: TextFile) -> None:
     """Warn that one text alone has what looks like ids; refuse them if they are not in order."""
     if len(text.ids) > _FEW:
-        check_order(text.ids, text, other)
+        check_order(text.ids, text, text_without)
     warn(
         f"{text}: each line begins with what looks like an id ('{text.ids[0]}'), those of "
-        f"{called(other)} do not; here it counts as a word: take the ids away, or give "
+        f"{called(text_without)} do not; here it counts as a word: take the ids away, or give "
         f"both sides ids"
     )
 

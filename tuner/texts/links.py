@@ -113,37 +113,37 @@ class Linker:
         keys = [  # no text holds a line end
             hashlib.blake2b("\n".join(pair).encode(), digest_size=20).digest() for pair in pairs
         ]
-        wanted = dict(zip(keys, pairs, strict=True))  # distinct, in order of arrival
+        pair_of_key = dict(zip(keys, pairs, strict=True))  # distinct, in order of arrival
         try:
             with closing(sqlite3.connect(path)) as database:
-                found = self._from_database(database, wanted)
+                links_of_key = self._from_database(database, pair_of_key)
         except sqlite3.Error as error:
             raise StateError(f"{path}: {error}; delete the file, it is made again") from None
-        return replace(texts, links=Ragged.from_rows([found[key] for key in keys], 2))
+        return replace(texts, links=Ragged.from_rows([links_of_key[key] for key in keys], 2))
 
     def _from_database(
-        self, database: sqlite3.Connection, wanted: dict[bytes, tuple[str, str]]
+        self, database: sqlite3.Connection, pair_of_key: dict[bytes, tuple[str, str]]
     ) -> dict[bytes, Links]:
         database.execute(
             "CREATE TABLE IF NOT EXISTS links (pair BLOB PRIMARY KEY, links BLOB NOT NULL) "
             "WITHOUT ROWID"
         )
-        found = {}
-        for key in wanted:
+        links = {}
+        for key in pair_of_key:
             row = database.execute("SELECT links FROM links WHERE pair = ?", (key,)).fetchone()
             if row is not None:
                 packed = np.frombuffer(row[0], dtype="<i4").reshape(-1, 2)
-                found[key] = [(int(i), int(j)) for i, j in packed]
-        missing = [key for key in wanted if key not in found]
+                links[key] = [(int(i), int(j)) for i, j in packed]
+        missing = [key for key in pair_of_key if key not in links]
         if missing:
             notice(f"aligning {counted(len(missing), 'new hypothesis')}")
-            made = self._align([wanted[key] for key in missing])
-            found.update(zip(missing, made, strict=True))
-            rows = [(key, np.asarray(found[key], dtype="<i4").tobytes()) for key in missing]
+            new_links = self._align([pair_of_key[key] for key in missing])
+            links.update(zip(missing, new_links, strict=True))
+            rows = [(key, np.asarray(links[key], dtype="<i4").tobytes()) for key in missing]
             # A transaction is on disk whole or not at all, whenever the process dies.
             with database:
                 database.executemany("INSERT INTO links VALUES (?, ?)", rows)
-        return found
+        return links
 
     def _align(self, pairs: Pairs) -> list[Links]:
         """Align pairs. A pair with an empty side has no links and does not reach the aligner."""
@@ -155,12 +155,12 @@ class Linker:
         full = [index for index, pair in enumerate(pairs) if all(tokens(side) for side in pair)]
         workdir = self.folder / "aligner"
         workdir.mkdir(parents=True, exist_ok=True)
-        made = self.aligner.align(
+        aligned = self.aligner.align(
             source=[pairs[index][0] for index in full],
             target=[pairs[index][1] for index in full],
             workdir=workdir,
         )
         links: list[Links] = [[] for _ in pairs]
-        for index, row in zip(full, made, strict=True):
+        for index, row in zip(full, aligned, strict=True):
             links[index] = row
         return links

@@ -80,9 +80,9 @@ def expected_scores(
         The metric needs more than tokens, or a text is too long for it.
     """
     if metric.needs or not metric.reads_references:
-        what = " and ".join(sorted(map(str, metric.needs))) or "no references"
+        needs = " and ".join(sorted(map(str, metric.needs))) or "no references"
         raise errors.InputError(
-            f"metric {metric.name()} reads {what}; minimum Bayes risk compares the tokens of the "
+            f"metric {metric.name()} reads {needs}; minimum Bayes risk compares the tokens of the "
             f"hypotheses of a list with each other: take a metric of tokens, as chrf or bleu"
         )
     distinct = _distinct(texts, offsets, weights)
@@ -118,16 +118,16 @@ class _Pairs:
     def sums(self, number: int) -> FloatArray:
         """Return the weighted sums over the references of a block, list after list."""
         part = slice(*self.blocks[number])
-        firsts, lasts, chosen = self._firsts[part], self._lasts[part], self._chosen[part]
+        firsts, lasts, references = self._firsts[part], self._lasts[part], self._chosen[part]
         first, last = int(firsts[0]), int(lasts[-1])
         texts = self._distinct.texts.rows(first, last)
-        values = self._stats(texts, firsts - first, lasts - first, chosen - first)
+        values = self._stats(texts, firsts - first, lasts - first, references - first)
         if self._scores:
             values = self._metric.score(values)[:, np.newaxis]
         sums = np.zeros((last - first, self._width))
         begin = 0
         for rows in _runs(self._segments[part]):
-            weights = self._distinct.weights[chosen[rows]]
+            weights = self._distinct.weights[references[rows]]
             start, stop = firsts[rows.start] - first, lasts[rows.start] - first
             end = begin + len(weights) * (stop - start)
             scores = values[begin:end].reshape(len(weights), stop - start, self._width)
@@ -136,23 +136,23 @@ class _Pairs:
         return sums
 
     def _stats(
-        self, texts: Texts, firsts: IntArray, lasts: IntArray, chosen: IntArray
+        self, texts: Texts, firsts: IntArray, lasts: IntArray, references: IntArray
     ) -> FloatArray:
         """Return the statistics of each pair, in pieces after which the search can be given up."""
-        found, begin, ends = [], 0, np.cumsum(lasts - firsts)
-        while begin < len(chosen):
+        parts, begin, ends = [], 0, np.cumsum(lasts - firsts)
+        while begin < len(references):
             raise_if_cancelled()
             before, since = int(ends[begin - 1]) if begin else 0, time.monotonic()
             end = max(int(np.searchsorted(ends, before + self._piece, side="right")), begin + 1)
             pairs = _pairs.PairBatch.of(
-                texts, firsts[begin:end], lasts[begin:end], chosen[begin:end]
+                texts, firsts[begin:end], lasts[begin:end], references[begin:end]
             )
             whole = replace(pairs, whole=self._whole)
-            found.append(checked_stats(self._metric, whole, int(ends[end - 1]) - before))
+            parts.append(checked_stats(self._metric, whole, int(ends[end - 1]) - before))
             took = max(time.monotonic() - since, 1e-9)
             self._piece = int(PIECE_SECONDS * (ends[end - 1] - before) / took)
             begin = end
-        return np.concatenate(found)
+        return np.concatenate(parts)
 
     def expected(self, parts: list[FloatArray]) -> FloatArray:
         """Return the expected score of each distinct hypothesis from the sums of all blocks."""
@@ -192,11 +192,11 @@ def by_model(
     """
     weights = np.zeros(len(scores))
     for begin, end in pairwise(offsets.tolist()):
-        own = scores[begin:end]
-        kept = begin + np.argsort(-own, kind="stable")[:size]
-        logits = min(temperature or 0.0, numbers.LARGEST) * scores[kept]
+        list_scores = scores[begin:end]
+        best_rows = begin + np.argsort(-list_scores, kind="stable")[:size]
+        logits = min(temperature or 0.0, numbers.LARGEST) * scores[best_rows]
         shares = exp(logits - logits.max())
-        weights[kept] = shares / summed(shares)
+        weights[best_rows] = shares / summed(shares)
     return weights
 
 
@@ -230,8 +230,8 @@ def _blocks(segments: IntArray, sizes: IntArray) -> Iterator[tuple[int, int]]:
     begin, pairs = 0, 0
     for run in _runs(segments):
         size = int(sizes[run.start])
-        own = size * (run.stop - run.start)
-        if pairs and pairs + own > PAIRS_PER_BLOCK:
+        run_pairs = size * (run.stop - run.start)
+        if pairs and pairs + run_pairs > PAIRS_PER_BLOCK:
             yield begin, run.start
             begin, pairs = run.start, 0
         step = max(PAIRS_PER_BLOCK // size, REFERENCES_PER_BLOCK)

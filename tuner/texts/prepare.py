@@ -97,10 +97,19 @@ class Preparation:
             return scored, None
         cased = self.pipeline.cased(texts, side)
 
-        def annotated(chosen: IntArray) -> Texts:
-            found, own = annotator.annotate(cased.take(chosen), self.needs), scored.take(chosen)
-            trees = None if found.trees is None else _with_leaves(found.trees, own.tokens)
-            return replace(found, tokens=own.tokens, links=own.links, trees=trees)
+        def annotated(rows: IntArray) -> Texts:
+            annotations, texts_of_rows = (
+                annotator.annotate(cased.take(rows), self.needs),
+                scored.take(rows),
+            )
+            trees = (
+                None
+                if annotations.trees is None
+                else _with_leaves(annotations.trees, texts_of_rows.tokens)
+            )
+            return replace(
+                annotations, tokens=texts_of_rows.tokens, links=texts_of_rows.links, trees=trees
+            )
 
         return scored, annotated
 
@@ -142,9 +151,9 @@ def coverage(annotator: TextAnnotator) -> str:
 def depth(annotator: TextAnnotator) -> str:
     """Return a note if lists of parses are shorter than asked for; else an empty text."""
     return "".join(
-        f"; at most {counted(most, 'parse')} of a sentence, {asked} asked for"
-        for asked, most in annotator.depths.items()
-        if most < asked
+        f"; at most {counted(most, 'parse')} of a sentence, {requested} asked for"
+        for requested, most in annotator.depths.items()
+        if most < requested
     )
 
 

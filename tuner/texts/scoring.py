@@ -178,7 +178,7 @@ def _by_name(scores: Sequence[Score]) -> list[tuple[str, Score]]:
         differing = [
             option
             for option in signature.removeprefix(f"{name}:").split(",")
-            if any(option not in others for others in options)
+            if any(option not in other_options for other_options in options)
         ]
         if len(alike) == 1 or not differing:
             labels.append(name)

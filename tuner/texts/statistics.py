@@ -109,13 +109,13 @@ def checked_stats(metric: Metric, batch: Batch, rows: int) -> FloatArray:
     return stats
 
 
-def _numbers(metric: Metric, called: str, found: Any, shape: tuple[int, ...]) -> NDArray[Any]:
+def _numbers(metric: Metric, method: str, answer: Any, shape: tuple[int, ...]) -> NDArray[Any]:
     """Return the numbers that a metric returned; raise `ProgramError` for anything else."""
-    array = np.asarray(found)
+    array = np.asarray(answer)
     if array.shape != shape or array.dtype.kind not in "biuf":
         raise ProgramError(
-            f"{called}() of metric {metric.name()}{metric.of_package()} returned "
-            f"{type(found).__name__} of shape {array.shape} and type {array.dtype}, expected "
+            f"{method}() of metric {metric.name()}{metric.of_package()} returned "
+            f"{type(answer).__name__} of shape {array.shape} and type {array.dtype}, expected "
             f"numbers of shape {shape}; mend the metric"
         )
     return array
@@ -142,8 +142,8 @@ def finite_scores(metric: Metric, sums: FloatArray) -> FloatArray:
 def named(metric: Metric, sums: Sequence[float]) -> str:
     """Return sums (K,) of statistics whose score is not finite, with their names."""
     pairs = zip(metric.stat_names, sums, strict=True)
-    shown = ", ".join(f"{name} {value:g}" for name, value in pairs)
-    return f"the sums {shown} (is it 0 divided by 0?)"
+    text = ", ".join(f"{name} {value:g}" for name, value in pairs)
+    return f"the sums {text} (is it 0 divided by 0?)"
 
 
 def needs_of(metrics: Iterable[Metric]) -> frozenset[Need]:
@@ -165,12 +165,14 @@ def require(metric: Metric, batch: Batch) -> None:
             )
         )
     if "links" in metric.needs:
-        given = {
+        inputs = {
             "the source text": batch.source_lengths,
             "links of the hypotheses": batch.hypotheses.links,
             "links of the references": batch.references.links,
         }
-        missing = ", ".join(what for what, found in given.items() if found is None)
+        missing = ", ".join(
+            name_of_input for name_of_input, value in inputs.items() if value is None
+        )
         if missing:
             raise InputError(
                 f"metric {metric.name()} compares word orders and needs word alignments; missing: "

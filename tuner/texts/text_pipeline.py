@@ -188,22 +188,22 @@ class TextPipeline:
         vocabulary = texts.vocabulary
         starts, tokens = texts.tokens.offsets.tolist(), texts.tokens.values
         keys = [tokens[a:b].tobytes() for a, b in itertools.pairwise(starts)]
-        known, linked, named = self._known, texts.links is not None, tuple(steps)
+        cache, linked, names = self._known, texts.links is not None, tuple(steps)
         work = [self._function(name) for name in steps]
         if "spm-decode" in steps and not self._decodes_by_model:
             _check_pieces(texts, side)
         for row, key in enumerate(keys):
-            if (vocabulary, named, linked, key) not in known:
-                known[vocabulary, named, linked, key] = _changed(
+            if (vocabulary, names, linked, key) not in cache:
+                cache[vocabulary, names, linked, key] = _changed(
                     texts.words(row), work, vocabulary, linked=linked
                 )
-        rows = [known[vocabulary, named, linked, key] for key in keys]
-        new = Ragged.from_rows([row[0] for row in rows])
+        rows = [cache[vocabulary, names, linked, key] for key in keys]
+        tokens_after = Ragged.from_rows([row[0] for row in rows])
         if texts.links is None:
-            return replace(texts, tokens=new)
+            return replace(texts, tokens=tokens_after)
         return replace(
             texts,
-            tokens=new,
+            tokens=tokens_after,
             links=_carried(texts.links, texts.tokens.lengths, [row[1] for row in rows]),
         )
 
@@ -261,16 +261,16 @@ def unknown_tokens(counts: IntArray, references: Texts) -> str | None:
         Count of each token of the vocabulary in the hypotheses.
     """
     total = int(counts.sum())
-    known = references.tokens.alone().values
-    if total < 100 or not len(known):
+    reference_tokens = references.tokens.alone().values
+    if total < 100 or not len(reference_tokens):
         return None
     unknown = counts.copy()
-    unknown[known[known < len(counts)]] = 0
+    unknown[reference_tokens[reference_tokens < len(counts)]] = 0
     share = int(unknown.sum()) / total
     if share <= 0.3:
         return None
-    found = np.flatnonzero(unknown)
-    most = found[np.argsort(-unknown[found], kind="stable")[:5]]
+    unknown_words = np.flatnonzero(unknown)
+    most = unknown_words[np.argsort(-unknown[unknown_words], kind="stable")[:5]]
     examples = " ".join(references.vocabulary.words[token] for token in most.tolist())
     return (
         f"{100 * share:.0f} % of the hypotheses' tokens stand in no reference (most often: "
@@ -285,13 +285,13 @@ def untokenised(references: Texts) -> str | None:
         return None
     last = references.tokens.values[references.tokens.offsets[full + 1] - 1]
     words = [references.vocabulary.words[token] for token in last.tolist()]
-    found = [word for word in words if re.search("\\w[.!?\u3002\uff01\uff1f]$", word)]
-    if len(found) <= 0.5 * len(words):
+    ends_of_words = [word for word in words if re.search("\\w[.!?\u3002\uff01\uff1f]$", word)]
+    if len(ends_of_words) <= 0.5 * len(words):
         return None
     return (
-        f"{100 * len(found) / len(words):.0f} % of the references end in a token like "
-        f"`{found[0]}`: the text is not tokenised, and tokens are compared; --text 13a (zh, "
-        f"ja-mecab, ...) tokenises"
+        f"{100 * len(ends_of_words) / len(words):.0f} % of the references end in a token like "
+        f"`{ends_of_words[0]}`: the text is not tokenised, and tokens are compared; --text 13a "
+        f"(zh, ja-mecab, ...) tokenises"
     )
 
 
@@ -306,28 +306,28 @@ def _changed(
 
     There are no pairs without links, or if the tokens do not change.
     """
-    new = words
+    changed = words
     for change, _ in work:
-        new = change(new)
+        changed = change(changed)
     pairs = None
-    if linked and new != words:
+    if linked and changed != words:
         # From the first tokens to the last ones in one step: tokens that one step joins and the
         # next one cuts stay separate.
         visible = words
         for _, seen in work:
             visible = [seen(word) for word in visible]
-        pairs = shared_characters(visible, new)
-    return [vocabulary.add(word) for word in new], pairs
+        pairs = shared_characters(visible, changed)
+    return [vocabulary.add(word) for word in changed], pairs
 
 
-def shared_characters(old: Sequence[str], new: Sequence[str]) -> Pairs:
+def shared_characters(old_words: Sequence[str], new_words: Sequence[str]) -> Pairs:
     """Return pairs of old and new words that share characters.
 
     White space and U+2581 in new words do not count. If a step changed characters too, the changed
     ones count as coming from those in their place.
     """
-    a = [(char, k) for k, word in enumerate(old) for char in word]
-    b = [(char, k) for k, word in enumerate(new) for char in word if char != MARK]
+    a = [(char, k) for k, word in enumerate(old_words) for char in word]
+    b = [(char, k) for k, word in enumerate(new_words) for char in word if char != MARK]
     if len(a) == len(b) and all(
         x == y or x.lower() == y.lower() for (x, _), (y, _) in zip(a, b, strict=True)
     ):
@@ -335,13 +335,13 @@ def shared_characters(old: Sequence[str], new: Sequence[str]) -> Pairs:
     matcher = difflib.SequenceMatcher(
         None, [char for char, _ in a], [char for char, _ in b], autojunk=False
     )
-    found = set()
+    pairs = set()
     for tag, a0, a1, b0, b1 in matcher.get_opcodes():
         if tag == "equal":
-            found |= {(a[a0 + k][1], b[b0 + k][1]) for k in range(a1 - a0)}
+            pairs |= {(a[a0 + k][1], b[b0 + k][1]) for k in range(a1 - a0)}
         elif tag == "replace":
-            found |= {(a[i][1], b[j][1]) for i in range(a0, a1) for j in range(b0, b1)}
-    return sorted(found)
+            pairs |= {(a[i][1], b[j][1]) for i in range(a0, a1) for j in range(b0, b1)}
+    return sorted(pairs)
 
 
 def _carried(links: Ragged, lengths: IntArray, pairs: Sequence[Pairs | None]) -> Ragged:
@@ -378,8 +378,8 @@ def _carried(links: Ragged, lengths: IntArray, pairs: Sequence[Pairs | None]) ->
     token = begins[rows] + values[:, 1]
     times = counts[token]
     places, _ = spans(starts[token], times)
-    found = np.column_stack([np.repeat(values[:, 0], times), new[places]])
-    return without_duplicates(found.astype(np.int32), np.repeat(rows, times), len(pairs))
+    new_links = np.column_stack([np.repeat(values[:, 0], times), new[places]])
+    return without_duplicates(new_links.astype(np.int32), np.repeat(rows, times), len(pairs))
 
 
 def _without_joints(words: Words) -> Words:
@@ -400,11 +400,15 @@ def _check_pieces(texts: Texts, side: str) -> None:
     words = texts.vocabulary.words
     if tokens and not any(MARK in words[token] for token in tokens):
         name = {"hyp": "hypotheses", "ref": "references", "src": "source"}[side]
-        other = {"hyp": "ref", "ref": "hyp"}.get(side)
+        other_side = {"hyp": "ref", "ref": "hyp"}.get(side)
         raise InputError(
             f"text step spm-decode: no token of the {name} has the sign {MARK} of sentencepiece; "
             "if they are no pieces, "
-            + (f"decode the other side only ({other}:spm-decode)" if other else "leave it out")
+            + (
+                f"decode the other side only ({other_side}:spm-decode)"
+                if other_side
+                else "leave it out"
+            )
         )
 
 

@@ -147,13 +147,13 @@ class NBestReader:
     def _check_ids(self, segments: int | None) -> None:
         wrong = np.flatnonzero(self.ids < 0)
         if len(wrong):
-            found = _shown(self.field(int(wrong[0]), 0))
-            if re.fullmatch(r"-\d+", found):
-                problem = f"segment id {found} is negative; ids count from 0"
-            elif re.fullmatch(r"\d+", found, re.ASCII):
-                problem = f"segment id '{found}' is too large"
+            segment = _shown(self.field(int(wrong[0]), 0))
+            if re.fullmatch(r"-\d+", segment):
+                problem = f"segment id {segment} is negative; ids count from 0"
+            elif re.fullmatch(r"\d+", segment, re.ASCII):
+                problem = f"segment id '{segment}' is too large"
             else:
-                problem = f"segment id '{found}' is not an integer; ids count from 0"
+                problem = f"segment id '{segment}' is not an integer; ids count from 0"
             self.fail(int(self.starts[wrong[0]]), problem)
         if segments is not None:
             wrong = np.flatnonzero(self.ids >= segments)
@@ -206,7 +206,7 @@ class NBestReader:
         """Parse what the kernel left to Python; `values` and `scores` are modified in place."""
         for index, begin, end in slow.tolist():
             token = self.data[begin:end]
-            what = "the model score" if index < 0 else f"feature {names[labels[index]]}"
+            meaning = "the model score" if index < 0 else f"feature {names[labels[index]]}"
             if index < 0 and not token:
                 self.fail(
                     int(self.starts[-1 - index]), "no model score (the fourth field is empty)"
@@ -216,9 +216,9 @@ class NBestReader:
                 hint = ""
                 if b"|" in token:
                     hint = "; fields are separated by ||| with white space around it"
-                self.fail(begin, f"'{_shown(token)}' for {what} is not a number{hint}")
+                self.fail(begin, f"'{_shown(token)}' for {meaning} is not a number{hint}")
             if not math.isfinite(value):
-                self.fail(begin, f"{what} is {_shown(token)}; values must be {FINITE}")
+                self.fail(begin, f"{meaning} is {_shown(token)}; values must be {FINITE}")
             if index < 0:
                 scores[-1 - index] = value
             else:
@@ -238,9 +238,9 @@ class NBestReader:
         occurrences = np.bincount(run_labels, minlength=len(names))
         _, first_runs = np.unique(run_labels, return_index=True)
         first_sizes = sizes[first_runs]
-        other = np.flatnonzero(sizes != first_sizes[run_labels])
-        if len(other):
-            run = int(other[0])
+        differing = np.flatnonzero(sizes != first_sizes[run_labels])
+        if len(differing):
+            run = int(differing[0])
             label = int(run_labels[run])
             self.fail(
                 int(self.starts[run_lines[run]]),
@@ -269,11 +269,11 @@ class NBestReader:
         widths = np.where(is_dense, first_sizes, 0)
         columns = np.cumsum(widths) - widths
         within = np.arange(len(values)) - np.repeat(begins, sizes)
-        chosen = is_dense[labels]
+        in_dense = is_dense[labels]
         matrix = np.zeros((lines, int(widths.sum())))
-        matrix[line_of[chosen], (columns[labels] + within)[chosen]] = values[chosen]
+        matrix[line_of[in_dense], (columns[labels] + within)[in_dense]] = values[in_dense]
         sparse_columns = np.cumsum(~is_dense) - 1
-        entries = (line_of[~chosen], sparse_columns[labels[~chosen]], values[~chosen])
+        entries = (line_of[~in_dense], sparse_columns[labels[~in_dense]], values[~in_dense])
         return matrix, dense, tuple(n for k, n in enumerate(names) if not is_dense[k]), entries
 
     def _not_everywhere(self, name: str, having: IntArray, lines: int) -> NoReturn:
@@ -311,19 +311,19 @@ class NBestReader:
         """Raise the error of a fault in links or segmentation."""
         if code == kernels.OK:
             return
-        found = self.token(position)
+        item = self.token(position)
         line = int(np.searchsorted(self.starts, position, side="right")) - 1
         length = int(token_offsets[line + 1] - token_offsets[line])
         messages = {
-            kernels.NOT_A_LINK: f"'{found}' is not a link, expected source-target positions from "
+            kernels.NOT_A_LINK: f"'{item}' is not a link, expected source-target positions from "
             f"0 like 0-0",
             kernels.NOT_A_SPAN: "word scores behind the model score; cut them off (sed 's/ ||| "
             "WordScores=.*//')"
-            if found == "WordScores="
-            else f"'{found}' is not a phrase pair, expected source=target spans like 0-1=0-2",
-            kernels.TOO_LONG: f"{found} is out of range, a source phrase has at most "
+            if item == "WordScores="
+            else f"'{item}' is not a phrase pair, expected source=target spans like 0-1=0-2",
+            kernels.TOO_LONG: f"{item} is out of range, a source phrase has at most "
             f"{counted(LONGEST_PHRASE, 'word')}",
-            kernels.OUT_OF_RANGE: f"{found} is out of range, the hypothesis has "
+            kernels.OUT_OF_RANGE: f"{item} is out of range, the hypothesis has "
             f"{counted(length, 'token')} (positions count from 0)",
         }
         self.fail(position, messages[code])
@@ -350,9 +350,9 @@ class NBestReader:
         return (4, 5) if fifth is False or sixth else (5, 4)
 
 
-def _shown(found: bytes) -> str:
+def _shown(text: bytes) -> str:
     """Return input as a message shows it."""
-    return shown(found.decode("utf-8", errors="replace"))
+    return shown(text.decode("utf-8", errors="replace"))
 
 
 _BARS = re.compile(rb"(?:^|[ \t])\|\|\|(?=[ \t\r]|$)")
@@ -371,8 +371,8 @@ class BarsReader(Reader):
     def recognises(cls, head: Sequence[str]) -> bool:
         """Whether all lines have as many fields as the format wants, the first an id."""
         rows = [[part.decode() for part in split_fields(line.encode())] for line in head]
-        known = all(len(row) in cls.numbers_of_fields and _ID.fullmatch(row[0]) for row in rows)
-        return known and cls.fits(rows)
+        have_ids = all(len(row) in cls.numbers_of_fields and _ID.fullmatch(row[0]) for row in rows)
+        return have_ids and cls.fits(rows)
 
     @classmethod
     @abstractmethod

@@ -171,5 +171,7 @@ def rank_in(record: Mapping[str, Any], other_keys: Container[str] = ()) -> int |
 def check_all_used(scores: Path | str, unused: Sequence[str], file: ListFile) -> None:
     """Raise `InputError` if a file of scores has keys that the list it belongs to has not."""
     if unused:
-        more = f" and {len(unused) - 1} more" if len(unused) > 1 else ""
-        raise InputError(f"{scores}: {unused[0]}{more} not in {file.where}; is that list cut off?")
+        and_more = f" and {len(unused) - 1} more" if len(unused) > 1 else ""
+        raise InputError(
+            f"{scores}: {unused[0]}{and_more} not in {file.where}; is that list cut off?"
+        )

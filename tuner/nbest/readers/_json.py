@@ -190,7 +190,7 @@ def usual(item: JsonObject, keys: Sequence[str]) -> str:
 
 
 def identified(
-    records: Iterable[tuple[int, JsonObject]], keys: Sequence[str], *, named: bool
+    records: Iterable[tuple[int, JsonObject]], keys: Sequence[str], *, must_have_ids: bool
 ) -> Iterator[tuple[JsonObject, str]]:
     """Yield each record and the id of its segment; without ids this is its place from 0.
 
@@ -203,7 +203,10 @@ def identified(
         later = "" if id_key else usual(item, keys)
         if later and item.get(later) is not None:
             item.file.fail(item.place, f"'{later}' is an id, the first record has none")
-        yield item, item.segment(id_key or keys[0], None if id_key or named else number - 1)
+        yield (
+            item,
+            item.segment(id_key or keys[0], None if id_key or must_have_ids else number - 1),
+        )
 
 
 def no_answer(item: JsonObject, key: str) -> str | None:

@@ -43,21 +43,24 @@ class MlmScoring(JsonReader):
         for name, path in self.pairs_of_files():
             if name == "score" or name in other_lists:
                 raise InputError(f"{path}: there is a feature '{name}' already; choose another")
-            other = read_list(path)
-            other_lists[name] = other, {item.place: item for _, item in _hypotheses(other)}
+            other_file = read_list(path)
+            other_lists[name] = (
+                other_file,
+                {item.place: item for _, item in _hypotheses(other_file)},
+            )
         for segment, item in _hypotheses(file):
             text, score = item.text("text"), item.number("score")
             features = {"score": score}
-            for name, (other, by_place) in other_lists.items():
+            for name, (other_file, by_place) in other_lists.items():
                 same = by_place.pop(item.place, None)
                 if same is None or same.get("text") != text:
-                    other.fail(
+                    other_file.fail(
                         item.place, f"not the hypothesis '{text}' that {file.where} has there"
                     )
                 features[name] = same.number("score")
             yield Hypothesis(item.place, segment, text, features, score)
-        for other, by_place in other_lists.values():
-            check_all_used(other.where, [str(place) for place in by_place], file)
+        for other_file, by_place in other_lists.values():
+            check_all_used(other_file.where, [str(place) for place in by_place], file)
 
 
 def _hypotheses(file: ListFile) -> Iterator[tuple[str, JsonObject]]:

@@ -286,7 +286,7 @@ def _inner_links(file: ListFile, line: int, hypothesis: bytes, alignment: bytes)
         rows = [row.split(",") for row in alignment.decode(errors="replace").split()]
         alignment = b" ".join(b"%d-%d" % pair for pair in file.hard_links(line, rows))
     length = len(hypothesis.split())
-    kept = []
+    inner = []
     for item in alignment.split():
         match = _LINK.fullmatch(item)
         if match is not None and int(match[1]) > length:
@@ -296,8 +296,8 @@ def _inner_links(file: ListFile, line: int, hypothesis: bytes, alignment: bytes)
                 f"aligns subwords: let it print them (--no-spm-decode) and join them by --text",
             )
         if match is None or int(match[1]) != length:
-            kept.append(item)
-    return b" ".join(kept)
+            inner.append(item)
+    return b" ".join(inner)
 
 
 def _form(scored: bool, linked: bool) -> str:

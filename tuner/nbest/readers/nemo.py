@@ -41,7 +41,7 @@ class Nemo(JsonReader):
     def records(self, file: ListFile) -> Iterator[Record]:
         """Yield the hypotheses of a whole file."""
         keys = [self.id] if self.id else list(js.IDS)
-        for item, segment in js.identified(js.objects(file), keys, named=bool(self.id)):
+        for item, segment in js.identified(js.objects(file), keys, must_have_ids=bool(self.id)):
             reason = js.no_answer(item, "beams")
             if reason or "beams" not in item.content:
                 yield Failed(item.place, segment, reason or _LACKING)

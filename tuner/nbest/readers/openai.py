@@ -68,7 +68,7 @@ class Openai(JsonReader):
             if str(number).isdecimal() and file.names.in_references is None:
                 yield from _by_request(file, [first, *records])
                 return
-        yield from js.identified(chain([first], records), keys, named=bool(self.id))
+        yield from js.identified(chain([first], records), keys, must_have_ids=bool(self.id))
 
     def records(self, file: ListFile) -> Iterator[Record]:
         """Yield the hypotheses of a whole file, and the requests that failed."""

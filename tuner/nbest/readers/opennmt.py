@@ -92,11 +92,11 @@ def _lines(file: ListFile) -> Iterator[tuple[int, re.Match[str]]]:
             )
 
 
-def _as_text(listed: str) -> str:
+def _as_text(hypothesis: str) -> str:
     """Return a hypothesis as text; OpenNMT-py prints it as a list of Python."""
-    if not _LISTED.fullmatch(listed):
-        return listed
-    tokens = re.findall(_QUOTED, listed)
+    if not _LISTED.fullmatch(hypothesis):
+        return hypothesis
+    tokens = re.findall(_QUOTED, hypothesis)
     return " ".join(_ESCAPE.sub(_escaped, token[1:-1]) for token in tokens)
 
 
