@@ -312,7 +312,7 @@ def check_links(links: TextLike, gold: TextLike, *, gold_base: Literal[0, 1] = 0
         parse_gold(line, origin=f"{files[1]}:{n}", base=gold_base)
         for n, line in _numbered(files[1])
     ]
-    of_gold = [sorted(one.possible) for one in marks] if gold_base == 0 else []
+    of_gold = [sorted(mark.possible) for mark in marks] if gold_base == 0 else []
     sides = (files[1], of_gold, "--gold-base 1 says so"), (files[0], rows, SUBTRACT)
     for file, links_of_pairs, advice in sides:
         flat = [link for row in links_of_pairs for link in row]

@@ -81,16 +81,16 @@ def average(
     """
     if not weights:
         raise ValueError("give the weights to average")
-    read = [_read(given, number) for number, given in enumerate(weights, 1)]
+    read = [_read(source, number) for number, source in enumerate(weights, 1)]
     _check(read, zero=missing_features == "zero")
-    files = [one for _, one in read]
+    files = [file for _, file in read]
     if lists is None:
-        sizes = [absolute_size(one.weights) for one in files]
+        sizes = [absolute_size(file.weights) for file in files]
     else:
         nbest = as_lists(lists).nbest
         nbest = penalised(nbest, files[0].length_penalty, lengths=nbest.texts.tokens.lengths)
         sizes = [
-            spread_size(_filled(one.weights, files), nbest, origin=name) for name, one in read
+            spread_size(_filled(file.weights, files), nbest, origin=name) for name, file in read
         ]
     for (name, _), size in zip(read, sizes, strict=True):
         if size == 0 and lists is None:
@@ -100,46 +100,46 @@ def average(
                 f"{name}: under these weights all hypotheses of a segment have the same model "
                 f"score"
             )
-    return WeightAverage(averaged([one.weights for one in files], sizes), tuple(sizes), files[0])
+    return WeightAverage(averaged([file.weights for file in files], sizes), tuple(sizes), files[0])
 
 
-def _read(given: optimizing.WeightsLike, number: int) -> tuple[str, WeightsFile]:
+def _read(source: optimizing.WeightsLike, number: int) -> tuple[str, WeightsFile]:
     """Return weights, and their name in messages."""
-    if isinstance(given, Path | str):
-        return str(given), read_weights_file(Path(given))
-    found, alpha, _ = optimizing.as_weights(given)
-    if found is None:
+    if isinstance(source, Path | str):
+        return str(source), read_weights_file(Path(source))
+    values, alpha, _ = optimizing.as_weights(source)
+    if values is None:
         raise ValueError(f"weights {number} are None; give a file or weights by name")
-    return f"weights {number}", WeightsFile(found, length_penalty=alpha)
+    return f"weights {number}", WeightsFile(values, length_penalty=alpha)
 
 
 def _check(read: Sequence[tuple[str, WeightsFile]], *, zero: bool) -> None:
     """Raise InputError if weights are not of the same features."""
-    known: dict[str, tuple[str, int]] = {}
-    for where, one in read:
-        for name, numbers in one.weights.values.items():
-            first, size = known.setdefault(name, (where, len(numbers)))
+    by_name: dict[str, tuple[str, int]] = {}
+    for where, file in read:
+        for name, numbers in file.weights.values.items():
+            first, size = by_name.setdefault(name, (where, len(numbers)))
             if size != len(numbers):
                 raise InputError(
                     f"{where}: {counted(len(numbers), 'weight')} of feature {name}, but {first} "
                     f"has {size}"
                 )
-    for where, one in read:
-        missing = [name for name in known if name not in one.weights.values]
+    for where, file in read:
+        missing = [name for name in by_name if name not in file.weights.values]
         if missing and not zero:
-            more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+            suffix = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
             raise InputError(
-                f"{where}: no weight for feature {missing[0]}{more}, which "
-                f"{known[missing[0]][0]} has; give --missing-features zero where it is 0"
+                f"{where}: no weight for feature {missing[0]}{suffix}, which "
+                f"{by_name[missing[0]][0]} has; give --missing-features zero where it is 0"
             )
-        if one.length_penalty != read[0][1].length_penalty:
+        if file.length_penalty != read[0][1].length_penalty:
             raise InputError(
-                f"{where}: weights with length penalty {one.length_penalty:g}, those of "
+                f"{where}: weights with length penalty {file.length_penalty:g}, those of "
                 f"{read[0][0]} with {read[0][1].length_penalty:g}; tune with one of them"
             )
 
 
 def _filled(weights: FeatureWeights, files: Sequence[WeightsFile]) -> FeatureWeights:
     """Return weights that name all features of all files, 0 where they did not."""
-    zeros = {name: (0.0,) * size for one in files for name, size in one.weights.names}
+    zeros = {name: (0.0,) * size for file in files for name, size in file.weights.names}
     return type(weights)({**zeros, **weights.values})

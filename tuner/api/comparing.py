@@ -77,7 +77,7 @@ def compare(
     pipeline = None if text is None and text_model is None else pipeline_of(text or "", text_model)
     test = [test] if isinstance(test, Path | str) else test
     request = CompareRequest(
-        systems=_named(systems),
+        systems=_system_files(systems),
         test=test if isinstance(test, TestSet) else TestSet(list(test)),
         metrics=(metric,) if isinstance(metric, str | Metric) else tuple(metric),
         pipeline=pipeline,
@@ -94,7 +94,7 @@ def compare(
     return Report(document_of(document), document)
 
 
-def _named(systems: Any) -> tuple[SystemFiles, ...]:
+def _system_files(systems: Any) -> tuple[SystemFiles, ...]:
     if isinstance(systems, Mapping):
         return tuple(
             SystemFiles(

@@ -94,10 +94,10 @@ class Arrays:
             numbers = _finite("stats", stats)
             _check_shape("stats", numbers.shape[:-1], shape, "a row for each hypothesis")
             table = np.ascontiguousarray(numbers.reshape(rows, -1))
-        called = [f"f{n}" for n in range(width)] if names is None else list(names)
-        if len(called) != width or len(set(called)) != width:
-            raise ValueError(f"{len(set(called))} different names for {counted(width, 'feature')}")
-        nbest = without_texts(values, bounds, tuple((name, 1) for name in called), None)
+        labels = [f"f{n}" for n in range(width)] if names is None else list(names)
+        if len(labels) != width or len(set(labels)) != width:
+            raise ValueError(f"{len(set(labels))} different names for {counted(width, 'feature')}")
+        nbest = without_texts(values, bounds, tuple((name, 1) for name in labels), None)
         return cls(nbest, table, scores is not None)
 
     def counted(self, metric: Metric | None) -> CountedLists:
@@ -143,20 +143,20 @@ def _flat_features(features: Any, offsets: Any) -> tuple[FloatArray, IntArray, t
 
 
 def _check_shape(
-    name: str, found: tuple[int, ...], expected: tuple[int, ...], meaning: str
+    name: str, shape: tuple[int, ...], expected: tuple[int, ...], meaning: str
 ) -> None:
     """Raise ValueError if an array does not belong to the features."""
-    if found != expected:
+    if shape != expected:
         hint = ""
-        if found == expected[::-1]:
+        if shape == expected[::-1]:
             hint = "; it is transposed"
-        elif int(np.prod(found)) == int(np.prod(expected)):
+        elif int(np.prod(shape)) == int(np.prod(expected)):
             hint = "; it is flattened"
-        raise ValueError(f"{name} of shape {found}; the features want {expected}, {meaning}{hint}")
+        raise ValueError(f"{name} of shape {shape}; the features want {expected}, {meaning}{hint}")
 
 
-def _finite(name: str, given: Any) -> FloatArray:
-    values = np.asarray(given, dtype=np.float64)
+def _finite(name: str, array: Any) -> FloatArray:
+    values = np.asarray(array, dtype=np.float64)
     if not np.isfinite(values).all():
         raise ValueError(f"{name} must be finite")
     return values

@@ -97,21 +97,21 @@ def crossval(
     {'bagged': 1.0, 'first': 0.0, 'only LM': 1.0, 'only TM': 1.0, 'start weights': 0.0}
     """
     how = optimizing.Search.of(search, optimizing.CommonOptions)
-    given = as_lists(lists)
+    dev_lists = as_lists(lists)
     if min(splits, seeds, 1 if size is None else size) < 1:
         raise ValueError("splits, seeds and size are above 0")
-    metrics = registry.labelled(_several(metric))
-    given = given.scored_by(metrics.values())
-    labels = list(metrics) or [Mean.name()] * (given.counts is not None)
-    choices = _choices(labels, _several(optimizer), without, _several(prior))
+    metrics = registry.labelled(_as_list(metric))
+    dev_lists = dev_lists.scored_by(metrics.values())
+    labels = list(metrics) or [Mean.name()] * (dev_lists.counts is not None)
+    choices = _choices(labels, _as_list(optimizer), without, _as_list(prior))
     folder = None if out_dir is None else Path(out_dir)
     sizes: dict[str, Any] = {"splits": splits, "seeds": seeds, "size": size, "timing": timing}
-    document = _judged(given, metrics, choices, sizes, how, folder, progress)
+    document = _judged(dev_lists, metrics, choices, sizes, how, folder, progress)
     return _written(document, folder)
 
 
 def _judged(
-    given: Lists,
+    dev_lists: Lists,
     metrics: Mapping[str, Metric],
     choices: list[cells.Choice],
     sizes: Mapping[str, Any],
@@ -121,7 +121,7 @@ def _judged(
 ) -> dict[str, Any]:
     """Tune and judge every choice on every split."""
     with optimizing.list_problem(
-        given,
+        dev_lists,
         next(iter(metrics.values()), None),
         search,
         also=list(metrics.values())[1:],
@@ -131,14 +131,14 @@ def _judged(
         judged = metrics or {choices[0].tuned_on: problem.metric}
         plan = cells.CrossPlan(
             problem.read.penalised(problem.start_alpha),
-            {name: _judge(problem, one, setup.threads) for name, one in judged.items()},
+            {name: _judge(problem, judge, setup.threads) for name, judge in judged.items()},
             start=setup.starts[0] if setup.starts else None,
             constraints=setup.constraints,
             seed=setup.seed,
             **sizes,
         )
-        shown = phase(progress, "searching")
-        measured = cells.measure(plan, choices, team=team, folder=folder, progress=shown)
+        searching = phase(progress, "searching")
+        measured = cells.measure(plan, choices, team=team, folder=folder, progress=searching)
     return as_json(plan, measured)
 
 
@@ -154,19 +154,20 @@ def _as_text(optimizer: Optimizer) -> str:
 
 def _choices(
     labels: Sequence[str],
-    given: Sequence[OptimizerLike],
+    algorithms: Sequence[OptimizerLike],
     without: Sequence[str | Sequence[str]],
     priors: Sequence[float],
 ) -> list[cells.Choice]:
     """Return every combination of a metric, an optimizer, features left out and a prior."""
     optimizers = {
-        one if isinstance(one, str) else _as_text(one): registry.optimizer(one) for one in given
+        item if isinstance(item, str) else _as_text(item): registry.optimizer(item)
+        for item in algorithms
     }
     if not labels or not optimizers:
         raise ValueError("give a metric and an optimizer")
     if not priors:
         raise ValueError("give a prior; 0 is none")
-    left_out = [(one,) if isinstance(one, str) else tuple(one) for one in without]
+    left_out = [(item,) if isinstance(item, str) else tuple(item) for item in without]
     return cells.choices_of(labels, optimizers, left_out, priors)
 
 
@@ -178,8 +179,8 @@ def _written(document: dict[str, Any], folder: Path | None) -> Report:
     return Report(document_of(document), document)
 
 
-def _several(given: Any) -> list[Any]:
-    return list(given) if isinstance(given, list | tuple) else [given]
+def _as_list(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) else [value]
 
 
 def _judge(problem: optimizing.ListProblem, metric: Metric, threads: int) -> cells.Judge:

@@ -72,22 +72,24 @@ def make_sheets(
             notice(f"{system.name} has {len(system.outputs)} replicas; the first one is judged")
     pipeline = pipeline_of(text, text_model)
     with tempfile.TemporaryDirectory() as work:
-        systems, given = in_one_order(systems, TestSet(tuple(refs), source), Path(work))
-        test = find_test_files(systems, given)
+        systems, test_set = in_one_order(systems, TestSet(tuple(refs), source), Path(work))
+        test = find_test_files(systems, test_set)
         outputs = [system.outputs[0].text for system in systems]
-        sources = [] if given.source is None else [given.source]
+        sources = [] if test_set.source is None else [test_set.source]
         in_order, _, _ = joining.joined([test.references[0], *outputs, *sources])
-        reference, *shown = map(files.read_lines, in_order)
-        segments, left = read_and_select(outputs, test.references, pipeline, shown[:2], filters)
+        reference, *raw_texts = map(files.read_lines, in_order)
+        segments, left = read_and_select(
+            outputs, test.references, pipeline, raw_texts[:2], filters
+        )
     notice(", ".join(f"{name}: {count}" for name, count in left.items()))
     texts = {"reference": reference}
     if source is not None:
-        texts["source"] = shown[2]
-        check_lines(source, len(shown[2]), test.references[0], len(reference))
-    made = evaluation.make(
+        texts["source"] = raw_texts[2]
+        check_lines(source, len(raw_texts[2]), test.references[0], len(reference))
+    comparison = evaluation.make(
         segments,
         texts=texts,
-        outputs=(shown[0], shown[1]),
+        outputs=(raw_texts[0], raw_texts[1]),
         systems=(systems[0].name, systems[1].name),
         judges=judges,
         per_judge=items,
@@ -96,7 +98,7 @@ def make_sheets(
         filters={**asdict(filters), "text": pipeline.signature, "left": left},
         seed=seed,
     )
-    written.write(made, out)
+    written.write(comparison, out)
 
 
 @arguments.checked
@@ -123,12 +125,12 @@ def read_sheets(
         leaves out the judges who agree most.
     """
     evaluations = [read_key(path) for path in keys or written.find_keys(sheets)]
-    known = {judge for one in evaluations for judge in one.sheets}
+    judges = {judge for judging in evaluations for judge in judging.sheets}
     for judge in without:
-        if judge not in known:
-            raise InputError(f"--without {judge}: there is no such judge{suggest(judge, known)}")
-    given = [answers.read_answers(path, evaluations) for path in sheets]
-    found = results.evaluate(
-        answers.complete(given, evaluations, without), drop=drop, literal=literal
+        if judge not in judges:
+            raise InputError(f"--without {judge}: there is no such judge{suggest(judge, judges)}")
+    answer_sheets = [answers.read_answers(path, evaluations) for path in sheets]
+    agreement = results.evaluate(
+        answers.complete(answer_sheets, evaluations, without), drop=drop, literal=literal
     )
-    return Report(Document("Human evaluation", results.tables(found)), found)
+    return Report(Document("Human evaluation", results.tables(agreement)), agreement)

@@ -74,52 +74,52 @@ def metaeval(
         Texts do not fit together, or lack something that a metric needs.
     """
     if isinstance(sets, JudgedSet):
-        listed: Sequence[JudgedSet] = [sets]
+        test_sets: Sequence[JudgedSet] = [sets]
     else:
-        listed = read_judged_sets(Path(sets)) if isinstance(sets, str | Path) else sets
-    if not listed:
+        test_sets = read_judged_sets(Path(sets)) if isinstance(sets, str | Path) else sets
+    if not test_sets:
         raise ValueError("give a test set, or several")
     metrics = registry.labelled([metric] if isinstance(metric, str | Metric) else metric)
     settings = Settings(resampling.samples, resampling.seed, resampling.level, resample)
     measured: list[MetaEvaluation] = []
     signatures: dict[str, None] = {}
     with preparing(annotator, annotation_cache, progress=progress) as prepare:
-        ready = prepare(list(metrics.values()), pipeline_of(text, text_model), None)
-        for number, one in enumerate(listed, 1):
-            judged, counted = _counted(one, metrics, ready, likeness=likeness)
-            measured.append(evaluate(judged, counted, settings, name=one.name, number=number))
+        preparation = prepare(list(metrics.values()), pipeline_of(text, text_model), None)
+        for number, test_set in enumerate(test_sets, 1):
+            judged, counted = _counted(test_set, metrics, preparation, likeness=likeness)
+            measured.append(evaluate(judged, counted, settings, name=test_set.name, number=number))
             signatures |= dict.fromkeys(each.signature for each in counted)
-        if ready.annotator is not None:
-            notice(coverage(ready.annotator))
+        if preparation.annotator is not None:
+            notice(coverage(preparation.annotator))
     if isinstance(sets, JudgedSet):
         return Report(document_of(measured, None, list(signatures)), as_json(measured[0]))
-    groups, scenarios = ([getattr(one, key) for one in listed] for key in ("group", "scenario"))
+    groups, scenarios = ([getattr(test_set, key) for test_set in test_sets] for key in ("group", "scenario"))
     together = combined.combine(measured, groups=groups, scenarios=scenarios, settings=settings)
     layout = document_of(measured, together, list(signatures))
     return Report(layout, combined_as_json(together))
 
 
 def _counted(
-    one: JudgedSet, metrics: Mapping[str, Metric], ready: Preparation, *, likeness: bool
+    test_set: JudgedSet, metrics: Mapping[str, Metric], preparation: Preparation, *, likeness: bool
 ) -> tuple[Judged, list[MetricScores]]:
     """Read a test set and count with all metrics."""
-    scores, batch = read_judged(one, ready)
-    judged, kept = data.judged(scores, batch)
+    scores, batch = read_judged(test_set, preparation)
+    judged, segments = data.judged(scores, batch)
     counted = [
         data.metric_scores(
             label,
             metric,
             batch,
-            segments=kept,
+            segments=segments,
             systems=scores.systems,
-            signature=ready.signature(metric, batch.reference_offsets),
+            signature=preparation.signature(metric, batch.reference_offsets),
             threads=processes.available_processors(),
             with_likeness=likeness,
         )
         for label, metric in _labelled(metrics).items()
     ]
-    before = f"{one.name}: " if one.name else ""
-    for line in data.facts(judged, left_out=len(scores) - len(kept)):
+    before = f"{test_set.name}: " if test_set.name else ""
+    for line in data.facts(judged, left_out=len(scores) - len(segments)):
         notice(before + line)
     doubts = [
         *data.doubts(judged, counted),
@@ -131,74 +131,74 @@ def _counted(
 
 def _labelled(metrics: Mapping[str, Metric]) -> Mapping[str, Metric]:
     """Return metrics with their labels: files lose their folders, if that is clear."""
-    found = {}
+    by_label = {}
     for text, metric in metrics.items():
         label = text
         for option in fields(metric):
             value = getattr(metric, option.name)
             if isinstance(value, Path):
                 label = label.replace(str(value), value.name)
-        found[label] = metric
-    return found if len(found) == len(metrics) else metrics
+        by_label[label] = metric
+    return by_label if len(by_label) == len(metrics) else metrics
 
 
-def read_judged(one: JudgedSet, ready: Preparation) -> tuple[HumanScores, Batch]:
+def read_judged(test_set: JudgedSet, preparation: Preparation) -> tuple[HumanScores, Batch]:
     """Return the human scores, as long as the test set, and all outputs of each segment."""
-    human = read_human_scores(one.human, one.judgments)
-    if one.systems:
-        human = human.of_systems(one.systems)
-    if one.penalties:
+    human = read_human_scores(test_set.human, test_set.judgments)
+    if test_set.systems:
+        human = human.of_systems(test_set.systems)
+    if test_set.penalties:
         human = human.negated()
     files: dict[Path, TextFile] = {}  # what stands for a file, if segments are left out
-    if not any(map(joining.is_gold, one.refs)):
-        human, files = _joined(human, one)
+    if not any(map(joining.is_gold, test_set.refs)):
+        human, files = _joined(human, test_set)
     read = corpus.read_references(
-        [files.get(path, path) for path in one.refs],
+        [files.get(path, path) for path in test_set.refs],
         vocabulary=Vocabulary(),
-        source=one.source and files.get(one.source, one.source),
-        links=[files.get(path, path) for path in one.ref_links],
+        source=test_set.source and files.get(test_set.source, test_set.source),
+        links=[files.get(path, path) for path in test_set.ref_links],
     )
     if read.ids is not None:  # human scores name segments by their numbers
-        joining.check_order(read.ids, one.refs[0], one.human)
-    human = human.of_length(len(read), origin=one.refs[0])
-    found, aligned = _outputs(one, human)
+        joining.check_order(read.ids, test_set.refs[0], test_set.human)
+    human = human.of_length(len(read), origin=test_set.refs[0])
+    output_files, aligned = _outputs(test_set, human)
     outputs = [
         read_output(
             files.get(path, path),
             read,
-            beside=one.refs[0],
+            beside=test_set.refs[0],
             links=links and files.get(links, links),
         )
-        for path, links in zip(found, aligned, strict=True)
+        for path, links in zip(output_files, aligned, strict=True)
     ]
     texts = corpus.interleaved(corpus.concatenate(outputs), len(outputs))
-    return human, ready.batch(texts, ready.references(read))
+    return human, preparation.batch(texts, preparation.references(read))
 
 
-def _outputs(one: JudgedSet, human: HumanScores) -> tuple[list[Path], list[Path | None]]:
+def _outputs(test_set: JudgedSet, human: HumanScores) -> tuple[list[Path], list[Path | None]]:
     """Return the output of each system, and its word alignment if there are any."""
-    outputs = find_outputs(one.outputs, human.systems, others_allowed=bool(one.systems))
+    outputs = find_outputs(test_set.outputs, human.systems, others_allowed=bool(test_set.systems))
     links = (
-        {} if one.links is None else find_outputs(one.links, human.systems, others_allowed=True)
+        {} if test_set.links is None else find_outputs(test_set.links, human.systems, others_allowed=True)
     )
     return list(outputs.values()), [links.get(system) for system in outputs]
 
 
-def _joined(human: HumanScores, one: JudgedSet) -> tuple[HumanScores, dict[Path, TextFile]]:
+def _joined(human: HumanScores, test_set: JudgedSet) -> tuple[HumanScores, dict[Path, TextFile]]:
     """Return the scores of the segments that are not left out, and their texts for each file."""
-    outputs, links = _outputs(one, human)
-    files = [*one.refs, *one.ref_links, *outputs, *filter(None, [one.source, *links])]
-    texts = [joining.opened(path, drop=one.drop_missing) for path in files]
-    in_order, ids, left_out = joining.joined(texts, drop=one.drop_missing)
+    outputs, links = _outputs(test_set, human)
+    files = [*test_set.refs, *test_set.ref_links, *outputs, *filter(None, [test_set.source, *links])]
+    texts = [joining.opened(path, drop=test_set.drop_missing) for path in files]
+    in_order, ids, left_out = joining.joined(texts, drop=test_set.drop_missing)
     if ids is None:
         return human, {}
     if not left_out:
         return human, dict(zip(files, in_order, strict=True))
     every = next((text.all_ids for text in texts if isinstance(text, joining.LinesById)), ())
     every = every or next(filter(None, map(joining.seem_ids, texts))).ids
-    joining.check_order(every, one.refs[0], one.human)
+    joining.check_order(every, test_set.refs[0], test_set.human)
     joining.warn_left_out(left_out, "a text")
     numbers = {name: number for number, name in enumerate(every)}
     segments = np.array([numbers[name] for name in ids], dtype=np.int64)
-    human = human.of_length(len(every), origin=one.refs[0]).of_segments(segments)
+    human = human.of_length(len(every), origin=test_set.refs[0]).of_segments(segments)
     return human, dict(zip(files, in_order, strict=True))

@@ -169,7 +169,7 @@ class Lists:
     text_model: PathLike | None = None
     annotator: str | Annotator | None = None
     annotation_cache: PathLike | None = None
-    held: NBest | ListFile | None = field(default=None, kw_only=True)
+    in_memory: NBest | ListFile | None = field(default=None, kw_only=True)
     counts: Counts | None = field(default=None, kw_only=True)
     origin: Lists | None = field(default=None, kw_only=True)
 
@@ -226,7 +226,7 @@ class Lists:
         >>> portmert.rerank(lists, {"LM": -1.0}).given
         ('if a:\n    b',)
         """
-        return cls(held=records_file(records), **options)
+        return cls(in_memory=records_file(records), **options)
 
     @classmethod
     @checked
@@ -269,8 +269,8 @@ class Lists:
         0.85
         """
         arrays = Arrays.of(features, offsets, feature_names, scores, stats)
-        known = arrays.table is not None
-        return cls(held=arrays.nbest, counts=arrays if known else None)
+        has_scores = arrays.table is not None
+        return cls(in_memory=arrays.nbest, counts=arrays if has_scores else None)
 
     @classmethod
     @checked
@@ -285,10 +285,10 @@ class Lists:
             Moses' scores.dat, one for each features.dat.
         """
         begin = time.perf_counter()
-        dat = read_dat([Path(one) for one in features_dat], [Path(one) for one in scores_dat])
+        dat = read_dat([Path(path) for path in features_dat], [Path(path) for path in scores_dat])
         seconds = time.perf_counter() - begin
         nbest = without_texts(dat.features, dat.offsets, dat.feature_names, dat.sparse)
-        return cls(held=nbest, counts=DatFiles(dat, nbest, seconds))
+        return cls(in_memory=nbest, counts=DatFiles(dat, nbest, seconds))
 
     @checked
     def with_feature(self, feature: str, values: ArrayLike | None = None) -> Lists:
@@ -310,13 +310,13 @@ class Lists:
             changed = replace(self, features=(*self.features, feature), origin=origin)
         else:
             column = np.asarray(values, dtype=np.float64)
-            known = [name for name, _ in content.nbest.feature_names]
+            names = [name for name, _ in content.nbest.feature_names]
             if column.shape != (len(content.nbest.features),) or not np.isfinite(column).all():
                 raise ValueError(
                     f"feature {feature}: values of shape {column.shape}; expected "
                     f"({len(content.nbest.features)},) finite values, one for each hypothesis"
                 )
-            if feature in known:
+            if feature in names:
                 raise ValueError(f"the lists have a feature {feature} already")
             columns = np.hstack([content.nbest.features, column[:, np.newaxis]])
             nbest = replace(
@@ -324,13 +324,13 @@ class Lists:
                 features=np.asfortranarray(columns),
                 feature_names=(*content.nbest.feature_names, (feature, 1)),
             )
-            changed = replace(self, paths=(), held=nbest, origin=origin)
+            changed = replace(self, paths=(), in_memory=nbest, origin=origin)
         if isinstance(self.counts, Arrays):
-            changed = replace(changed, held=nbest, counts=replace(self.counts, nbest=nbest))
+            changed = replace(changed, in_memory=nbest, counts=replace(self.counts, nbest=nbest))
         changed.__dict__["_content"] = content._replace(nbest=nbest)  # it is not read again
         return changed
 
-    def like(self, others: Lists) -> Lists:
+    def like(self, dev_lists: Lists) -> Lists:
         """Return these lists of a test set with the text steps of the lists tuned on.
 
         They also get the annotator, and the features that need no file.
@@ -341,19 +341,19 @@ class Lists:
             These lists have text steps or an annotator, which differ from those of the others.
         """
         for name in ("text", "text_model", "annotator"):
-            own, other = getattr(self, name), getattr(others, name)
-            if own and own != other:
+            own_value, dev_value = getattr(self, name), getattr(dev_lists, name)
+            if own_value and own_value != dev_value:
                 raise ConfigError(
-                    f"the lists of the test set: {name} is {own!r}, that of the lists tuned on is "
-                    f"{other!r}; give both the same"
+                    f"the lists of the test set: {name} is {own_value!r}, that of the lists tuned "
+                    f"on is {dev_value!r}; give both the same"
                 )
-        computed = [one for one in others.features if not Feature.parse(one).files]
+        computed = [feature for feature in dev_lists.features if not Feature.parse(feature).files]
         names = ("text", "text_model", "annotator", "annotation_cache")
-        taken = {name: getattr(others, name) for name in names}
-        taken["systems"] = self.systems or others.systems
-        taken["features"] = tuple(dict.fromkeys([*self.features, *computed]))
-        is_like = all(getattr(self, name) == value for name, value in taken.items())
-        return self if is_like else replace(self, **taken)
+        inherited = {name: getattr(dev_lists, name) for name in names}
+        inherited["systems"] = self.systems or dev_lists.systems
+        inherited["features"] = tuple(dict.fromkeys([*self.features, *computed]))
+        is_like = all(getattr(self, name) == value for name, value in inherited.items())
+        return self if is_like else replace(self, **inherited)
 
     def __len__(self) -> int:
         return len(self.nbest)
@@ -394,30 +394,32 @@ class Lists:
     @cached_property
     def originals(self) -> tuple[Original, ...] | None:
         """(H,) the hypotheses as JSON files or records have them; None for other lists."""
-        lines, found = self.nbest.lines, self._in_files
-        return None if lines is None or found is None else tuple(found[row] for row in lines)
+        lines, originals = self.nbest.lines, self._in_files
+        return (
+            None if lines is None or originals is None else tuple(originals[row] for row in lines)
+        )
 
     @cached_property
     def _in_files(self) -> list[Original] | None:
         """(L,) all hypotheses of JSON files or records, equal ones too; None for other lists."""
         if self.origin is not None:
             return self.origin._in_files  # noqa: SLF001  of the same class
-        found: list[Original] = []
-        for given in self._given:
-            file = given if isinstance(given, ListFile) else read_list(given)
+        originals: list[Original] = []
+        for source in self._sources:
+            file = source if isinstance(source, ListFile) else read_list(source)
             file = replace(file, names=SegmentNames(drop=self.drop_missing))
             reader = self.reader.detect(file)
             if not isinstance(reader, JsonReader):
                 return None
-            answers = (one for one in reader.records(file) if isinstance(one, Hypothesis))
-            found.extend(Original(one.text, one.record) for one in answers)
-        return found
+            answers = (record for record in reader.records(file) if isinstance(record, Hypothesis))
+            originals.extend(Original(record.text, record.record) for record in answers)
+        return originals
 
     @cached_property
-    def _given(self) -> tuple[PathLike | ListFile, ...]:
+    def _sources(self) -> tuple[PathLike | ListFile, ...]:
         """What the lists are read from; stdin is in memory, because it can be read only once."""
-        if isinstance(self.held, ListFile):
-            return (self.held,)
+        if isinstance(self.in_memory, ListFile):
+            return (self.in_memory,)
         return tuple(read_list(path) if str(path) == "-" else path for path in self.paths)
 
     @property
@@ -429,7 +431,9 @@ class Lists:
     def _content(self) -> _Content:
         """Read lists and references and bring the texts into the order of the lists."""
         sides = segments.Sides.of(self.refs, self.source, self.ref_links, ids=self.ids)
-        vocabulary = self.held.texts.vocabulary if isinstance(self.held, NBest) else Vocabulary()
+        vocabulary = (
+            self.in_memory.texts.vocabulary if isinstance(self.in_memory, NBest) else Vocabulary()
+        )
         references = sides.references(vocabulary, drop=self.drop_missing)
         names = sides.names(references, drop=self.drop_missing)
         free = references is None or names.in_references or self.drop_missing or not sides.refs
@@ -445,23 +449,23 @@ class Lists:
 
     def _merged(self, vocabulary: Vocabulary, count: int | None, names: SegmentNames) -> NBest:
         """Return the lists as they stand in the files."""
-        if isinstance(self.held, NBest):
-            return self.held
-        given: Sequence[Any] = self._given
+        if isinstance(self.in_memory, NBest):
+            return self.in_memory
+        sources: Sequence[Any] = self._sources
 
-        def read(several: Sequence[Any]) -> NBest:
+        def read(paths: Sequence[Any]) -> NBest:
             options: Any = {"segments": count, "reader": self.reader, "names": names}
-            return files.read_nbest(several, vocabulary, **options)
+            return files.read_nbest(paths, vocabulary, **options)
 
         if not self.systems:
-            return read(given)
-        named = join.groups_of(self.systems, len(given))
+            return read(sources)
+        groups = join.groups_of(self.systems, len(sources))
 
         lists = []
-        for name, some in named:
+        for name, members in groups:
             with notices_behind(name):
-                lists.append(read(given[some]))
-        return join.joined(lists, [name for name, _ in named])
+                lists.append(read(sources[members]))
+        return join.joined(lists, [name for name, _ in groups])
 
     def scored_by(self, metrics: Iterable[Metric]) -> Lists:
         """Return the lists without segments that lack a score computed outside.
@@ -471,7 +475,7 @@ class Lists:
         if not self.drop_missing:
             return self
         rows = [metric.lacks_score(self.nbest) for metric in metrics if metric.of_lists]
-        lacking = [np.flatnonzero(one) for one in rows if one is not None]
+        lacking = [np.flatnonzero(lacks) for lacks in rows if lacks is not None]
         if not sum(map(len, lacking)):
             return self
         places = np.searchsorted(self.nbest.offsets, np.concatenate(lacking), side="right") - 1
@@ -482,7 +486,7 @@ class Lists:
         ids = self.nbest.ids
         if ids is None or unordered(ids) is None:
             return self
-        return self._with(_taken(self._content, in_natural_order(ids)))
+        return self._with(_of_segments(self._content, in_natural_order(ids)))
 
     def _with(self, content: _Content) -> Lists:
         changed = replace(self, origin=self.origin or self)
@@ -504,14 +508,16 @@ class Lists:
             return content._replace(nbest=nbest)
         return _without(content._replace(nbest=nbest), lacking, "a feature")
 
-    def prepared(self, metrics: Sequence[Metric], ready: prepare.Preparation) -> PreparedLists:
+    def prepared(
+        self, metrics: Sequence[Metric], preparation: prepare.Preparation
+    ) -> PreparedLists:
         """Return the lists with texts as the metrics see them.
 
         References are annotated at once, hypotheses when they are asked for.
         """
-        own = texts.own_references(metrics)
+        metric_references = texts.own_references(metrics)
         for metric in metrics:
-            if metric.reads_references and not self.refs and not own:
+            if metric.reads_references and not self.refs and not metric_references:
                 raise InputError(
                     f"metric {metric.name()} compares with references; give them too (--ref)"
                 )
@@ -520,12 +526,14 @@ class Lists:
             for metric in metrics:
                 metric.check_lists(self.paths, nbest)
         references = content.references
-        if references is None and own:
-            references = corpus.read_references(own, vocabulary=nbest.texts.vocabulary)
+        if references is None and metric_references:
+            references = corpus.read_references(
+                metric_references, vocabulary=nbest.texts.vocabulary
+            )
         if references is None:
             references = corpus.no_references(nbest.texts.vocabulary, len(nbest), content.source)
-        references = ready.references(references)
-        scored, annotate = ready.lazily(nbest.texts)
+        references = preparation.references(references)
+        scored, annotate = preparation.lazily(nbest.texts)
         return PreparedLists(nbest, replace(nbest, texts=scored), references, annotate)
 
 
@@ -537,10 +545,10 @@ def _without(content: _Content, lacking: set[int], lack: str) -> _Content:
     left = [number for number in range(len(nbest)) if number not in lacking]
     if not left:
         raise InputError(f"every segment lacks a value of {lack}; nothing is left")
-    return _taken(content._replace(nbest=replace(nbest, ids=names)), left)
+    return _of_segments(content._replace(nbest=replace(nbest, ids=names)), left)
 
 
-def _taken(content: _Content, order: list[int]) -> _Content:
+def _of_segments(content: _Content, order: list[int]) -> _Content:
     """Return the content of some segments, in the given order."""
     nbest, references, source, by_id = content
     return _Content(
@@ -555,22 +563,22 @@ ListsLike = Lists | NBest | PathLike | Sequence[PathLike]
 """Lists as public functions take them: `Lists`, or names of files, read with the defaults."""
 
 
-def as_lists(given: ListsLike) -> Lists:
+def as_lists(lists: ListsLike) -> Lists:
     """Return lists given in any way; files are read when they are first needed."""
-    if isinstance(given, Lists):
-        return given
-    if isinstance(given, NBest):
-        return Lists(held=given)
-    several = [given] if isinstance(given, Path | str) else given
-    if not isinstance(several, list | tuple) or not all(
-        isinstance(one, Path | str) for one in several
+    if isinstance(lists, Lists):
+        return lists
+    if isinstance(lists, NBest):
+        return Lists(in_memory=lists)
+    paths = [lists] if isinstance(lists, Path | str) else lists
+    if not isinstance(paths, list | tuple) or not all(
+        isinstance(path, Path | str) for path in paths
     ):
         raise ValueError(
-            f"lists are given as files or as portmert.Lists, found {type(given).__name__}; arrays "
+            f"lists are given as files or as portmert.Lists, found {type(lists).__name__}; arrays "
             f"become lists by portmert.Lists.from_arrays(features, scores=...), dicts and data "
             f"frames by portmert.Lists.from_records"
         )
-    return Lists.unread(several)
+    return Lists.unread(paths)
 
 
 @dataclass(frozen=True, eq=False)

@@ -94,37 +94,42 @@ def train_metric(
         for group in learned.GROUPS
         if (group != "E" or annotator is not None) and (group != "P" or "paraphrases" in files)
     )
-    own = features or learned.LearnedFeatures("")
-    own = replace(own, groups=learned.checked_groups(own.groups) if own.groups else available)
-    widest = replace(own, groups=available) if with_table else own
+    learned_features = features or learned.LearnedFeatures("")
+    learned_features = replace(
+        learned_features,
+        groups=learned.checked_groups(learned_features.groups)
+        if learned_features.groups
+        else available,
+    )
+    widest = replace(learned_features, groups=available) if with_table else learned_features
     try:
         lexicon = widest.lexicon(files)
     except ValueError as error:
         raise InputError(str(error)) from None
     pipeline = texts.pipeline_of(text, text_model)
-    with _prepared(annotator, annotation_cache, widest.need, pipeline, progress) as ready:
-        found, kept, batch = _read(judged, ready)
+    with _prepared(annotator, annotation_cache, widest.need, pipeline, progress) as preparation:
+        scored, used, batch = _read(judged, preparation)
 
     def examples_of(part: Batch) -> training.Examples:
-        values = widest.values(part, lexicon).reshape(len(part), len(found.systems), -1)
-        return training.Examples(values[kept], found.human, found.lengths, found.documents)
+        values = widest.values(part, lexicon).reshape(len(part), len(scored.systems), -1)
+        return training.Examples(values[used], scored.human, scored.lengths, scored.documents)
 
     examples = examples_of(batch)
-    halves = _Halves(found, widest.groups, samples, seed)
-    tried = training.all_conditions(available) if with_table else [own.groups]
+    halves = _Halves(scored, widest.groups, samples, seed)
+    tried = training.all_conditions(available) if with_table else [learned_features.groups]
     conditions = [halves.condition(examples, groups) for groups in tried]
-    listed = [_table(conditions, halves, found, published)]
+    report_tables = [_table(conditions, halves, scored, published)]
     document: dict[str, Any] = {"seed": seed, "conditions": training.as_json(conditions)}
     if by_references:
-        of_numbers = _by_references(batch, examples_of, halves, own.groups)
-        listed.append(training.reference_table(of_numbers))
+        of_numbers = _by_references(batch, examples_of, halves, learned_features.groups)
+        report_tables.append(training.reference_table(of_numbers))
         document["references"] = training.as_json(of_numbers)
-    part = examples.of_features([widest.names.index(name) for name in own.names])
-    weights = training.train(part, own.names)
+    part = examples.of_features([widest.names.index(name) for name in learned_features.names])
+    weights = training.train(part, learned_features.names)
     hashes = {name: _lexicon_files.content_hash(path) for name, path in files.items()}
-    about = _trained(part, weights, conditions, own.groups, ready)
-    model = learned.LearnedModel(own, tuple(weights.tolist()), hashes, about)
-    layout = Document("Learned metric", [Paragraph(found.sizes, "headline"), *listed])
+    about = _trained(part, weights, conditions, learned_features.groups, preparation)
+    model = learned.LearnedModel(learned_features, tuple(weights.tolist()), hashes, about)
+    layout = Document("Learned metric", [Paragraph(scored.sizes, "headline"), *report_tables])
     report = Report(layout, document)
     return TrainedMetric(report, model.text(), not np.any(weights))
 
@@ -140,8 +145,10 @@ class _Halves:
             units = np.arange(len(judged.human), dtype=np.int64)
         self.second = training.halves(units, judged.lengths, seed, groups=judged.groups)
         self.draws = training.draws_of(self.second, samples=samples, seed=seed)
-        one, other = (len(np.unique(units[half])) for half in (~self.second, self.second))
-        self.sizes = one, other
+        first_size, second_size = (
+            len(np.unique(units[half])) for half in (~self.second, self.second)
+        )
+        self.sizes = first_size, second_size
 
     def condition(self, examples: training.Examples, groups: str) -> training.Condition:
         """Return how well a set of features does on the half it was not learnt on."""
@@ -150,20 +157,20 @@ class _Halves:
         )
 
 
-def _read(judged: JudgedSet, ready: prepare.Preparation) -> tuple[Judged, IntArray, Batch]:
+def _read(judged: JudgedSet, preparation: prepare.Preparation) -> tuple[Judged, IntArray, Batch]:
     """Return the human scores, the segments that have them of all systems, and all texts."""
-    scores, batch = judging.read_judged(judged, ready)
-    if ready.annotator is not None:
-        notice(prepare.coverage(ready.annotator))
-    found, kept = data.judged(scores, batch)
-    if found.documents is None:
+    scores, batch = judging.read_judged(judged, preparation)
+    if preparation.annotator is not None:
+        notice(prepare.coverage(preparation.annotator))
+    scored, used = data.judged(scores, batch)
+    if scored.documents is None:
         notice("no documents are known (column 'document'): the halves are of single segments")
-    if len(kept) < len(scores):
+    if len(used) < len(scores):
         notice(
-            f"{len(scores) - len(kept)} of {len(scores)} segments are left out: not every system "
+            f"{len(scores) - len(used)} of {len(scores)} segments are left out: not every system "
             f"has a score of them"
         )
-    return found, kept, batch
+    return scored, used, batch
 
 
 def _table(
@@ -198,8 +205,8 @@ def _by_references(
     return [
         training.mean_condition(
             [
-                halves.condition(examples_of(corpus.with_references(batch, chosen)), groups)
-                for chosen in itertools.combinations(range(count), size)
+                halves.condition(examples_of(corpus.with_references(batch, numbers)), groups)
+                for numbers in itertools.combinations(range(count), size)
             ]
         )
         for size in range(1, count + 1)
@@ -229,20 +236,20 @@ def _prepared(
     progress: texts.Progress | None,
 ) -> Iterator[prepare.Preparation]:
     """Prepare texts, with an annotator while the context lasts."""
-    named = None if annotator is None else registry.annotator(annotator)
-    if named is None or need is None:
-        if named is not None:
+    tagger = None if annotator is None else registry.annotator(annotator)
+    if tagger is None or need is None:
+        if tagger is not None:
             notice("no features of dependency links are asked for: the annotator is not used")
         yield prepare.Preparation(pipeline)
         return
-    found = open_annotator(
-        named,
+    text_annotator = open_annotator(
+        tagger,
         cache=cache,
         processes=processes.available_processors(),
         progress=progress,
     )
-    with closing(found):
-        yield prepare.Preparation(pipeline, found, frozenset({need}))
+    with closing(text_annotator):
+        yield prepare.Preparation(pipeline, text_annotator, frozenset({need}))
 
 
 def _trained(
@@ -250,7 +257,7 @@ def _trained(
     weights: Any,
     conditions: Sequence[training.Condition],
     groups: str,
-    ready: prepare.Preparation,
+    preparation: prepare.Preparation,
 ) -> dict[str, Any]:
     """Return what the file says about itself."""
     scores = examples.values @ weights
@@ -259,7 +266,9 @@ def _trained(
         "segments": len(examples.human),
         "systems": examples.human.shape[1],
         "agreement": training.rounded(reached),
-        "two_fold": training.as_json([one for one in conditions if one.groups == groups]),
-        "text": ready.pipeline.signature,
-        "annotator": "" if ready.annotator is None else ready.annotator.fingerprint,
+        "two_fold": training.as_json(
+            [condition for condition in conditions if condition.groups == groups]
+        ),
+        "text": preparation.pipeline.signature,
+        "annotator": "" if preparation.annotator is None else preparation.annotator.fingerprint,
     }

@@ -86,7 +86,7 @@ class Search:
     executor: str = "local"
 
     @classmethod
-    def of(cls, options: Mapping[str, Any], known: type | None = None) -> Search:
+    def of(cls, options: Mapping[str, Any], options_type: type | None = None) -> Search:
         """Take options by name.
 
         Raises
@@ -94,7 +94,7 @@ class Search:
         TypeError
             There is no such option.
         """
-        names = (known or cls).__annotations__
+        names = (options_type or cls).__annotations__
         for name in options:
             if name not in names:
                 raise TypeError(f"unexpected option '{name}'{suggest(name, names)}")
@@ -140,7 +140,7 @@ class Start(NamedTuple):
     origin: str = ""
 
 
-def as_weights(given: WeightsLike | None) -> Start:
+def as_weights(start: WeightsLike | None) -> Start:
     """Return the start that weights of any form describe.
 
     Raises
@@ -148,20 +148,20 @@ def as_weights(given: WeightsLike | None) -> Start:
     ValueError
         The weights are not numbers, or not given by name.
     """
-    if given is None:
+    if start is None:
         return Start()
-    if isinstance(given, Path | str):
-        return Start(*read_penalised_weights(Path(given)), str(given))
-    if isinstance(given, FeatureWeights):
-        return Start(given, 0.0, "weights")
-    if isinstance(given, Optimized):
-        return Start(given.weights, given.length_penalty or 0.0, "weights")
-    if not isinstance(given, Mapping):
+    if isinstance(start, Path | str):
+        return Start(*read_penalised_weights(Path(start)), str(start))
+    if isinstance(start, FeatureWeights):
+        return Start(start, 0.0, "weights")
+    if isinstance(start, Optimized):
+        return Start(start.weights, start.length_penalty or 0.0, "weights")
+    if not isinstance(start, Mapping):
         raise ValueError(  # noqa: TRY004  a wrong call, as others
-            f"weights are given by name, as {{'LM': 0.5, 'TM': 0.3}}, found {type(given).__name__}"
+            f"weights are given by name, as {{'LM': 0.5, 'TM': 0.3}}, found {type(start).__name__}"
         )
     values = {}
-    for name, numbers in given.items():
+    for name, numbers in start.items():
         with faults_at(f"weight of {name}: {numbers!r:.60}", (TypeError, ValueError), ValueError):
             values[name] = tuple(map(float, np.ravel(numbers).tolist()))
     return Start(FeatureWeights(values), 0.0, "weights")
@@ -239,9 +239,9 @@ def list_problem(
     start, setup = search.setup
     with opened(search.executor, threads=threads) as team:
         setup = replace(setup, team=team)
-        given = search.length_penalty
+        length_penalty = search.length_penalty
         if lists.counts is not None:
-            counted = _counted_problem(lists.counts, metric, start, given, also)
+            counted = _counted_problem(lists.counts, metric, start, length_penalty, also)
             yield counted, setup, team
             return
         if metric is None:
@@ -249,36 +249,42 @@ def list_problem(
                 "give a metric; or scores, as in Lists.from_arrays(features, scores=...)"
             )
         lists = lists.scored_by([metric, *also]).in_order()
-        if given is None and start.length_penalty:
+        if length_penalty is None and start.length_penalty:
             notice(f"length penalty {start.length_penalty:g}, as in {start.origin}")
         with preparing(
             lists.annotator, lists.annotation_cache, progress=progress, team=team
         ) as prepare:
             metrics = [metric, *also]
-            ready = prepare(metrics, lists.pipeline, None)
+            preparation = prepare(metrics, lists.pipeline, None)
             begin = time.perf_counter()
-            read = lists.prepared(metrics, ready)
-            for one in also:
-                if not statistics.needs_of([one]):
+            read = lists.prepared(metrics, preparation)
+            for judge in also:
+                if not statistics.needs_of([judge]):
                     nbest = read.scored
                     statistics.check_texts(
-                        one, corpus.make_batch(nbest.texts, nbest.offsets, read.references)
+                        judge, corpus.make_batch(nbest.texts, nbest.offsets, read.references)
                     )
             read_at = time.perf_counter()
             stats = read.statistics(metric, threads=setup.threads)
             _describe(metric, stats, read.nbest.offsets)
             _check_lists(
-                lists, read, metric, setup, is_penalised=bool(given or start.length_penalty)
+                lists,
+                read,
+                metric,
+                setup,
+                is_penalised=bool(length_penalty or start.length_penalty),
             )
             problem = ListProblem(
                 read,
-                ready,
+                preparation,
                 metric,
                 stats,
-                LengthPenalty.parse(str(start.length_penalty if given is None else given)),
-                has_penalty=given is not None or bool(start.length_penalty),
+                LengthPenalty.parse(
+                    str(start.length_penalty if length_penalty is None else length_penalty)
+                ),
+                has_penalty=length_penalty is not None or bool(start.length_penalty),
                 start_alpha=start.length_penalty,
-                signature=ready.signature(metric, read.references.offsets),
+                signature=preparation.signature(metric, read.references.offsets),
                 seconds={"reading": read_at - begin, "statistics": time.perf_counter() - read_at},
             )
             yield problem, setup, team
@@ -293,7 +299,7 @@ def _check_lists(
         under = model_scores(read.nbest, setup.starts[0]) if setup.starts else None
         if line := length_order(read.nbest, under):
             warn(line)
-    added = [Feature.parse(one) for one in lists.features]
+    added = [Feature.parse(spec) for spec in lists.features]
     if added:
         batch = corpus.make_batch(
             read.scored.texts, read.nbest.offsets, read.references, lines=read.nbest.lines
@@ -325,20 +331,20 @@ def _counted_problem(
         raise ConfigError(f"other metrics need n-best lists with texts, not {name}")
     if length_penalty is not None:
         raise ConfigError(f"a length penalty needs n-best lists with texts, not {name}")
-    found = counts.counted(metric)
-    nbest = found.nbest
+    counted = counts.counted(metric)
+    nbest = counted.nbest
     _check_size(len(nbest))
-    _describe(found.metric, found.stats, nbest.offsets)
+    _describe(counted.metric, counted.stats, nbest.offsets)
     return ListProblem(
         PreparedLists(nbest, nbest, corpus.no_references(nbest.texts.vocabulary, len(nbest))),
         Preparation(),
-        found.metric,
-        found.stats,
+        counted.metric,
+        counted.stats,
         LengthPenalty(0.0, 0.0),
         has_penalty=False,
         start_alpha=0.0,
-        signature=found.signature,
-        seconds=found.seconds,
+        signature=counted.signature,
+        seconds=counted.seconds,
     )
 
 
@@ -350,16 +356,16 @@ def _describe(metric: Metric, stats: StatTable, offsets: IntArray) -> None:
 
 def influences(formula: Formula, stats: StatTable, offsets: IntArray) -> str:
     """Describe the scores of the formula's metrics, and how much each moves the formula."""
-    some = np.unique(np.linspace(0, len(offsets) - 2, SEGMENTS_SHOWN).astype(np.int64))
-    rows, part = rows_taken(offsets, some)
+    segments = np.unique(np.linspace(0, len(offsets) - 2, SEGMENTS_SHOWN).astype(np.int64))
+    rows, part = rows_taken(offsets, segments)
     stats.need(rows)
-    found = formula.influences(stats.take(rows), part)
+    by_label = formula.influences(stats.take(rows), part)
     turned = [metric.display.is_turned for metric in formula.metrics]
     scores = ", ".join(
         f"{'1 - ' if is_turned else ''}{label} {score:.4f}"
-        for is_turned, (label, (score, _)) in zip(turned, found.items(), strict=True)
+        for is_turned, (label, (score, _)) in zip(turned, by_label.items(), strict=True)
     )
-    shares = ", ".join(f"{label} {100 * share:.0f} %" for label, (_, share) in found.items())
+    shares = ", ".join(f"{label} {100 * share:.0f} %" for label, (_, share) in by_label.items())
     return (
         f"of the formula, {scores} for the first hypotheses; exchanging one moves it by {shares}"
     )
@@ -433,7 +439,7 @@ class Optimized(Rated):
 
     def as_json(self) -> dict[str, object]:
         """Return what `portmert optimize --json` prints."""
-        found = self.found
+        search = self.found
         scores = {
             "first_score": self.first_score,
             "start_score": self.start_score,
@@ -445,12 +451,12 @@ class Optimized(Rated):
         return {
             **self.metric.display.with_rates(scores),
             "higher_is_better": self.metric.higher_is_better,
-            **({"also": [other.as_json() for other in self.also]} if self.also else {}),
-            "restarts": list(found.restarts),
+            **({"also": [score.as_json() for score in self.also]} if self.also else {}),
+            "restarts": list(search.restarts),
             **self._weights(),
-            "hypotheses": found.hypotheses,
+            "hypotheses": search.hypotheses,
             **self.annotations,
-            "line_searches": found.line_searches,
+            "line_searches": search.line_searches,
             **({} if self.bootstrap is None else {"bootstrap": self.bootstrap.as_json()}),
             "seconds": {phase: round(value, 3) for phase, value in self.seconds.items()},
             **({"warnings": list(self.warnings)} if self.warnings else {}),
@@ -500,11 +506,11 @@ class OtherScore(Rated):
         return {**self.metric.display.with_rates(document)}
 
     def __str__(self) -> str:
-        shown = self.metric.shown
-        unseen = "" if self.unseen_score is None else f", unseen {shown(self.unseen_score)}"
+        form = self.metric.shown
+        unseen = "" if self.unseen_score is None else f", unseen {form(self.unseen_score)}"
         return (
-            f"{self.metric.display.labelled(self.signature)}: first {shown(self.first_score)} -> "
-            f"tuned {shown(self.score)}{unseen} (start weights {shown(self.start_score)})"
+            f"{self.metric.display.labelled(self.signature)}: first {form(self.first_score)} -> "
+            f"tuned {form(self.score)}{unseen} (start weights {form(self.start_score)})"
         )
 
 
@@ -559,59 +565,61 @@ def optimize(
     if samples < 0:
         raise ValueError(f"samples is {samples}; it must be 0 or more")
     begin, how = time.perf_counter(), Search.of(search)
-    chosen = None if metric is None else registry.metric(metric)
-    judges = list({one.signature: one for one in map(registry.metric, also)}.values())
-    given = as_lists(lists)
-    if chosen is not None:
-        remind(chosen, also)
+    tuned_metric = None if metric is None else registry.metric(metric)
+    judges = list({judge.signature: judge for judge in map(registry.metric, also)}.values())
+    dev_lists = as_lists(lists)
+    if tuned_metric is not None:
+        remind(tuned_metric, also)
     shown = phase(progress, "annotating")
-    prepared = list_problem(given, chosen, how, also=judges, progress=shown)
+    prepared = list_problem(dev_lists, tuned_metric, how, also=judges, progress=shown)
     with prepared as (problem, setup, team):
-        if not samples and given.annotator is None:
+        if not samples and dev_lists.annotator is None:
             _check_work(team, setup)
-        found, alpha = problem.search(setup, phase(progress, "searching"))
-        warn_of(found.warnings)
+        optimization, alpha = problem.search(setup, phase(progress, "searching"))
+        warn_of(optimization.warnings)
         nbest = problem.read.penalised(alpha)
         start = setup.starts[0] if setup.starts else equal_weights(nbest.feature_names)
         sure = None
         if samples:
-            again = replace(setup, starts=(found.weights,), toward=start)
+            resampled_setup = replace(setup, starts=(optimization.weights,), toward=start)
             shown = phase(progress, "sampling")
             counted = nbest, problem.stats, problem.metric
-            tuned = dict(bootstrap(*counted, again, range(samples), progress=shown))
+            tuned = dict(bootstrap(*counted, resampled_setup, range(samples), progress=shown))
             sure = confidence([tuned[sample] for sample in range(samples)])
-        said = _others(judges, problem, found, nbest, start, threads=setup.threads)
-        result = _result(problem, found, alpha, sure, said)
+        other_scores = _other_scores(
+            judges, problem, optimization, nbest, start, threads=setup.threads
+        )
+        result = _result(problem, optimization, alpha, sure, other_scores)
     result.seconds["total"] = time.perf_counter() - begin
     return result
 
 
 def _result(
     problem: ListProblem,
-    found: Optimization,
+    optimization: Optimization,
     alpha: float,
     sure: Confidence | None,
     also: tuple[OtherScore, ...],
 ) -> Optimized:
     """Return everything that was found."""
-    seconds, annotations, by = {**problem.seconds, **found.seconds}, {}, ""
+    seconds, annotations, by = {**problem.seconds, **optimization.seconds}, {}, ""
     first = float(problem.metric.score(problem.stats.total(problem.read.nbest.offsets[:-1])))
     if (used := problem.ready.annotator) is not None:
         seconds["annotating"] = used.seconds  # of the others
         annotations = {"annotated": problem.stats.known, **used.counts}
         by = f"{used.name}{depth(used)}"
     return Optimized(
-        weights=found.weights,
+        weights=optimization.weights,
         first_score=first,
-        score=found.final_score,
-        start_score=found.start_score,
-        oracle_score=found.oracle_score,
-        unseen_score=found.unseen_score,
-        unseen_error=found.unseen_error,
+        score=optimization.final_score,
+        start_score=optimization.start_score,
+        oracle_score=optimization.oracle_score,
+        unseen_score=optimization.unseen_score,
+        unseen_error=optimization.unseen_error,
         length_penalty=alpha if problem.has_penalty else None,
         signature=problem.signature,
         metric=problem.metric,
-        found=found,
+        found=optimization,
         bootstrap=sure,
         annotations=annotations,
         annotated_by=by,
@@ -620,10 +628,10 @@ def _result(
     )
 
 
-def _others(
+def _other_scores(
     metrics: Sequence[Metric],
     problem: ListProblem,
-    found: Optimization,
+    optimization: Optimization,
     nbest: NBest,
     start: FeatureWeights,
     *,
@@ -631,17 +639,17 @@ def _others(
 ) -> tuple[OtherScore, ...]:
     """Return the scores, by other metrics, of the hypotheses before and after a search."""
     read = problem.read
-    chosen = [
+    choices = [
         read.nbest.offsets[:-1],
         read.best(start, problem.start_alpha),
-        best_hypotheses(nbest, model_scores(nbest, found.weights)),
+        best_hypotheses(nbest, model_scores(nbest, optimization.weights)),
     ]
-    if found.unseen is not None:
-        chosen.append(np.asarray(found.unseen.rows, dtype=np.int64))
+    if optimization.unseen is not None:
+        choices.append(np.asarray(optimization.unseen.rows, dtype=np.int64))
     scored = []
     for metric in metrics:
         stats = read.statistics(metric, threads=threads, lazily=True)
-        scores = [float(metric.score(stats.total(rows))) for rows in chosen]
+        scores = [float(metric.score(stats.total(rows))) for rows in choices]
         if not np.isfinite(scores).all():
             warn(f"{metric.name()} of some of the choices is no finite number (0 divided by 0?)")
         signature = problem.ready.signature(metric, read.references.offsets)

@@ -100,31 +100,31 @@ def replicate(
         Lists, references and metric do not fit, or the folder is of another call.
     """
     metric = registry.metric(metric)
-    given = as_lists(lists).scored_by([metric])
-    tests = None if test is None else as_lists(test).like(given)
-    data = _data(given, tests)
-    named = None if given.annotator is None else registry.annotator(given.annotator)
+    dev_lists = as_lists(lists).scored_by([metric])
+    tests = None if test is None else as_lists(test).like(dev_lists)
+    data = _data(dev_lists, tests)
+    annotator = None if dev_lists.annotator is None else registry.annotator(dev_lists.annotator)
     with list_problem(
-        given, metric, Search.of(search), progress=phase(progress, "annotating"),
+        dev_lists, metric, Search.of(search), progress=phase(progress, "annotating"),
     ) as (problem, setup, team):  # fmt: skip
         if problem.penalty.low != problem.penalty.high:
             raise ConfigError(
                 f"length penalty '{search.get('length_penalty')}': replicas are averaged under "
                 f"one; give one number, as `portmert optimize` finds it in a range"
             )
-        prints = _fingerprint(problem, setup, data, given, tests)
+        prints = _fingerprint(problem, setup, data, dev_lists, tests)
         _check_unseen(prints)
         test_set = read_test_lists(problem, tests, setup.threads)
-        texts = _texts_in_order(given, tests)
-        for key, several in texts.items():
-            held = [text_digest(text) for text in several]
-            prints[f"data.{key}"] = json.dumps(held[0] if key.endswith("source") else held)
+        texts = _texts_in_order(dev_lists, tests)
+        for key, contents in texts.items():
+            digests = [text_digest(text) for text in contents]
+            prints[f"data.{key}"] = json.dumps(digests[0] if key.endswith("source") else digests)
         with open_run(
             Path(out_dir), prints, origin="what is asked for now", fresh=fresh
         ) as folder:
             if texts:
                 data = with_texts(data, texts, folder.path / "texts")
-            write_inputs(folder.path, data, named)
+            write_inputs(folder.path, data, annotator)
             run = ReplicaRun(folder, problem, setup, test_set)
             numbers = range(1, replicas + 1)
             run.search(numbers, team, phase(progress, "searching"))
@@ -150,29 +150,29 @@ def _texts_in_order(lists: Lists, test: Lists | None) -> dict[str, tuple[str, ..
     dict
         Key of `data` -> the text of each of its files.
     """
-    found: dict[str, tuple[str, ...]] = {}
-    for kind, one in (("", lists), ("test_", test)):
-        if one is None or not one.is_joined:
+    by_key: dict[str, tuple[str, ...]] = {}
+    for kind, side in (("", lists), ("test_", test)):
+        if side is None or not side.is_joined:
             continue
-        references, source = one.references, one.source_lines
+        references, source = side.references, side.source_lines
         if source is not None:
-            found[f"{kind}source"] = (as_lines(source),)
+            by_key[f"{kind}source"] = (as_lines(source),)
         if references is None:
             continue
         count = len(references.texts) // len(references)
         texts = [
             references.texts.take(np.arange(len(references)) * count + k) for k in range(count)
         ]
-        found[f"{kind}references"] = tuple(
+        by_key[f"{kind}references"] = tuple(
             as_lines([" ".join(text.words(row)) for row in range(len(text))]) for text in texts
         )
         if references.texts.links is not None:
-            found[f"{kind}reference_links"] = tuple(
+            by_key[f"{kind}reference_links"] = tuple(
                 as_lines([format_links(text.links.row(row).tolist()) for row in range(len(text))])
                 for text in texts
                 if text.links is not None
             )
-    return found
+    return by_key
 
 
 def _data(lists: Lists, test: Lists | None) -> ListsData:
@@ -184,37 +184,37 @@ def _data(lists: Lists, test: Lists | None) -> ListsData:
         Some lists or texts are not files.
     """
 
-    def paths(name: str, given: Any) -> tuple[Path, ...]:
-        several = (given,) if isinstance(given, Path | str) else tuple(given or ())
-        if not all(isinstance(one, Path | str) for one in several):
+    def paths(name: str, value: Any) -> tuple[Path, ...]:
+        values = (value,) if isinstance(value, Path | str) else tuple(value or ())
+        if not all(isinstance(path, Path | str) for path in values):
             raise ConfigError(f"{name}: replicas lie in a folder and name files; give files")
-        return tuple(map(Path, several))
+        return tuple(map(Path, values))
 
-    named: dict[str, Any] = {}
-    for prefix, one in (("", lists), ("test_", test)):
-        if one is None:
+    by_name: dict[str, Any] = {}
+    for prefix, side in (("", lists), ("test_", test)):
+        if side is None:
             continue
-        if not one.paths or one.counts is not None:
+        if not side.paths or side.counts is not None:
             raise ConfigError(
                 "replicas lie in a folder and name files: give lists in files (records as JSON "
                 "lines); optimize and crossval take records and arrays too"
             )
-        source = paths("the source", () if one.source is None else (one.source,))
-        named |= {
-            f"{prefix}lists": paths("lists", one.paths),
-            f"{prefix}references": paths("references", one.refs),
+        source = paths("the source", () if side.source is None else (side.source,))
+        by_name |= {
+            f"{prefix}lists": paths("lists", side.paths),
+            f"{prefix}references": paths("references", side.refs),
             f"{prefix}source": source[0] if source else None,
-            f"{prefix}reference_links": paths("links of references", one.ref_links),
+            f"{prefix}reference_links": paths("links of references", side.ref_links),
         }
     steps = tuple(map(str, lists.pipeline.steps))
-    return ListsData(**named, text=steps, text_model=lists.pipeline.model)
+    return ListsData(**by_name, text=steps, text_model=lists.pipeline.model)
 
 
 def _fingerprint(
     problem: ListProblem, setup: Setup, data: ListsData, lists: Lists, test: Lists | None
 ) -> dict[str, str]:
     """Return everything that the result depends on but the number of replicas: key -> value."""
-    formats = [one.format for one in (lists, test) if one is not None]
+    formats = [item.format for item in (lists, test) if item is not None]
     prints = {
         "command": "optimize",
         "portmert": portmert.__version__,
@@ -225,21 +225,23 @@ def _fingerprint(
         "seed": str(setup.seed),
         "length_penalty": str(problem.penalty.low),
         "nbest_format": " ".join(
-            one if isinstance(one, str) else repr(one) for one in dict.fromkeys(formats)
+            item if isinstance(item, str) else repr(item) for item in dict.fromkeys(formats)
         ),
     }
     if lists.systems:
         prints["systems"] = " ".join(lists.systems)
     if problem.ready.annotator is not None:
         prints["annotator"] = problem.ready.annotator.fingerprint
-    for key, one in (("features", lists), ("test_features", test)):
-        parsed = [content_of(Feature.parse(spec)) for spec in (one.features if one else ())]
+    for key, item in (("features", lists), ("test_features", test)):
+        parsed = [content_of(Feature.parse(spec)) for spec in (item.features if item else ())]
         prints[f"data.{key}"] = json.dumps(parsed, sort_keys=True)
-    named = [Path(path) for one in (lists, test) if one is not None for path in one.reader.files]
+    reader_files = [
+        Path(path) for item in (lists, test) if item is not None for path in item.reader.files
+    ]
     contents: dict[str, Any] = {
-        "nbest_files": named,
+        "nbest_files": reader_files,
         "metric": problem.metric,
-        "start": [dict(one.values) for one in setup.starts],
+        "start": [dict(item.values) for item in setup.starts],
         **{f"data.{item.name}": getattr(data, item.name) for item in fields(data)},
     }
     for key, value in contents.items():
@@ -299,30 +301,30 @@ class ReplicaRun:
             (nullcontext() if number == 1 else collected_notices(), task)
             for number, task in zip(missing, tasks, strict=True)
         ]
-        for place, found in run_tasks(team, _searched, cells, progress):
-            self._write(self.folder.replica(missing[place]), setups[place].seed, found)
+        for place, optimization in run_tasks(team, _searched, cells, progress):
+            self._write(self.folder.replica(missing[place]), setups[place].seed, optimization)
 
-    def _write(self, folder: Path, seed: int, found: Optimization) -> None:
+    def _write(self, folder: Path, seed: int, optimization: Optimization) -> None:
         folder.mkdir(exist_ok=True)
-        self._write_weights(folder / "weights.json", found.weights)
-        test = self._test(found.weights, folder / "test")
+        self._write_weights(folder / "weights.json", optimization.weights)
+        test = self._test(optimization.weights, folder / "test")
         finish(
             folder / "result.json",
             {
                 "metric": self.problem.signature,
                 "seed": seed,
-                "dev_score": found.final_score,
-                "unseen_score": found.unseen_score,
-                "unseen_error": found.unseen_error,
+                "dev_score": optimization.final_score,
+                "unseen_score": optimization.unseen_score,
+                "unseen_error": optimization.unseen_error,
                 "test_score": None if test is None else test.score,
-                **({"warnings": found.warnings} if found.warnings else {}),
+                **({"warnings": optimization.warnings} if optimization.warnings else {}),
             },
         )
 
     def _row(self, number: int) -> dict[str, Any]:
         """Return what result.json says of a replica."""
         folder = self.folder.replica(number)
-        kept = read_json(
+        result = read_json(
             folder / "result.json",
             seed=int,
             dev_score=NUMBER,
@@ -330,30 +332,30 @@ class ReplicaRun:
             unseen_error=NUMBER | None,
             test_score=NUMBER | None,
         )
-        del kept["metric"]
-        warn_of(kept.pop("warnings", ()))
-        return {"folder": folder.name, **kept}
+        del result["metric"]
+        warn_of(result.pop("warnings", ()))
+        return {"folder": folder.name, **result}
 
     def finish(self, numbers: Sequence[int], *, baselines: bool | MoreChoices) -> Replicas:
         """Average the weights of the replicas, score them, and write all."""
         paths = [self.folder.replica(number) / "weights.json" for number in numbers]
-        found = [read_weights_file(path).weights for path in paths]
+        all_weights = [read_weights_file(path).weights for path in paths]
         searched = self.problem.read.penalised(self._alpha)
         # With one hypothesis everywhere nothing is chosen, and all weights are of one size.
-        sizes = [1.0] * len(found)
+        sizes = [1.0] * len(all_weights)
         if len(searched.texts) > len(searched):
             sizes = [
-                spread_size(one, searched, origin=str(path)) or 1.0
-                for one, path in zip(found, paths, strict=True)
+                spread_size(vector, searched, origin=str(path)) or 1.0
+                for vector, path in zip(all_weights, paths, strict=True)
             ]
-        weights = averaged_within(self.setup.constraints, found, sizes)
+        weights = averaged_within(self.setup.constraints, all_weights, sizes)
         self._write_weights(self.folder.path / "weights.json", weights)
         rows = [self._row(number) for number in numbers]
         document = write_result(
             self.folder.path,
             self.problem.metric,
             rows,
-            found,
+            all_weights,
             (
                 self._dev(weights, self._alpha),
                 None,
@@ -364,8 +366,8 @@ class ReplicaRun:
             left_out=left_out_so_far(),
             before=self._before(),
         )
-        more = baselines if callable(baselines) else None
-        files = self._baselines(numbers, weights, more) if baselines else {}
+        more_choices = baselines if callable(baselines) else None
+        files = self._baselines(numbers, weights, more_choices) if baselines else {}
         path, metric = self.folder.path, self.problem.metric
         return Replicas(weights, document, metric, path, baselines=files)
 
@@ -407,19 +409,20 @@ class ReplicaRun:
             folder.mkdir(exist_ok=True)
             write_text(folder / "output.txt", as_lines(Reranked.of(read.nbest.texts, rows).lines))
             if read.nbest.texts.links is not None:
-                chosen = taken(read.nbest, rows, np.arange(len(rows) + 1))
-                write_nbest(replace(chosen, sparse=None), folder / "nbest.gz", weights)
+                best = taken(read.nbest, rows, np.arange(len(rows) + 1))
+                write_nbest(replace(best, sparse=None), folder / "nbest.gz", weights)
             if scored is not None:
                 content = {"metric": self.problem.signature, **asdict(scored)}
                 write_json(folder / "scores.json", content)
         return scored
 
     def _baselines(
-        self, numbers: Sequence[int], average: FeatureWeights, more: MoreChoices | None
+        self, numbers: Sequence[int], average: FeatureWeights, more_choices: MoreChoices | None
     ) -> dict[str, Chosen]:
         """Write other choices from the test lists, and the links of the replicas' choices.
 
-        The names are `replica-N`, `averaged`, `first`, `only FEATURE`, those of `more`, `oracle`.
+        The names are `replica-N`, `averaged`, `first`, `only FEATURE`, those of `more_choices`,
+        `oracle`.
         """
         if self.test_set is None:
             return {}
@@ -428,20 +431,20 @@ class ReplicaRun:
         weights = {
             folder.name: read_weights_file(folder / "weights.json").weights for folder in folders
         } | {"averaged": average}
-        chosen = {name: read.best(one, self._alpha) for name, one in weights.items()}
-        chosen["first"] = read.nbest.offsets[:-1]
+        choices = {name: read.best(vector, self._alpha) for name, vector in weights.items()}
+        choices["first"] = read.nbest.offsets[:-1]
         singles = dict(self._single_features())
         for name, alone in singles.items():
-            chosen[f"only {name}"] = read.best(alone, 0.0)
-        if more is not None:
-            chosen |= more(self.problem, read, average, list(singles.values()))
+            choices[f"only {name}"] = read.best(alone, 0.0)
+        if more_choices is not None:
+            choices |= more_choices(self.problem, read, average, list(singles.values()))
         if stats is not None:
             stats.need(np.arange(len(stats.rows)))
             offsets, metric = read.nbest.offsets, self.problem.metric
-            chosen["oracle"] = oracle(stats.rows, offsets, metric, chosen["averaged"])[1]
+            choices["oracle"] = oracle(stats.rows, offsets, metric, choices["averaged"])[1]
         return {
             name: _written(read.nbest, rows, self.folder.path / "test" / f"choice-{number}.txt")
-            for number, (name, rows) in enumerate(chosen.items(), 1)
+            for number, (name, rows) in enumerate(choices.items(), 1)
         }
 
     def _single_features(self) -> Iterator[tuple[str, FeatureWeights]]:
@@ -453,19 +456,21 @@ class ReplicaRun:
             for place in range(size)
         ]
         for label, unit in zip(labels, np.eye(len(labels)), strict=True):
-            more, less = (FeatureWeights.from_vector(names, sign * unit) for sign in (1.0, -1.0))
-            change = self._dev(less, 0.0).score - self._dev(more, 0.0).score
+            positive, negative = (
+                FeatureWeights.from_vector(names, sign * unit) for sign in (1.0, -1.0)
+            )
+            change = self._dev(negative, 0.0).score - self._dev(positive, 0.0).score
             gain = self.problem.metric.oriented(change)
-            yield (f"-{label}", less) if gain > 0 else (label, more)
+            yield (f"-{label}", negative) if gain > 0 else (label, positive)
 
 
 def _written(nbest: NBest, rows: IntArray, path: Path) -> Chosen:
     """Write one hypothesis of each segment, and its links where the lists have them."""
-    found = Reranked.of(nbest.texts, rows)
-    write_text(path, as_lines(found.lines))
-    if found.links is None:
+    reranked = Reranked.of(nbest.texts, rows)
+    write_text(path, as_lines(reranked.lines))
+    if reranked.links is None:
         return Chosen(path, rows)
-    write_text(path.with_suffix(".links"), as_lines(found.links))
+    write_text(path.with_suffix(".links"), as_lines(reranked.links))
     return Chosen(path, rows, path.with_suffix(".links"))
 
 
@@ -492,13 +497,13 @@ def read_test_lists(problem: ListProblem, lists: Lists | None, threads: int) -> 
 def with_texts(data: ListsData, texts: Mapping[str, tuple[str, ...]], folder: Path) -> ListsData:
     """Write texts into a folder, and name them in place of those that they were made from."""
     folder.mkdir(exist_ok=True)
-    named: dict[str, Any] = {}
-    for key, several in texts.items():
-        paths = tuple(folder / f"{key}-{number}" for number in range(1, len(several) + 1))
-        for path, text in zip(paths, several, strict=True):
+    by_key: dict[str, Any] = {}
+    for key, contents in texts.items():
+        paths = tuple(folder / f"{key}-{number}" for number in range(1, len(contents) + 1))
+        for path, text in zip(paths, contents, strict=True):
             write_text(path, text)
-        named[key] = paths if isinstance(getattr(data, key), tuple) else paths[0]
-    return replace(data, **named)
+        by_key[key] = paths if isinstance(getattr(data, key), tuple) else paths[0]
+    return replace(data, **by_key)
 
 
 def _check_same_features(dev: NBest, test: NBest) -> None:
@@ -521,5 +526,5 @@ def _searched(
 ) -> tuple[Optimization, list[str]]:
     """Search; return the result and the notices."""
     with collected_notices() as lines:
-        found = optimize_stats(nbest, stats, metric, setup, progress=step)
-    return found, lines
+        optimization = optimize_stats(nbest, stats, metric, setup, progress=step)
+    return optimization, lines

@@ -82,14 +82,14 @@ class RerankTuned:
     def __str__(self) -> str:
         if self.compared is None:
             return str(self.replicas)
-        found, percent = self.replicas.document, self.replicas.metric.shown
-        dev = {key: percent(found[key]["dev_score"]) for key in ("first", "start", "average")}
+        document, percent = self.replicas.document, self.replicas.metric.shown
+        dev = {key: percent(document[key]["dev_score"]) for key in ("first", "start", "average")}
         answers = "".join(f"{line}\n" for line in self.compared.document["answers"])
         answers += "\n" if answers else ""
         return (
-            f"{answers}{self.replicas.metric.display.labelled(found['metric'])}, on the lists "
+            f"{answers}{self.replicas.metric.display.labelled(document['metric'])}, on the lists "
             f"tuned on: first {dev['first']} -> averaged {dev['average']} (start weights "
-            f"{dev['start']}; {counted(len(found['replicas']), 'search')})\n\n"
+            f"{dev['start']}; {counted(len(document['replicas']), 'search')})\n\n"
             f"{_table(self.compared.document).text()}"
         )
 
@@ -186,38 +186,38 @@ def rerank_tune(
     PortmertError
         As in `replicate`; or no metric can compare the outputs.
     """
-    folder, chosen = Path(out_dir), registry.metric(metric)
-    given = as_lists(lists).scored_by([chosen])
+    folder, tuned_metric = Path(out_dir), registry.metric(metric)
+    dev_lists = as_lists(lists).scored_by([tuned_metric])
     outcomes = Outcomes(test_scores or {}, test_answers)
-    tests = as_lists(test).like(given)
-    judges = [*([] if chosen.of_lists else [metric]), *also]
+    tests = as_lists(test).like(dev_lists)
+    judges = [*([] if tuned_metric.of_lists else [metric]), *also]
     if also and not tests.refs:
         raise ConfigError(
             f"--also {next(iter(registry.labelled(also)))}: outputs are compared with references "
             f"of the test set; give --test-ref"
         )
     if tests.refs:
-        _check_judges(registry.labelled(judges), chosen, tests, given, outcomes)
+        _check_judges(registry.labelled(judges), tuned_metric, tests, dev_lists, outcomes)
     outcomes.check(tests)
-    optimizing.remind(chosen, [*also, *outcomes.scores])
-    found = replicating.replicate(
-        given, chosen, replicas=replicas, out_dir=folder, test=tests, fresh=fresh,
+    optimizing.remind(tuned_metric, [*also, *outcomes.scores])
+    tuned = replicating.replicate(
+        dev_lists, tuned_metric, replicas=replicas, out_dir=folder, test=tests, fresh=fresh,
         baselines=outcomes.choices, progress=progress, **search,
     )  # fmt: skip
-    lines = _joined(found.baselines["averaged"].text, given.pipeline)
+    lines = _joined(tuned.baselines["averaged"].text, dev_lists.pipeline)
     write_text(folder / "output.txt", replicating.as_lines(lines))
-    known = outcomes.counted(tests.nbest, found.baselines.values())
+    counted = outcomes.counted(tests.nbest, tuned.baselines.values())
     compared: Report | None = None
     if tests.refs and judges:
         options: dict[str, Any] = {"threads": search.get("threads", 0)}
         options["progress"] = phase(progress, "annotating")
-        compared = _compared(folder, found.baselines, judges, known, given, **options)
-    elif known:
-        compared = _judged(known, found, replicas)
+        compared = _compared(folder, tuned.baselines, judges, counted, dev_lists, **options)
+    elif counted:
+        compared = _judged(counted, tuned, replicas)
     if compared is not None:
-        compared = _answered(compared, next(iter(outcomes.scores), "") if chosen.of_lists else "")
+        compared = _answered(compared, next(iter(outcomes.scores), "") if tuned_metric.of_lists else "")
     _write(folder, compared)
-    return RerankTuned(found, lines, compared)
+    return RerankTuned(tuned, lines, compared)
 
 
 def _write(folder: Path, compared: Report | None) -> None:
@@ -244,12 +244,12 @@ def _joined(path: Path, pipeline: text_pipeline.TextPipeline) -> tuple[str, ...]
 
 
 def _check_judges(
-    judges: Mapping[str, Metric], chosen: Metric, test: Lists, lists: Lists, outcomes: Outcomes
+    judges: Mapping[str, Metric], tuned: Metric, test: Lists, lists: Lists, outcomes: Outcomes
 ) -> None:
     """Raise `ConfigError` before the search if the outputs cannot be compared after it."""
     if not judges and not outcomes.scores:
         raise ConfigError(
-            f"metric {chosen.signature} has no scores of the test lists: give them (--test-scores "
+            f"metric {tuned.signature} has no scores of the test lists: give them (--test-scores "
             f"NAME=FILE), or name a metric that compares the outputs, as --also chrf"
         )
     for judge, metric in judges.items():
@@ -269,15 +269,15 @@ def _check_judges(
             )
 
 
-def _others(baselines: Mapping[str, Chosen]) -> list[str]:
+def _choice_names(baselines: Mapping[str, Chosen]) -> list[str]:
     """Return the names of the choices that are not those of one search."""
     return [name for name in baselines if not name.startswith("replica-")]
 
 
-def _judged(known: Sequence[Counted], found: Replicas, replicas: int) -> Report:
+def _judged(counted: Sequence[Counted], tuned: Replicas, replicas: int) -> Report:
     """Compare the choices by scores in hand alone."""
-    outputs = {TUNED: replicas} | dict.fromkeys(_others(found.baselines), 1)
-    document = judged(known, outputs, found.metric.signature)
+    outputs = {TUNED: replicas} | dict.fromkeys(_choice_names(tuned.baselines), 1)
+    document = judged(counted, outputs, tuned.metric.signature)
     return Report(document_of(document), document)
 
 
@@ -285,20 +285,20 @@ def _compared(
     folder: Path,
     baselines: Mapping[str, Chosen],
     judges: Sequence[str | Metric],
-    known: Sequence[Counted],
+    counted: Sequence[Counted],
     lists: Lists,
     **options: Any,
 ) -> Report:
     """Compare the run in the folder with the other choices."""
-    others, inputs = _others(baselines), read_inputs(folder)
+    names, inputs = _choice_names(baselines), read_inputs(folder)
     links = () if inputs is None else inputs.data.test_reference_links
     outputs = [files.links for files in baselines.values() if files.links is not None]
     sets = []
     if links and len(outputs) == len(baselines):
         sets.append(f"lists={written_files([*links, *outputs])}")
     return compare(
-        {TUNED: folder, **{name: baselines[name].text for name in others}},
-        TestSet(links=sets, statistics=tuple(known)),
+        {TUNED: folder, **{name: baselines[name].text for name in names}},
+        TestSet(links=sets, statistics=tuple(counted)),
         metric=judges,
         annotator=lists.annotator,
         annotation_cache=lists.annotation_cache,
@@ -372,24 +372,24 @@ class Outcomes:
         if not self.scores:
             return {}
         dev, nbest, alpha = problem.read.nbest, test.nbest, problem.penalty.low
-        signs = np.sum([one.vector(dev.feature_names, origin="weights") for one in alone], axis=0)
+        signs = np.sum([single.vector(dev.feature_names, origin="weights") for single in alone], axis=0)
         spread = within_segment_spread(np.ascontiguousarray(dev.features.T), dev.offsets)
         equal = FeatureWeights.from_vector(dev.feature_names, signs / spread)
-        found = {"equal weights": test.best(equal, alpha)}
+        by_name = {"equal weights": test.best(equal, alpha)}
         if self.answers:
             scores = model_scores(test.penalised(alpha), average)
             by = SPREAD / float(within_segment_spread(scores[np.newaxis], nbest.offsets)[0])
             weights = mbr.by_model(nbest.offsets, scores, temperature=by)
             answers = self._answers(nbest)
-            found["votes"] = elected(nbest, answers, np.ones(len(weights)))
-            found["weighted votes"] = elected(nbest, answers, weights)
+            by_name["votes"] = elected(nbest, answers, np.ones(len(weights)))
+            by_name["weighted votes"] = elected(nbest, answers, weights)
         table = self._table(nbest, next(iter(self.scores)))
         start = nbest.offsets[:-1]
-        return found | {"oracle": oracle(table, nbest.offsets, Scores(()), start)[1]}
+        return by_name | {"oracle": oracle(table, nbest.offsets, Scores(()), start)[1]}
 
     def counted(self, test: NBest, choices: Iterable[Chosen]) -> list[Counted]:
         """Return the statistics of all choices under each of the scores."""
-        rows = np.stack([one.rows for one in choices])
+        rows = np.stack([choice.rows for choice in choices])
         return [
             Counted(name, Scores(_paths(files)), self._table(test, name)[rows])
             for name, files in self.scores.items()
@@ -421,16 +421,16 @@ def elected(nbest: NBest, answers: IntArray, weights: FloatArray) -> IntArray:
     """
     pairs = np.column_stack([nbest.segments_in_files, answers])
     groups = np.unique(pairs, axis=0, return_inverse=True)[1].reshape(-1)
-    kept = groups[nbest.lines]
-    times = np.bincount(groups) / np.maximum(np.bincount(kept, minlength=groups.max() + 1), 1)
-    votes: FloatArray = np.bincount(kept, weights, minlength=len(times)) * times
-    totals = np.where(answers[nbest.lines] < 0, -1.0, votes[kept])
-    found = []
+    group_of_row = groups[nbest.lines]
+    times = np.bincount(groups) / np.maximum(np.bincount(group_of_row, minlength=groups.max() + 1), 1)
+    votes: FloatArray = np.bincount(group_of_row, weights, minlength=len(times)) * times
+    totals = np.where(answers[nbest.lines] < 0, -1.0, votes[group_of_row])
+    rows = []
     for begin, end in pairwise(nbest.offsets.tolist()):
-        best = kept[begin + int(np.argmax(totals[begin:end]))]
-        own = np.where(kept[begin:end] == best, weights[begin:end], -1.0)
-        found.append(begin + int(np.argmax(own)))
-    return np.array(found)
+        best = group_of_row[begin + int(np.argmax(totals[begin:end]))]
+        weight_of_row = np.where(group_of_row[begin:end] == best, weights[begin:end], -1.0)
+        rows.append(begin + int(np.argmax(weight_of_row)))
+    return np.array(rows)
 
 
 def judged(
@@ -451,7 +451,7 @@ def judged(
     owners = np.repeat(np.arange(len(systems)), list(systems.values()))
     texts = Texts.from_lines([], Vocabulary())
     material = Material(owners, texts, corpus.no_references(Vocabulary(), segments))
-    found = {
+    content = {
         "kind": "comparison",
         "portmert": portmert.__version__,
         "headlines": (),
@@ -469,10 +469,10 @@ def judged(
             }
             for number, (name, outputs) in enumerate(systems.items())
         ],
-        "metrics": [described(one, one.metric.signature) for one in counted],
+        "metrics": [described(metric, metric.metric.signature) for metric in counted],
         "scores": score_systems(list(systems), material, counted, resampling),
     }
-    document: dict[str, Any] = plain(found)
+    document: dict[str, Any] = plain(content)
     return {**document, "headlines": list(headlines(document))}
 
 

@@ -60,14 +60,14 @@ class Reranked:
     @classmethod
     def of(cls, texts: Texts, rows: IntArray, *, ids: tuple[str, ...] | None = None) -> Reranked:
         """Return the hypotheses of these rows of `texts`, those of all lists."""
-        chosen = texts.take(rows)
-        lines = tuple(" ".join(chosen.words(row)) for row in range(len(chosen)))
-        return cls(lines, rows, chosen, ids or tuple(str(n) for n in range(len(lines))))
+        best = texts.take(rows)
+        lines = tuple(" ".join(best.words(row)) for row in range(len(best)))
+        return cls(lines, rows, best, ids or tuple(str(n) for n in range(len(lines))))
 
     @cached_property
     def _originals(self) -> tuple[Original, ...] | None:
-        found = None if self.lists is None else self.lists.originals
-        return None if found is None else tuple(found[row] for row in self.rows)
+        originals = None if self.lists is None else self.lists.originals
+        return None if originals is None else tuple(originals[row] for row in self.rows)
 
     @property
     def given(self) -> tuple[str, ...] | None:
@@ -75,12 +75,20 @@ class Reranked:
 
         None if the lists are neither.
         """
-        return None if self._originals is None else tuple(one.text for one in self._originals)
+        return (
+            None
+            if self._originals is None
+            else tuple(original.text for original in self._originals)
+        )
 
     @property
     def records(self) -> tuple[dict[str, Any] | None, ...] | None:
         """The JSON objects of the hypotheses, None for one without; None for other lists."""
-        return None if self._originals is None else tuple(one.record for one in self._originals)
+        return (
+            None
+            if self._originals is None
+            else tuple(original.record for original in self._originals)
+        )
 
     @property
     def indices(self) -> tuple[int, ...]:
@@ -102,10 +110,10 @@ class Reranked:
         records, size = self.records or (), len(self.lines)
         scores = (None,) * size if self.scores is None else self.scores.tolist()
         rows = zip(self.ids, self.indices, scores, self.given or self.lines, strict=True)
-        found = [dict(zip(("id", "index", "score", "text"), row, strict=True)) for row in rows]
+        objects = [dict(zip(("id", "index", "score", "text"), row, strict=True)) for row in rows]
         return [
-            one if record is None else {**one, "record": record}
-            for one, record in zip_longest(found, records)
+            row if record is None else {**row, "record": record}
+            for row, record in zip_longest(objects, records)
         ]
 
     @property
@@ -208,9 +216,11 @@ def rerank(
         raise ValueError("mbr and oracle_metric choose by different things; give one of them")
     how = mbr if mbr is None or isinstance(mbr, Mbr) else Mbr(mbr)
     judge = None if how is None else registry.metric(how.metric)
-    given = as_lists(lists).scored_by(metrics)
-    with preparing(given.annotator, given.annotation_cache, progress=progress) as prepare:
-        read = given.prepared(metrics, prepare(metrics, given.pipeline, None))
+    nbest_lists = as_lists(lists).scored_by(metrics)
+    with preparing(
+        nbest_lists.annotator, nbest_lists.annotation_cache, progress=progress
+    ) as prepare:
+        read = nbest_lists.prepared(metrics, prepare(metrics, nbest_lists.pipeline, None))
         scores = None
         if weights is not None:
             scores = _model_scores(read, weights, zero=missing_features == "zero")
@@ -219,8 +229,8 @@ def rerank(
         best = read.nbest.offsets[:-1] if scores is None else best_hypotheses(read.nbest, scores)
         if metric is not None:
             best = _oracle(read, metric, best)
-    found = Reranked.of(read.scored.texts, best, ids=read.nbest.ids)
-    return replace(found, scores=None if scores is None else scores[best], lists=given)
+    reranked = Reranked.of(read.scored.texts, best, ids=read.nbest.ids)
+    return replace(reranked, scores=None if scores is None else scores[best], lists=nbest_lists)
 
 
 def _expected(
@@ -256,15 +266,15 @@ def _expected(
                 "those of these lists differ; give weights, or no temperature"
             )
     weights = by_model(nbest.offsets, scores, temperature=mbr.temperature, size=mbr.size)
-    found = expected_scores(
+    expected = expected_scores(
         metric, lists.scored.texts, nbest.offsets, weights, average=mbr.average, progress=progress
     )
-    return finite(f"mbr:{metric.name()}", metric.oriented(found), nbest)
+    return finite(f"mbr:{metric.name()}", metric.oriented(expected), nbest)
 
 
-def _model_scores(lists: PreparedLists, given: WeightsLike, *, zero: bool) -> FloatArray:
+def _model_scores(lists: PreparedLists, weights_like: WeightsLike, *, zero: bool) -> FloatArray:
     """Return (H,) scores under the weights."""
-    weights, alpha, origin = as_weights(given)
+    weights, alpha, origin = as_weights(weights_like)
     assert weights is not None  # noqa: S101  None is the caller's case
     if not zero:
         _refuse_missing(lists.nbest, weights, origin)
@@ -278,17 +288,17 @@ def _refuse_missing(nbest: NBest, weights: FeatureWeights, origin: str) -> None:
     """Raise `InputError` for weights of features that the lists lack."""
     if nbest.sparse is not None:
         return
-    known = dict(nbest.feature_names)
+    names = dict(nbest.feature_names)
     missing = [
         name
         for name, values in weights.values.items()
-        if name not in known and any(values) and name.rstrip("0123456789") not in NEVER_TUNED
+        if name not in names and any(values) and name.rstrip("0123456789") not in NEVER_TUNED
     ]
     if missing:
         raise errors.InputError(
             f"{origin}: weights of {', '.join(missing)}, which the lists lack (they have "
-            f"{', '.join(known) or 'none'}); add the features to the lists, or count them as 0: "
-            f"--missing-features zero (in Python missing_features='zero')"
+            f"{', '.join(names) or 'none'}); add the features to the lists, or count them as 0: "
+            f"--missing-features zero"
         )
 
 
@@ -296,6 +306,6 @@ def _oracle(lists: PreparedLists, metric: Metric, start: IntArray) -> IntArray:
     """Return hypotheses chosen for the metric, and notice their score."""
     stats = lists.statistics(metric, threads=1)
     stats.need(np.arange(len(stats.rows)))
-    score, chosen = oracle(stats.rows, lists.nbest.offsets, metric, start)
+    score, rows = oracle(stats.rows, lists.nbest.offsets, metric, start)
     notice(f"oracle {metric.display.labelled(metric.signature)}: {metric.shown(score)}")
-    return chosen
+    return rows

@@ -118,18 +118,18 @@ def score(
     >>> found
     Score(score=0.7165313105737893, signature='bleu:max_order=2,...', higher_is_better=True)
     """
-    several = [metric] if isinstance(metric, str | Metric) else metric
-    metrics = [registry.metric(one) for one in several]
+    specs = [metric] if isinstance(metric, str | Metric) else metric
+    metrics = [registry.metric(item) for item in specs]
     _check_links_given(metrics, source, hyp_links, ref_links)
     with preparing(annotator, annotation_cache, progress=progress) as prepare:
-        ready = prepare(metrics, pipeline_of(text, text_model), None)
+        preparation = prepare(metrics, pipeline_of(text, text_model), None)
         sides = _Sides.of(refs or own_references(metrics), ref_links, hyp, source, hyp_links)
         texts, read = sides.read(ids=ids, drop=drop_missing)
-        batch = ready.batch(texts, ready.references(read))
-        warn_of(n for one in metrics for n in statistics.notices(one, batch))
-        scores = scoring.score_texts(metrics, batch, ready, threads=threads)
-    warn_of(line for one in scores for line in one.doubts())
-    scores = [replace(one, warnings=warnings_so_far()) for one in scores]
+        batch = preparation.batch(texts, preparation.references(read))
+        warn_of(n for item in metrics for n in statistics.notices(item, batch))
+        scores = scoring.score_texts(metrics, batch, preparation, threads=threads)
+    warn_of(line for item in scores for line in item.doubts())
+    scores = [replace(item, warnings=warnings_so_far()) for item in scores]
     return scores[0] if isinstance(metric, str | Metric) else scores
 
 
@@ -162,16 +162,16 @@ class _Sides(NamedTuple):
 
     def read(self, *, ids: bool, drop: bool) -> tuple[Texts, References]:
         """Read hypotheses and references of the same segments."""
-        several = [*self.refs, *self.ref_links, self.hyp]
-        several += [one for one in (self.source, self.hyp_links) if one is not None]
+        files = [*self.refs, *self.ref_links, self.hyp]
+        files += [text for text in (self.source, self.hyp_links) if text is not None]
         if ids:
-            several = [joining.read_by_id(one) for one in several]
+            files = [joining.read_by_id(text) for text in files]
         left_out: tuple[str, ...] = ()
-        if not any(joining.is_gold(one) for one in self.refs):
-            several, _, left_out = joining.joined(several, drop=drop)
+        if not any(joining.is_gold(text) for text in self.refs):
+            files, _, left_out = joining.joined(files, drop=drop)
         if left_out:
             joining.warn_left_out(left_out, "a text")
-        texts = iter(several)
+        texts = iter(files)
         refs = [next(texts) for _ in self.refs]
         links = [next(texts) for _ in self.ref_links]
         hyp = next(texts)
@@ -188,8 +188,8 @@ def _check_links_given(
     hyp_links: TextLike | None,
     ref_links: Sequence[TextLike] | PathLike,
 ) -> None:
-    given = {"--source": source, "--hyp-links": hyp_links, "--ref-links": ref_links}
-    missing = [option for option, value in given.items() if not value]
+    by_option = {"--source": source, "--hyp-links": hyp_links, "--ref-links": ref_links}
+    missing = [option for option, value in by_option.items() if not value]
     for metric in metrics:
         if "links" in metric.needs and missing:
             raise errors.InputError(

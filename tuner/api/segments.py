@@ -84,8 +84,8 @@ class Sides:
         """Return the ids that lists may have."""
         if references is None or references.ids is None:
             return SegmentNames(drop=drop)
-        known = {name: number for number, name in enumerate(references.ids)}
-        return SegmentNames(known, called(self._first), strict=self.ids, drop=drop)
+        number_of_id = {name: number for number, name in enumerate(references.ids)}
+        return SegmentNames(number_of_id, called(self._first), strict=self.ids, drop=drop)
 
     def matched(
         self, nbest: NBest, references: References | None, names: SegmentNames
@@ -100,15 +100,15 @@ class Sides:
         if references is None:
             if names.failed:
                 joining.warn_left_out(list(names.failed), LISTS, names.failed)
-            return _named(nbest, names), None
+            return _with_names(nbest, names), None
         if references.ids is None and self._begin_with_ids(nbest):
             texts = [*self.refs, *self.links, *([] if self.source is None else [self.source])]
             by_id, _, _ = joining.joined(texts, _lists(nbest), drop=names.drop)
             count = len(self.refs)
             source = None if self.source is None else by_id[-1]
             links = tuple(by_id[count : count + len(self.links)])
-            again = Sides(tuple(by_id[:count]), source, links, ids=True)
-            references = again.references(references.texts.vocabulary, drop=names.drop)
+            by_id_sides = Sides(tuple(by_id[:count]), source, links, ids=True)
+            references = by_id_sides.references(references.texts.vocabulary, drop=names.drop)
             assert references is not None  # noqa: S101  there are some
         elif references.ids is None and (alone := joining.seem_ids(self._first)):
             joining.warn_ids_alone(alone, LISTS)
@@ -150,7 +150,7 @@ def _names_here(nbest: NBest, names: SegmentNames) -> tuple[str, ...]:
     return nbest.ids or tuple(map(str, range(len(nbest)) if names.left is None else names.left))
 
 
-def _named(nbest: NBest, names: SegmentNames) -> NBest:
+def _with_names(nbest: NBest, names: SegmentNames) -> NBest:
     """Return lists that keep their names if others were left out."""
     here = _names_here(nbest, names)
     return nbest if here == tuple(map(str, range(len(nbest)))) else replace(nbest, ids=here)
@@ -176,12 +176,12 @@ def _by_ids(
     both = [number for number, name in enumerate(here) if name in places]
     if not both:
         raise InputError(f"{called(text)}: no id is in {LISTS} too; are both of one text?")
-    taken = references.take([places[here[number]] for number in both])
+    in_order = references.take([places[here[number]] for number in both])
     absent = [name for name in there if name not in set(here)]
     lacking = [name for name in here if name not in places]
     if len(both) < len(here):  # they keep their names, by which features are joined
         nbest = replace(nbest, ids=tuple(here))
-    return segments_taken(nbest, np.array(both)), taken, absent, lacking
+    return segments_taken(nbest, np.array(both)), in_order, absent, lacking
 
 
 def _by_places(
@@ -203,7 +203,7 @@ def _by_places(
         )
     if len(order) == len(references):
         return nbest, references, (), ()
-    nbest, filled = _named(nbest, names), set(order)
+    nbest, filled = _with_names(nbest, names), set(order)
     absent = [str(number) for number in range(len(references)) if number not in filled]
     return nbest, references.take(order), () if nbest.ids else absent, ()
 

@@ -32,17 +32,17 @@ def phase(progress: Phases | None, name: str) -> Progress | None:
     return None if progress is None else partial(progress, name)
 
 
-def text_file(given: TextLike, name: str) -> files.TextFile:
+def text_file(text: TextLike, name: str) -> files.TextFile:
     """Return a text as the packages below read it; messages call its lines by the name."""
-    return given if isinstance(given, Path | str | files.Lines) else files.Lines(name, given)
+    return text if isinstance(text, Path | str | files.Lines) else files.Lines(name, text)
 
 
 def own_references(metrics: Sequence[Metric]) -> tuple[Path, ...]:
     """Return the file of references that a metric names, if one does."""
-    return tuple(one.own_references for one in metrics if one.own_references)[:1]
+    return tuple(metric.own_references for metric in metrics if metric.own_references)[:1]
 
 
-def text_files(given: Sequence[TextLike] | PathLike, name: str) -> tuple[files.TextFile, ...]:
+def text_files(texts: Sequence[TextLike] | PathLike, name: str) -> tuple[files.TextFile, ...]:
     """Return several texts; one path is one text.
 
     Raises
@@ -50,14 +50,14 @@ def text_files(given: Sequence[TextLike] | PathLike, name: str) -> tuple[files.T
     InputError
         A name in a list is no file: most likely it is a line of a text.
     """
-    several = (given,) if isinstance(given, Path | str) else given
-    for one in several:
-        if several is given and isinstance(one, str) and not _is_file(one):
+    files_of = (texts,) if isinstance(texts, Path | str) else texts
+    for file in files_of:
+        if files_of is texts and isinstance(file, str) and not _is_file(file):
             raise errors.InputError(
-                f"{one}: No such file or directory; lines of a text stand in a list of their own: "
-                f"{name} [[...]]"
+                f"{file}: No such file or directory; lines of a text stand in a list of their "
+                f"own: {name} [[...]]"
             )
-    return tuple(text_file(one, f"{name} {n}") for n, one in enumerate(several, 1))
+    return tuple(text_file(file, f"{name} {n}") for n, file in enumerate(files_of, 1))
 
 
 def _is_file(name: str) -> bool:
@@ -94,7 +94,7 @@ def preparing(
     team
         Where sentences are annotated, if on a cluster.
     """
-    named = None if annotator is None else registry.annotator(annotator)
+    tagger = None if annotator is None else registry.annotator(annotator)
     opened: dict[str, TextAnnotator] = {}
     folder = None if cache is None else Path(cache)
 
@@ -104,22 +104,22 @@ def preparing(
         for metric in metrics:
             for network in external.neural(metric):
                 network.use(folder, progress or (lambda _done, _all: None))
-            if statistics.needs_of([metric]) and named is None and recorded is None:
+            if statistics.needs_of([metric]) and tagger is None and recorded is None:
                 raise errors.InputError(
                     f"metric {metric.name()} compares syntax and needs an annotator; give "
                     f"--annotator, as udpipe:model=FILE (`portmert annotate train` makes a model)"
                 )
-        if named is not None and not statistics.needs_of(metrics):
+        if tagger is not None and not statistics.needs_of(metrics):
             notice("no metric here compares syntax: the annotator is not used")
-        chosen = named or recorded
+        used = tagger or recorded
 
         def opener() -> TextAnnotator | None:
-            if chosen is None:
+            if used is None:
                 return None
-            key = repr(chosen)
+            key = repr(used)
             if key not in opened:
                 opened[key] = open_annotator(
-                    chosen,
+                    used,
                     cache=folder,
                     processes=processes.available_processors(),
                     progress=progress,
@@ -132,5 +132,5 @@ def preparing(
     try:
         yield prepare
     finally:
-        for one in opened.values():
-            one.close()
+        for text_annotator in opened.values():
+            text_annotator.close()

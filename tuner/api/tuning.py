@@ -108,17 +108,19 @@ class TunedDecoder:
     @property
     def rows(self) -> list[dict[str, Any]]:
         """A row for each decoding: its scores, also as error rates, and its weights."""
-        several = isinstance(self.result, Replicas)
+        has_replicas = isinstance(self.result, Replicas)
         results = self.result.results if isinstance(self.result, Replicas) else (self.result,)
         rows = []
-        for replica, one in enumerate(results, 1):
-            for iteration in one.iterations:
+        for replica, result in enumerate(results, 1):
+            for iteration in result.iterations:
                 scores = self.metric.display.with_rates(asdict(iteration))
-                path = one.weights_path.parent / f"iteration-{iteration.number:02d}/weights.json"
+                path = (
+                    result.weights_path.parent / f"iteration-{iteration.number:02d}/weights.json"
+                )
                 weights = FeatureWeights.of(read_json(path, weights=dict)["weights"]).plain()
                 rows.append(
                     {
-                        **({"replica": replica} if several else {}),
+                        **({"replica": replica} if has_replicas else {}),
                         "decoding": scores.pop("number"),
                         **{key: value for key, value in scores.items() if value is not None},
                         **weights,
@@ -149,45 +151,45 @@ class TunedDecoder:
     def __repr__(self) -> str:
         document = read_json(self.folder / "result.json")
         names = ("metric", "higher_is_better", "stopped")
-        shown = {
+        values = {
             key: value
             for key, value in document.items()
             if key in names or (key.endswith(("_score", "_rate")) and value is not None)
         }
-        shown |= {"weights": self.weights, "folder": self.folder}
-        return f"TunedDecoder({', '.join(f'{key}={value!r}' for key, value in shown.items())})"
+        values |= {"weights": self.weights, "folder": self.folder}
+        return f"TunedDecoder({', '.join(f'{key}={value!r}' for key, value in values.items())})"
 
     def __str__(self) -> str:
         weights = self.result.weights.values.items()  # noqa: PD011  no data frame
-        named = (f"{name} {' '.join(f'{one:.4g}' for one in row)}" for name, row in weights)
-        return "\n".join([*self.summary, f"weights: {', '.join(named)}"])
+        lines = (f"{name} {' '.join(f'{number:.4g}' for number in row)}" for name, row in weights)
+        return "\n".join([*self.summary, f"weights: {', '.join(lines)}"])
 
     def _repr_html_(self) -> str:
         return f"{_plot(self.rows, self.metric.display)}<pre>{html.escape(str(self))}</pre>"
 
 
 def _of_one(result: Result, display: Display) -> list[str]:
-    shown = display.shown
-    gain = f"{shown(result.start_score)} -> {shown(result.score)}"
+    form = display.shown
+    gain = f"{form(result.start_score)} -> {form(result.score)}"
     lines = [f"{display.labelled(result.metric)}: dev {gain}"]
     lines[0] += f" (iteration {result.best} of {len(result.iterations)}; {result.stopped})"
     if result.held_out is not None:
-        lines.append(f"held out {shown(result.held_out)}")
+        lines.append(f"held out {form(result.held_out)}")
     if result.unseen is not None:
-        lines.append(f"unseen {shown(result.unseen)} (estimate from segments held out in turn)")
+        lines.append(f"unseen {form(result.unseen)} (estimate from segments held out in turn)")
     if result.keeps_start:
         lines.append(result.keeps_start)
     if result.test is not None:
         untuned = result.start_test
         lines.append(
-            f"test {shown(result.test.score)}"
-            + ("" if untuned is None else f" (start weights {shown(untuned.score)})")
+            f"test {form(result.test.score)}"
+            + ("" if untuned is None else f" (start weights {form(untuned.score)})")
         )
     return lines
 
 
 def _of_replicas(result: Replicas, display: Display) -> list[str]:
-    found, shown = result.document, display.shown
+    document, form = result.document, display.shown
 
     def line(begin: str, scores: Mapping[str, Any], test: float | None) -> str:
         for name, score in (
@@ -195,20 +197,24 @@ def _of_replicas(result: Replicas, display: Display) -> list[str]:
             ("held out", scores["held_out_score"]),
             ("test", test),
         ):
-            begin += "" if score is None else f", {name} {shown(score)}"
+            begin += "" if score is None else f", {name} {form(score)}"
         return begin.replace(",", "", 1)
 
-    average, test = found["average"], found["average"]["test"]
-    mean, deviation = found["dev_score"].values()
+    average, test = document["average"], document["average"]["test"]
+    mean, deviation = document["dev_score"].values()
     spread = NOTHING if deviation is None else display.shown_spread(deviation)
     return [
         *(
-            f"{line(f'replica {number}:', one, one['test_score'])} (seed {one['seed']})"
-            for number, one in enumerate(found["replicas"], 1)
+            f"{line(f'replica {number}:', row, row['test_score'])} (seed {row['seed']})"
+            for number, row in enumerate(document["replicas"], 1)
         ),
-        f"{display.labelled(found['metric'])}: dev {shown(mean)}, standard deviation {spread}",
+        f"{display.labelled(document['metric'])}: dev {form(mean)}, standard deviation {spread}",
         line("average of weights:", average, None if test is None else test["score"])
-        + (f" (start weights {shown(found['start']['test_score'])})" if "start" in found else ""),
+        + (
+            f" (start weights {form(document['start']['test_score'])})"
+            if "start" in document
+            else ""
+        ),
     ]
 
 
@@ -226,7 +232,8 @@ def _plot(rows: Sequence[Mapping[str, Any]], display: Display) -> str:
         return 180 - 160 * (score - low) / (high - low or 1)
 
     parts = [
-        f'<text x="4" y="{y}">{display.shown(one)}</text>' for y, one in ((180, low), (24, high))
+        f'<text x="4" y="{y}">{display.shown(score)}</text>'
+        for y, score in ((180, low), (24, high))
     ]
     parts += [f'<text x="{across(k) - 3:.0f}" y="205">{k}</text>' for k in range(1, last + 1)]
     for number, (key, colour) in enumerate(colours.items()):
@@ -300,18 +307,18 @@ def tune(
         The decoder, its answer, a setting or a file is wrong. The error of a function is the cause
         (`__cause__`).
     """
-    given = {"seed": seed, "threads": threads, "annotator": annotator, "executor": executor}
+    replacements = {"seed": seed, "threads": threads, "annotator": annotator, "executor": executor}
     if callable(decoder):
         if sources is None or refs is None or not start or folder is None:
             raise ConfigError("tune with a function needs sources, refs, start and folder")
         sets = {"": (sources, refs)} | ({"test_": settings["test"]} if "test" in settings else {})
         built = FunctionDecoder(decoder, FeatureWeights.of(start), {}, settings.get("batch", 0))
-        tables = _tables(Path(folder).absolute(), sets, built, metric, given | settings)
+        tables = _tables(Path(folder).absolute(), sets, built, metric, replacements | settings)
         experiment = configs.experiment_of(CALLED, tables, annotator, executor)
     else:
         if sources is not None or refs is not None or start or folder is not None:
             raise ConfigError("sources, refs, start and folder are those of the configuration")
-        experiment = _configured(decoder, given, settings)
+        experiment = _configured(decoder, replacements, settings)
     with opened(experiment.executor, threads=1) as team:
         result = run(
             experiment,
@@ -324,7 +331,7 @@ def tune(
 
 
 def _configured(
-    config: PathLike | Experiment, given: Mapping[str, Any], settings: Mapping[str, Any]
+    config: PathLike | Experiment, replacements: Mapping[str, Any], settings: Mapping[str, Any]
 ) -> Experiment:
     """Return the experiment of a configuration; settings replace its constraints and [tune]."""
     if isinstance(config, Experiment):
@@ -335,7 +342,7 @@ def _configured(
         if key not in ("overrides", "constraints")
     ]
     experiment = configs.load_config(
-        config, overrides=[*settings.get("overrides", ()), *overrides], **given
+        config, overrides=[*settings.get("overrides", ()), *overrides], **replacements
     )
     if settings.get("constraints") is None:
         return experiment
@@ -358,11 +365,11 @@ def _tables(
     decoder
         Gets the sources of each text.
     """
-    own, tune = {item.name for item in fields(Tune)}, {"output": str(folder)}
+    keys, tune = {item.name for item in fields(Tune)}, {"output": str(folder)}
     tables: dict[str, Any] = {"decoder": decoder, "data": {}, "tune": tune}
     tables["metric"] = registry.metric(metric)
     for key, value in settings.items():
-        if key in own and value is not None:
+        if key in keys and value is not None:
             tune[key] = str(value) if isinstance(value, Path) else value
         elif key == "optimizer":
             tables[key] = registry.optimizer(value)
@@ -370,42 +377,42 @@ def _tables(
             tables[key] = Constraints.of(value)
         elif key == "text":
             tables["data"][key] = value
-        elif key not in ("test", "batch", "annotator", "executor", *own):
+        elif key not in ("test", "batch", "annotator", "executor", *keys):
             raise ConfigError(
-                f"tune: no setting {key}{suggest(key, own | TuneSettings.__annotations__.keys())}"
+                f"tune: no setting {key}{suggest(key, keys | TuneSettings.__annotations__.keys())}"
             )
-    for prefix, (given, refs) in sets.items():
-        sources = read_lines(given) if isinstance(given, Path | str) else list(given)
-        path = _kept(folder, f"{prefix}source", [_as_text(one) for one in sources])
+    for prefix, (inputs, refs) in sets.items():
+        sources = read_lines(inputs) if isinstance(inputs, Path | str) else list(inputs)
+        path = _written_text(folder, f"{prefix}source", [_as_text(item) for item in sources])
         decoder.texts[path] = sources
         tables["data"][f"{prefix}source"] = str(path)
         tables["data"][f"{prefix}references"] = [
-            str(one) for one in _references(folder, prefix, refs, len(sources))
+            str(item) for item in _references(folder, prefix, refs, len(sources))
         ]
     return tables
 
 
 def _references(folder: Path, prefix: str, refs: Any, count: int) -> list[Path]:
     """Return the files of references: a file, lines, several files or several lists of lines."""
-    several = [refs] if isinstance(refs, Path | str) else list(refs)
-    are_files = all(isinstance(one, Path | str) and Path(one).is_file() for one in several)
-    if several and not are_files and all(isinstance(one, str) for one in several):
-        several = [several]
+    texts = [refs] if isinstance(refs, Path | str) else list(refs)
+    are_files = all(isinstance(text, Path | str) and Path(text).is_file() for text in texts)
+    if texts and not are_files and all(isinstance(text, str) for text in texts):
+        texts = [texts]
     files = []
-    for number, one in enumerate(several, 1):
-        if isinstance(one, Path | str):
-            files.append(Path(one).absolute())
+    for number, text in enumerate(texts, 1):
+        if isinstance(text, Path | str):
+            files.append(Path(text).absolute())
             continue
-        if len(one) != count:
+        if len(text) != count:
             raise InputError(
-                f"refs: {counted(len(one), 'line')} for {counted(count, 'source')}; give a line "
+                f"refs: {counted(len(text), 'line')} for {counted(count, 'source')}; give a line "
                 f"for each source, in order"
             )
-        files.append(_kept(folder, f"{prefix}reference-{number}", one))
+        files.append(_written_text(folder, f"{prefix}reference-{number}", text))
     return files
 
 
-def _kept(folder: Path, name: str, lines: Sequence[str]) -> Path:
+def _written_text(folder: Path, name: str, lines: Sequence[str]) -> Path:
     """Write a text into the folder of a run; its name tells the content, so it never changes."""
     text = "".join(" ".join(line.splitlines()) + "\n" for line in lines)
     path = folder / "texts-given" / f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:12]}.txt"
@@ -421,5 +428,5 @@ def _as_text(source: Any) -> str:
     if hasattr(source, "tobytes"):  # an array
         digest = hashlib.sha256(source.tobytes()).hexdigest()[:12]
         return f"{type(source).__name__} {getattr(source, 'shape', '')} {digest}"
-    shown = repr(source)
-    return type(source).__name__ if " at 0x" in shown else shown
+    text = repr(source)
+    return type(source).__name__ if " at 0x" in text else text
