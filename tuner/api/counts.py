@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,30 +15,6 @@ from ..components import external
 from ..nbest import moses_dat
 from ..nbest.model import NBest, without_texts
 from ..search import problem, stat_tables
-from ..texts.prepare import signature
-
-
-class CountedLists(NamedTuple):
-    """Hypotheses without texts, with their statistics.
-
-    Parameters
-    ----------
-    nbest
-    stats
-        Statistics of all hypotheses.
-    metric
-        The metric of the statistics.
-    signature
-        The metric and all else that scores depend on.
-    seconds
-        The time of each phase.
-    """
-
-    nbest: NBest
-    stats: problem.StatTable
-    metric: Metric
-    signature: str
-    seconds: dict[str, float]
 
 
 @dataclass(frozen=True)
@@ -72,6 +48,8 @@ class Arrays:
     """
 
     name: ClassVar[str] = "arrays"
+    origin: ClassVar[str] = "arrays"
+    seconds: ClassVar[dict[str, float]] = {}
     nbest: NBest
     table: FloatArray | None
     of_scores: bool
@@ -100,8 +78,8 @@ class Arrays:
         nbest = without_texts(values, bounds, tuple((name, 1) for name in labels), None)
         return cls(nbest, table, scores is not None)
 
-    def counted(self, metric: Metric | None) -> CountedLists:
-        """Return the statistics, and the metric that they are of."""
+    def counted(self, metric: Metric | None) -> tuple[Metric, problem.StatTable]:
+        """Return the metric of the statistics, and them."""
         if self.table is None:
             raise ValueError("give Lists.from_arrays scores, or stats and optimize their metric")
         if self.of_scores:
@@ -115,8 +93,7 @@ class Arrays:
                 f"stats with {counted(self.table.shape[1], 'number')} for each hypothesis; "
                 f"{metric.name()} has {len(metric.stat_names)}: {', '.join(metric.stat_names)}"
             )
-        table = problem.StatTable(self.table)
-        return CountedLists(self.nbest, table, metric, signature(metric, "arrays"), {})
+        return metric, problem.StatTable(self.table)
 
 
 def _flat_features(features: Any, offsets: Any) -> tuple[FloatArray, IntArray, tuple[int, ...]]:
@@ -173,21 +150,20 @@ class DatFiles:
     nbest
         The features among it.
     seconds
-        The time that reading took.
+        The time of reading.
     """
 
     name: ClassVar[str] = "features.dat and scores.dat"
+    origin: ClassVar[str] = "stats:moses"
     dat: moses_dat.DatLists
     nbest: NBest
-    seconds: float
+    seconds: dict[str, float]
 
-    def counted(self, metric: Metric | None) -> CountedLists:
-        """Return the statistics, if they can be those of the metric."""
+    def counted(self, metric: Metric | None) -> tuple[Metric, problem.StatTable]:
+        """Return the metric and the statistics, if they can be those of the metric."""
         if metric is None:
             raise ValueError("scores.dat needs the metric that it is of")
-        table = problem.StatTable(stat_tables.moses_stats(self.dat, metric))
-        described = signature(metric, "stats:moses")
-        return CountedLists(self.nbest, table, metric, described, {"reading": self.seconds})
+        return metric, problem.StatTable(stat_tables.moses_stats(self.dat, metric))
 
 
 Counts = Arrays | DatFiles

@@ -130,7 +130,7 @@ def _judged(
     ) as (problem, setup, team):
         judged = metrics or {choices[0].tuned_on: problem.metric}
         plan = cells.CrossPlan(
-            problem.read.penalised(problem.start_alpha),
+            problem.penalised(problem.start_alpha),
             {name: _judge(problem, judge, setup.threads) for name, judge in judged.items()},
             start=setup.starts[0] if setup.starts else None,
             constraints=setup.constraints,
@@ -186,14 +186,13 @@ def _as_list(value: Any) -> list[Any]:
 def _judge(problem: optimizing.ListProblem, metric: Metric, threads: int) -> cells.Judge:
     """Return a metric with the statistics of all hypotheses."""
     if metric is problem.metric:
-        table, signature = problem.stats, problem.signature
+        table, signature = problem.stats, problem.name
     else:
-        table = problem.read.statistics(metric, threads=threads)
-        signature = problem.ready.signature(metric, problem.read.references.offsets)
+        table, signature = problem.statistics(metric, threads=threads), problem.signature(metric)
     if not table.is_lazy:
         return cells.Judge(metric, table, signature, cells.digest(table.rows))
-    read = problem.read  # statistics that come later follow from the texts
-    texts = (read.scored.texts.tokens, read.references.texts.tokens)
+    # Statistics that come later follow from the texts.
+    texts = (problem.scored.texts.tokens, problem.references.texts.tokens)
     parts = (part for tokens in texts for part in (tokens.values, tokens.offsets))
-    words = "\n".join(read.scored.texts.vocabulary.words)
+    words = "\n".join(problem.scored.texts.vocabulary.words)
     return cells.Judge(metric, table, signature, cells.digest(words, *parts))

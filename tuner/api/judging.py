@@ -93,7 +93,9 @@ def metaeval(
             notice(coverage(preparation.annotator))
     if isinstance(sets, JudgedSet):
         return Report(document_of(measured, None, list(signatures)), as_json(measured[0]))
-    groups, scenarios = ([getattr(test_set, key) for test_set in test_sets] for key in ("group", "scenario"))
+    groups, scenarios = (
+        [getattr(test_set, key) for test_set in test_sets] for key in ("group", "scenario")
+    )
     together = combined.combine(measured, groups=groups, scenarios=scenarios, settings=settings)
     layout = document_of(measured, together, list(signatures))
     return Report(layout, combined_as_json(together))
@@ -179,7 +181,9 @@ def _outputs(test_set: JudgedSet, human: HumanScores) -> tuple[list[Path], list[
     """Return the output of each system, and its word alignment if there are any."""
     outputs = find_outputs(test_set.outputs, human.systems, others_allowed=bool(test_set.systems))
     links = (
-        {} if test_set.links is None else find_outputs(test_set.links, human.systems, others_allowed=True)
+        {}
+        if test_set.links is None
+        else find_outputs(test_set.links, human.systems, others_allowed=True)
     )
     return list(outputs.values()), [links.get(system) for system in outputs]
 
@@ -187,7 +191,12 @@ def _outputs(test_set: JudgedSet, human: HumanScores) -> tuple[list[Path], list[
 def _joined(human: HumanScores, test_set: JudgedSet) -> tuple[HumanScores, dict[Path, TextFile]]:
     """Return the scores of the segments that are not left out, and their texts for each file."""
     outputs, links = _outputs(test_set, human)
-    files = [*test_set.refs, *test_set.ref_links, *outputs, *filter(None, [test_set.source, *links])]
+    files = [
+        *test_set.refs,
+        *test_set.ref_links,
+        *outputs,
+        *filter(None, [test_set.source, *links]),
+    ]
     texts = [joining.opened(path, drop=test_set.drop_missing) for path in files]
     in_order, ids, left_out = joining.joined(texts, drop=test_set.drop_missing)
     if ids is None:

@@ -286,7 +286,7 @@ class Lists:
         """
         begin = time.perf_counter()
         dat = read_dat([Path(path) for path in features_dat], [Path(path) for path in scores_dat])
-        seconds = time.perf_counter() - begin
+        seconds = {"reading": time.perf_counter() - begin}
         nbest = without_texts(dat.features, dat.offsets, dat.feature_names, dat.sparse)
         return cls(in_memory=nbest, counts=DatFiles(dat, nbest, seconds))
 
@@ -534,7 +534,9 @@ class Lists:
             references = corpus.no_references(nbest.texts.vocabulary, len(nbest), content.source)
         references = preparation.references(references)
         scored, annotate = preparation.lazily(nbest.texts)
-        return PreparedLists(nbest, replace(nbest, texts=scored), references, annotate)
+        return PreparedLists(
+            nbest, replace(nbest, texts=scored), references, preparation, annotate
+        )
 
 
 def _without(content: _Content, lacking: set[int], lack: str) -> _Content:
@@ -593,6 +595,8 @@ class PreparedLists:
         The same with texts as they are scored.
     references : References
         As they are scored; none for a metric that reads none.
+    preparation : Preparation
+        What made the texts ready.
     annotate : callable or None
         See `portmert.tuner.search.stat_tables.statistics_table`.
     """
@@ -600,12 +604,17 @@ class PreparedLists:
     nbest: NBest
     scored: NBest
     references: References
-    annotate: stat_tables.Annotate | None = None
+    preparation: prepare.Preparation
+    annotate: stat_tables.Annotate | None
 
     @property
     def lengths(self) -> IntArray:
         """(H,) tokens of each hypothesis as it stands in the lists."""
         return self.nbest.texts.tokens.lengths
+
+    def signature(self, metric: Metric) -> str:
+        """Return the metric and everything else on which scores depend."""
+        return self.preparation.signature(metric, self.references.offsets)
 
     def penalised(self, alpha: float) -> NBest:
         """Return the lists as they are scored, with a length penalty."""

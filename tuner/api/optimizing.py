@@ -35,7 +35,7 @@ from ..search.optimizers._base import Optimizer
 from ..search.problem import StatTable
 from ..search.weight_bootstrap import Confidence, bootstrap, confidence
 from ..texts import corpus, statistics
-from ..texts.prepare import Preparation, depth
+from ..texts.prepare import Preparation, depth, signature
 from ..weights.feature_weights import FeatureWeights, read_penalised_weights
 from .counts import Counts
 from .lists import Lists, ListsLike, PreparedLists, as_lists
@@ -168,49 +168,32 @@ def as_weights(start: WeightsLike | None) -> Start:
 
 
 @dataclass(frozen=True, eq=False)
-class ListProblem:
-    """Lists, references and a metric, ready to be searched with one seed after another.
+class ListProblem(PreparedLists):
+    """Prepared lists and a metric, ready to be searched with one seed after another.
 
     Parameters
     ----------
-    read, ready
-        The lists, and the preparation of their texts.
     stats
         The statistics of all hypotheses.
+    name
+        The metric and everything else on which scores depend.
     penalty
         The length penalties to try.
     has_penalty
         Whether any of them is not 0.
     start_alpha
         The length penalty of the start weights.
-    signature
-        The metric and everything else on which scores depend.
     seconds
         The time of reading and counting.
     """
 
-    read: PreparedLists
-    ready: Preparation
     metric: Metric
     stats: StatTable
+    name: str
     penalty: LengthPenalty
     has_penalty: bool
     start_alpha: float
-    signature: str
     seconds: dict[str, float]
-
-    def search(self, setup: Setup, progress: Progress | None = None) -> tuple[Optimization, float]:
-        """Search weights, and the length penalty; return both."""
-        return optimize_penalised(
-            self.read.scored,
-            self.stats,
-            self.metric,
-            setup,
-            penalty=self.penalty,
-            lengths=self.read.lengths,
-            start_alpha=self.start_alpha,
-            progress=progress,
-        )
 
 
 @contextmanager
@@ -274,17 +257,15 @@ def list_problem(
                 setup,
                 is_penalised=bool(length_penalty or start.length_penalty),
             )
+            alphas = start.length_penalty if length_penalty is None else length_penalty
             problem = ListProblem(
-                read,
-                preparation,
-                metric,
-                stats,
-                LengthPenalty.parse(
-                    str(start.length_penalty if length_penalty is None else length_penalty)
-                ),
+                **vars(read),
+                metric=metric,
+                stats=stats,
+                name=read.signature(metric),
+                penalty=LengthPenalty.parse(str(alphas)),
                 has_penalty=length_penalty is not None or bool(start.length_penalty),
                 start_alpha=start.length_penalty,
-                signature=preparation.signature(metric, read.references.offsets),
                 seconds={"reading": read_at - begin, "statistics": time.perf_counter() - read_at},
             )
             yield problem, setup, team
@@ -331,20 +312,23 @@ def _counted_problem(
         raise ConfigError(f"other metrics need n-best lists with texts, not {name}")
     if length_penalty is not None:
         raise ConfigError(f"a length penalty needs n-best lists with texts, not {name}")
-    counted = counts.counted(metric)
-    nbest = counted.nbest
+    metric, stats = counts.counted(metric)
+    nbest = counts.nbest
     _check_size(len(nbest))
-    _describe(counted.metric, counted.stats, nbest.offsets)
+    _describe(metric, stats, nbest.offsets)
     return ListProblem(
-        PreparedLists(nbest, nbest, corpus.no_references(nbest.texts.vocabulary, len(nbest))),
+        nbest,
+        nbest,
+        corpus.no_references(nbest.texts.vocabulary, len(nbest)),
         Preparation(),
-        counted.metric,
-        counted.stats,
-        LengthPenalty(0.0, 0.0),
+        annotate=None,
+        metric=metric,
+        stats=stats,
+        name=signature(metric, counts.origin),
+        penalty=LengthPenalty(0.0, 0.0),
         has_penalty=False,
         start_alpha=0.0,
-        signature=counted.signature,
-        seconds=counted.seconds,
+        seconds=counts.seconds,
     )
 
 
@@ -575,9 +559,18 @@ def optimize(
     with prepared as (problem, setup, team):
         if not samples and dev_lists.annotator is None:
             _check_work(team, setup)
-        optimization, alpha = problem.search(setup, phase(progress, "searching"))
+        optimization, alpha = optimize_penalised(
+            problem.scored,
+            problem.stats,
+            problem.metric,
+            setup,
+            penalty=problem.penalty,
+            lengths=problem.lengths,
+            start_alpha=problem.start_alpha,
+            progress=phase(progress, "searching"),
+        )
         warn_of(optimization.warnings)
-        nbest = problem.read.penalised(alpha)
+        nbest = problem.penalised(alpha)
         start = setup.starts[0] if setup.starts else equal_weights(nbest.feature_names)
         sure = None
         if samples:
@@ -603,8 +596,8 @@ def _result(
 ) -> Optimized:
     """Return everything that was found."""
     seconds, annotations, by = {**problem.seconds, **optimization.seconds}, {}, ""
-    first = float(problem.metric.score(problem.stats.total(problem.read.nbest.offsets[:-1])))
-    if (used := problem.ready.annotator) is not None:
+    first = float(problem.metric.score(problem.stats.total(problem.nbest.offsets[:-1])))
+    if (used := problem.preparation.annotator) is not None:
         seconds["annotating"] = used.seconds  # of the others
         annotations = {"annotated": problem.stats.known, **used.counts}
         by = f"{used.name}{depth(used)}"
@@ -617,7 +610,7 @@ def _result(
         unseen_score=optimization.unseen_score,
         unseen_error=optimization.unseen_error,
         length_penalty=alpha if problem.has_penalty else None,
-        signature=problem.signature,
+        signature=problem.name,
         metric=problem.metric,
         found=optimization,
         bootstrap=sure,
@@ -638,22 +631,20 @@ def _other_scores(
     threads: int,
 ) -> tuple[OtherScore, ...]:
     """Return the scores, by other metrics, of the hypotheses before and after a search."""
-    read = problem.read
     choices = [
-        read.nbest.offsets[:-1],
-        read.best(start, problem.start_alpha),
+        problem.nbest.offsets[:-1],
+        problem.best(start, problem.start_alpha),
         best_hypotheses(nbest, model_scores(nbest, optimization.weights)),
     ]
     if optimization.unseen is not None:
         choices.append(np.asarray(optimization.unseen.rows, dtype=np.int64))
     scored = []
     for metric in metrics:
-        stats = read.statistics(metric, threads=threads, lazily=True)
+        stats = problem.statistics(metric, threads=threads, lazily=True)
         scores = [float(metric.score(stats.total(rows))) for rows in choices]
         if not np.isfinite(scores).all():
             warn(f"{metric.name()} of some of the choices is no finite number (0 divided by 0?)")
-        signature = problem.ready.signature(metric, read.references.offsets)
-        scored.append(OtherScore(metric, signature, *scores))
+        scored.append(OtherScore(metric, problem.signature(metric), *scores))
     return tuple(scored)
 
 

@@ -125,7 +125,7 @@ def replicate(
             if texts:
                 data = with_texts(data, texts, folder.path / "texts")
             write_inputs(folder.path, data, annotator)
-            run = ReplicaRun(folder, problem, setup, test_set)
+            run = ReplicaRun(folder, problem, setup, *test_set)
             numbers = range(1, replicas + 1)
             run.search(numbers, team, phase(progress, "searching"))
             return run.finish(numbers, baselines=baselines)
@@ -230,8 +230,8 @@ def _fingerprint(
     }
     if lists.systems:
         prints["systems"] = " ".join(lists.systems)
-    if problem.ready.annotator is not None:
-        prints["annotator"] = problem.ready.annotator.fingerprint
+    if problem.preparation.annotator is not None:
+        prints["annotator"] = problem.preparation.annotator.fingerprint
     for key, item in (("features", lists), ("test_features", test)):
         parsed = [content_of(Feature.parse(spec)) for spec in (item.features if item else ())]
         prints[f"data.{key}"] = json.dumps(parsed, sort_keys=True)
@@ -250,21 +250,14 @@ def _fingerprint(
 
 
 @dataclass(frozen=True, eq=False)
-class TestLists:
-    """The lists of a test set and, if they can be scored, their statistics."""
-
-    read: PreparedLists
-    stats: StatTable | None
-
-
-@dataclass(frozen=True, eq=False)
 class ReplicaRun:
     """The searches of all replicas in one folder; finished ones are read from there."""
 
     folder: RunFolder
     problem: ListProblem
     setup: Setup
-    test_set: TestLists | None
+    test: PreparedLists | None
+    test_stats: StatTable | None
 
     @property
     def _alpha(self) -> float:
@@ -273,7 +266,7 @@ class ReplicaRun:
     @property
     def _start(self) -> FeatureWeights:
         starts = self.setup.starts
-        return starts[0] if starts else equal_weights(self.problem.read.nbest.feature_names)
+        return starts[0] if starts else equal_weights(self.problem.nbest.feature_names)
 
     def search(self, numbers: Iterable[int], team: Team, searching: Progress | None) -> None:
         """Search with the seeds of the replicas that are not finished."""
@@ -287,7 +280,7 @@ class ReplicaRun:
             for number in missing
         ]
         problem, step, progress = self.problem, searching, None
-        nbest = problem.read.penalised(self._alpha)
+        nbest = problem.penalised(self._alpha)
         stats = problem.stats
         if team.is_remote:
             stats.complete()
@@ -311,7 +304,7 @@ class ReplicaRun:
         finish(
             folder / "result.json",
             {
-                "metric": self.problem.signature,
+                "metric": self.problem.name,
                 "seed": seed,
                 "dev_score": optimization.final_score,
                 "unseen_score": optimization.unseen_score,
@@ -340,7 +333,7 @@ class ReplicaRun:
         """Average the weights of the replicas, score them, and write all."""
         paths = [self.folder.replica(number) / "weights.json" for number in numbers]
         all_weights = [read_weights_file(path).weights for path in paths]
-        searched = self.problem.read.penalised(self._alpha)
+        searched = self.problem.penalised(self._alpha)
         # With one hypothesis everywhere nothing is chosen, and all weights are of one size.
         sizes = [1.0] * len(all_weights)
         if len(searched.texts) > len(searched):
@@ -373,13 +366,12 @@ class ReplicaRun:
 
     def _before(self) -> dict[str, dict[str, float | None]]:
         """Return the scores of the first hypotheses, and under the start weights."""
-        problem, test = self.problem, self.test_set
+        problem, test, stats = self.problem, self.test, self.test_stats
         start = self._test(self._start, None)
-        stats = None if test is None else test.stats
-        first = self._score(problem.stats, problem.read.nbest.offsets[:-1])
+        first = self._score(problem.stats, problem.nbest.offsets[:-1])
         unseen = None
         if test is not None and stats is not None:
-            unseen = self._score(stats, test.read.nbest.offsets[:-1]).score
+            unseen = self._score(stats, test.nbest.offsets[:-1]).score
         return {
             "first": {"dev_score": first.score, "test_score": unseen},
             "start": {
@@ -392,7 +384,7 @@ class ReplicaRun:
         WeightsFile(weights, length_penalty=self._alpha).written(weights, path)
 
     def _dev(self, weights: FeatureWeights, alpha: float) -> Scored:
-        return self._score(self.problem.stats, self.problem.read.best(weights, alpha))
+        return self._score(self.problem.stats, self.problem.best(weights, alpha))
 
     def _score(self, stats: StatTable, rows: IntArray) -> Scored:
         metric, total = self.problem.metric, stats.total(rows)
@@ -400,9 +392,9 @@ class ReplicaRun:
 
     def _test(self, weights: FeatureWeights, folder: Path | None) -> Scored | None:
         """Choose from the lists of the test set, if there is one; write and score the choice."""
-        if self.test_set is None:
+        if self.test is None:
             return None
-        read, stats = self.test_set.read, self.test_set.stats
+        read, stats = self.test, self.test_stats
         rows = read.best(weights, self._alpha)
         scored = None if stats is None else self._score(stats, rows)
         if folder is not None:
@@ -412,7 +404,7 @@ class ReplicaRun:
                 best = taken(read.nbest, rows, np.arange(len(rows) + 1))
                 write_nbest(replace(best, sparse=None), folder / "nbest.gz", weights)
             if scored is not None:
-                content = {"metric": self.problem.signature, **asdict(scored)}
+                content = {"metric": self.problem.name, **asdict(scored)}
                 write_json(folder / "scores.json", content)
         return scored
 
@@ -424,9 +416,9 @@ class ReplicaRun:
         The names are `replica-N`, `averaged`, `first`, `only FEATURE`, those of `more_choices`,
         `oracle`.
         """
-        if self.test_set is None:
+        if self.test is None:
             return {}
-        read, stats = self.test_set.read, self.test_set.stats
+        read, stats = self.test, self.test_stats
         folders = [self.folder.replica(number) for number in numbers]
         weights = {
             folder.name: read_weights_file(folder / "weights.json").weights for folder in folders
@@ -449,7 +441,7 @@ class ReplicaRun:
 
     def _single_features(self) -> Iterator[tuple[str, FeatureWeights]]:
         """Yield weights of each dense feature alone, named; of two signs the better on dev."""
-        names = self.problem.read.nbest.feature_names
+        names = self.problem.nbest.feature_names
         labels = [
             name if size == 1 else f"{name}[{place}]"
             for name, size in names
@@ -479,19 +471,21 @@ def as_lines(lines: Iterable[str]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def read_test_lists(problem: ListProblem, lists: Lists | None, threads: int) -> TestLists | None:
+def read_test_lists(
+    problem: ListProblem, lists: Lists | None, threads: int
+) -> tuple[PreparedLists | None, StatTable | None]:
     """Read the lists of the test set, if there are any, and compute the metric if possible."""
     if lists is None:
-        return None
+        return None, None
     metric = problem.metric
     scorable = not metric.of_lists and (bool(lists.refs) or not metric.reads_references)
-    read = lists.prepared([metric] if scorable else [], problem.ready)
-    _check_same_features(problem.read.nbest, read.nbest)
+    read = lists.prepared([metric] if scorable else [], problem.preparation)
+    _check_same_features(problem.nbest, read.nbest)
     if not scorable:
         if lists.refs:
             notice(f"{metric.name()} has no scores of the test lists: they are not scored")
-        return TestLists(read, None)
-    return TestLists(read, read.statistics(metric, threads=threads))
+        return read, None
+    return read, read.statistics(metric, threads=threads)
 
 
 def with_texts(data: ListsData, texts: Mapping[str, tuple[str, ...]], folder: Path) -> ListsData:

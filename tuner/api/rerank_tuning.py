@@ -371,7 +371,7 @@ class Outcomes:
         """
         if not self.scores:
             return {}
-        dev, nbest, alpha = problem.read.nbest, test.nbest, problem.penalty.low
+        dev, nbest, alpha = problem.nbest, test.nbest, problem.penalty.low
         signs = np.sum([single.vector(dev.feature_names, origin="weights") for single in alone], axis=0)
         spread = within_segment_spread(np.ascontiguousarray(dev.features.T), dev.offsets)
         equal = FeatureWeights.from_vector(dev.feature_names, signs / spread)
@@ -422,7 +422,8 @@ def elected(nbest: NBest, answers: IntArray, weights: FloatArray) -> IntArray:
     pairs = np.column_stack([nbest.segments_in_files, answers])
     groups = np.unique(pairs, axis=0, return_inverse=True)[1].reshape(-1)
     group_of_row = groups[nbest.lines]
-    times = np.bincount(groups) / np.maximum(np.bincount(group_of_row, minlength=groups.max() + 1), 1)
+    of_rows = np.bincount(group_of_row, minlength=groups.max() + 1)
+    times = np.bincount(groups) / np.maximum(of_rows, 1)
     votes: FloatArray = np.bincount(group_of_row, weights, minlength=len(times)) * times
     totals = np.where(answers[nbest.lines] < 0, -1.0, votes[group_of_row])
     rows = []
