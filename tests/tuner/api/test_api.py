@@ -180,7 +180,7 @@ def test_weights_of_numpy_and_weights_without_names(lists):
         portmert.rerank(lists, {"LM": 1, "TM": None})
     with pytest.raises(ValueError, match=r"weight of TM: 1j: .* not 'complex'"):
         portmert.rerank(lists, {"LM": 1, "TM": 1j})
-    with pytest.raises(portmert.PortmertError, match=r"in Python missing_features='zero'"):
+    with pytest.raises(portmert.PortmertError, match="as 0: missing_features zero"):
         portmert.rerank(lists, {"LM": 1, "XX": 1})
 
 
