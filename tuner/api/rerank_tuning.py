@@ -215,7 +215,9 @@ def rerank_tune(
     elif counted:
         compared = _judged(counted, tuned, replicas)
     if compared is not None:
-        compared = _answered(compared, next(iter(outcomes.scores), "") if tuned_metric.of_lists else "")
+        compared = _answered(
+            compared, next(iter(outcomes.scores), "") if tuned_metric.of_lists else ""
+        )
     _write(folder, compared)
     return RerankTuned(tuned, lines, compared)
 
@@ -372,7 +374,9 @@ class Outcomes:
         if not self.scores:
             return {}
         dev, nbest, alpha = problem.nbest, test.nbest, problem.penalty.low
-        signs = np.sum([single.vector(dev.feature_names, origin="weights") for single in alone], axis=0)
+        signs = np.sum(
+            [single.vector(dev.feature_names, origin="weights") for single in alone], axis=0
+        )
         spread = within_segment_spread(np.ascontiguousarray(dev.features.T), dev.offsets)
         equal = FeatureWeights.from_vector(dev.feature_names, signs / spread)
         by_name = {"equal weights": test.best(equal, alpha)}
