@@ -7,6 +7,7 @@ import dataclasses
 import pytest
 
 from portmert.aligners._base import Aligner
+from portmert.tuner import families
 from portmert.tuner.components import registry
 from tests.support.aligner_programs import NAMES, install, real
 from tests.support.languages.grammar import generate
@@ -16,7 +17,7 @@ SOURCE = ["", *(" ".join(pair.source) for pair in PAIRS), "a"]
 TARGET = ["x", *(" ".join(pair.target) for pair in PAIRS), ""]
 
 
-@pytest.fixture(params=[*registry.own_names("aligner"), *(f"real {name}" for name in NAMES)])
+@pytest.fixture(params=[*families.own_names("aligner"), *(f"real {name}" for name in NAMES)])
 def aligner(request, tmp_path):
     """Outside programs are recorded ones, and the real ones where they are installed."""
     name = request.param.removeprefix("real ")

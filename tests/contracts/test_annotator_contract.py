@@ -7,6 +7,7 @@ import math
 
 import pytest
 
+from portmert.tuner import families
 from portmert.tuner.annotation import records
 from portmert.tuner.annotation.annotators import _trees
 from portmert.tuner.annotation.annotators._tokens import comparable
@@ -30,7 +31,7 @@ ODD = [
 """Tokens that mean something to a parser or to a format."""
 
 
-@pytest.fixture(params=registry.own_names("annotator"))
+@pytest.fixture(params=families.own_names("annotator"))
 def annotator(request):
     """With a small model; an optional one where its library is installed."""
     if request.param not in OPTIONS:

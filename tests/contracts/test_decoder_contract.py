@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from portmert.metrics._base import Vocabulary
+from portmert.tuner import families
 from portmert.tuner.base.errors import InputError
 from portmert.tuner.components import registry
 from portmert.tuner.decoders._base import Decoder
@@ -46,7 +47,7 @@ def folder(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(params=registry.own_names("decoder"))
+@pytest.fixture(params=families.own_names("decoder"))
 def decoder(request, folder):
     weights = "LM0= {weight:LM0} TM0= {weight:TM0}"
     options = {

@@ -9,6 +9,7 @@ import pytest
 import portmert
 from portmert.metrics._base import Metric
 from portmert.metrics._display import Display
+from portmert.tuner import families
 from portmert.tuner.components import registry
 from portmert.tuner.evaluation import formatting
 from portmert.tuner.evaluation.comparison.scores import in_families
@@ -19,7 +20,7 @@ from portmert.tuner.texts.text_pipeline import TextPipeline
 from tests.end_to_end.test_whole_way import NEAR, Everything
 from tests.support.strategies_metrics import batch_of_pairs
 
-METRICS = [pytest.param(registry.metric(name), id=name) for name in registry.own_names("metric")]
+METRICS = [pytest.param(registry.metric(name), id=name) for name in families.own_names("metric")]
 FORMULAS = [
     pytest.param(registry.metric(text), id=text) for text in ("0.5*wer + 0.5*bleu", "1 - ter")
 ]
@@ -39,7 +40,7 @@ def number(text):
 
 
 def test_error_rates_are_those_that_have_a_rate():
-    found = {name for name in registry.own_names("metric") if registry.metric(name).is_error_rate}
+    found = {name for name in families.own_names("metric") if registry.metric(name).is_error_rate}
     assert found == ERROR_RATES
 
 

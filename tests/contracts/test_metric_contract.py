@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from portmert.metrics._base import Batch, Metric, Texts, Vocabulary
 from portmert.metrics.pos import Posf, Posp, Posr, Wpf
+from portmert.tuner import families
 from portmert.tuner.components import registry
 from portmert.tuner.components.catalogue import describe, limits
 from portmert.tuner.texts.statistics import compute_stats
@@ -22,7 +23,7 @@ from tests.oracles.metrics import Text, Tree
 from tests.oracles.semantics import Node
 from tests.support.strategies_metrics import LAYERS, arrays, batch_of, corpora
 
-NAMES = registry.own_names("metric")
+NAMES = families.own_names("metric")
 EXPECTED = (
     "bleu bleu-sbp qmean port port-rho port-tau v rho tau hamming kendall lr-hamming lr-kendall "
     "ter wer cder per chrf nist ribes posbleu posp posr posf wpf wpbleu "
@@ -47,7 +48,7 @@ FREE_TEXT = {
 
 def variants(name):
     """The default metric and one for each other value of each option."""
-    cls = registry.component("metric", name)
+    cls = families.component("metric", name)
     hints = get_type_hints(cls, include_extras=True)
     built = [cls()]
     for field in dataclasses.fields(cls):
@@ -123,7 +124,7 @@ def test_every_metric_of_the_specification_is_there():
 
 def test_class_is_a_frozen_dataclass_of_the_base():
     for name in NAMES:
-        cls = registry.component("metric", name)
+        cls = families.component("metric", name)
         assert issubclass(cls, Metric), name
         assert vars(cls)["__dataclass_params__"].frozen, name
         assert cls.name() == name
@@ -132,7 +133,7 @@ def test_class_is_a_frozen_dataclass_of_the_base():
 def test_docstring_documents_every_option():
     for name in NAMES:
         described = describe("metric", name)
-        fields = dataclasses.fields(registry.component("metric", name))
+        fields = dataclasses.fields(families.component("metric", name))
         assert described["summary"].endswith((".", ":")), name
         assert [option["name"] for option in described["options"]] == [
             field.name for field in fields
@@ -160,7 +161,7 @@ def test_only_lists_of_choices_are_broken_into_lines():
 
 def test_source_is_one_line():
     for name in NAMES:
-        source = registry.component("metric", name).source
+        source = families.component("metric", name).source
         assert source, name
         assert "\n" not in source, name
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from portmert.tuner import families
 from portmert.tuner.base.errors import ConfigError
 from portmert.tuner.components import registry
 from portmert.tuner.search.constraints import Bounds
@@ -13,7 +14,7 @@ from portmert.tuner.search.optimizers._exact import ExactSearch
 from portmert.tuner.search.problem import Prior, StatTable, TuningProblem
 from tests.tuner.search.test_line_search import Misses, Share
 
-OPTIMIZERS = registry.own_names("optimizer")
+OPTIMIZERS = families.own_names("optimizer")
 SMALL = {
     "bagged": {"folds": 3, "epochs": 5, "iterations": 3},
     "mert": {"searches_per_feature": 40},
@@ -26,7 +27,7 @@ def build(name, **options):
 
 
 def exact(name):
-    return issubclass(registry.component("optimizer", name), ExactSearch)
+    return issubclass(families.component("optimizer", name), ExactSearch)
 
 
 def random_problem(seed=1, metric=None, features=4):
@@ -200,7 +201,7 @@ def test_weights_of_sparse_features_are_found_by_those_that_declare_it(name):
     hits = 3.0 + 4.0 * (marks.toarray()[:, 0] - marks.toarray()[:, 1])
     stats = StatTable(np.column_stack([hits, np.full(problem.size, 10.0)]))
     marked = replace(problem, stats=stats, sparse=marks)
-    if not registry.component("optimizer", name).sparse:
+    if not families.component("optimizer", name).sparse:
         assert exact(name)
         return
     start = np.concatenate([START[0], [0.0, 0.0]])

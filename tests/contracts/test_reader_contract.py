@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from portmert.metrics._base import Vocabulary
+from portmert.tuner import families
 from portmert.tuner.base.columns import INDEX_KEYS
 from portmert.tuner.base.errors import InputError
 from portmert.tuner.base.warn import notices_to
@@ -23,7 +24,7 @@ from portmert.tuner.nbest.readers._base import Reader
 from portmert.tuner.nbest.readers._json import IDS
 from portmert.tuner.nbest.records import ListFile, SegmentNames
 
-NAMES = registry.own_names("reader")
+NAMES = families.own_names("reader")
 
 EXPECTED = (
     "moses marian joshua cdec travatar fairseq flat tsv jsonl "
@@ -39,7 +40,7 @@ def reader_of(name):
 
 
 def sample(name):
-    return "".join(registry.component("reader", name).example)
+    return "".join(families.component("reader", name).example)
 
 
 def read(tmp_path, name, text, **options):
@@ -54,7 +55,7 @@ def test_every_format_of_the_issue_is_there():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_class_is_a_frozen_dataclass_of_the_base(name):
-    cls = registry.component("reader", name)
+    cls = families.component("reader", name)
     bases = cls.__mro__[1 : cls.__mro__.index(Reader) + 1]  # machinery alone, never a format
     assert all(base.__module__.rpartition(".")[2].startswith("_") for base in bases)
     assert cls.__dataclass_params__.frozen
@@ -63,7 +64,7 @@ def test_class_is_a_frozen_dataclass_of_the_base(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_docstring_documents_every_option(name):
     described = describe("reader", name)
-    fields = dataclasses.fields(registry.component("reader", name))
+    fields = dataclasses.fields(families.component("reader", name))
     assert [option["name"] for option in described["options"]] == [field.name for field in fields]
     assert described["summary"]
     for option in described["options"]:
@@ -72,7 +73,7 @@ def test_docstring_documents_every_option(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_choice_is_explained(name):
-    hints = get_type_hints(registry.component("reader", name))
+    hints = get_type_hints(families.component("reader", name))
     for option in describe("reader", name)["options"]:
         if get_origin(hints[option["name"]]) is Literal:
             for value in get_args(hints[option["name"]]):
@@ -100,7 +101,7 @@ def test_sample_is_read(tmp_path, name):
 def test_sample_is_recognised_by_its_own_reader_only(name):
     head = ListFile("list", sample(name).encode()).head
     assert [
-        other for other in FORMATS if registry.component("reader", other).recognises(head)
+        other for other in FORMATS if families.component("reader", other).recognises(head)
     ] == [name]
 
 
@@ -114,7 +115,7 @@ def test_windows_line_ends_and_a_byte_order_mark_change_nothing(tmp_path, name):
 
 @pytest.mark.parametrize("name", ["kaldi"])
 def test_a_key_that_stands_twice_is_refused(tmp_path, name):
-    first, one, _, *rest = registry.component("reader", name).example
+    first, one, _, *rest = families.component("reader", name).example
     with pytest.raises(InputError, match=r"list:\d+: .* stands twice"):
         read(tmp_path, name, "".join([first, one, one, *rest]))
 

@@ -6,12 +6,12 @@ import json
 
 import pytest
 
-from portmert.tuner.components import registry
+from portmert.tuner import families
 from portmert.tuner.components.external import NAMES
 from portmert.tuner.families import FAMILIES
 from tests.support import cli
 
-ALL = [(family, name) for family in FAMILIES for name in registry.own_names(family)]
+ALL = [(family, name) for family in FAMILIES for name in families.own_names(family)]
 
 
 def run(*arguments):
@@ -32,7 +32,7 @@ def test_json_of_all_is_that_of_each_family():
     for family, listed in whole.items():
         assert listed == json.loads(run(family, "--json").stdout)
         outside = NAMES if family == "metric" else ()
-        assert [one["name"] for one in listed] == sorted([*registry.names(family), *outside])
+        assert [one["name"] for one in listed] == sorted([*families.names(family), *outside])
 
 
 @pytest.mark.parametrize(("family", "name"), ALL)

@@ -5,8 +5,8 @@ import itertools
 import pytest
 
 import portmert
+from portmert.tuner import families
 from portmert.tuner.base.errors import ConfigError
-from portmert.tuner.components import registry
 from portmert.tuner.dropin import mert
 from portmert.tuner.search.constraints import Constraints, moves
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
@@ -28,7 +28,7 @@ def written(name):
     return f"{name}:" + ",".join(f"{key}={value}" for key, value in options.items())
 
 
-OPTIMIZERS = [written(name) for name in registry.own_names("optimizer")]
+OPTIMIZERS = [written(name) for name in families.own_names("optimizer")]
 CASES = [*itertools.product(OPTIMIZERS, LIMITS, ({"iterations": 2},))]
 CASES += itertools.product((QUICK,), LIMITS, RULES)
 

@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import portmert
+from portmert.tuner import families
 from portmert.tuner.annotation import comet
 from portmert.tuner.base.options import quoted
 from portmert.tuner.cli import main
@@ -176,8 +177,8 @@ def test_any_path_goes_into_any_option(name, option, form):
 def named_options():
     """Yield family, component and option of all that have a file."""
     for family in ("metric", "aligner", "reader", "annotator", "optimizer"):
-        for name in registry.own_names(family):
-            for option, hint in get_type_hints(registry.component(family, name)).items():
+        for name in families.own_names(family):
+            for option, hint in get_type_hints(families.component(family, name)).items():
                 if Path in (hint, *get_args(hint)):
                     yield family, name, option
 

@@ -8,6 +8,7 @@ from click.testing import CliRunner
 
 import portmert
 from portmert.metrics._base import Arcs
+from portmert.tuner import families
 from portmert.tuner.cli import main
 from portmert.tuner.components import registry
 from portmert.tuner.texts.statistics import needs_of
@@ -28,7 +29,7 @@ PLAIN = ["--hyp", "hyp", "--ref", "ref"]
 LINKED = [*PLAIN, "--source", "src", "--hyp-links", "hyp.links", "--ref-links", "ref.links"]
 SCORED = [
     name
-    for name in registry.names("metric")
+    for name in families.names("metric")
     if Arcs(0, 0.25) not in registry.metric(name).needs  # no file has edge marginals
 ]
 OF_MEANING = [name for name in SCORED if registry.metric(name).needs & {"roles", "drs"}]
@@ -96,7 +97,7 @@ def test_every_metric_scores(tmp_path, monkeypatch, name):
     result = run("score", "--metric", name, *LINKED, *parsed, "--json")
     score = json.loads(result.stdout)["scores"][0]["score"]
     lowest = -5 if name == "learned" else 0  # without a model TERp, negated
-    assert lowest <= score <= (1 if registry.component("metric", name).in_percent else 5)
+    assert lowest <= score <= (1 if families.component("metric", name).in_percent else 5)
 
 
 def test_several_references(tmp_path):
@@ -226,7 +227,7 @@ def test_two_references_need_two_files_of_links():
 
 def test_metrics_lists_all_with_needs_options_and_source():
     result = run("metrics")
-    for name in registry.names("metric"):
+    for name in families.names("metric"):
         assert any(line.split()[:1] == [name] for line in result.stdout.splitlines()), name
     port = next(line for line in result.stdout.splitlines() if line.startswith("port "))
     assert "links" in port
@@ -253,7 +254,7 @@ def test_metrics_lists_those_from_outside_with_what_they_need(name, needs, form)
     assert names == sorted(names)
 
 
-@pytest.mark.parametrize("name", registry.names("metric"))
+@pytest.mark.parametrize("name", families.names("metric"))
 def test_metrics_describes_one(name):
     result = run("metrics", name)
     assert result.stdout.startswith(f"{name}\n")
@@ -326,7 +327,7 @@ def test_a_reference_is_perfect_by_every_metric(tmp_path, monkeypatch, of_meanin
         "--source", str(MOSES / "test.ja"), "--hyp-links", links, "--ref-links", links,
     )  # fmt: skip
     for entry in json.loads(result.stdout)["scores"]:
-        metric = registry.component("metric", entry["metric"])
+        metric = families.component("metric", entry["metric"])
         if metric.in_percent:
             best = 1.0 if metric.higher_is_better else 0.0
             # METEOR's penalty is above 0 for a single chunk too.

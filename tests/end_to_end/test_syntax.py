@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from portmert.tuner import families
 from portmert.tuner.components import registry
 from portmert.tuner.texts.statistics import needs_of
 from tests.support.bracketed import write_trees
@@ -312,7 +313,7 @@ def test_what_real_lists_are_tuned_to_is_what_score_gives(metric):
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in registry.names("metric") if needs_of([registry.metric(name)])]
+    "name", [name for name in families.names("metric") if needs_of([registry.metric(name)])]
 )
 def test_every_metric_of_syntax_says_what_it_lacks(name):
     assert f"metric {name} compares syntax" in fault("score", "--metric", name, *PLAIN)

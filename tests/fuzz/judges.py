@@ -3,7 +3,7 @@
 import dataclasses
 import shutil
 
-from portmert.tuner.components import registry
+from portmert.tuner import families
 from tests.fuzz.target import Target, new_place
 from tests.oracles.lexical import write_paraphrases, write_wordnet
 from tests.support import annotation_models
@@ -122,8 +122,8 @@ SYNTAX = {"heads": "hwcm", "tree": "stm", "tags": "posf"}
 
 def _annotators(folder):
     """All annotators that read files of parses, and one that loads a model."""
-    for name in registry.own_names("annotator"):
-        kind = registry.component("annotator", name)
+    for name in families.own_names("annotator"):
+        kind = families.component("annotator", name)
         options = {field.name for field in dataclasses.fields(kind)}
         if "files" not in options and name not in annotation_models.OPTIONS:
             continue  # a model of a large library

@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from portmert.metrics._base import Vocabulary
+from portmert.tuner import families
 from portmert.tuner.annotation.cache import AnnotationCache, line_key
 from portmert.tuner.base.errors import InputError
 from portmert.tuner.base.files import read_lines
@@ -70,7 +71,7 @@ def make_targets(folder: Path) -> list[Target]:
 
 
 def _lists(folder):
-    names = [name for name in registry.own_names("reader") if _example(name)]  # one file each
+    names = [name for name in families.own_names("reader") if _example(name)]  # one file each
     seeds = {name: [*LISTS.get(name, []), _example(name)] for name in names if name != "auto"}
     for name, texts in seeds.items():
         for number, text in enumerate(texts):
@@ -248,7 +249,7 @@ def _gold_edits(folder):
 
 
 def _example(name):
-    return "".join(registry.component("reader", name).example)
+    return "".join(families.component("reader", name).example)
 
 
 def _read(path, reader="moses"):

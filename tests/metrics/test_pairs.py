@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from portmert.metrics._base import Batch, Texts, Vocabulary
 from portmert.metrics._pairs import PairBatch, WeightedLists
 from portmert.metrics.kernels.pairs import first_equals, mean_matches, pair_matches
+from portmert.tuner import families
 from portmert.tuner.components import registry
 from tests.oracles.mbr import clipped
 
@@ -16,7 +17,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarn
 
 TOKENS = [
     name
-    for name in registry.own_names("metric")
+    for name in families.own_names("metric")
     if not registry.metric(name).needs and registry.metric(name).reads_references
 ]
 LISTS = st.lists(

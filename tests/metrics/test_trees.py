@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from portmert.metrics._base import Batch, Ragged, Vocabulary
+from portmert.tuner import families
 from portmert.tuner.components import registry
 from tests.oracles import trees as oracle
 from tests.oracles.metrics import Segment, Text, Tree
@@ -226,7 +227,7 @@ def test_parse_that_is_none_names_the_text(name, change, message):
 def test_overlaps_equal_their_slow_twins(corpus, name, depth, noparse, average):
     forest_of, items, kind = OVERLAPS[name]
     options = {"depth": depth, "noparse": noparse, "average": average}
-    metric = registry.component("metric", name)(**options)
+    metric = families.component("metric", name)(**options)
     score = float(metric.score(metric.stats(batch_of(corpus)).sum(axis=0)))
     expected = oracle.overlap(corpus, forest_of=forest_of, items=items, kind=kind, **options)
     assert score == pytest.approx(float(expected), abs=1e-12)

@@ -20,7 +20,7 @@ from portmert.metrics._base import (
     Vocabulary,
     offsets_of,
 )
-from portmert.tuner.components import registry
+from portmert.tuner import families
 from portmert.tuner.components.catalogue import limits
 from tests.oracles import semantics
 from tests.oracles.metrics import Segment, Text, Tree, expected_links
@@ -274,8 +274,8 @@ def expected_arcs(rows, need, add):
 def all_arcs():
     """Every need for expected links of any metric, its options as they are or at their limits."""
     arcs = set()
-    for name in registry.names("metric"):
-        cls = registry.component("metric", name)
+    for name in families.names("metric"):
+        cls = families.component("metric", name)
         built = [cls()]
         fields = {field.name for field in dataclasses.fields(cls)}
         hints = get_type_hints(cls, include_extras=True)

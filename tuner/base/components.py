@@ -4,7 +4,6 @@ import functools
 import re
 from abc import ABC
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from typing import Any, ClassVar, NoReturn, Protocol
 
 from .errors import ProgramError
@@ -48,12 +47,6 @@ class Component(ABC):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        if Component in cls.__bases__:
-            from pydantic import TypeAdapter  # noqa: PLC0415  start-up time
-
-            with suppress(TypeError, UnicodeDecodeError):
-                # pydantic reads entry_points.txt of all packages, once; a damaged one does no harm
-                TypeAdapter(int)
         if not cls.__module__.startswith("portmert."):
             for name in cls._checks.keys() & vars(cls).keys():
                 setattr(cls, name, _checked(cls, name))

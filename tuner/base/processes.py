@@ -1,7 +1,7 @@
 """Processes of our own that answer line by line, and how work is shared among them.
 
-These are not a pool of `concurrent.futures`: a pool that loses a worker cannot say what the worker
-was working on, and it needs the calling script to be importable.
+The pool of `concurrent.futures` cannot say what a lost worker was working on, and it needs the
+calling script to be importable.
 """
 
 from __future__ import annotations
@@ -223,7 +223,7 @@ class LineProcess:
                 pass
 
 
-class Crew:
+class ProcessPool:
     """Processes that do the same work; one is started when no other is idle.
 
     Parameters
@@ -294,10 +294,10 @@ class Crew:
 
 
 class Call:
-    """Questions of one caller to the processes of a crew, in several threads, until cancelled."""
+    """Questions of one caller to the processes of a pool, in several threads, until cancelled."""
 
-    def __init__(self, crew: Crew) -> None:
-        self._crew = crew
+    def __init__(self, pool: ProcessPool) -> None:
+        self._pool = pool
         self._busy: set[LineProcess] = set()
         self._cancelled = False
         self._lock = threading.Lock()
@@ -312,7 +312,7 @@ class Call:
 
         Leaving early ends the process: what it still says belongs to nobody.
         """
-        process = self._crew.take(self._begun)
+        process = self._pool.take(self._begun)
         is_done = False
         with self._lock:
             if self._cancelled:
@@ -331,7 +331,7 @@ class Call:
             with self._lock:
                 self._busy.discard(process)
             if is_done and process.runs and not self._cancelled:
-                self._crew.idle.append(process)
+                self._pool.idle.append(process)
             else:
                 process.close()
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 from portmert.metrics._m2 import M2
 
+from .. import families
 from ..base.errors import named
 from ..families import package_of, wing
 from . import external, registry
@@ -27,7 +28,7 @@ def catalogue(family: str) -> Iterator[dict[str, Any]]:
     reason why it cannot be used. Metrics that are written `name:ARGUMENT` are among the others.
     """
     outside = external.NAMES if family == "metric" else ()
-    for name in sorted({*registry.names(family), *outside}):
+    for name in sorted({*families.names(family), *outside}):
         try:
             yield describe(family, name)
         except Exception as error:
@@ -61,10 +62,10 @@ def describe(family: str, text: str) -> dict[str, Any]:
         There is none of this name, it is broken, or an option is wrong.
     """
     outside = text.partition(":")[0].lower()
-    if family == "metric" and outside in external.NAMES.keys() - registry.names("metric"):
+    if family == "metric" and outside in external.NAMES.keys() - families.names("metric"):
         return _from_outside(outside)
     name, options = registry.written(family, text)
-    cls = registry.component(family, name)
+    cls = families.component(family, name)
     fields = dataclasses.fields(cls)
     is_whole = family == "metric" and all(_default(field) is not None for field in fields)
     component = registry.build(family, name, options) if options or is_whole else None

@@ -14,12 +14,9 @@ from .. import families
 from ..base import errors, numbers
 from ..base.options import QUOTES, exists, name_value, quoted, split, unquoted
 from ..base.pipes import standing
-from ..families import check_name
 from ..nbest.readers._base import Reader
 from ..search.optimizers._base import Optimizer
 from ..texts.annotator import Annotator
-
-names, own_names, component = families.names, families.own_names, families.component
 
 ALIASES = {"chrf++": ("chrf", "word_order=2")} | {
     f"{name}_{letter}": (name, f"form={form}")
@@ -39,7 +36,7 @@ def build(family: str, name: str, options: Mapping[str, Any], *, where: str = ""
     ConfigError
         An unknown component, an unknown option, or a value of the wrong type or range.
     """
-    cls = component(family, name)
+    cls = families.component(family, name)
     fields = {field.name for field in dataclasses.fields(cls)}
     prefix = f"{where}: " if where else ""
     for key in options:
@@ -103,7 +100,7 @@ def metric(text: str | Metric) -> Metric:
     portmert.tuner.base.errors.ConfigError: unknown metric 'prt'; did you mean 'port'?
     """
     if isinstance(text, Metric):
-        check_name("metric", text)
+        families.check_name("metric", text)
         return text
     if not isinstance(text, str):
         raise TypeError(f"a metric is a name, a formula or an object, found {text!r:.60}")
@@ -127,7 +124,7 @@ def metric(text: str | Metric) -> Metric:
         return formula.outside(text) or formula.parse(text, metric)
     parts = split(text, ",")
     if len(parts) > 1 and {_canonical(part).partition(":")[0] for part in parts} <= {
-        *names("metric")
+        *families.names("metric")
     }:
         raise errors.ConfigError(
             f"metric '{text}': several names in one; repeat the option, or combine them in a "
@@ -156,7 +153,7 @@ def labelled(metrics: Iterable[str | Metric]) -> dict[str, Metric]:
 def _canonical(text: str) -> str:
     """Return a metric written `name` or `name:options` with its own name, in lowercase."""
     name, _, argument = text.partition(":")
-    lowered = name if name in names("metric") else name.lower()
+    lowered = name if name in families.names("metric") else name.lower()
     canonical, options = ALIASES.get(lowered, (lowered, ""))
     all_options = ",".join(filter(None, (options, argument)))
     return f"{canonical}:{all_options}" if all_options else canonical
@@ -175,9 +172,9 @@ def _has_files(name: str, argument: str) -> bool:
 def _names_a_file(text: str) -> bool:
     """Return whether a text is `name:option=value,...`, with a formula's signs in paths only."""
     name, _, argument = _canonical(text).partition(":")
-    if name not in names("metric"):
+    if name not in families.names("metric"):
         return False
-    hints = get_type_hints(component("metric", name))
+    hints = get_type_hints(families.component("metric", name))
     for key, equals, value in map(name_value, split(argument, ",", named=True)):
         is_path = Path in (hints.get(key), *get_args(hints.get(key)))
         signs = re.sub(QUOTES, "", "" if is_path and exists(value) else value)
@@ -207,7 +204,7 @@ def written(
     if not argument:
         return name, {}
     form = f"write it as {name}:option=value,option=value"
-    component(family, name)  # an unknown one is another fault than its options
+    families.component(family, name)  # an unknown one is another fault than its options
     where = f"{family} '{text}'"
     with errors.faults_at(where, errors.ConfigError, errors.ConfigError):
         items = filter(None, split(argument, ",", named=True))
@@ -218,7 +215,7 @@ def written(
 
 def reader(text: str) -> Reader:
     """Return the reader of n-best lists written `name` or `name:option=value,option=value`."""
-    cls = component("reader", text.partition(":")[0])
+    cls = families.component("reader", text.partition(":")[0])
     fields = {field.name for field in dataclasses.fields(cls)}
     name, options = written("reader", text, as_written=True)
     for key in options.keys() & fields - {*cls.joined, cls.named_files}:
@@ -251,7 +248,7 @@ def annotator(text: str | Annotator, *, model: str = "") -> Annotator:
     if not isinstance(text, str):
         built = text
     else:
-        hints = get_type_hints(component("annotator", text.partition(":")[0]))
+        hints = get_type_hints(families.component("annotator", text.partition(":")[0]))
         repeatable = _repeatable_options("annotator", text)
         name, options = written("annotator", text, repeatable)
         if model:
@@ -335,5 +332,5 @@ def optimizer(
 
 def _repeatable_options(family: str, text: str) -> set[str]:
     """Return the options with several values, of a component written `name` or `name:options`."""
-    hints = get_type_hints(component(family, text.partition(":")[0]))
+    hints = get_type_hints(families.component(family, text.partition(":")[0]))
     return {key for key, hint in hints.items() if get_origin(hint) is tuple}

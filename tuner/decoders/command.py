@@ -24,7 +24,7 @@ from ..nbest.records import ListFile
 from ..weights.feature_weights import FeatureWeights
 from ..weights.formulas import WeightFormula
 from ..weights.weights_file import WeightsFile, read_weights_file
-from . import _crews, _program_work
+from . import _process_pools, _program_work
 from ._any_lists import Fitting, answers_of
 from ._base import Decoder, Decoding, Progress
 from ._shards import Shard, Work, decode_lines, lines_of
@@ -247,7 +247,7 @@ class CommandDecoder(Decoder):
 
     def close(self) -> None:
         """End the programs that were kept."""
-        _crews.end(self.program)
+        _process_pools.end(self.program)
 
     def write_config(self, weights: FeatureWeights, path: Path, *, header: str) -> None:  # noqa: ARG002  its form may have no comments
         """Write the file of weights that the program gets."""
@@ -289,7 +289,7 @@ class LineWork(Work):
             "sources": [line.decode("utf-8") for _, line in shard.lines],
         }
         count = len(shard.lines)
-        call = _crews.crew_of(self.command, logs / "command", self._started).call()
+        call = _process_pools.pool_of(self.command, logs / "command", self._started).call()
         answers: list[str] = []
         try:
             for answer in call.answers(json.dumps(request), count):
@@ -297,7 +297,7 @@ class LineWork(Work):
                 step(len(answers), count)
         except Died as death:
             segment = shard.lines[len(answers)][0]
-            raise _crews.fault(f"{self.source}:{segment + 1}", death) from None
+            raise _process_pools.fault(f"{self.source}:{segment + 1}", death) from None
         finally:
             call.cancel()
         file = ListFile(self._name, "\n".join(answers).encode())
@@ -333,7 +333,7 @@ class LineWork(Work):
 
     def end(self) -> None:
         """End the processes that are still at work; the others wait for the next decoding."""
-        _crews.cancel(self.command)
+        _process_pools.cancel(self.command)
 
     def _started(self, log: IO[bytes]) -> LineProcess:
         try:

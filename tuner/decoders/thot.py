@@ -19,7 +19,7 @@ from ..base.errors import InputError, ProgramError, counted
 from ..base.processes import Died, LineProcess, available_processors
 from ..executors.team import Team
 from ..weights.feature_weights import FeatureNames, FeatureWeights, read_weights
-from . import _crews, _shards, _thot_model, _thot_worker
+from . import _process_pools, _shards, _thot_model, _thot_worker
 from ._base import Decoder, Decoding, Progress
 from ._thot_worker import NAMES
 
@@ -274,7 +274,7 @@ class ThotWork(_shards.Work):
         step: Progress,
     ) -> Iterator[bytes]:
         """Yield the n-best list of each line."""
-        call = _crews.crew_of(self.task, logs / "thot_worker", self._started).call()
+        call = _process_pools.pool_of(self.task, logs / "thot_worker", self._started).call()
         try:
             for done, (segment, line) in enumerate(shard.lines):
                 step(done, len(shard.lines))
@@ -282,14 +282,14 @@ class ThotWork(_shards.Work):
                 try:
                     answer = call.ask(json.dumps(request))
                 except Died as death:
-                    raise _crews.fault(f"{self.source}:{segment + 1}", death) from None
+                    raise _process_pools.fault(f"{self.source}:{segment + 1}", death) from None
                 yield json.loads(answer).encode()
         finally:
             call.cancel()
 
     def end(self) -> None:
         """End the processes here, also those at work."""
-        _crews.end(self.task)
+        _process_pools.end(self.task)
 
     def _started(self, log: IO[bytes]) -> LineProcess:
         seconds = self.timeout_seconds

@@ -12,6 +12,7 @@ import numpy as np
 
 from portmert.metrics._base import Metric, Texts, Vocabulary
 
+from .. import families
 from ..base import numbers, programs
 from ..base.errors import ConfigError, InputError, ProgramError, counted, faults_at
 from ..components import registry
@@ -219,7 +220,7 @@ def read_scorer(
                 f"metrics` lists what is"
             )
     notes: tuple[str, ...] = ()
-    classes = [registry.component("metric", one) for one in name.split(",")]
+    classes = [families.component("metric", one) for one in name.split(",")]
     if "reflen" in options and not any("reflen" in _fields(cls) for cls in classes):
         reflen = options.pop("reflen")
         notes = (f"reflen:{reflen} is ignored: metric {name} has no choice of it",)
@@ -259,7 +260,7 @@ def _interpolated(name: str, options: dict[str, str]) -> Metric:
     known: set[str] = set()
     parts = []
     for one, weight in zip(names, weights, strict=True):
-        cls = registry.component("metric", one)
+        cls = families.component("metric", one)
         own = [f"{key}={value}" for key, value in options.items() if key in _fields(cls)]
         known |= _fields(cls)
         text = f"{one}:{','.join(own)}" if own else one

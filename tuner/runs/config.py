@@ -21,6 +21,7 @@ from portmert.aligners._base import Aligner
 from portmert.metrics._base import Metric
 from portmert.metrics._lexicon_files import content_hash
 
+from .. import families
 from ..base import arguments, documents, errors, files, numbers, pipes, processes
 from ..base.errors import AnnotatorError, ConfigError, counted, faults_at, suggest
 from ..base.options import cut, file_key, unquoted
@@ -418,10 +419,10 @@ def _component(path: Path, family: str, content: Any) -> Any:
             raise ConfigError(f"{where} {error}") from None
     name = content.get("name")
     if not isinstance(name, str):
-        known = ", ".join(registry.names(family))
+        known = ", ".join(families.names(family))
         raise ConfigError(f'{where} needs name = "...", one of: {known}')
     try:
-        cls = registry.component(family, name)
+        cls = families.component(family, name)
         options = {key: value for key, value in content.items() if key != "name"}
         resolved = _resolved(options, cls, path.parent)
     except ConfigError as error:

@@ -12,6 +12,7 @@ import numpy as np
 from portmert.metrics import _base
 from portmert.metrics._m2 import gold_row
 
+from .. import families
 from ..base.warn import collected_notices
 from ..components import registry
 from ..nbest import model, read
@@ -57,7 +58,7 @@ def _steps(folder: Path) -> list[Callable[[], object]]:
         [folder / "ref"], vocabulary=vocabulary, source=folder / "src", links=[folder / "links"]
     )
     nbest = read.read_nbest([folder / "list", folder / "list"], vocabulary, segments=2)
-    metrics = [registry.metric(name) for name in ("m2", *registry.own_names("metric"))]
+    metrics = [registry.metric(name) for name in ("m2", *families.own_names("metric"))]
     arcs = {need for metric in metrics for need in metric.needs if isinstance(need, _base.Arcs)}
     batch = corpus.make_batch(
         _parsed(nbest.texts, arcs),

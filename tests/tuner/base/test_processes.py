@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from portmert.tuner.base import processes
-from portmert.tuner.base.processes import Crew, Died, LineProcess, Silent
+from portmert.tuner.base.processes import Died, LineProcess, ProcessPool, Silent
 from tests.support.places import ROOT
 
 WORKER = """
@@ -120,13 +120,13 @@ def test_a_process_is_let_be_while_nothing_is_asked(start, monkeypatch, asked_at
 
 
 @pytest.mark.parametrize("count", [1, 3])
-def test_a_crew_answers_in_order_and_keeps_its_processes(start, count):
-    crew = Crew(lambda _begun: start())
+def test_a_pool_answers_in_order_and_keeps_its_processes(start, count):
+    pool = ProcessPool(lambda _begun: start())
     tasks = [f'"{number}"' for number in range(20)]
     for _ in range(2):
-        found = list(crew.run(lambda ask, task: ask(task), tasks, processes=count))
+        found = list(pool.run(lambda ask, task: ask(task), tasks, processes=count))
         assert found == [f"{number}\n" for number in range(20)]
-    assert 1 <= len(crew.idle) <= count
+    assert 1 <= len(pool.idle) <= count
 
 
 def test_a_process_that_never_gets_ready_is_ended_with_the_others(start):
@@ -146,4 +146,4 @@ def test_a_process_that_never_gets_ready_is_ended_with_the_others(start):
         return ask(task)
 
     with pytest.raises(ValueError, match="fail"):
-        list(Crew(slow).run(work, ["fail", "never"], processes=2))
+        list(ProcessPool(slow).run(work, ["fail", "never"], processes=2))

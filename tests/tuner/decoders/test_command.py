@@ -8,7 +8,7 @@ import pytest
 from portmert.metrics._base import Vocabulary
 from portmert.tuner.base.errors import ConfigError, InputError, ProgramError
 from portmert.tuner.components import registry
-from portmert.tuner.decoders import _crews
+from portmert.tuner.decoders import _process_pools
 from portmert.tuner.nbest.model import model_scores
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.weights.feature_weights import FeatureWeights
@@ -108,10 +108,10 @@ def test_a_program_that_stays_is_started_once(expected, tmp_path):
     decoder = build(TOY, "--lines", protocol="lines")
     try:
         first = decode(decoder, tmp_path)
-        process = _crews._crews[decoder.program].idle[0]
+        process = _process_pools._by_key[decoder.program].idle[0]
         other = decode(decoder, tmp_path, weights=FeatureWeights.of(START | {"lm": -2}))
         assert other != first
-        assert _crews._crews[decoder.program].idle == [process]
+        assert _process_pools._by_key[decoder.program].idle == [process]
         assert process.runs
         assert decode(decoder, tmp_path) == first
     finally:
@@ -257,7 +257,7 @@ def test_a_program_that_is_not_there(tmp_path):
         decode(build("no-such-decoder", "{weights}"), tmp_path)
     with pytest.raises(ProgramError, match="cannot be started: No such file"):
         decode(build("no-such-decoder", protocol="lines"), tmp_path)
-    _crews.end(("no-such-decoder",))
+    _process_pools.end(("no-such-decoder",))
 
 
 def test_named_segments_come_in_the_order_of_the_source(tmp_path):

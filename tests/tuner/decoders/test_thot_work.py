@@ -9,7 +9,7 @@ import pytest
 
 from portmert.tuner.base.errors import ProgramError
 from portmert.tuner.base.processes import LineProcess
-from portmert.tuner.decoders import _crews, thot
+from portmert.tuner.decoders import _process_pools, thot
 from portmert.tuner.decoders._shards import decode_lines
 from portmert.tuner.decoders.thot import ThotWork
 from portmert.tuner.executors.team import Team
@@ -61,7 +61,7 @@ def test_answers_come_in_the_order_of_the_lines(tmp_path, threads):
     words = [str(number) for number in range(40)]
     assert run(words, tmp_path, threads) == [f"re:{number}\n" for number in range(40)]
     assert not (tmp_path / "thot.journal").exists()
-    assert not _crews._crews
+    assert not _process_pools._by_key
 
 
 def test_no_line_needs_no_process(tmp_path):
@@ -98,7 +98,7 @@ def test_a_process_that_ends_or_hangs_is_named_by_its_line(tmp_path, monkeypatch
     monkeypatch.setattr(LineProcess, "_watch", watch)
     with pytest.raises(ProgramError, match=f"^{said}"):
         run(["a", "b", word, "c"], tmp_path, patience=15 if word == "sleep" else 600)
-    assert not _crews._crews
+    assert not _process_pools._by_key
 
 
 def test_what_was_answered_before_a_death_is_not_asked_again(tmp_path):

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from portmert.metrics._base import Metric, Vocabulary
+from portmert.tuner import families
 from portmert.tuner.base.errors import InputError
 from portmert.tuner.base.warn import notices_to
 from portmert.tuner.components import registry
@@ -93,7 +94,7 @@ STARTS = [
 ]
 
 
-@pytest.mark.parametrize("metric", registry.names("metric"))
+@pytest.mark.parametrize("metric", families.names("metric"))
 def test_every_metric_tunes_to_the_best_of_this_list(tmp_path, metric):
     scorer = registry.metric(metric)
     references, _ = parsed(*read(tmp_path), scorer)
@@ -183,7 +184,7 @@ def test_a_metric_that_is_zero_everywhere_returns_the_start_and_says_so(tmp_path
                for line in found.warnings)  # fmt: skip
 
 
-@pytest.mark.parametrize("optimizer", registry.names("optimizer"))
+@pytest.mark.parametrize("optimizer", families.names("optimizer"))
 def test_a_start_of_zeros_ends_in_finite_weights(tmp_path, optimizer):
     start = FeatureWeights({"LM0": (0.0, 0.0), "WP0": (0.0,)})
     text = LIST.replace("cat", "x").replace("dog", "y").replace("ran", "z").replace("the", "w")
@@ -373,7 +374,7 @@ def test_each_weight_of_0_gets_the_sign_that_scores_better():
 
 
 @pytest.mark.parametrize("prior", [0.0, 0.05])
-@pytest.mark.parametrize("optimizer", registry.names("optimizer"))
+@pytest.mark.parametrize("optimizer", families.names("optimizer"))
 def test_a_metric_that_divides_0_by_0_is_tuned_on_and_said_once(optimizer, prior):
     # The start chooses hypotheses without a match: precision and recall are 0, F1 is 0 / 0.
     features = np.array([[3.0, 0.0], [1.0, 2.0], [0.0, 1.0]] * 6)
@@ -482,7 +483,7 @@ def test_annotating_what_is_asked_for_ends_as_annotating_all(tmp_path, optimizer
         assert one.restarts == eager.restarts
         assert one.known == lazy.known
     assert eager.known == eager.hypotheses == 150
-    reads_all = registry.component("optimizer", optimizer).reads_all
+    reads_all = families.component("optimizer", optimizer).reads_all
     assert (lazy.known == 150) == reads_all
     if reads_all:  # else it is chosen among fewer
         assert lazy.oracle_score == eager.oracle_score

@@ -24,7 +24,7 @@ from pydantic import TypeAdapter
 
 from ...base.errors import AnnotatorError, counted, named
 from ...base.extras import require
-from ...base.processes import Ask, Crew, Died, LineProcess, Silent, own_output
+from ...base.processes import Ask, Died, LineProcess, ProcessPool, Silent, own_output
 from ...texts.annotator import Annotation, AnnotationRequest, Annotator
 from . import _models
 
@@ -160,14 +160,14 @@ class Workers:
         self._name = name
         self._with = f" with {options['model']}" if options.get("model") else ""
         self._size = chunk
-        self._crew = Crew(self._start)
+        self._pool = ProcessPool(self._start)
         self._succeeded = False
         self._failed = 0
 
     @property
     def idle(self) -> list[LineProcess]:
         """The processes that are kept and have nothing to do."""
-        return self._crew.idle
+        return self._pool.idle
 
     def annotate(
         self,
@@ -185,7 +185,7 @@ class Workers:
         starts = range(0, len(sentences), self._size)
         chunks = [sentences[start : start + self._size] for start in starts]
         count = 0
-        for answers in self._crew.run(work, chunks, processes=processes):
+        for answers in self._pool.run(work, chunks, processes=processes):
             count += len(answers)
             if progress is not None:
                 progress(count, len(sentences))
@@ -193,7 +193,7 @@ class Workers:
 
     def close(self) -> None:
         """End all processes that have nothing to do."""
-        self._crew.close()
+        self._pool.close()
 
     def _chunk(
         self, ask: Ask, request: AnnotationRequest, sentences: Sequence[Sentence]

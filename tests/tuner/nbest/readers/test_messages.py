@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from portmert.tuner import families
 from portmert.tuner.base.errors import ConfigError
 from portmert.tuner.base.warn import notices_to
 from portmert.tuner.components import registry
@@ -111,7 +112,7 @@ def test_blank_lines_only(tmp_path):
     assert "blank lines only" in fails(tmp_path, "auto", "\n \n")
 
 
-@pytest.mark.parametrize("name", registry.names("reader"))
+@pytest.mark.parametrize("name", families.names("reader"))
 def test_an_empty_file_is_refused(tmp_path, name):
     for text in ("", "\ufeff"):
         message = fails(tmp_path, name + (":n=2" if name == "flat" else ""), text)

@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import IO
 
 from ..base import errors, programs
-from ..base.processes import Crew, Died, LineProcess, Silent
+from ..base.processes import Died, LineProcess, ProcessPool, Silent
 
 KEPT = 4
 """Models whose processes a worker keeps; a command has one, under changing weights."""
 
-_crews: dict[object, Crew] = {}
+_by_key: dict[object, ProcessPool] = {}
 _lock = threading.Lock()
 
 
-def crew_of(key: object, log: Path, made: Callable[[IO[bytes]], LineProcess]) -> Crew:
+def pool_of(key: object, log: Path, made: Callable[[IO[bytes]], LineProcess]) -> ProcessPool:
     """Return the processes of a model; end those of models not used lately.
 
     Parameters
@@ -40,27 +40,27 @@ def crew_of(key: object, log: Path, made: Callable[[IO[bytes]], LineProcess]) ->
         return process
 
     with _lock:
-        crew = _crews.pop(key, None) or Crew(start)
-        _crews[key] = crew  # the last one is the one used last
-        while len(_crews) > KEPT:
-            _crews.pop(next(iter(_crews))).close()
-        return crew
+        pool = _by_key.pop(key, None) or ProcessPool(start)
+        _by_key[key] = pool  # the last one is the one used last
+        while len(_by_key) > KEPT:
+            _by_key.pop(next(iter(_by_key))).close()
+        return pool
 
 
 def cancel(key: object) -> None:
     """End the processes of a model that are at work."""
     with _lock:
-        crew = _crews.get(key)
-    if crew is not None:
-        crew.cancel()
+        pool = _by_key.get(key)
+    if pool is not None:
+        pool.cancel()
 
 
 def end(key: object) -> None:
     """End the processes of a model here, also those at work."""
     with _lock:
-        crew = _crews.pop(key, None)
-    if crew is not None:
-        crew.end()
+        pool = _by_key.pop(key, None)
+    if pool is not None:
+        pool.end()
 
 
 def fault(where: str, death: Died) -> errors.ProgramError:
