@@ -43,11 +43,6 @@ def charted(value: float | None, metric: Mapping[str, Any]) -> float | None:
     return None if value is None else Display.of(metric).value(value)
 
 
-def change_charted(value: float | None, metric: Mapping[str, Any]) -> float | None:
-    """Return the difference that a chart or a column to sort by has for one of scores."""
-    return None if value is None else Display.of(metric).change(value)
-
-
 def span(
     low: float | None, high: float | None, metric: Mapping[str, Any]
 ) -> tuple[float | None, float | None]:
@@ -67,11 +62,6 @@ def p_or_dash(value: float | None) -> str:
     return NOTHING if value is None else shown_p(value)
 
 
-def signed_count(value: float) -> str:
-    """Return a difference of counts with its sign."""
-    return _sign(value) + whole(abs(value))
-
-
 def _sign(value: float) -> str:
     return "+" if value > 0 else "\N{MINUS SIGN}" if value < 0 else ""
 
@@ -81,23 +71,11 @@ def fixed(value: float | None, digits: int) -> str:
     return NOTHING if value is None else f"{value:.{digits}f}".replace("-", "\N{MINUS SIGN}")
 
 
-def percent(value: float | None, digits: int = 2) -> str:
-    """Return a share in percent."""
-    return fixed(None if value is None else 100 * value, digits)
-
-
 def p_value(value: float | None) -> str:
     """Return a p-value with as many digits as matter."""
     if value is None:
         return NOTHING
     return shown_p(value).replace("<", "< ") if value < 0.1 else f"{value:.2f}"
-
-
-def whole(value: float | None) -> str:
-    """Return a count, or a mean of counts with one decimal."""
-    if value is None:
-        return NOTHING
-    return f"{value:,.0f}" if value == round(value) else f"{value:,.1f}"
 
 
 def directed(metric: Mapping[str, Any]) -> str:

@@ -3,15 +3,14 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
 from ...base import documents, errors, numbers
 from ...base.tables import Block, Table, aligned
+from ..comparison.report import blocks_of
 from ..comparison.sentences import Comparison
 from ..document import Document, Heading, Paragraph
-from ..formatting import changed, directed, p_or_dash, shown, spread
 
 MISSING = "n/a"
 OURS = "ours"
@@ -86,23 +85,23 @@ def _as_rate(table: PublishedTable) -> Table:
 
 @dataclass(frozen=True)
 class PaperTable:
-    """One table of the paper: its number and caption, and the function that makes our rows.
+    """One table of the paper.
 
     Parameters
     ----------
     ours
-        Makes our rows in the form of the paper, so that both stand in one table.
+        Makes our rows in the form of the paper, so that both are in one table.
     absent
         The text if we have no rows.
-    detail
-        Makes a second table of ours, which the paper does not have.
+    details
+        Labels of tables of the comparison to put below it.
     """
 
     number: int
     caption: str
-    ours: Callable[[Comparison], Table]
+    ours: Callable[[Comparison], Table] = lambda _: Table("", (), ())
     absent: str = ""
-    detail: Callable[[Comparison], Table] | None = None
+    details: Sequence[str] = ()
 
 
 def document(
@@ -129,7 +128,8 @@ def document(
         )
     if without := [str(table.number) for table in TABLES if not published.find(table.number)]:
         lines.append(f"The paper's own figures are not at hand for table {', '.join(without)}.")
-    blocks: list[Block] = [*map(Paragraph, lines), _systems(comparison)]
+    of_comparison = {x.label: x for x in blocks_of(comparison) if isinstance(x, Table)}
+    blocks: list[Block] = [*map(Paragraph, lines), of_comparison["systems"]]
     blocks += [Paragraph(line, "headline") for line in comparison["headlines"]]
     if comparison["notes"]:
         blocks.append(Paragraph("Notes:"))
@@ -138,7 +138,10 @@ def document(
     for number in sorted(tables.keys() | {table.number for table in published.table}):
         theirs = published.find(number)
         if number in tables:
-            blocks += _section(tables[number], theirs, comparison, extra_tables)
+            table = tables[number]
+            blocks += _section(table, theirs, comparison)
+            blocks += [of_comparison[label] for label in table.details if label in of_comparison]
+            blocks += [extra_tables[number]] if number in extra_tables else []
         elif theirs is not None:
             title = f"Table {number}, published only: {_cell(theirs.caption)}"
             blocks += [Heading(title), _as_rate(theirs)]
@@ -146,47 +149,20 @@ def document(
 
 
 def _section(
-    table: PaperTable,
-    published: PublishedTable | None,
-    comparison: Comparison,
-    extra_tables: Mapping[int, Table],
+    table: PaperTable, published: PublishedTable | None, comparison: Comparison
 ) -> list[Block]:
     """Return the heading and the parts of one table; either side may have no rows."""
     ours = table.ours(comparison)
     blocks: list[Block] = [Heading(f"Table {table.number}: {table.caption}")]
-    if not ours.rows:
+    if not ours.rows and table.absent:
         blocks.append(Paragraph(f"Nothing of ours to show: {table.absent}."))
-    below: list[Block] = []
-    if published is not None:
-        caption = Paragraph(f"In the paper: {_cell(published.caption)}")
-        theirs = _as_rate(published)
-        if theirs.headers == list(ours.headers):
-            ours = Table("", ours.headers, [*theirs.rows, *ours.rows])
-            blocks.append(caption)
-        else:
-            below = [caption, theirs]
-    if ours.rows:
-        blocks.append(ours)
-    if table.detail is not None:
-        blocks.append(table.detail(comparison))
-    if table.number in extra_tables:
-        blocks.append(extra_tables[table.number])
-    return blocks + below
-
-
-def _systems(comparison: Comparison) -> Table:
-    headers = ["system", "tuned on", "replicas", "output tokens", "reference tokens"]
-    rows = [
-        [
-            system["name"],
-            system["tuned_on"] or MISSING,
-            str(system["replicas"]),
-            f"{system['hypothesis_tokens']:.1f}",
-            f"{system['reference_tokens']:.1f}",
-        ]
-        for system in comparison["systems"]
-    ]
-    return Table("", headers, rows)
+    tables = [ours] if ours.rows else []
+    if published is None:
+        return [*blocks, *tables]
+    caption, theirs = Paragraph(f"In the paper: {_cell(published.caption)}"), _as_rate(published)
+    if theirs.headers == list(ours.headers):
+        return [*blocks, caption, Table("", ours.headers, [*theirs.rows, *ours.rows])]
+    return [*blocks, *tables, caption, theirs]
 
 
 def markdown(document: Document) -> str:
@@ -199,6 +175,8 @@ def markdown(document: Document) -> str:
         elif isinstance(block, Table):
             rows = [[_cell(cell) for cell in row] for row in block.rows]
             part = aligned([_cell(header) for header in block.headers], rows, style="pipe")
+            lines = [f"{_cell(block.title)}:" if block.title else "", part, _cell(block.note)]
+            part = "\n\n".join(filter(None, lines))
         elif isinstance(block, Paragraph):
             is_item = block.role in ("headline", "note")
             part = f"- {_cell(block.content)}" if is_item else block.content
@@ -216,16 +194,16 @@ def _cell(text: str) -> str:
     return text.replace("\n", " ")
 
 
-def _score_or_missing(value: float | None, metric: Mapping[str, Any] | None = None) -> str:
-    return MISSING if value is None else shown(value, metric or {})
+def _percent(share: float | None) -> str:
+    return MISSING if share is None else f"{100 * share:.2f}"
 
 
 def _similarity(comparison: Comparison) -> Table:
     rows = []
     for pair in comparison["similarity"]:
         alike = (
-            _score_or_missing(pair["identical"]),
-            _score_or_missing(1.0 - pair["one_minus_ter"]),
+            _percent(pair["identical"]),
+            _percent(1.0 - pair["one_minus_ter"]),
         )
         rows.append([OURS, f"{pair['first']} / {pair['second']}", *alike])
     return Table("", ["task", "systems", "same sentence", TER], rows)
@@ -238,7 +216,7 @@ def _tuned(judges: Sequence[str], is_own: Callable[[str], bool]) -> Callable[[Co
         scores = {(row["system"], row["metric"]): row["score"] for row in comparison["scores"]}
 
         def cell(system: str, judge: str) -> str:
-            return _score_or_missing(scores.get((system, judge.partition(" ")[0].lower())))
+            return _percent(scores.get((system, judge.partition(" ")[0].lower())))
 
         names = [system["name"] for system in comparison["systems"]]
         displayed = [name for name in names if name in (names[0], "port") or is_own(name)]
@@ -246,38 +224,6 @@ def _tuned(judges: Sequence[str], is_own: Callable[[str], bool]) -> Callable[[Co
         return Table("", ["task", "tuned on", *judges], rows if any(map(is_own, names)) else [])
 
     return ours
-
-
-def _scores(comparison: Comparison) -> Table:
-    metrics = {metric["label"]: metric for metric in comparison["metrics"]}
-    headers = [
-        "metric", "system", "score", "s_sel", "s_opt", "difference",
-        "p", "Holm", "p (randomization)", "p (bootstrap)",
-    ]  # fmt: skip
-    rows = []
-    for row in comparison["scores"]:
-        metric, change = metrics[row["metric"]], row["difference"]
-        tests = [changed(change, metric)] + [
-            p_or_dash(row[key]) for key in ("p", "p_holm", "p_randomization", "p_bootstrap")
-        ]
-        rows.append(
-            [
-                directed(metric),
-                row["system"],
-                _score_or_missing(row["score"], metric),
-                *(spread(row[key], metric) for key in ("s_sel", "s_opt")),
-                *([""] * len(tests) if change is None else tests),
-            ]
-        )
-    return Table("", headers, rows)
-
-
-def _timing(comparison: Comparison) -> Table:
-    rows = [
-        [row["metric"], f"{1000 * row['seconds']:.2f}", f"{row['ratio']:.2f}"]
-        for row in comparison["timing"]
-    ]
-    return Table("", ["metric", "milliseconds", "ratio to BLEU"], rows)
 
 
 def _ordering(comparison: Comparison) -> Table:
@@ -298,21 +244,6 @@ def _ngrams(comparison: Comparison) -> Table:
     return Table("", ["task", "tuned on", "1-grams", "4-grams", "BP"], rows)
 
 
-def _all_ngrams(comparison: Comparison) -> Table:
-    orders = [order["order"] for order in comparison["ngrams"][0]["orders"]]
-    headers = ["system", *(f"{n}-grams matched" for n in orders)]
-    headers += [*(f"{n}-grams in all" for n in orders), "SBP", "SRP"]
-    rows = [
-        [
-            row["system"],
-            *(f"{order[key]:.1f}" for key in ("matched", "total") for order in row["orders"]),
-            *(f"{row[f'strict_{key}_penalty']:.4f}" for key in ("brevity", "redundancy")),
-        ]
-        for row in comparison["ngrams"]
-    ]
-    return Table("", headers, rows)
-
-
 SCORES = ("BLEU", "METEOR", TER, "PORT")
 
 TABLES = (
@@ -321,9 +252,9 @@ TABLES = (
         4,
         "scores of the tuned systems on the test set",
         _tuned(SCORES, lambda _name: True),
-        detail=_scores,
+        details=("scores", "tests"),
     ),
-    PaperTable(6, "time to compute a metric's statistics", _timing),
+    PaperTable(6, "time to compute a metric's statistics", details=("timing",)),
     PaperTable(
         7,
         "tuning on PORT with other links",
@@ -343,5 +274,5 @@ TABLES = (
         "no system was tuned on PORT with rho or tau; --tune-on port-rho --tune-on port-tau does",
     ),
     PaperTable(10, "word order of the outputs", _ordering, "links are not known"),
-    PaperTable(11, "n-grams and length penalties", _ngrams, detail=_all_ngrams),
+    PaperTable(11, "n-grams and length penalties", _ngrams, details=("ngrams",)),
 )
