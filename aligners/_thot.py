@@ -163,12 +163,5 @@ def _model_class(kind: Kind) -> Any:
     require("sil-thot", extra="demo")
     import thot.alignment  # noqa: PLC0415  loads a large library
 
-    return {
-        "ibm1": thot.alignment.Ibm1AlignmentModel,
-        "ibm2": thot.alignment.Ibm2AlignmentModel,
-        "hmm": thot.alignment.HmmAlignmentModel,
-        "ibm3": thot.alignment.Ibm3AlignmentModel,
-        "ibm4": thot.alignment.Ibm4AlignmentModel,
-        "fast_align": thot.alignment.FastAlignModel,
-        "eflomal": thot.alignment.EflomalAlignmentModel,
-    }[kind]
+    name = "FastAlign" if kind == "fast_align" else f"{kind.title()}Alignment"
+    return getattr(thot.alignment, f"{name}Model")

@@ -178,7 +178,7 @@ def _check_saved(folder: Path, settings: Mapping[str, Any]) -> Path:
 
 
 def usable(
-    name: str, source: Rows, target: Rows, *, most: int, ratio: int | None = None
+    name: str, source: Rows, target: Rows, *, most: int | None = None, ratio: int | None = None
 ) -> tuple[list[int], dict[str, int]]:
     """Return which pairs an aligner can learn from, and notes on how many those are.
 
@@ -187,7 +187,7 @@ def usable(
     name
         The name of the aligner, for messages.
     most
-        The most tokens of a side.
+        The most tokens of a side; None: any number.
     ratio
         The most tokens of a side for each of the other.
 
@@ -200,14 +200,13 @@ def usable(
     used = [
         row
         for row, (s, t) in enumerate(lengths)
-        if min(s, t) > 0 and max(s, t) <= min(most, (ratio or most) * min(s, t))
+        if min(s, t) > 0 and max(s, t) <= min(most or s + t, (ratio or s + t) * min(s, t))
     ]
     if not used:
+        size = f"none with 1 to {most} tokens on both sides" if most else "all with an empty side"
         times = f" and at most {ratio} times as many on one as on the other" if ratio else ""
-        raise InputError(
-            f"{name}: no pair to train on: {counted(len(source), 'pair')}, none with 1 to {most} "
-            f"tokens on both sides{times}"
-        )
+        pairs = counted(len(source), "pair")
+        raise InputError(f"{name}: no pair to train on: {pairs}, {size}{times}")
     return used, {"pairs": len(used), "pairs_left_out": len(source) - len(used)}
 
 

@@ -8,12 +8,12 @@ from typing import Annotated, Any, ClassVar
 from annotated_types import Ge, Gt, Lt
 from pydantic.dataclasses import dataclass
 
-from portmert.tuner.base.errors import InputError, counted
+from portmert.tuner.base.errors import counted
 from portmert.tuner.base.programs import Command, run
 
 from ._base import Links, parse_links
 from ._programs import Directions, ProgramAligner, escape, write_rows
-from ._training import Rows
+from ._training import Rows, usable
 
 DIRECTIONS: dict[str, list[str]] = {"forward": [], "reverse": ["-r"]}
 """In `forward` every target word has at most one link, in `reverse` every source word."""
@@ -81,19 +81,15 @@ class FastAlign(ProgramAligner):
         return commands
 
     def _train(self, folder: Path, source: Rows, target: Rows) -> dict[str, Any]:
-        full = [(s, t) for s, t in zip(source, target, strict=True) if s and t]
-        if not full:
-            raise InputError(
-                f"fast_align: no pair to train on: {counted(len(source), 'pair')}, all with an "
-                f"empty side"
-            )
+        used, notes = usable("fast_align", source, target)
         learning = [
             *(["-d", "-o"] if self.favor_diagonal else []),
             *("-v", "-I", str(self.iterations), "-q", str(self.p_null)),
         ]
-        ways = {direction: [*learning, "-p", f"{direction}.params"] for direction in DIRECTIONS}
-        commands = self._run(folder, [s for s, _ in full], [t for _, t in full], ways)
-        notes: dict[str, Any] = {"pairs": len(full), "pairs_left_out": len(source) - len(full)}
+        options_of = {name: [*learning, "-p", f"{name}.params"] for name in DIRECTIONS}
+        sides = [[side[row] for row in used] for side in (source, target)]
+        commands = self._run(folder, sides[0], sides[1], options_of)
+        learned: dict[str, Any] = {}
         for direction, command in zip(DIRECTIONS, commands, strict=True):
             log = command.log.read_text(encoding="utf-8", errors="replace")
             ratio = re.findall(r"expected target length = source length \* (\S+)", log)
@@ -101,10 +97,10 @@ class FastAlign(ProgramAligner):
             if not ratio or not (folder / f"{direction}.params").is_file():
                 raise command.failure("wrote no parameters")
             # Without a diagonal, or with too few iterations, no tension is learned.
-            notes[direction] = {"ratio": ratio[-1], "tension": tension[-1] if tension else None}
+            learned[direction] = {"ratio": ratio[-1], "tension": tension[-1] if tension else None}
             (folder / f"{direction}.links").unlink()
         (folder / "pairs").unlink()
-        return notes
+        return notes | learned
 
     def _link(
         self, room: Path, folder: Path, record: Mapping[str, Any], source: Rows, target: Rows
