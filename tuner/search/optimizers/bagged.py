@@ -196,28 +196,39 @@ class Bagged(Optimizer):
         lists = self._lists(split)
 
         def learn(fold: int) -> _Fold:
-            begin = time.thread_time()
-            thin, is_learnt = lists(fold), ~split.is_out[fold]
-            weights = self._learn(thin, is_learnt, draws[fold])
-            if by_likelihood:
-                scores = objective(problem.metric, thin.stats)
-                likelihood = Likelihood(thin.linear, scores)
-                weights.append(likelihood.learn(np.flatnonzero(is_learnt), part=fold))
-            elif self._searches(problem) > len(weights):
-                weights.append(self._climbed(thin, fold, is_learnt, draws[fold]))
-            hypotheses, offsets = split.members(fold)
-            pairs = [_scaled(problem, vector) for vector in weights]
-            scores = np.stack([scores[hypotheses] for _, scores in pairs])
-            at_start = split.start_scores[hypotheses]
-            winners = [
-                hypotheses[best_hypotheses(_mixture(share * blend, at_start, scores), offsets)]
-                for share in SHARES
-                for blend in blends
-            ]
-            learnt = np.stack([vector for vector, _ in pairs])
-            return _Fold(learnt, np.stack(winners), time.thread_time() - begin)
+            return self._learn_fold(split, fold, lists, blends, draws[fold], by_likelihood)
 
         return blends, each(learn, len(split.is_out), threads=problem.threads)
+
+    def _learn_fold(
+        self,
+        split: _Split,
+        fold: int,
+        lists: Callable[[int], kbmira.MiraLists],
+        blends: FloatArray,
+        rng: np.random.Generator,
+        by_likelihood: bool,
+    ) -> _Fold:
+        """Learn from thinned lists without a fold, and choose hypotheses for its segments."""
+        begin = time.thread_time()
+        problem, thin, is_learnt = split.problem, lists(fold), ~split.is_out[fold]
+        weights = self._learn(thin, is_learnt, rng)
+        if by_likelihood:
+            likelihood = Likelihood(thin.linear, objective(problem.metric, thin.stats))
+            weights.append(likelihood.learn(np.flatnonzero(is_learnt), part=fold))
+        elif self._searches(problem) > len(weights):
+            weights.append(self._climbed(thin, fold, is_learnt, rng))
+        hypotheses, offsets = split.members(fold)
+        pairs = [_scaled(problem, vector) for vector in weights]
+        scores = np.stack([scores[hypotheses] for _, scores in pairs])
+        at_start = split.start_scores[hypotheses]
+        winners = [
+            hypotheses[best_hypotheses(_mixture(share * blend, at_start, scores), offsets)]
+            for share in SHARES
+            for blend in blends
+        ]
+        learnt = np.stack([vector for vector, _ in pairs])
+        return _Fold(learnt, np.stack(winners), time.thread_time() - begin)
 
     def _draws(
         self, rng: np.random.Generator, sizes: Sequence[int]
