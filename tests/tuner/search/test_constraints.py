@@ -7,6 +7,7 @@ import pytest
 
 import portmert
 from portmert.tuner.base.errors import ConfigError
+from portmert.tuner.base.warn import collected_notices
 from portmert.tuner.search import variables
 from portmert.tuner.search.constraints import Bounds, Constraints, columns_of
 from portmert.tuner.search.variables import choose_variables
@@ -137,15 +138,11 @@ def test_a_table_and_constraints_are_one(tmp_path, constraints):
 
 
 def choose(features, constraints=None, start=None):
-    said = []
-    variables, moving = choose_variables(
-        features,
-        OFFSETS,
-        NAMES,
-        np.array([1.0, 2.0, 4.0, -1.0]) if start is None else start,
-        constraints or Constraints(),
-        said.append,
-    )
+    start = np.array([1.0, 2.0, 4.0, -1.0]) if start is None else start
+    with collected_notices() as said:
+        variables, moving = choose_variables(
+            features, OFFSETS, NAMES, start, constraints or Constraints()
+        )
     return variables, moving.tolist(), said
 
 
@@ -193,11 +190,9 @@ def test_equal_features_are_found_among_thousands_of_equal_spread(monkeypatch):
 
     equal = variables._equal
     monkeypatch.setattr(variables, "_equal", spied)
-    said = []
-    found, _ = choose_variables(
-        features, np.arange(segments + 1) * size, names, np.ones(len(names)), Constraints(),
-        said.append,
-    )  # fmt: skip
+    offsets = np.arange(segments + 1) * size
+    with collected_notices() as said:
+        found, _ = choose_variables(features, offsets, names, np.ones(len(names)), Constraints())
     assert len(found) == len(names) - 2
     assert [line.partition(" in every")[0] for line in said] == [
         "left at its start value: F700: equal to F20",
