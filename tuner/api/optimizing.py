@@ -16,7 +16,7 @@ from portmert.metrics._display import Rated
 
 from ..base import arguments, processes
 from ..base.documents import to_json
-from ..base.errors import ConfigError, faults_at, suggest
+from ..base.errors import ConfigError, counted, faults_at, suggest
 from ..base.numbers import Natural, NonNegative
 from ..base.warn import notice, notices_once, warn, warn_of, warn_of_machine, warnings_so_far
 from ..components import external, registry
@@ -416,6 +416,31 @@ class Optimized(Rated):
     def vector(self) -> FloatArray:
         """(F,) float64: the weights of the dense features, in the order of their columns."""
         return self.weights.vector(self.weights.names)
+
+    @property
+    def summary(self) -> list[str]:
+        """The lines that the command prints."""
+        display, search, counts = self.metric.display, self.found, self.annotations
+        form, alpha, error = display.shown, self.length_penalty, self.unseen_error
+        penalised = "" if alpha is None else f" with length penalty {alpha:.4g}"
+        unseen = "" if self.unseen_score is None else f", unseen {form(self.unseen_score)}"
+        unseen += "" if error is None else f" +- {display.shown_spread(error)}"
+        searches = f"{search.line_searches} line searches, " if search.line_searches else ""
+        first = (
+            f"{display.labelled(self.signature)}: first {form(self.first_score)} -> tuned "
+            f"{form(self.score)}{unseen}{penalised} (start weights {form(self.start_score)}, "
+            f"oracle {form(self.oracle_score)}{' of those annotated' if counts else ''}; "
+            f"{counted(search.hypotheses, 'hypothesis')}, {searches}{self.seconds['total']:.1f} s)"
+        )
+        lines = [first]
+        if counts:
+            lines.append(
+                f"annotated: {counted(counts['annotated'], 'hypothesis')} "
+                f"({counts['annotated'] / search.hypotheses:.1%}); sentences: {counts['hits']} "
+                f"from the cache, {counts['misses']} new, {counts['failed']} without a parse; "
+                f"{self.seconds['annotating']:.1f} s; by {self.annotated_by}"
+            )
+        return [*lines, *(f"also {score}" for score in self.also)]
 
     def to_json(self) -> str:
         """Return the text of a file of weights; nothing in it changes from run to run."""

@@ -44,9 +44,10 @@ class Command(click.Command):
         }
         group_of = {name: title for title, names in OPTIONS.items() for name in names.split()}
         groups: dict[str, list[tuple[str, str]]] = {title: [] for title in ("Options", *OPTIONS)}
-        for parameter in self.get_params(ctx):
-            if record := parameter.get_help_record(ctx):
-                title = group_of.get(parameter.opts[-1], "Options")
+        for option in self.get_params(ctx):
+            record = option.get_help_record(ctx)
+            if record is not None and isinstance(option, click.Option):
+                title = group_of.get(option.opts[-1], "Options")
                 groups[title].append((record[0], _with_options(record[1], names)))
         if sum(map(len, groups.values())) < FEW:
             groups = {"Options": [record for records in groups.values() for record in records]}

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..base.documents import to_json
-from ..base.errors import PortmertError, counted
+from ..base.errors import PortmertError
 from ..base.files import check_writable, write_text
 from ..base.messages import OPTIONS, in_words_of_the_caller
 from ..base.warn import left_out_so_far, notice, with_warnings
 from ._kinds import FILE, OUT_FILE
+from ._signatures import Decorator
 
 if TYPE_CHECKING:
     from click import Context, Parameter
@@ -77,6 +78,43 @@ def print_json(json_out: Path | None, document: Any, *, indent: int = 1) -> bool
     return str(json_out) == "-"
 
 
+def reporting(*options: Decorator, names_files: bool = True) -> Decorator:
+    """Declare the outputs of a command that returns a report, and write the report to them.
+
+    Parameters
+    ----------
+    options
+        `html`, `json_option`, `latex`. Without any the report is printed as text.
+    names_files
+        Whether to name the files written on stderr.
+    """
+
+    def add(command: Callable[..., Report]) -> Callable[..., Any]:
+        @wraps(command)
+        def run(**values: Any) -> None:
+            names = ("html_out", "json_out", "latex_out")
+            html_out, json_out, latex_out = (values.pop(name, None) for name in names)
+            check_outputs(html_out, json_out, latex_out)
+            announce_compiling()
+            report = command(**values)
+            show(report, html_out=html_out, json_out=json_out, latex_out=latex_out)
+            if names_files:
+                say_written(html_out, json_out, latex_out)
+
+        decorated: Callable[..., Any] = run
+        for option in reversed(options):
+            decorated = option(decorated)
+        return decorated
+
+    return add
+
+
+def is_document_needed() -> bool:
+    """Return whether the report is written as a page or as JSON, and not as text alone."""
+    params = click.get_current_context().params
+    return params.get("html_out") is not None or params.get("json_out") is not None
+
+
 def show(
     report: Report,
     *,
@@ -86,10 +124,9 @@ def show(
 ) -> None:
     """Write JSON, LaTeX and a page where they are asked for; else print the text on stdout."""
     print_json(json_out, report.as_json())
-    if html_out is not None:
-        write_text(html_out, report.as_html())
-    if latex_out is not None:
-        write_text(latex_out, report.as_latex())
+    for path, form in ((html_out, report.as_html), (latex_out, report.as_latex)):
+        if path is not None:
+            write_text(path, form())
     if "-" not in (str(json_out), str(latex_out)):
         click.echo(str(report))
 
@@ -116,35 +153,8 @@ def show_weights(result: Optimized, out: Path, json_out: Path | None) -> None:
     def say(line: str) -> None:
         click.echo(line, err=str(out) == "-")
 
-    display, search, counts = result.metric.display, result.found, result.annotations
-    percent = display.shown
-    penalised = (
-        ""
-        if result.length_penalty is None
-        else f" with length penalty {result.length_penalty:.4g}"
-    )
-    unseen = ""
-    if result.unseen_score is not None:
-        error = result.unseen_error
-        unseen = f", unseen {percent(result.unseen_score)}"
-        unseen += "" if error is None else f" +- {display.shown_spread(error)}"
-    searches = f"{search.line_searches} line searches, " if search.line_searches else ""
-    say(
-        f"{display.labelled(result.signature)}: first {percent(result.first_score)} -> tuned "
-        f"{percent(result.score)}{unseen}{penalised} "
-        f"(start weights {percent(result.start_score)}, oracle "
-        f"{percent(result.oracle_score)}{' of those annotated' if counts else ''}; "
-        f"{counted(search.hypotheses, 'hypothesis')}, {searches}{result.seconds['total']:.1f} s)"
-    )
-    if counts:
-        say(
-            f"annotated: {counted(counts['annotated'], 'hypothesis')} "
-            f"({counts['annotated'] / search.hypotheses:.1%}); sentences: {counts['hits']} from "
-            f"the cache, {counts['misses']} new, {counts['failed']} without a parse; "
-            f"{result.seconds['annotating']:.1f} s; by {result.annotated_by}"
-        )
-    for score in result.also:
-        say(f"also {score}")
+    for line in result.summary:
+        say(line)
     say_left_out(say)
     say(f"weights: {out}")
     if result.bootstrap is not None:

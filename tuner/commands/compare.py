@@ -1,5 +1,7 @@
 """The command `portmert compare`: systems side by side, and which differences are real."""
 
+from __future__ import annotations  # portmert.Report in a type would load it
+
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +30,8 @@ TEST_SET = ("references", "source", "links", "aligner", "options", "drop_missing
 @_groups.threads
 @_groups.executor
 @_outputs.no_timing
-@_outputs.html
-@_outputs.json_option
-@_outputs.latex
-def command(
-    *, html_out: Path | None, json_out: Path | None, latex_out: Path | None, **values: Any
-) -> None:
+@_outputs.reporting(_outputs.html, _outputs.json_option, _outputs.latex)
+def command(**values: Any) -> portmert.Report:
     """Compare systems with the first one: scores, significance, and where they differ.
 
     A system is the folder of a run of tune or of optimize --replicas, or name=FILE[,FILE...] with
@@ -54,16 +52,12 @@ def command(
     values["options"] = _groups.key_values(values["options"])
     values["text"] = _groups.steps(values["text"], lowercase=values.pop("lowercase")) or None
     test = portmert.TestSet(**{name: values.pop(name) for name in TEST_SET})
-    _outputs.check_outputs(html_out, json_out, latex_out)
-    _outputs.announce_compiling()
     with _outputs.annotating() as progress:
-        compared = portmert.compare(
+        return portmert.compare(
             test=test,
             resampling=_groups.take_resampling(values),
-            runs=html_out is not None or json_out is not None,
+            runs=_outputs.is_document_needed(),
             timing=not values.pop("no_timing"),
             progress=progress,
             **values,
         )
-    _outputs.show(compared, json_out=json_out, latex_out=latex_out, html_out=html_out)
-    _outputs.say_written(html_out, json_out, latex_out)

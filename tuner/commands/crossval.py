@@ -1,6 +1,7 @@
 """`portmert crossval`: the gain of each way to tune on unseen segments."""
 
-from pathlib import Path
+from __future__ import annotations  # portmert.Report in a type would load it
+
 from typing import Any
 
 import click
@@ -28,11 +29,8 @@ CROSSVAL = "tuner.api.crossvalidating.crossval"
 @_groups.executor
 @options(CROSSVAL, "out_dir")
 @_outputs.no_timing
-@_outputs.html
-@_outputs.json_option
-def command(
-    *, without: tuple[str, ...], html_out: Path | None, json_out: Path | None, **values: Any
-) -> None:
+@_outputs.reporting(_outputs.html, _outputs.json_option)
+def command(*, without: tuple[str, ...], **values: Any) -> portmert.Report:
     """Tune on half of the segments and score the other half, to see what tuning is worth.
 
     Each combination of metric, optimizer, prior and features left out is tuned. The table has its
@@ -43,17 +41,13 @@ def command(
     portmert crossval --nbest dev.nbest.gz --ref dev.ref --metric bleu --weights start.json \\
         --optimizer bagged --optimizer kbmira --without LM0 --html page.html
     """  # noqa: D301  \b is click's sign for lines to leave alone
-    _outputs.check_outputs(html_out, json_out)
-    _outputs.announce_compiling()
     _groups.take_constraints(values)
     lists = _groups.take_lists(values)
     with _outputs.validating() as progress:
-        validation = portmert.crossval(
+        return portmert.crossval(
             lists,
             without=list(map(names, without)),
             timing=not values.pop("no_timing"),
             progress=progress,
             **values,
         )
-    _outputs.show(validation, json_out=json_out, html_out=html_out)
-    _outputs.say_written(html_out, json_out)

@@ -1,5 +1,7 @@
 """The command `portmert humaneval`: people compare the outputs of two systems."""
 
+from __future__ import annotations  # portmert.Report in a type would load it
+
 import unicodedata
 from pathlib import Path
 from typing import Any
@@ -95,11 +97,8 @@ def _judges(count: int | None, names: tuple[str, ...]) -> list[str]:
 @command.command()
 @click.argument("sheets", nargs=-1, required=True, type=click.Path(path_type=Path))
 @options(f"{SHEETS}.read_sheets", "keys--key without--without drop literal")
-@_outputs.json_option
-@_outputs.latex
-def read(
-    *, sheets: tuple[Path, ...], json_out: Path | None, latex_out: Path | None, **values: Any
-) -> None:
+@_outputs.reporting(_outputs.json_option, _outputs.latex, names_files=False)
+def read(*, sheets: tuple[Path, ...], **values: Any) -> portmert.Report:
     """Count preferences and agreement in the SHEETS that judges sent back.
 
     SHEETS are .csv, .xlsx, or .json files that the form exported.
@@ -107,5 +106,4 @@ def read(
     \b
     portmert humaneval read sheets/judges/*.csv
     """  # noqa: D301  \b is click's sign for lines to leave alone
-    _outputs.check_outputs(json_out, latex_out)
-    _outputs.show(portmert.read_sheets(sheets, **values), json_out=json_out, latex_out=latex_out)
+    return portmert.read_sheets(sheets, **values)

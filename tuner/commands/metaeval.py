@@ -1,5 +1,7 @@
 """The command `portmert metaeval`: how well metrics agree with human scores."""
 
+from __future__ import annotations  # portmert.Report in a type would load it
+
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -42,18 +44,8 @@ _OF_A_SET = ("penalties", "judgments", "systems", "source", "links", "ref_links"
 @options(METAEVAL, "likeness resample")
 @options("tuner.evaluation.significance.Resampling", samples={"default": 1000})
 @click.option("--all", "show_all", is_flag=True, help="Print all tables, not only the summary.")
-@_outputs.html
-@_outputs.json_option
-@_outputs.latex
-def command(
-    *,
-    sets: Path | None,
-    show_all: bool,
-    html_out: Path | None,
-    json_out: Path | None,
-    latex_out: Path | None,
-    **values: Any,
-) -> None:
+@_outputs.reporting(_outputs.html, _outputs.json_option, _outputs.latex, names_files=False)
+def command(*, sets: Path | None, show_all: bool, **values: Any) -> portmert.Report:
     """Correlate metrics with human scores of several systems' outputs.
 
     The summary is printed; --all adds the tables, with intervals and tests of all differences.
@@ -65,8 +57,6 @@ def command(
     _check_usage(sets, single)
     if len(set(values["metric"])) < len(values["metric"]):
         raise click.UsageError("--metric names one metric twice")
-    _outputs.check_outputs(html_out, json_out, latex_out)
-    _outputs.announce_compiling()
     with _outputs.annotating() as progress:
         evaluated = portmert.metaeval(
             sets or portmert.JudgedSet(**single),
@@ -74,8 +64,7 @@ def command(
             progress=progress,
             **values,
         )
-    report = replace(evaluated, form="long") if show_all else evaluated
-    _outputs.show(report, json_out=json_out, latex_out=latex_out, html_out=html_out)
+    return replace(evaluated, form="long") if show_all else evaluated
 
 
 def _check_usage(sets: Path | None, single: Mapping[str, object]) -> None:

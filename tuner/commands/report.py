@@ -1,5 +1,7 @@
 """The command `portmert report`: how a run of tune came to its weights."""
 
+from __future__ import annotations  # portmert.Report in a type would load it
+
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +19,8 @@ from ._signatures import options
 @options("tuner.api.reporting.report", "metric")
 @_groups.any_annotator
 @_groups.threads
-@_outputs.html
-@_outputs.json_option
-def command(*, run: Path, html_out: Path | None, json_out: Path | None, **values: Any) -> None:
+@_outputs.reporting(_outputs.html, _outputs.json_option)
+def command(*, run: Path, **values: Any) -> portmert.Report:
     """Report on the folder RUN of tune, also while it is still running.
 
     The report shows the dev scores of each iteration on several metrics, the projected and the
@@ -30,10 +31,6 @@ def command(*, run: Path, html_out: Path | None, json_out: Path | None, **values
     \b
     portmert report runs/port --html page.html
     """  # noqa: D301  \b is click's sign for lines to leave alone
-    _outputs.check_outputs(html_out, json_out)
-    _outputs.announce_compiling()
-    document = html_out is not None or json_out is not None
+    document = _outputs.is_document_needed()
     with _outputs.annotating() as progress:
-        report = portmert.report(run, document=document, progress=progress, **values)
-    _outputs.show(report, json_out=json_out, html_out=html_out)
-    _outputs.say_written(html_out, json_out)
+        return portmert.report(run, document=document, progress=progress, **values)
