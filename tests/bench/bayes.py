@@ -30,7 +30,7 @@ def bayes() -> list[list[str]]:
         metric.score(compute_stats(metric, batch))
 
     def pairs(metric: Metric, average: str = "scores") -> None:
-        expected_scores(metric, texts, offsets, weights, average=average, threads=1)
+        expected_scores(metric, texts, offsets, weights, average=average)
 
     rows = []
     for name, rounds, goal in (

@@ -35,8 +35,8 @@ from pydantic.dataclasses import dataclass
 from tabulate import tabulate
 
 import portmert
+from portmert.tuner.base.team import Team
 from portmert.tuner.executors.cluster import Cluster
-from portmert.tuner.executors.team import Team
 from portmert.tuner.texts.annotator import Annotation, Annotator
 
 if TYPE_CHECKING:
@@ -92,9 +92,8 @@ class Sleeping(Annotator):
         request: AnnotationRequest,
         *,
         processes=1,
-        progress=None,
     ) -> Iterator[Annotation]:
-        del request, processes, progress
+        del request, processes
         time.sleep(self.seconds * len(sentences))
         for words in sentences:
             heads = tuple((0, "root") if n == 0 else (1, "dep") for n in range(len(words)))

@@ -228,7 +228,7 @@ class Moses:
         out = self.folder / "out.gz"
         replace(self.experiment.decoder, config=part[2]).decode(
             FeatureWeights(dict(values)), source=part[0], size=1, out=out, workdir=self.folder,
-            progress=lambda *_: None, links=False,
+            links=False,
         )  # fmt: skip
         with gzip.open(out, "rt") as lines:
             found = [line.split(" ||| ")[1] for line in lines]

@@ -45,7 +45,7 @@ def significance(folder: Path) -> list[list[str]]:
     systems = find_systems([SystemFiles(path.stem, (path,)) for path in outputs])
     test = TestFiles(None, (reference,))
     (material,) = read_material(systems, test, (), None, Preparation())
-    counted = count(material, {name: registry.metric(name) for name in METRICS}, threads=1)
+    counted = count(material, {name: registry.metric(name) for name in METRICS})
     stats = [[one.of_system(material, system) for one in counted] for system in range(SYSTEMS)]
     metrics = [one.metric for one in counted]
 

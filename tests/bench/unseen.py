@@ -86,7 +86,7 @@ def made_pool(folder: Path) -> Pool:
         'train_source = "train.src"\ntrain_target = "train.tgt"\nmodel = "model"\n'
     )
     with notices_to(say):
-        run(load_config(config), progress=lambda *_: None)
+        run(load_config(config))
     return run_pool(folder / "made")
 
 

@@ -150,13 +150,6 @@ def test_odd_tokens_and_long_sentences_are_answered_or_have_no_parse(annotator, 
             check(words, answer, gives)
 
 
-def test_progress_ends_with_all(ask):
-    seen = []
-    ask(SENTENCES[:5], progress=lambda *step: seen.append(step))
-    assert seen[-1] == (5, 5)
-    assert seen == sorted(seen)
-
-
 def test_the_fingerprint_is_one_line_that_begins_with_the_name(annotator):
     fingerprint = annotator.fingerprint()
     assert fingerprint.startswith(f"{annotator.name()} ")

@@ -9,6 +9,7 @@ import pytest
 
 from portmert.metrics._base import Vocabulary
 from portmert.tuner import families
+from portmert.tuner.base.context import using
 from portmert.tuner.base.errors import InputError
 from portmert.tuner.components import registry
 from portmert.tuner.decoders._base import Decoder
@@ -78,14 +79,14 @@ def decoder(request, folder):
 
 def decode(decoder, folder, tmp_path, *, size=10, weights=None, out="out"):
     seen = []
-    decoder.decode(
-        weights or decoder.read_weights(),
-        source=folder / "dev.src",
-        size=size,
-        out=tmp_path / out,
-        workdir=tmp_path / "work",
-        progress=lambda *step: seen.append(step),
-    )
+    with using(progress=lambda _, *step: seen.append(step)):
+        decoder.decode(
+            weights or decoder.read_weights(),
+            source=folder / "dev.src",
+            size=size,
+            out=tmp_path / out,
+            workdir=tmp_path / "work",
+        )
     return seen
 
 

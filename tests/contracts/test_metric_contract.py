@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from portmert.metrics._base import Batch, Metric, Texts, Vocabulary
 from portmert.metrics.pos import Posf, Posp, Posr, Wpf
 from portmert.tuner import families
+from portmert.tuner.base.context import using
 from portmert.tuner.components import registry
 from portmert.tuner.components.catalogue import describe, limits
 from portmert.tuner.texts.statistics import compute_stats
@@ -346,8 +347,9 @@ def test_threads_give_the_same_bytes(monkeypatch):
         np.full(segments, 6, dtype=np.int32),
     )
     for metric in map(registry.metric, NAMES):
-        one = compute_stats(metric, batch, threads=1)
+        one = compute_stats(metric, batch)
         assert one.tobytes() == metric.stats(batch).tobytes(), metric.signature
         for threads in (2, 8):
-            found = compute_stats(metric, batch, threads=threads)
+            with using(threads=threads):
+                found = compute_stats(metric, batch)
             assert found.tobytes() == one.tobytes(), metric.signature

@@ -7,6 +7,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from portmert.tuner import families
+from portmert.tuner.base.context import using
 from portmert.tuner.base.errors import ConfigError
 from portmert.tuner.components import registry
 from portmert.tuner.search.constraints import Bounds
@@ -143,7 +144,10 @@ def test_error_rates_are_minimised(name):
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_threads_do_not_change_a_byte(name):
     problem = random_problem()
-    outcomes = [build(name).optimize(problem, START, seed=7, threads=t) for t in (1, 3)]
+    outcomes = []
+    for threads in (1, 3):
+        with using(threads=threads):
+            outcomes.append(build(name).optimize(problem, START, seed=7))
     assert outcomes[0].weights.tobytes() == outcomes[1].weights.tobytes()
     assert outcomes[0].restarts == outcomes[1].restarts
     assert outcomes[0].line_searches == outcomes[1].line_searches
@@ -252,7 +256,8 @@ def test_lazy_statistics_change_nothing(name):
         StatTable(np.full(rows.shape, -1.0), lambda wanted: rows[wanted]),
         Share(),
     )
-    outcomes = [build(name).optimize(p, START, seed=2, threads=2) for p in (problem, lazy)]
+    with using(threads=2):
+        outcomes = [build(name).optimize(p, START, seed=2) for p in (problem, lazy)]
     assert outcomes[0].weights.tobytes() == outcomes[1].weights.tobytes()
 
 
@@ -262,10 +267,11 @@ def test_the_type_of_statistics_changes_no_byte(name):
     assert problem.stats.rows.dtype == np.uint8
     wide = StatTable(problem.stats.rows)
     wide.rows = wide.rows.astype(np.float64)
-    outcomes = [
-        build(name).optimize(replace(problem, stats=table), START, seed=2, threads=2)
-        for table in (problem.stats, wide)
-    ]
+    with using(threads=2):
+        outcomes = [
+            build(name).optimize(replace(problem, stats=table), START, seed=2)
+            for table in (problem.stats, wide)
+        ]
     assert outcomes[0].weights.tobytes() == outcomes[1].weights.tobytes()
     assert outcomes[0].restarts == outcomes[1].restarts
 
@@ -368,5 +374,6 @@ def test_a_prior_is_in_units_of_the_metric(name):
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_progress_counts_restarts(name):
     seen = []
-    build(name).optimize(random_problem(), START, progress=lambda *at: seen.append(at))
+    with using(progress=lambda _, *at: seen.append(at)):
+        build(name).optimize(random_problem(), START)
     assert seen == [(0, 3), (1, 3), (2, 3), (3, 3)]

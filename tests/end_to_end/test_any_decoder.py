@@ -128,8 +128,7 @@ def test_moses_by_command_gives_the_bytes_of_the_adapter(tmp_path):
     for name, one in (("moses", decoder), ("command", other)):
         one.decode(
             weights, source=source, size=20, out=tmp_path / name,
-            workdir=tmp_path / f"{name}-work", progress=lambda *_: None,
-        )  # fmt: skip
+            workdir=tmp_path / f"{name}-work" )  # fmt: skip
     assert (tmp_path / "command").read_bytes() == (tmp_path / "moses").read_bytes()
 
 

@@ -16,7 +16,9 @@ import pytest
 
 from portmert.tuner.annotation.annotating import annotated_shard
 from portmert.tuner.annotation.annotators.udpipe import Udpipe
+from portmert.tuner.base.context import current
 from portmert.tuner.base.errors import AnnotatorError, InputError, PortmertError, StateError
+from portmert.tuner.base.team import team
 from portmert.tuner.base.warn import collected_warnings, notices_to
 from portmert.tuner.executors.cluster import Cluster
 from portmert.tuner.executors.opening import opened
@@ -181,30 +183,30 @@ def fails(folder, number):
 def test_a_task_that_fails_three_times_ends_the_run_with_its_own_message(tmp_path, place):
     done = {}
     tasks = [(tmp_path, number) for number in range(3)]
-    with opened(place, threads=1) as team:
+    with opened(place):
         with pytest.raises(InputError, match=r"line 7: no such thing \(on worker tcp://") as said:
-            done.update(team.run(fails, tasks))
+            done.update(team().run(fails, tasks))
         assert len(list(tmp_path.glob("*.tried"))) == 3
         assert "\n" not in str(said.value)
         with pytest.raises(PortmertError, match="failed 3 times: ZeroDivisionError: "):
-            list(team.run(divmod, [(1, 0)]))
-        assert dict(team.run(divmod, [(7, 2)])) == {0: (3, 1)}  # goes on to work
+            list(team().run(divmod, [(1, 0)]))
+        assert dict(team().run(divmod, [(7, 2)])) == {0: (3, 1)}  # goes on to work
 
 
-def waits(folder, step):
+def waits(folder):
     (folder / "begun").touch()
     for _ in range(2400):
         time.sleep(0.05)
         try:
-            step(0, 0)
+            current().progress("waiting", 0, 0)
         except Exception:
             (folder / "dropped").touch()
             raise
 
 
 def test_tasks_end_that_nobody_waits_for(tmp_path, place):
-    with opened(place, threads=1) as team:
-        running = team.run(waits, [(tmp_path, team.step), (tmp_path, team.step)])
+    with opened(place):
+        running = team().run(waits, [(tmp_path,), (tmp_path,)])
 
         def interrupt():
             appears(tmp_path / "begun")
@@ -252,15 +254,15 @@ def test_that_no_worker_is_left_is_said_once():
         notices_to(said.append),
         cluster(1) as one,
         collected_warnings() as warned,
-        opened(f"dask:{one.scheduler_address}", threads=1) as team,
+        opened(f"dask:{one.scheduler_address}"),
     ):
-        team.check_alive()
+        team().check_alive()
         one.scale(0)
         end = time.monotonic() + 600
         while not warned and time.monotonic() < end:
             time.sleep(0.2)
-            team.check_alive()
-        team.check_alive()
+            team().check_alive()
+        team().check_alive()
     assert [line.split(": ")[1] for line in (*said, *warned)] == [
         "1 worker, 1 task at once", "no workers now; tasks wait for them",
     ]  # fmt: skip
@@ -274,7 +276,7 @@ def test_a_scheduler_that_is_not_there(monkeypatch):
 
 def refusal(place):
     """Return the one line that says why a place is not opened."""
-    with pytest.raises(StateError) as said, opened(place, threads=1):
+    with pytest.raises(StateError) as said, opened(place):
         pass
     assert "\n" not in str(said.value)
     return str(said.value)
@@ -348,7 +350,7 @@ def test_a_host_that_does_not_exist_is_told(monkeypatch, host):
 
 def test_ctrl_c_while_a_scheduler_is_greeted_passes(monkeypatch):
     monkeypatch.setattr("distributed.utils.LoopRunner.run_sync", interrupt)
-    with pytest.raises(KeyboardInterrupt), opened("dask:tcp://[::1]:9", threads=1):
+    with pytest.raises(KeyboardInterrupt), opened("dask:tcp://[::1]:9"):
         pass
 
 

@@ -293,13 +293,12 @@ def test_thot_is_loaded_once_and_its_bytes_are_the_same(tmp_path, started, place
 
     killed = threading.Thread(target=kill_one_at_work, args=(started,))
     killed.start()
-    with opened(place, threads=1) as team:
+    with opened(place):
         for weights, name in ((first, "a"), (other, "b")):
             given = {
                 "source": tmp_path / "dev.source", "size": 20, "workdir": tmp_path / "work",
-                "progress": lambda _done, _total: None,
             }  # fmt: skip
-            decoder.decode(weights, **given, team=team, out=tmp_path / f"{name}.there")
+            decoder.decode(weights, **given, out=tmp_path / f"{name}.there")
             decoder.decode(weights, **given, out=tmp_path / f"{name}.here")
             there, here = ((tmp_path / f"{name}.{end}").read_bytes() for end in ("there", "here"))
             assert there == here

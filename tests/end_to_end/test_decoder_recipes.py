@@ -67,8 +67,7 @@ def test_lists_of_cdec_under_two_weights_are_one_search_space(tmp_path):
         decoder = registry.decoder("command", {"program": program, "start": path})
         decoder.decode(
             decoder.read_weights(), source=CDEC / "dev.src", size=8, out=tmp_path / str(number),
-            workdir=tmp_path / f"work-{number}", progress=lambda *_: None,
-        )  # fmt: skip
+            workdir=tmp_path / f"work-{number}" )  # fmt: skip
     both = read_nbest([tmp_path / "1", tmp_path / "2"], Vocabulary())
     assert 64 < len(both.features) < 128  # some texts are in both, with the same features
     names = [name for name, _ in both.feature_names]

@@ -150,7 +150,7 @@ class BadDecoder(Decoder):
         if self.at != "read_weights":
             return weights
         return wrong(self.kind, no=lambda: FeatureWeights({}))
-    def decode(self, weights, *, source, size, out, workdir, progress, team=None):
+    def decode(self, weights, *, source, size, out, workdir):
         if self.at != "decode":
             rows = [f"{n} ||| a ||| F= 1 ||| 1\\n" for n in range(3)]
             out.write_bytes(gzip.compress("".join(rows).encode()))

@@ -130,8 +130,7 @@ def evaluator_of(folder, *options, split_seed=1):
     experiment = load_config(CONFIG, overrides=[f"tune.output={folder}", *options])
     return Evaluator(
         experiment, annotations=folder, scratch=folder, split_seed=split_seed,
-        progress=lambda *_: None,
-    )  # fmt: skip
+        )  # fmt: skip
 
 
 def test_the_two_parts_are_the_whole_and_follow_the_seed(tmp_path):

@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given, settings
 
 from portmert.metrics.nist import Nist
+from portmert.tuner.base.context import using
 from portmert.tuner.texts import statistics
 from portmert.tuner.texts.statistics import compute_stats
 from tests.metrics.test_bleu import EXAMPLE
@@ -68,6 +69,7 @@ def test_information_is_that_of_the_whole_test_set_however_it_is_split(threads, 
     monkeypatch.setattr(statistics, "HYPOTHESES_PER_CHUNK", 1)
     corpus = [*EXAMPLE, Segment(0, text("a cat"), (text("the cat"),))]
     whole = Nist().stats(batch_of(corpus))
-    assert compute_stats(Nist(), batch_of(corpus), threads=threads).tobytes() == whole.tobytes()
+    with using(threads=threads):
+        assert compute_stats(Nist(), batch_of(corpus)).tobytes() == whole.tobytes()
     alone = Nist().stats(batch_of(corpus[-1:]))
     assert not np.array_equal(alone[0], whole[-1])

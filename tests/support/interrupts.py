@@ -28,7 +28,7 @@ def must_end():
 
 HANDLED = """
 import signal, threading
-from portmert.tuner.executors import team
+from portmert.tuner.base import team
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
 interrupts = [signal.SIGINT]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,10 +20,10 @@ from portmert.metrics import _base
 from portmert.metrics._shared import flat
 from portmert.metrics.kernels.pairs import first_equals
 
+from ..base.context import current
 from ..base.errors import AnnotatorError, InputError, ProgramError, counted, faults_at
 from ..base.files import with_absolute_paths
 from ..base.warn import warn_of_machine
-from ..executors.team import Team
 from ..texts.annotator import Annotation, AnnotationRequest, Annotator
 from ..texts.statistics import NEED_NAMES
 from . import layers as layers_of
@@ -99,9 +99,11 @@ class _Found:
         return self.keys[place], {str(layer): record for layer, record in new_records.items()}
 
 
-def opened(annotator: Annotator, *, cache: Path | None, **options: Any) -> CachedAnnotator:
-    """Return an annotator with its cache, by default in the user's folder."""
-    return CachedAnnotator(annotator, cache=cache or default_folder(), **options)
+def opened(annotator: Annotator, **options: Any) -> CachedAnnotator:
+    """Return an annotator with the cache of the context."""
+    return CachedAnnotator(
+        annotator, cache=current().annotation_cache or default_folder(), **options
+    )
 
 
 class CachedAnnotator:
@@ -116,21 +118,13 @@ class CachedAnnotator:
     """
 
     def __init__(
-        self,
-        annotator: Annotator,
-        *,
-        cache: Path | None,
-        processes: int,
-        progress: Callable[[int, int], None] | None = None,
-        max_failed: float = 0.5,
-        team: Team | None = None,
+        self, annotator: Annotator, *, cache: Path | None, processes: int, max_failed: float = 0.5
     ) -> None:
-        self._team = team
+        self._context = current()
         self._annotator = annotator
         self.name = annotator.name()
         self._name = f"{self.name}{annotator.of_package()}"
         self._processes = processes
-        self._progress = progress
         self._max_failed = max_failed
         with faults_at(f"annotator {self._name}", AnnotatorError, ProgramError):
             self.fingerprint = annotator.fingerprint()
@@ -360,29 +354,28 @@ class CachedAnnotator:
 
         Parses in files are looked up here, where the files are.
         """
-        annotator, team, count = self._annotator, self._team, len(sentences)
-        if team is None or not team.is_remote or annotator.looks_up:
-            yield from enumerate(
-                annotator.annotate(
-                    sentences, request, processes=self._processes, progress=self._progress
-                )
-            )
+        annotator, count = self._annotator, len(sentences)
+        show, workers = self._context.progress, self._context.cluster
+        if workers is None or annotator.looks_up:
+            answers = annotator.annotate(sentences, request, processes=self._processes)
+            for number, answer in enumerate(answers):
+                yield number, answer
+                show("annotating", number + 1, count)
             return
-
-        def report(shards: int, _: int) -> None:
-            if self._progress is not None:
-                self._progress(min(shards * SHARD, count), count)
 
         def name_of(shard: int) -> str:
             return f"sentences {shard * SHARD + 1} to {min((shard + 1) * SHARD, count)}"
 
         there = with_absolute_paths(annotator)
         tasks = [
-            (there, self.fingerprint, sentences[begin : begin + SHARD], request, team.step)
+            (there, self.fingerprint, sentences[begin : begin + SHARD], request)
             for begin in range(0, count, SHARD)
         ]
-        for shard, answers in team.run(annotated_shard, tasks, progress=report, name_of=name_of):
-            yield from enumerate(answers, shard * SHARD)
+        done = 0
+        for shard, part in workers.run(annotated_shard, tasks, name_of=name_of):
+            done += len(part)
+            show("annotating", done, count)
+            yield from enumerate(part, shard * SHARD)
 
     def _check_failures(self, places: Sequence[int], sentence_records: _Found) -> None:
         """Stop if too many fail; these are not kept, because the reason may go away."""
@@ -466,7 +459,6 @@ def annotated_shard(
     fingerprint: str,
     sentences: Sequence[Sequence[str]],
     request: AnnotationRequest,
-    step: Callable[[int, int], None],
 ) -> list[Annotation | None]:
     """Return the annotations of some sentences.
 
@@ -474,8 +466,6 @@ def annotated_shard(
     ----------
     fingerprint
         The fingerprint of the annotator on the machine that asks.
-    step
-        Called now and then; it may raise an exception to end the work.
 
     Raises
     ------
@@ -488,7 +478,11 @@ def annotated_shard(
             f"the library or the model is not the same on all machines: '{here}', expected "
             f"'{fingerprint}'"
         )
-    return list(annotator.annotate(sentences, request, processes=1, progress=step))
+    answers = []
+    for answer in annotator.annotate(sentences, request, processes=1):
+        answers.append(answer)
+        current().progress("annotating", len(answers), len(sentences))
+    return answers
 
 
 def _words(line: str) -> Words:

@@ -26,6 +26,7 @@ from pydantic.dataclasses import dataclass
 from portmert.metrics._base import Batch, FloatArray, Need
 
 from ..base import options
+from ..base.context import current
 from ..base.errors import ConfigError, InputError, faults_at
 from ..base.extras import require
 from ..base.files import expanded
@@ -152,15 +153,11 @@ class Comet(NeuralMetric):
         """Travel to other processes without the cache and the lock that are in use here."""
         return Comet, (self.model, self.batch, self.device, self.of)
 
-    def use(
-        self,
-        cache: Path | None = None,
-        progress: Callable[[int, int], None] = lambda _count, _all: None,
-    ) -> None:
-        """Keep scores elsewhere from now on."""
+    def use(self) -> None:
+        """Keep scores in the cache of the context from now on, and show progress there."""
         with self._lock:
             self._state.clear()
-            self._state.update(cache=cache or default_folder(), progress=progress)
+            self._state.update(context=current())
 
     def stats(self, batch: Batch) -> FloatArray:
         """Return (H, 2): the score of each hypothesis, and 1."""
@@ -190,7 +187,9 @@ class Comet(NeuralMetric):
         if "store" not in self._state:
             settings = _settings_file(self.checkpoint)
             print_of = _models.fingerprint("comet", _require(), {}, self.checkpoint, settings)
-            self._state["store"] = AnnotationCache(self._state["cache"], print_of)
+            self._state["store"] = AnnotationCache(
+                self._state["context"].annotation_cache or default_folder(), print_of
+            )
         store: AnnotationCache = self._state["store"]
         return store
 
@@ -217,7 +216,7 @@ class Comet(NeuralMetric):
                 score_of[sample] = score
                 rows.append((line_key("\n".join(sample)), {LAYER: struct.pack("<d", score)}))
             count = begin + len(part)
-            self._state["progress"](count, len(missing))
+            self._state["context"].progress("annotating", count, len(missing))
             if len(rows) >= KEPT_TOGETHER or count == len(missing):
                 self._store.put(rows)
                 rows = []

@@ -18,6 +18,7 @@ from ..annotation.annotators import _udpipe_training as training
 from ..annotation.annotators._conllu import Tagset
 from ..annotation.layers import MEANING
 from ..base.arguments import checked
+from ..base.context import current, using
 from ..base.errors import InputError, counted, faults_at
 from ..base.files import TextFile, check_writable, read_lines, writing
 from ..base.numbers import Positive, Share
@@ -128,31 +129,31 @@ def annotate(
     lines = [tuple(w.decode() for w in s.encode().split()) for s in read_lines(file_of_text)]
     begin = size = 0
 
-    def shown(done: int, total: int) -> None:
+    def shown(_phase: str, done: int, total: int) -> None:
         progress(begin + size * done // total, len(lines))
 
     annotator = registry.annotator(annotator, model=str(model))
     with (
-        opened(executor, threads=1) as team,
+        using(annotation_cache=annotation_cache, progress=shown),
+        opened(executor),
         closing(
             annotating.opened(
                 annotator,
-                cache=annotation_cache,
                 processes=processes or available_processors(),
-                progress=shown,
                 max_failed=max_failed,
-                team=team,
             )
         ) as texts,
     ):
-        at_once = LINES_AT_ONCE if not team.is_remote else LINES_FOR_EACH * team.queue_size
+        at_once = LINES_AT_ONCE
+        if cluster := current().cluster:
+            at_once = LINES_FOR_EACH * cluster.queue_size
         with writing(out) as file:
             for begin in range(0, len(lines), at_once):
                 part = lines[begin : begin + at_once]
                 size = len(part)
                 answers = texts.annotations(part, needs=layers, parses=parses)
                 _write(file, texts, part, answers, layers, where=str(file_of_text), begin=begin)
-                shown(1, 1)
+                shown("annotating", 1, 1)
         hits, misses, failed = texts.counts.values()
         return Annotated(len(lines), hits, misses, failed, texts.seconds)
 

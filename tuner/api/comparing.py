@@ -7,7 +7,8 @@ from typing import Any
 
 from portmert.metrics._base import Metric
 
-from ..base import arguments, processes
+from ..base import arguments
+from ..base.context import phases, using
 from ..evaluation.comparison.compare import CompareRequest, compare_systems
 from ..evaluation.comparison.report import document_of
 from ..evaluation.comparison.systems import SystemFiles, TestSet
@@ -82,15 +83,19 @@ def compare(
         metrics=(metric,) if isinstance(metric, str | Metric) else tuple(metric),
         pipeline=pipeline,
         resampling=resampling,
-        threads=threads or processes.available_processors(),
         runs=runs,
         timing=timing,
     )
     with (
-        opened(executor, threads=1) as team,
-        preparing(annotator, annotation_cache, progress=progress, team=team) as prepare,
+        using(
+            threads=threads,
+            annotation_cache=annotation_cache,
+            progress=phases(annotating=progress),
+        ),
+        opened(executor),
+        preparing(annotator) as prepare,
     ):
-        document = compare_systems(replace(request, prepare=prepare, team=team))
+        document = compare_systems(replace(request, prepare=prepare))
     return Report(document_of(document), document)
 
 

@@ -7,7 +7,8 @@ from typing import Any, Unpack
 
 from portmert.metrics._base import Metric
 
-from ..base import arguments, documents, files, processes
+from ..base import arguments, documents, files
+from ..base.context import using
 from ..base.numbers import NonNegative, Positive
 from ..base.warn import notices_once, with_warnings
 from ..components import registry
@@ -19,7 +20,7 @@ from ..search.optimizers._base import Optimizer
 from . import optimizing
 from .counts import Mean
 from .lists import Lists, ListsLike, as_lists
-from .texts import PathLike, Phases, phase
+from .texts import PathLike, Phases
 
 OptimizerLike = str | Optimizer
 
@@ -106,7 +107,8 @@ def crossval(
     choices = _choices(labels, _as_list(optimizer), without, _as_list(prior))
     folder = None if out_dir is None else Path(out_dir)
     sizes: dict[str, Any] = {"splits": splits, "seeds": seeds, "size": size, "timing": timing}
-    document = _judged(dev_lists, metrics, choices, sizes, how, folder, progress)
+    with using(progress=progress):
+        document = _judged(dev_lists, metrics, choices, sizes, how, folder)
     return _written(document, folder)
 
 
@@ -117,7 +119,6 @@ def _judged(
     sizes: Mapping[str, Any],
     search: optimizing.Search,
     folder: Path | None,
-    progress: Phases | None,
 ) -> dict[str, Any]:
     """Tune and judge every choice on every split."""
     with optimizing.list_problem(
@@ -125,20 +126,17 @@ def _judged(
         next(iter(metrics.values()), None),
         search,
         also=list(metrics.values())[1:],
-        threads=search.threads or processes.available_processors(),
-        progress=phase(progress, "annotating"),
-    ) as (problem, setup, team):
+    ) as (problem, setup):
         judged = metrics or {choices[0].tuned_on: problem.metric}
         plan = cells.CrossPlan(
             problem.penalised(problem.start_alpha),
-            {name: _judge(problem, judge, setup.threads) for name, judge in judged.items()},
+            {name: _judge(problem, judge) for name, judge in judged.items()},
             start=setup.starts[0] if setup.starts else None,
             constraints=setup.constraints,
             seed=setup.seed,
             **sizes,
         )
-        searching = phase(progress, "searching")
-        measured = cells.measure(plan, choices, team=team, folder=folder, progress=searching)
+        measured = cells.measure(plan, choices, folder=folder)
     return as_json(plan, measured)
 
 
@@ -183,12 +181,12 @@ def _as_list(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
-def _judge(problem: optimizing.ListProblem, metric: Metric, threads: int) -> cells.Judge:
+def _judge(problem: optimizing.ListProblem, metric: Metric) -> cells.Judge:
     """Return a metric with the statistics of all hypotheses."""
     if metric is problem.metric:
         table, signature = problem.stats, problem.name
     else:
-        table, signature = problem.statistics(metric, threads=threads), problem.signature(metric)
+        table, signature = problem.statistics(metric), problem.signature(metric)
     if not table.is_lazy:
         return cells.Judge(metric, table, signature, cells.digest(table.rows))
     # Statistics that come later follow from the texts.

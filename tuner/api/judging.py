@@ -9,7 +9,8 @@ import numpy as np
 
 from portmert.metrics._base import Batch, Metric, Vocabulary
 
-from ..base import arguments, processes
+from ..base import arguments
+from ..base.context import phases, using
 from ..base.files import TextFile
 from ..base.warn import notice, warn_of
 from ..components import registry
@@ -83,7 +84,10 @@ def metaeval(
     settings = Settings(resampling.samples, resampling.seed, resampling.level, resample)
     measured: list[MetaEvaluation] = []
     signatures: dict[str, None] = {}
-    with preparing(annotator, annotation_cache, progress=progress) as prepare:
+    with (
+        using(threads=0, annotation_cache=annotation_cache, progress=phases(annotating=progress)),
+        preparing(annotator) as prepare,
+    ):
         preparation = prepare(list(metrics.values()), pipeline_of(text, text_model), None)
         for number, test_set in enumerate(test_sets, 1):
             judged, counted = _counted(test_set, metrics, preparation, likeness=likeness)
@@ -115,7 +119,6 @@ def _counted(
             segments=segments,
             systems=scores.systems,
             signature=preparation.signature(metric, batch.reference_offsets),
-            threads=processes.available_processors(),
             with_likeness=likeness,
         )
         for label, metric in _labelled(metrics).items()

@@ -625,13 +625,11 @@ class PreparedLists:
         nbest = self.penalised(alpha)
         return best_hypotheses(nbest, model_scores(nbest, weights))
 
-    def statistics(
-        self, metric: Metric, *, threads: int, lazily: bool = False
-    ) -> problem.StatTable:
+    def statistics(self, metric: Metric, *, lazily: bool = False) -> problem.StatTable:
         """Return the statistics of all hypotheses; `lazily` or annotated ones when asked for."""
         annotate = self.annotate if needs_of([metric]) else None
         if lazily and annotate is None:
             annotate = self.scored.texts.take
         return stat_tables.statistics_table(
-            self.scored, self.references, metric, threads=threads, annotate=annotate
+            self.scored, self.references, metric, annotate=annotate
         )

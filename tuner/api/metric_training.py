@@ -13,6 +13,7 @@ from portmert.metrics import _lexicon_files, learned
 from portmert.metrics._base import Batch, IntArray, Need
 
 from ..base import arguments, pipes, processes
+from ..base.context import phases, using
 from ..base.errors import InputError
 from ..base.numbers import Natural, Positive
 from ..base.tables import Table
@@ -107,7 +108,10 @@ def train_metric(
     except ValueError as error:
         raise InputError(str(error)) from None
     pipeline = texts.pipeline_of(text, text_model)
-    with _prepared(annotator, annotation_cache, widest.need, pipeline, progress) as preparation:
+    with (
+        using(annotation_cache=annotation_cache, progress=phases(annotating=progress)),
+        _prepared(annotator, widest.need, pipeline) as preparation,
+    ):
         scored, used, batch = _read(judged, preparation)
 
     def examples_of(part: Batch) -> training.Examples:
@@ -229,11 +233,7 @@ def _reported(path: Path) -> dict[str, str]:
 
 @contextmanager
 def _prepared(
-    annotator: str | None,
-    cache: Path | None,
-    need: Need | None,
-    pipeline: text_pipeline.TextPipeline,
-    progress: texts.Progress | None,
+    annotator: str | None, need: Need | None, pipeline: text_pipeline.TextPipeline
 ) -> Iterator[prepare.Preparation]:
     """Prepare texts, with an annotator while the context lasts."""
     tagger = None if annotator is None else registry.annotator(annotator)
@@ -244,9 +244,7 @@ def _prepared(
         return
     text_annotator = open_annotator(
         tagger,
-        cache=cache,
         processes=processes.available_processors(),
-        progress=progress,
     )
     with closing(text_annotator):
         yield prepare.Preparation(pipeline, text_annotator, frozenset({need}))

@@ -14,7 +14,8 @@ import numpy as np
 from portmert.metrics._base import FloatArray, IntArray, Metric, rows_taken
 from portmert.metrics._display import Rated
 
-from ..base import arguments, processes
+from ..base import arguments
+from ..base.context import current, using
 from ..base.documents import to_json
 from ..base.errors import ConfigError, counted, faults_at, suggest
 from ..base.numbers import Natural, NonNegative
@@ -24,7 +25,6 @@ from ..components.feature_checks import doubtful_features
 from ..components.features import Feature
 from ..components.formula import Formula
 from ..executors.opening import opened
-from ..executors.team import Team
 from ..nbest.check import few_segments, length_order
 from ..nbest.model import NBest, best_hypotheses, model_scores
 from ..search import DEFAULT_OPTIMIZER
@@ -39,7 +39,7 @@ from ..texts.prepare import Preparation, depth, signature
 from ..weights.feature_weights import FeatureWeights, read_penalised_weights
 from .counts import Counts
 from .lists import Lists, ListsLike, PreparedLists, as_lists
-from .texts import PathLike, Phases, Progress, phase, preparing
+from .texts import PathLike, Phases, preparing
 
 SEGMENTS_SHOWN = 50
 """At most so many segments tell which metric of a formula dominates."""
@@ -109,7 +109,6 @@ class Search:
             starts=() if start.weights is None else (start.weights,),
             constraints=Constraints.of(self.constraints),
             seed=self.seed,
-            threads=self.threads or processes.available_processors(),
             prior=self.prior,
         )
 
@@ -198,14 +197,8 @@ class ListProblem(PreparedLists):
 
 @contextmanager
 def list_problem(
-    lists: Lists,
-    metric: Metric | None,
-    search: Search,
-    *,
-    also: Sequence[Metric] = (),
-    threads: int = 1,
-    progress: Progress | None,
-) -> Iterator[tuple[ListProblem, Setup, Team]]:
+    lists: Lists, metric: Metric | None, search: Search, *, also: Sequence[Metric] = ()
+) -> Iterator[tuple[ListProblem, Setup]]:
     """Read lists and references, and compute the statistics of the metric.
 
     Parameters
@@ -214,18 +207,16 @@ def list_problem(
         None: the mean of the scores that are in the lists.
     also
         Other metrics, checked before the search.
-    threads
-        Tasks at once where the executor is this machine.
-    progress
-        Called with the number of sentences annotated and the number of all.
     """
     start, setup = search.setup
-    with opened(search.executor, threads=threads) as team:
-        setup = replace(setup, team=team)
+    with (
+        using(threads=search.threads, annotation_cache=lists.annotation_cache),
+        opened(search.executor),
+    ):
         length_penalty = search.length_penalty
         if lists.counts is not None:
             counted = _counted_problem(lists.counts, metric, start, length_penalty, also)
-            yield counted, setup, team
+            yield counted, setup
             return
         if metric is None:
             raise ValueError(
@@ -234,9 +225,7 @@ def list_problem(
         lists = lists.scored_by([metric, *also]).in_order()
         if length_penalty is None and start.length_penalty:
             notice(f"length penalty {start.length_penalty:g}, as in {start.origin}")
-        with preparing(
-            lists.annotator, lists.annotation_cache, progress=progress, team=team
-        ) as prepare:
+        with preparing(lists.annotator) as prepare:
             metrics = [metric, *also]
             preparation = prepare(metrics, lists.pipeline, None)
             begin = time.perf_counter()
@@ -248,7 +237,7 @@ def list_problem(
                         judge, corpus.make_batch(nbest.texts, nbest.offsets, read.references)
                     )
             read_at = time.perf_counter()
-            stats = read.statistics(metric, threads=setup.threads)
+            stats = read.statistics(metric)
             _describe(metric, stats, read.nbest.offsets)
             _check_lists(
                 lists,
@@ -268,7 +257,7 @@ def list_problem(
                 start_alpha=start.length_penalty,
                 seconds={"reading": read_at - begin, "statistics": time.perf_counter() - read_at},
             )
-            yield problem, setup, team
+            yield problem, setup
 
 
 def _check_lists(
@@ -579,11 +568,10 @@ def optimize(
     dev_lists = as_lists(lists)
     if tuned_metric is not None:
         remind(tuned_metric, also)
-    shown = phase(progress, "annotating")
-    prepared = list_problem(dev_lists, tuned_metric, how, also=judges, progress=shown)
-    with prepared as (problem, setup, team):
+    prepared = list_problem(dev_lists, tuned_metric, how, also=judges)
+    with using(progress=progress), prepared as (problem, setup):
         if not samples and dev_lists.annotator is None:
-            _check_work(team, setup)
+            _check_work(setup)
         optimization, alpha = optimize_penalised(
             problem.scored,
             problem.stats,
@@ -592,7 +580,6 @@ def optimize(
             penalty=problem.penalty,
             lengths=problem.lengths,
             start_alpha=problem.start_alpha,
-            progress=phase(progress, "searching"),
         )
         warn_of(optimization.warnings)
         nbest = problem.penalised(alpha)
@@ -600,13 +587,10 @@ def optimize(
         sure = None
         if samples:
             resampled_setup = replace(setup, starts=(optimization.weights,), toward=start)
-            shown = phase(progress, "sampling")
             counted = nbest, problem.stats, problem.metric
-            tuned = dict(bootstrap(*counted, resampled_setup, range(samples), progress=shown))
+            tuned = dict(bootstrap(*counted, resampled_setup, range(samples)))
             sure = confidence([tuned[sample] for sample in range(samples)])
-        other_scores = _other_scores(
-            judges, problem, optimization, nbest, start, threads=setup.threads
-        )
+        other_scores = _other_scores(judges, problem, optimization, nbest, start)
         result = _result(problem, optimization, alpha, sure, other_scores)
     result.seconds["total"] = time.perf_counter() - begin
     return result
@@ -652,8 +636,6 @@ def _other_scores(
     optimization: Optimization,
     nbest: NBest,
     start: FeatureWeights,
-    *,
-    threads: int,
 ) -> tuple[OtherScore, ...]:
     """Return the scores, by other metrics, of the hypotheses before and after a search."""
     choices = [
@@ -665,7 +647,7 @@ def _other_scores(
         choices.append(np.asarray(optimization.unseen.rows, dtype=np.int64))
     scored = []
     for metric in metrics:
-        stats = problem.statistics(metric, threads=threads, lazily=True)
+        stats = problem.statistics(metric, lazily=True)
         scores = [float(metric.score(stats.total(rows))) for rows in choices]
         if not np.isfinite(scores).all():
             warn(f"{metric.name()} of some of the choices is no finite number (0 divided by 0?)")
@@ -683,10 +665,11 @@ def remind(metric: Metric, also: Sequence[object]) -> None:
     )
 
 
-def _check_work(team: Team, setup: Setup) -> None:
+def _check_work(setup: Setup) -> None:
     """Warn of a cluster that gets no work."""
-    if team.is_remote and setup.optimizer.restarts <= setup.threads:
+    threads = current().threads
+    if current().cluster is not None and setup.optimizer.restarts <= threads:
         warn_of_machine(
             f"workers have nothing to do: they get bootstrap samples, sentences to annotate, "
-            f"and restarts where they are more than the {setup.threads} threads here"
+            f"and restarts where they are more than the {threads} threads here"
         )

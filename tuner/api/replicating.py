@@ -20,12 +20,13 @@ from portmert.aligners._base import format_links
 from portmert.metrics._base import IntArray, Metric
 
 from ..base import arguments, streams
+from ..base.context import current, using
 from ..base.errors import ConfigError, InputError
 from ..base.files import text_digest, write_text
+from ..base.team import Team
 from ..base.warn import collected_notices, left_out_so_far, notice, warn, warn_of, warnings_so_far
 from ..components import registry
 from ..components.features import Feature
-from ..executors.team import Team
 from ..nbest.model import NBest, taken, without_texts, write_nbest
 from ..runs.config import ListsData, content_of
 from ..runs.folder import RunFolder, open_run
@@ -42,7 +43,7 @@ from ..weights.weights_file import WeightsFile, read_weights_file
 from .lists import Lists, ListsLike, PreparedLists, as_lists
 from .optimizing import ListProblem, Search, SearchOptions, list_problem
 from .reranking import Reranked
-from .texts import PathLike, Phases, Progress, phase
+from .texts import PathLike, Phases
 
 MoreChoices = Callable[
     [ListProblem, PreparedLists, FeatureWeights, Sequence[FeatureWeights]], dict[str, IntArray]
@@ -104,9 +105,8 @@ def replicate(
     tests = None if test is None else as_lists(test).like(dev_lists)
     data = _data(dev_lists, tests)
     annotator = None if dev_lists.annotator is None else registry.annotator(dev_lists.annotator)
-    with list_problem(
-        dev_lists, metric, Search.of(search), progress=phase(progress, "annotating"),
-    ) as (problem, setup, team):  # fmt: skip
+    prepared = list_problem(dev_lists, metric, Search.of(search))
+    with using(progress=progress), prepared as (problem, setup):
         if problem.penalty.low != problem.penalty.high:
             raise ConfigError(
                 f"length penalty '{search.get('length_penalty')}': replicas are averaged under "
@@ -114,7 +114,7 @@ def replicate(
             )
         prints = _fingerprint(problem, setup, data, dev_lists, tests)
         _check_unseen(prints)
-        test_set = read_test_lists(problem, tests, setup.threads)
+        test_set = read_test_lists(problem, tests)
         texts = _texts_in_order(dev_lists, tests)
         for key, contents in texts.items():
             digests = [text_digest(text) for text in contents]
@@ -127,7 +127,7 @@ def replicate(
             write_inputs(folder.path, data, annotator)
             run = ReplicaRun(folder, problem, setup, *test_set)
             numbers = range(1, replicas + 1)
-            run.search(numbers, team, phase(progress, "searching"))
+            run.search(numbers)
             return run.finish(numbers, baselines=baselines)
 
 
@@ -268,7 +268,7 @@ class ReplicaRun:
         starts = self.setup.starts
         return starts[0] if starts else equal_weights(self.problem.nbest.feature_names)
 
-    def search(self, numbers: Iterable[int], team: Team, searching: Progress | None) -> None:
+    def search(self, numbers: Iterable[int]) -> None:
         """Search with the seeds of the replicas that are not finished."""
         missing = [
             number
@@ -279,22 +279,21 @@ class ReplicaRun:
             replace(self.setup, seed=streams.replica(self.setup.seed, number))
             for number in missing
         ]
-        problem, step, progress = self.problem, searching, None
+        problem, workers, phase = self.problem, current().cluster, ""
         nbest = problem.penalised(self._alpha)
         stats = problem.stats
-        if team.is_remote:
+        if workers is not None:
             stats.complete()
             bare = without_texts(nbest.features, nbest.offsets, nbest.feature_names, nbest.sparse)
-            nbest, stats = team.shared(bare), team.shared(stats)
-            setups = [replace(setup, threads=1, team=None) for setup in setups]  # it stays here
-            step, progress = team.step, searching
-        tasks = [(nbest, stats, problem.metric, setup, step) for setup in setups]
+            nbest, stats = workers.shared(bare), workers.shared(stats)
+            phase = "searching"
+        tasks = [(nbest, stats, problem.metric, setup) for setup in setups]
         # The first replica speaks for all.
         cells = [
             (nullcontext() if number == 1 else collected_notices(), task)
             for number, task in zip(missing, tasks, strict=True)
         ]
-        for place, optimization in run_tasks(team, _searched, cells, progress):
+        for place, optimization in run_tasks(workers or Team(1), _searched, cells, phase):
             self._write(self.folder.replica(missing[place]), setups[place].seed, optimization)
 
     def _write(self, folder: Path, seed: int, optimization: Optimization) -> None:
@@ -472,7 +471,7 @@ def as_lines(lines: Iterable[str]) -> str:
 
 
 def read_test_lists(
-    problem: ListProblem, lists: Lists | None, threads: int
+    problem: ListProblem, lists: Lists | None
 ) -> tuple[PreparedLists | None, StatTable | None]:
     """Read the lists of the test set, if there are any, and compute the metric if possible."""
     if lists is None:
@@ -485,7 +484,7 @@ def read_test_lists(
         if lists.refs:
             notice(f"{metric.name()} has no scores of the test lists: they are not scored")
         return read, None
-    return read, read.statistics(metric, threads=threads)
+    return read, read.statistics(metric)
 
 
 def with_texts(data: ListsData, texts: Mapping[str, tuple[str, ...]], folder: Path) -> ListsData:
@@ -516,9 +515,9 @@ def _check_same_features(dev: NBest, test: NBest) -> None:
 
 
 def _searched(
-    nbest: NBest, stats: StatTable, metric: Metric, setup: Setup, step: Progress | None
+    nbest: NBest, stats: StatTable, metric: Metric, setup: Setup
 ) -> tuple[Optimization, list[str]]:
     """Search; return the result and the notices."""
     with collected_notices() as lines:
-        optimization = optimize_stats(nbest, stats, metric, setup, progress=step)
+        optimization = optimize_stats(nbest, stats, metric, setup)
     return optimization, lines

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..base import arguments, errors, processes
+from ..base import arguments, errors
+from ..base.context import phases, using
 from ..base.warn import notice
 from ..components import registry
 from ..evaluation.comparison.compare import METRICS, CompareRequest, compare_systems
@@ -42,13 +43,20 @@ def report(
     PortmertError
         `run` is not the folder of a run.
     """
-    threads, run = threads or processes.available_processors(), Path(run)
-    with preparing(annotator, annotation_cache, progress=progress) as prepare:
+    run = Path(run)
+    with (
+        using(
+            threads=threads,
+            annotation_cache=annotation_cache,
+            progress=phases(annotating=progress),
+        ),
+        preparing(annotator) as prepare,
+    ):
         history = run_history.read_history(
             run,
             name=run.resolve().name,
             metrics={text: registry.metric(text) for text in metric or METRICS},
-            tools=dev_set.ScoringTools(threads, prepare=prepare),
+            tools=dev_set.ScoringTools(prepare=prepare),
             surface=document,
         )
         test = None
@@ -57,7 +65,6 @@ def report(
                 systems=(SystemFiles(None, (run,)),),
                 metrics=tuple(history["displays"]) if metric else (),
                 prepare=prepare,
-                threads=threads,
                 timing=False,
             )
             try:

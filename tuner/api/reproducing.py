@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from ..base import arguments, files
+from ..base.context import phases, using
 from ..components import registry
 from ..evaluation.reproduction.run import SCORED_WITH, TUNED_ON, experiments_of
 from ..evaluation.reproduction.run import reproduce as fill
@@ -96,16 +97,18 @@ def reproduce(
         out = output / "paper.md"
     files.check_writable(out)
     with (
-        opened(place, threads=1) as team,
-        preparing(annotator, annotation_cache, progress=annotating, team=team) as prepare,
+        using(
+            annotation_cache=annotation_cache,
+            progress=phases(decoding=progress, annotating=annotating),
+        ),
+        opened(place),
+        preparing(annotator) as prepare,
     ):
         headlines, filled = fill(
             config,
             experiments,
             scored_with or SCORED_WITH,
             published=published,
-            progress=progress or (lambda _done, _total: None),
             prepare=prepare,
-            team=team,
         )
     return Reproduced(tuple(headlines), filled, out)

@@ -14,6 +14,7 @@ import portmert
 from portmert.metrics._base import FloatArray, IntArray, Metric, Texts, Vocabulary
 
 from ..base import arguments
+from ..base.context import using
 from ..base.documents import plain, to_json
 from ..base.errors import ConfigError, counted
 from ..base.files import write_text
@@ -43,7 +44,7 @@ from ..weights.feature_weights import FeatureWeights
 from . import optimizing, replicating
 from .comparing import compare
 from .lists import Lists, ListsLike, PreparedLists, as_lists
-from .texts import PathLike, Phases, phase
+from .texts import PathLike, Phases
 
 TUNED = "tuned"
 SPREAD = 2.0
@@ -209,9 +210,10 @@ def rerank_tune(
     counted = outcomes.counted(tests.nbest, tuned.baselines.values())
     compared: Report | None = None
     if tests.refs and judges:
-        options: dict[str, Any] = {"threads": search.get("threads", 0)}
-        options["progress"] = phase(progress, "annotating")
-        compared = _compared(folder, tuned.baselines, judges, counted, dev_lists, **options)
+        with using(progress=progress):
+            compared = _compared(
+                folder, tuned.baselines, judges, counted, dev_lists, search.get("threads", 0)
+            )
     elif counted:
         compared = _judged(counted, tuned, replicas)
     if compared is not None:
@@ -289,7 +291,7 @@ def _compared(
     judges: Sequence[str | Metric],
     counted: Sequence[Counted],
     lists: Lists,
-    **options: Any,
+    processors: int,
 ) -> Report:
     """Compare the run in the folder with the other choices."""
     names, inputs = _choice_names(baselines), read_inputs(folder)
@@ -304,8 +306,8 @@ def _compared(
         metric=judges,
         annotator=lists.annotator,
         annotation_cache=lists.annotation_cache,
+        threads=processors,
         timing=False,
-        **options,
     )
 
 

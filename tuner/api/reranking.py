@@ -13,6 +13,7 @@ import numpy as np
 from portmert.metrics._base import FloatArray, IntArray, Metric, Texts
 
 from ..base import arguments, errors
+from ..base.context import phases, using
 from ..base.numbers import NonNegative, Positive
 from ..base.warn import notice, warn, warnings_so_far
 from ..components import registry
@@ -217,15 +218,17 @@ def rerank(
     how = mbr if mbr is None or isinstance(mbr, Mbr) else Mbr(mbr)
     judge = None if how is None else registry.metric(how.metric)
     nbest_lists = as_lists(lists).scored_by(metrics)
-    with preparing(
-        nbest_lists.annotator, nbest_lists.annotation_cache, progress=progress
-    ) as prepare:
+    shown = phases(annotating=progress, comparing=progress)
+    with (
+        using(threads=0, annotation_cache=nbest_lists.annotation_cache, progress=shown),
+        preparing(nbest_lists.annotator) as prepare,
+    ):
         read = nbest_lists.prepared(metrics, prepare(metrics, nbest_lists.pipeline, None))
         scores = None
         if weights is not None:
             scores = _model_scores(read, weights, zero=missing_features == "zero")
         if how is not None and judge is not None:
-            scores = _expected(how, judge, read, scores, progress)
+            scores = _expected(how, judge, read, scores)
         best = read.nbest.offsets[:-1] if scores is None else best_hypotheses(read.nbest, scores)
         if metric is not None:
             best = _oracle(read, metric, best)
@@ -234,11 +237,7 @@ def rerank(
 
 
 def _expected(
-    mbr: Mbr,
-    metric: Metric,
-    lists: PreparedLists,
-    scores: FloatArray | None,
-    progress: Progress | None,
+    mbr: Mbr, metric: Metric, lists: PreparedLists, scores: FloatArray | None
 ) -> FloatArray:
     """Return (H,) expected scores, such that higher is better.
 
@@ -267,7 +266,7 @@ def _expected(
             )
     weights = by_model(nbest.offsets, scores, temperature=mbr.temperature, size=mbr.size)
     expected = expected_scores(
-        metric, lists.scored.texts, nbest.offsets, weights, average=mbr.average, progress=progress
+        metric, lists.scored.texts, nbest.offsets, weights, average=mbr.average
     )
     return finite(f"mbr:{metric.name()}", metric.oriented(expected), nbest)
 
@@ -304,7 +303,7 @@ def _refuse_missing(nbest: NBest, weights: FeatureWeights, origin: str) -> None:
 
 def _oracle(lists: PreparedLists, metric: Metric, start: IntArray) -> IntArray:
     """Return hypotheses chosen for the metric, and notice their score."""
-    stats = lists.statistics(metric, threads=1)
+    stats = lists.statistics(metric)
     stats.need(np.arange(len(stats.rows)))
     score, rows = oracle(stats.rows, lists.nbest.offsets, metric, start)
     notice(f"oracle {metric.display.labelled(metric.signature)}: {metric.shown(score)}")

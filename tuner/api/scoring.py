@@ -7,6 +7,7 @@ from typing import NamedTuple, Self, TypedDict, Unpack, overload
 from portmert.metrics._base import Metric, Texts, Vocabulary
 
 from ..base import arguments, errors
+from ..base.context import phases, using
 from ..base.files import TextFile
 from ..base.warn import warn_of, warnings_so_far
 from ..components import registry
@@ -121,13 +122,17 @@ def score(
     specs = [metric] if isinstance(metric, str | Metric) else metric
     metrics = [registry.metric(item) for item in specs]
     _check_links_given(metrics, source, hyp_links, ref_links)
-    with preparing(annotator, annotation_cache, progress=progress) as prepare:
+    shown = phases(annotating=progress)
+    with (
+        using(threads=threads, annotation_cache=annotation_cache, progress=shown),
+        preparing(annotator) as prepare,
+    ):
         preparation = prepare(metrics, pipeline_of(text, text_model), None)
         sides = _Sides.of(refs or own_references(metrics), ref_links, hyp, source, hyp_links)
         texts, read = sides.read(ids=ids, drop=drop_missing)
         batch = preparation.batch(texts, preparation.references(read))
         warn_of(n for item in metrics for n in statistics.notices(item, batch))
-        scores = scoring.score_texts(metrics, batch, preparation, threads=threads)
+        scores = scoring.score_texts(metrics, batch, preparation)
     warn_of(line for item in scores for line in item.doubts())
     scores = [replace(item, warnings=warnings_so_far()) for item in scores]
     return scores[0] if isinstance(metric, str | Metric) else scores

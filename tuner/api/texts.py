@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 
 from portmert.metrics._base import Metric
@@ -12,7 +11,6 @@ from portmert.metrics._base import Metric
 from ..base import errors, files, options, processes
 from ..base.warn import notice
 from ..components import external, registry
-from ..executors.team import Team
 from ..texts import statistics
 from ..texts.annotator import Annotator, TextAnnotator, open_annotator
 from ..texts.prepare import Preparation, Prepare
@@ -25,11 +23,6 @@ Progress = Callable[[int, int], None]
 """Called with how much is done, and of how much."""
 Phases = Callable[[str, int, int], None]
 """Called with the name of a phase, how much of it is done, and of how much."""
-
-
-def phase(progress: Phases | None, name: str) -> Progress | None:
-    """Return what shows one phase."""
-    return None if progress is None else partial(progress, name)
 
 
 def text_file(text: TextLike, name: str) -> files.TextFile:
@@ -78,10 +71,6 @@ def pipeline_of(text: str | Sequence[str] | TextPipeline, model: PathLike | None
 @contextmanager
 def preparing(
     annotator: str | Annotator | None,
-    cache: PathLike | None,
-    *,
-    progress: Progress | None = None,
-    team: Team | None = None,
 ) -> Iterator[Prepare]:
     """Give a function that prepares texts for metrics; its annotators are closed at the end.
 
@@ -89,21 +78,16 @@ def preparing(
     ----------
     annotator
         The tagger or parser; each is opened once.
-    cache
-        The folder of annotations; None: the user's own.
-    team
-        Where sentences are annotated, if on a cluster.
     """
     tagger = None if annotator is None else registry.annotator(annotator)
     opened: dict[str, TextAnnotator] = {}
-    folder = None if cache is None else Path(cache)
 
     def prepare(
         metrics: Sequence[Metric], pipeline: TextPipeline, recorded: Annotator | None = None
     ) -> Preparation:
         for metric in metrics:
             for network in external.neural(metric):
-                network.use(folder, progress or (lambda _done, _all: None))
+                network.use()
             if statistics.needs_of([metric]) and tagger is None and recorded is None:
                 raise errors.InputError(
                     f"metric {metric.name()} compares syntax and needs an annotator; give "
@@ -120,10 +104,7 @@ def preparing(
             if key not in opened:
                 opened[key] = open_annotator(
                     used,
-                    cache=folder,
                     processes=processes.available_processors(),
-                    progress=progress,
-                    team=team,
                 )
             return opened[key]
 

@@ -12,6 +12,7 @@ from portmert.metrics._base import Metric
 from portmert.metrics._display import Display
 
 from ..base.arguments import checked
+from ..base.context import phases, using
 from ..base.errors import ConfigError, InputError, counted, suggest
 from ..base.files import make_folder, read_lines, write_text
 from ..base.tables import NOTHING
@@ -319,14 +320,9 @@ def tune(
         if sources is not None or refs is not None or start or folder is not None:
             raise ConfigError("sources, refs, start and folder are those of the configuration")
         experiment = _configured(decoder, replacements, settings)
-    with opened(experiment.executor, threads=1) as team:
-        result = run(
-            experiment,
-            progress=progress or (lambda _done, _total: None),
-            annotated=annotating,
-            fresh=fresh,
-            team=team,
-        )
+    shown = phases(decoding=progress, annotating=annotating)
+    with using(progress=shown), opened(experiment.executor):
+        result = run(experiment, fresh=fresh)
     return TunedDecoder(result, result.weights.plain(), experiment.tune.output, experiment.metric)
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from ..base.context import phases, using
 from ..base.tables import aligned
 from ..base.warn import notices_to
 from . import _groups, _outputs
@@ -51,10 +52,13 @@ def command(folder: Path, **values: Any) -> None:
     """  # noqa: D301  \b is click's sign for lines to leave alone
     from ..demo.run import SETS, run_demo  # noqa: PLC0415
 
-    with notices_to(_outputs.log), _outputs.decoding() as progress:
+    with (
+        notices_to(_outputs.log),
+        _outputs.decoding() as progress,
+        using(progress=phases(decoding=progress)),
+    ):
         demo = run_demo(
             folder,
-            progress=progress,
             **{name: value for name, value in values.items() if value is not None},
         )
     headers = ["system"]

@@ -2,6 +2,7 @@
 
 import click
 
+from ..base.context import phases, using
 from ..base.warn import notices_to
 from . import _outputs
 
@@ -84,8 +85,12 @@ def command(context: click.Context) -> None:
         click.echo(USAGE)
         return
     _outputs.announce_compiling()
-    with notices_to(_outputs.log), _outputs.decoding() as progress:
-        results = run(request, progress=progress)
+    with (
+        notices_to(_outputs.log),
+        _outputs.decoding() as progress,
+        using(progress=phases(decoding=progress)),
+    ):
+        results = run(request)
     for path, score in results:
         click.echo(f"{request.scorer.metric.signature}: {score}")
         click.echo(f"tuned: {path}")

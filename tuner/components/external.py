@@ -23,7 +23,7 @@ import tempfile
 import threading
 import weakref
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import IO, Annotated, ClassVar
@@ -93,20 +93,8 @@ class NeuralMetric(MeanOfScores):
     """A metric whose scores come from a neural network and are kept in a cache."""
 
     @abstractmethod
-    def use(
-        self,
-        cache: Path | None = None,
-        progress: Callable[[int, int], None] = lambda _count, _all: None,
-    ) -> None:
-        """Keep scores elsewhere from now on.
-
-        Parameters
-        ----------
-        cache
-            Folder of the cache. Default: the user's.
-        progress
-            Called as progress(done, all) with the texts that are not in the cache.
-        """
+    def use(self) -> None:
+        """Keep scores in the cache of the context from now on, and show progress there."""
 
 
 def neural(metric: Metric) -> Iterator[NeuralMetric]:

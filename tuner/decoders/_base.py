@@ -3,13 +3,12 @@
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import ClassVar, NotRequired, TypedDict, Unpack
+from typing import ClassVar, TypedDict, Unpack
 
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
 from ..base.components import Check, Component, Refuse, described
-from ..executors.team import Team
 from ..weights.feature_weights import FeatureWeights
 
 Progress = Callable[[int, int], None]
@@ -27,18 +26,12 @@ class Decoding(TypedDict):
         The file to write: a Moses n-best list.
     workdir
         The folder for logs and scratch files.
-    progress
-        Called while the decoder works.
-    team
-        If it is a cluster, a decoder that can divide its work uses it; any other is ignored.
     """
 
     source: Path
     size: int
     out: Path
     workdir: Path
-    progress: Progress
-    team: NotRequired[Team | None]
 
 
 def _checked_weights(refuse: Refuse, found: object) -> FeatureWeights:

@@ -8,6 +8,7 @@ from typing import Any, Unpack
 from portmert.metrics._base import Vocabulary
 
 from ..base import errors
+from ..base.context import current
 from ..base.files import read_lines, write_text
 from ..base.warn import collected_notices
 from ..nbest.model import NBest, best_rows, nbest_lines, taken
@@ -58,11 +59,11 @@ class FunctionDecoder(Decoder):
         InputError
             Its result is not a list for each source.
         """
-        source, size, team = asked["source"], asked["size"], asked.get("team")
+        source, size = asked["source"], asked["size"]
         lines = [line.encode() for line in read_lines(source)]
         batch = self.batch or len(lines)
         work = FunctionWork(self.function, tuple(self.texts[source]), weights, size, str(source))
-        if team is not None and team.is_remote:
+        if current().cluster is not None:
             _check_travels(work)
         decode_lines(
             work,

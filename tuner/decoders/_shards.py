@@ -14,9 +14,10 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import IO, NamedTuple, Self
 
+from ..base.context import current
 from ..base.errors import InputError, faults_at
 from ..base.files import read_bytes, writing
-from ..executors.team import Team
+from ..base.team import Team
 from ._base import Decoding, Progress
 
 READ = 1 << 16
@@ -109,17 +110,16 @@ def decode_lines(
     """
     if asked["size"] < 1:
         raise ValueError(f"size is {asked['size']}, must be at least 1")
-    team, logs = asked.get("team"), asked["workdir"]
-    elsewhere = team if team is not None and team.is_remote else None
+    elsewhere, logs = current().cluster, asked["workdir"]
     workers = elsewhere or here
     with Journal(logs / f"{name}.journal", [*work.depends, *lines]) as kept:
         missing = [(number, line) for number, line in enumerate(lines) if number not in kept.found]
-        done = _Done(asked["progress"], len(kept.found), len(lines))
+        done = _Done(len(kept.found), len(lines))
         prints = prints_of(models) if elsewhere and missing else ()
         size = workers.wait_for_workers() if workers and missing else 1
         cut = list(_cut(missing, shards(len(missing), size) if missing else 0))
         held = workers.shared(work) if workers and cut else work  # weights may be many
-        given_up = workers.step if workers else lambda _done, _total: None
+        given_up = partial(workers.step, "decoding") if workers else lambda _done, _total: None
         tasks = [
             (
                 held,
@@ -169,8 +169,8 @@ def _answers(
 class _Done:
     """The number of lines decoded so far, by several threads at once."""
 
-    def __init__(self, progress: Progress, done: int, total: int) -> None:
-        self._progress = progress
+    def __init__(self, done: int, total: int) -> None:
+        self._progress = current().progress
         self._before, self._shown, self._total = done, done, total
         self._of: dict[int, int] = {}
         self._lock = threading.Lock()
@@ -186,7 +186,7 @@ class _Done:
             self._of[shard] = max(done, self._of.get(shard, 0))
             now = min(self._before + sum(self._of.values()), self._total)
             for count in range(self._shown + 1, now + 1):
-                self._progress(count, self._total)
+                self._progress("decoding", count, self._total)
             self._shown = now
 
 

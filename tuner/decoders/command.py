@@ -18,8 +18,8 @@ from ..base.errors import ConfigError, InputError, ProgramError, faults_at, show
 from ..base.files import read_bytes, writing
 from ..base.processes import Died, LineProcess
 from ..base.programs import PATIENCE_SECONDS
+from ..base.team import Team
 from ..components import registry
-from ..executors.team import Team
 from ..nbest.records import ListFile
 from ..weights.feature_weights import FeatureWeights
 from ..weights.formulas import WeightFormula

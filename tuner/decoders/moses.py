@@ -13,9 +13,10 @@ from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
 from ..base import errors, programs
+from ..base.context import current
 from ..base.files import read_bytes, writing
 from ..base.processes import available_processors
-from ..executors.team import Team
+from ..base.team import Team
 from ..weights.feature_weights import FeatureWeights, read_weights
 from ..weights.moses_ini import read_moses_ini
 from ..weights.weights_file import read_sparse, sparse_text, written_beside
@@ -190,7 +191,7 @@ class Moses(Decoder):
         ProgramError
             Moses fails, or writes a list that is empty, too short or of nothing but zeros.
         """
-        source, size, team = asked["source"], asked["size"], asked.get("team")
+        source, size = asked["source"], asked["size"]
         lines = _shards.lines_of(source)
         jobs = min(self.jobs, len(lines))
         models = _shards.prints_of([self.config, *_named_files(self.config)])
@@ -204,7 +205,7 @@ class Moses(Decoder):
         by_file = ("-weight-file", "{weights}") if sparse else ()
         threads = 1
         if "threads" not in _moses_command.flag_sections(self.flags):
-            others = 1 if team and team.is_remote else available_processors() // jobs
+            others = 1 if current().cluster else available_processors() // jobs
             threads = self.threads or max(1, others)
         work = _program_work.ProgramWork(
             name="moses",

@@ -8,6 +8,7 @@ from pydantic.dataclasses import dataclass
 
 from portmert.metrics._base import Vocabulary
 
+from ..base.context import current
 from ..base.errors import ConfigError, InputError, counted, faults_at
 from ..base.files import read_lines, write_text, writing
 from ..base.warn import collected_notices
@@ -106,7 +107,7 @@ class Recorded(Decoder):
         scores = model_scores(nbest, weights)
         rows, offsets = best_rows(scores, nbest.offsets, size=size)
         write_nbest(taken(nbest, rows, offsets), asked["out"], weights)
-        asked["progress"](lines, lines)
+        current().progress("decoding", lines, lines)
 
     def write_config(self, weights: FeatureWeights, path: Path, *, header: str) -> None:
         """Write `config` with its [weight] section replaced, or our weights file."""

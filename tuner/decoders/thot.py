@@ -15,9 +15,10 @@ from portmert.aligners._base import tokens
 from portmert.aligners._training import digest, read_bitext
 
 from ..base import files, model_folders, programs
+from ..base.context import current
 from ..base.errors import InputError, ProgramError, counted
 from ..base.processes import Died, LineProcess, available_processors
-from ..executors.team import Team
+from ..base.team import Team
 from ..weights.feature_weights import FeatureNames, FeatureWeights, read_weights
 from . import _process_pools, _shards, _thot_model, _thot_worker
 from ._base import Decoder, Decoding, Progress
@@ -172,7 +173,7 @@ class Thot(Decoder):
         ProgramError
             A decoding process died; the message names the line.
         """
-        source, size, team = asked["source"], asked["size"], asked.get("team")
+        source, size = asked["source"], asked["size"]
         lines = files.read_lines(source)
         for number, line in enumerate(lines, 1):
             if (length := len(tokens(line))) > MAX_TOKENS:
@@ -183,7 +184,7 @@ class Thot(Decoder):
         self.train()
 
         def shards(count: int, tasks: int) -> int:
-            if team is None or not team.is_remote:
+            if current().cluster is None:
                 return count
             return max(-(-count // MOST_OF_A_SHARD), min(count, SHARDS_OF_A_WORKER * tasks))
 

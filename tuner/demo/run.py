@@ -9,11 +9,11 @@ import numpy as np
 from portmert.metrics._base import Vocabulary
 
 from ..api.texts import preparing
+from ..base.context import using
 from ..base.errors import StateError, counted
 from ..base.files import make_folder, read_lines, shipped, write_text
 from ..base.warn import collected_notices, notice
 from ..components import registry
-from ..decoders._base import Progress
 from ..nbest.read import read_nbest
 from ..runs import replicas
 from ..runs.config import Experiment, load_config
@@ -70,7 +70,6 @@ class Demo(NamedTuple):
 def run_demo(
     folder: Path,
     *,
-    progress: Progress,
     also: Sequence[str] = (),
     overrides: Sequence[str] = (),
     threads: int | None = None,
@@ -111,7 +110,7 @@ def run_demo(
         experiments[name] = load_config(config, overrides=overrides, threads=threads)
     for name, loaded in experiments.items():
         notice(f"tuning on {name.upper()}: portmert tune {loaded.path}")
-        results[name] = _tuned(loaded, progress=progress, fresh=fresh)
+        results[name] = _tuned(loaded, fresh=fresh)
 
     start = {"dev": results["bleu"]["start"], "test": results["bleu"]["start_test"]}
     lists = {"untuned": start, **results}
@@ -123,9 +122,10 @@ def run_demo(
     annotator, cache = None, None
     if annotated is not None:
         annotator, cache = annotated.annotator, annotated.tune.annotation_cache
-    with preparing(annotator, cache) as prepare:
+    measured = experiments["port"]
+    with using(threads=measured.threads, annotation_cache=cache), preparing(annotator) as prepare:
         preparation = prepare(list(map(registry.metric, metrics)), TextPipeline(), None)
-        scores, outputs = _score(experiments["port"], metrics, preparation, lists)
+        scores, outputs = _score(measured, metrics, preparation, lists)
         notice("comparing the systems")
         runs = [experiments[name].tune.output for name in names]
         verdicts, html = _comparison(runs, prepare)
@@ -134,9 +134,9 @@ def run_demo(
     return Demo(metrics, scores, identical, len(outputs["bleu"]), verdicts, folder / PAGE)
 
 
-def _tuned(loaded: Experiment, *, progress: Progress, fresh: bool) -> dict[str, tuple[Path, ...]]:
+def _tuned(loaded: Experiment, *, fresh: bool) -> dict[str, tuple[Path, ...]]:
     """Tune as `portmert tune` does; return the lists of all results, and of the start weights."""
-    outcome = replicas.run(loaded, progress=progress, fresh=fresh)
+    outcome = replicas.run(loaded, fresh=fresh)
     results = outcome.results if isinstance(outcome, replicas.Replicas) else (outcome,)
     return {
         "start": (results[0].start_list,),
@@ -241,7 +241,7 @@ def _score(
                 offsets = np.arange(len(texts) + 1)
                 texts = linker.hypothesis_links(texts, offsets=offsets, sources=lines)
                 batch = preparation.batch(texts, gold)
-                scored = score_texts(metrics, batch, preparation, threads=measured.threads)
+                scored = score_texts(metrics, batch, preparation)
                 length = texts.tokens.lengths.sum() / gold.texts.tokens.lengths.sum()
                 rows.append([*(score.score for score in scored), length])
                 if part == "test" and len(rows) == 1:

@@ -131,7 +131,7 @@ class Scorer:
                 f"--scconfig, as annotator:udpipe:model=FILE (further options behind semicolons)"
             )
         found = registry.annotator(self.annotator)
-        return open_annotator(found, cache=None, processes=1)
+        return open_annotator(found, processes=1)
 
     def _of_factors(self, token: str) -> str:
         parts = token.split("|")

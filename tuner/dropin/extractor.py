@@ -9,8 +9,8 @@ import numpy as np
 
 from portmert.metrics._base import Vocabulary, offsets_of
 
+from ..base.context import using
 from ..base.errors import InputError, counted
-from ..base.processes import available_processors
 from ..base.warn import warn_of
 from ..nbest import check, moses_dat
 from ..nbest.model import NBest, taken, without_texts
@@ -40,11 +40,7 @@ OPTIONS = (
 
 
 def extract(
-    nbests: Sequence[Path | str],
-    references: Sequence[Path | str],
-    scorer: Scorer,
-    *,
-    threads: int = 1,
+    nbests: Sequence[Path | str], references: Sequence[Path | str], scorer: Scorer
 ) -> tuple[DatLists, NBest]:
     """Count the statistics of the distinct hypotheses of some n-best lists.
 
@@ -71,7 +67,7 @@ def extract(
     warn_of(statistics.notices(scorer.metric, batch))
     lists = DatLists(
         features=nbest.features,
-        stats=statistics.compute_stats(scorer.metric, batch, threads=threads),
+        stats=statistics.compute_stats(scorer.metric, batch),
         offsets=nbest.offsets,
         feature_names=nbest.feature_names,
         score_name=scorer.name,
@@ -183,8 +179,8 @@ def main(given: Given) -> int:
         earlier = moses_dat.read_dat(*before)
         parts.append((earlier, list(starmap(range, pairwise(earlier.offsets.tolist())))))
     if nbests:
-        threads = available_processors()
-        new, nbest = extract(nbests, references, scorer, threads=threads)
+        with using(threads=0):
+            new, nbest = extract(nbests, references, scorer)
         parts.append((new, _arrived(nbests, nbest)))
     lists = merged_as_moses(parts, keep_duplicates="allow-duplicates" in given)
     binary = "binary" in given

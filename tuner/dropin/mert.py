@@ -13,10 +13,10 @@ import numpy as np
 from portmert.metrics._base import FloatArray, Metric
 
 from ..base import errors, numbers, streams
+from ..base.context import using
 from ..base.files import read_lines, write_text
 from ..base.warn import warn_of
 from ..components import registry
-from ..executors.team import Team
 from ..nbest import model, moses_dat
 from ..search import averaging, constraints, optimization
 from ..search.optimizers._base import Optimizer
@@ -89,16 +89,16 @@ def main(given: Given) -> int:
     ):
         if name in given:
             say(f"mert: note: --{name} {given.last(name)} is not used: {reason}")
-    weights, score, _ = search(
-        lists,
-        scorer.metric,
-        _optimizer(given, len(lists.features)),
-        starts,
-        active=given.last("optimize").replace(",", " ").split(),
-        positive=given.items_of("positive"),
-        seed=given.integer("rseed", 0),
-        threads=max(1, given.integer("threads", 1)),
-    )
+    with using(threads=max(1, given.integer("threads", 1))):
+        weights, score, _ = search(
+            lists,
+            scorer.metric,
+            _optimizer(given, len(lists.features)),
+            starts,
+            active=given.last("optimize").replace(",", " ").split(),
+            positive=given.items_of("positive"),
+            seed=given.integer("rseed", 0),
+        )
     point = weights.vector(lists.feature_names)
     say(best_point(point, printed_score(scorer.metric, score)))
     write_text("weights.txt", "".join(f"{number(value)} " for value in point) + "\n")
@@ -272,8 +272,6 @@ def search(
     sparse: FeatureWeights | None = None,
     step: Step | None = None,
     seed: int = 0,
-    threads: int = 1,
-    team: Team | None = None,
 ) -> tuple[FeatureWeights, float, Stepped | None]:
     """Search for weights; return them as mert prints them, and their score on the metric's scale.
 
@@ -311,8 +309,6 @@ def search(
             ),
             constraints=constraints_of(names, active, positive),
             seed=seed,
-            threads=threads,
-            team=team,
         ),
     )
     warn_of(found.warnings)

@@ -18,16 +18,15 @@ import numpy as np
 import portmert
 from portmert.metrics._base import FloatArray, Vocabulary
 
+from ..base.context import using
 from ..base.errors import InputError, StateError, suggest
 from ..base.files import alone, copy_file, make_folder, writing
 from ..base.programs import Command
 from ..base.programs import run as run_program
 from ..base.warn import collected_notices, notice, warn
 from ..components import registry
-from ..decoders._base import Progress
 from ..decoders.moses import Moses
 from ..executors.opening import opened
-from ..executors.team import Team
 from ..nbest.check import few_segments
 from ..nbest.moses_dat import DatLists, merge_dat, write_features, write_scores
 from ..runs.result import FEWEST, is_behind, is_cut
@@ -88,7 +87,7 @@ class State:
         return lists
 
 
-def run(request: MertRequest, *, progress: Progress) -> list[tuple[Path, str]]:
+def run(request: MertRequest) -> list[tuple[Path, str]]:
     """Tune as asked; return the tuned moses.ini and its score as printed, of each replica.
 
     Replicas are in folders of their own below that of the request, `replica-1` and so on. Each
@@ -111,9 +110,9 @@ def run(request: MertRequest, *, progress: Progress) -> list[tuple[Path, str]]:
             )
             locks.enter_context(alone(folder, fault))
         config = _filtered(request)
-        with opened(request.executor, threads=1) as team:
+        with using(threads=request.threads), opened(request.executor):
             if request.replicas == 1:
-                return [_Run(request, config, progress, team).result()]
+                return [_Run(request, config).result()]
             results = []
             for replica, folder in enumerate(folders[1:], 1):
                 notice(f"replica {replica} of {request.replicas}")
@@ -123,7 +122,7 @@ def run(request: MertRequest, *, progress: Progress) -> list[tuple[Path, str]]:
                     for path in (*_lists(own, 1), folder / "run1.out"):
                         copy_file(folders[1] / path.name, path)
                     own = replace(own, skip_decoder=True, go_on=False)
-                results.append(_Run(own, config, progress, team).result())
+                results.append(_Run(own, config).result())
             return results
 
 
@@ -131,8 +130,6 @@ def run(request: MertRequest, *, progress: Progress) -> list[tuple[Path, str]]:
 class _Run:
     request: MertRequest
     config: Path
-    progress: Progress
-    team: Team
 
     def __post_init__(self) -> None:
         request, self.folder = self.request, self.request.folder
@@ -258,8 +255,6 @@ class _Run:
             best=self.folder / f"run{step}.out",
             sampled=(samples[0], self.request.lattice_samples) if samples else None,
             workdir=self.folder / "decoder",
-            progress=self.progress,
-            team=self.team,
             links="links" in self.request.scorer.metric.needs,
         )
 
@@ -276,7 +271,6 @@ class _Run:
                 paths,
                 self.request.references,
                 self.request.scorer,
-                threads=self.request.threads,
             )
         if lists.feature_names != self.names:
             raise InputError(
@@ -314,8 +308,6 @@ class _Run:
             request.scorer.metric,
             active=request.active,
             seed=seed,
-            threads=request.threads,
-            team=self.team,
         )
         with collected_notices() as notes:
             if request.from_pro:

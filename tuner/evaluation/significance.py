@@ -14,7 +14,7 @@ for the two kinds of chance, of segments and of tuning, which `_t_test` adds up.
 """
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -24,13 +24,13 @@ from numpy.typing import NDArray
 from portmert.metrics._base import FloatArray, IntArray, Metric
 
 from ..base import streams
+from ..base.context import current
 from ..base.errors import InputError, faults_at
 from ..base.numbers import Level, Natural, Positive
 from ..base.samples import TIE, deviation, interval
-from ..executors.team import Team
+from ..base.team import Team
 from ..texts.statistics import finite_scores
 
-Progress = Callable[[int, int], None]
 SingleArray = NDArray[np.float32]
 
 _BOOTSTRAP_ENTRIES, _RANDOMIZATION_ENTRIES = 500_000, 2_000_000
@@ -67,10 +67,10 @@ class SamplePlan(NamedTuple):
         return [slice(at, min(at + size, samples)) for at in range(0, samples, size)]
 
 
-def samples_of(
-    plan: SamplePlan, team: Team
-) -> tuple[list[list[FloatArray]], list[dict[int, list[float]]]]:
-    """Draw all samples with a team. Each task draws some chunks of one kind.
+def samples_of(plan: SamplePlan) -> tuple[list[list[FloatArray]], list[dict[int, list[float]]]]:
+    """Draw all samples, at the workers of the cluster if there is one.
+
+    Each task draws some chunks of one kind.
 
     Returns
     -------
@@ -78,13 +78,14 @@ def samples_of(
     replicas that systems have: system -> p of each metric.
     """
     kinds = [0, *sorted({len(table) for table in plan.tables[1:]})]
-    shared, tasks = team.shared(plan), []
+    workers = current().cluster or Team(1)
+    shared, tasks = workers.shared(plan), []
     for replicas in kinds:
         count = len(plan.chunks(replicas))
-        parts = min(team.wait_for_workers(), count)
+        parts = min(workers.wait_for_workers(), count)
         cuts = [count * part // parts for part in range(parts + 1)]
-        tasks += [(shared, replicas, *cut, team.step) for cut in itertools.pairwise(cuts)]
-    results = dict(team.run(_sampled, tasks))
+        tasks += [(shared, replicas, *cut) for cut in itertools.pairwise(cuts)]
+    results = dict(workers.run(_sampled, tasks, phase="resampling"))
     counts_of_kind: dict[int, list[Any]] = {replicas: [] for replicas in kinds}
     for number, (_, replicas, *_) in enumerate(tasks):
         counts_of_kind[replicas].append(results[number])
@@ -98,18 +99,18 @@ def samples_of(
     return sampled, randomized
 
 
-def _sampled(plan: SamplePlan, replicas: int, begin: int, end: int, step: Progress) -> Any:
+def _sampled(plan: SamplePlan, replicas: int, begin: int, end: int) -> Any:
     """Draw chunks `begin:end`: bootstrap samples, or exchanges with systems of `replicas`."""
     if replicas:
-        return _randomized(plan, replicas, begin, end, step)
-    return _bootstrap(plan, begin, end, step)
+        return _randomized(plan, replicas, begin, end)
+    return _bootstrap(plan, begin, end)
 
 
 def _of_replicas(tables: Sequence[FloatArray], replicas: int) -> list[int]:
     return [i for i in range(1, len(tables)) if len(tables[i]) == replicas]
 
 
-def _bootstrap(plan: SamplePlan, begin: int, end: int, step: Progress) -> FloatArray:
+def _bootstrap(plan: SamplePlan, begin: int, end: int) -> FloatArray:
     """Return (M, N, B): the score of each output of all systems on each sampled test set.
 
     All systems see the same samples. Earlier chunks are drawn too, as later ones follow from them.
@@ -118,9 +119,9 @@ def _bootstrap(plan: SamplePlan, begin: int, end: int, step: Progress) -> FloatA
     segments = tables[0].shape[1]
     outputs = [output for table in tables for output in table]
     sums = _Sums(outputs, _single_enough(tables))
-    rng, scores = streams.score_bootstrap(seed), []
+    rng, scores, show = streams.score_bootstrap(seed), [], current().progress
     for number, chunk in enumerate(plan.chunks(0)[:end]):
-        step(number, end)
+        show("resampling", number, end)
         size = chunk.stop - chunk.start
         drawn = rng.integers(segments, size=(size, segments))
         if number < begin:
@@ -133,7 +134,7 @@ def _bootstrap(plan: SamplePlan, begin: int, end: int, step: Progress) -> FloatA
     return np.concatenate(scores, axis=2)
 
 
-def _randomized(plan: SamplePlan, replicas: int, begin: int, end: int, step: Progress) -> IntArray:
+def _randomized(plan: SamplePlan, replicas: int, begin: int, end: int) -> IntArray:
     """Count the random exchanges that make as large a difference, (systems, metrics).
 
     Systems with this number of replicas are tested against the first. As in MultEval, the outputs
@@ -142,6 +143,7 @@ def _randomized(plan: SamplePlan, replicas: int, begin: int, end: int, step: Pro
     all outputs of a segment are dealt out at random.
     """
     metrics, places, tables, _, seed = plan
+    show = current().progress
     first, members = tables[0], _of_replicas(tables, replicas)
     first_replicas, segments, width = first.shape
     first_sums = first.sum(axis=(0, 1))[:, np.newaxis]
@@ -156,7 +158,7 @@ def _randomized(plan: SamplePlan, replicas: int, begin: int, end: int, step: Pro
     extreme = np.zeros((len(members), len(metrics)), dtype=np.int64)
     rng = streams.randomization(seed, replicas)
     for number, chunk in enumerate(plan.chunks(replicas)[:end]):
-        step(number, end)
+        show("resampling", number, end)
         size = chunk.stop - chunk.start
         from_first, from_other = _assignments(rng, size, segments, first_replicas, replicas)
         if number < begin:  # another worker scores it
@@ -363,7 +365,6 @@ def systems_tested(
     metrics: Sequence[Metric],
     systems: Sequence[Sequence[FloatArray]],
     resampling: Resampling | None = None,
-    team: Team | None = None,
 ) -> tuple[list[list[Spread]], list[list[PairTest]]]:
     """Bootstrap all systems and test each against the first.
 
@@ -374,8 +375,6 @@ def systems_tested(
     systems
         For each system M arrays (R, S, K): statistics under each metric of R replicas and S
         segments. Systems may have different numbers of replicas.
-    team
-        Shares the samples; None: they are drawn here.
 
     Returns
     -------
@@ -402,7 +401,7 @@ def systems_tested(
         return _untested(observed)
     tables, places = _without_copies(tables, columns)
     sampled, randomized = samples_of(
-        SamplePlan(metrics, places, tables, resampling.samples, resampling.seed), team or Team(1)
+        SamplePlan(metrics, places, tables, resampling.samples, resampling.seed)
     )
     spreads, differences = [], []
     for m in range(len(metrics)):

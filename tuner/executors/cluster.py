@@ -15,7 +15,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import CancelledError, Executor, Future
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
@@ -24,11 +24,12 @@ from urllib.parse import urlsplit
 import portmert
 
 from ..base import documents, errors, programs
+from ..base.context import using
 from ..base.errors import ConfigError
 from ..base.numbers import MOST
+from ..base.team import Team
 from ..base.warn import notice, warn_of_machine
 from .opening import EXPECTED, Workplace, check_options
-from .team import Team
 
 Value = TypeVar("Value")
 
@@ -56,9 +57,10 @@ class Cluster(Team):
     """
 
     is_remote = True
+    threads = 1
 
     @staticmethod
-    def step(count: int, total: int) -> None:  # noqa: ARG004
+    def step(phase: str, count: int, total: int) -> None:  # noqa: ARG004
         """Raise `Cancelled` if the command has dropped the task that calls this."""
         from distributed import get_worker  # noqa: PLC0415  an extra
         from distributed.worker import thread_state  # noqa: PLC0415
@@ -171,7 +173,8 @@ def perform(version: str, work: Callable[..., Value], *task: Any) -> Value:
     if portmert.__version__ != version:
         raise ConfigError(_differs(here, portmert.__version__, version))
     try:
-        return work(*task)
+        with using(progress=Cluster.step):
+            return work(*task)
     except errors.PortmertError as error:
         raise type(error)(f"{error} (on worker {here})") from None
     except OSError as error:
@@ -238,11 +241,9 @@ class Scheduler(Workplace):
             return self
         return replace(self, address=str(folder / self.address))
 
-    @contextmanager
-    def opened(self, *, threads: int) -> Iterator[Team]:  # noqa: ARG002  workers have their own
+    def opened(self) -> AbstractContextManager[Team]:
         """Connect to the workers."""
-        with connected(self.text, self.address) as team:
-            yield team
+        return connected(self.text, self.address)
 
 
 @dataclass(frozen=True)
@@ -264,11 +265,9 @@ class QueueingSystem(Workplace):
     options: Mapping[str, Any] = field(default_factory=dict)
     is_local: ClassVar[bool] = False
 
-    @contextmanager
-    def opened(self, *, threads: int) -> Iterator[Team]:  # noqa: ARG002  workers have their own
+    def opened(self) -> AbstractContextManager[Team]:
         """Submit the jobs, and end them with the block."""
-        with started(self.text, self.kind, self.jobs, self.options) as team:
-            yield team
+        return started(self.text, self.kind, self.jobs, self.options)
 
 
 def parse(text: str, options: Mapping[str, Any]) -> Workplace:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 from ..base import documents, files
+from ..base.context import using
 from ..base.errors import ConfigError, faults_at, suggest
+from ..base.team import Team
 from ..families import wing
-from .team import Team
 
 EXPECTED = "local, dask:ADDRESS, dask:FILE.json, dask-slurm:JOBS or FILE.toml with [executor]"
 
@@ -30,10 +31,9 @@ class Workplace:
     is_local: ClassVar[bool] = True
     """True if tasks run on this machine, in this process."""
 
-    @contextmanager
-    def opened(self, *, threads: int) -> Iterator[Team]:
-        """Open the team that runs tasks."""
-        yield Team(threads)
+    def opened(self) -> AbstractContextManager[Team | None]:
+        """Open the workers, if they are not threads of this process."""
+        return nullcontext()
 
     def within(self, folder: Path) -> Workplace:  # noqa: ARG002  it has no files
         """Return the place with its files relative to a folder."""
@@ -100,20 +100,18 @@ def _table(path: Path) -> Mapping[str, Any]:
 
 
 @contextmanager
-def opened(place: str | Workplace, *, threads: int) -> Iterator[Team]:
-    """Open the team that runs tasks.
+def opened(place: str | Workplace) -> Iterator[None]:
+    """Let tasks inside run at a place.
 
     Parameters
     ----------
     place
         See `Workplace`.
-    threads
-        Number of tasks at once on this machine.
 
     Raises
     ------
     ConfigError, StateError
         The place does not exist, its package is not installed, or no scheduler answers.
     """
-    with Workplace.parse(place).opened(threads=threads) as team:
-        yield team
+    with Workplace.parse(place).opened() as cluster, using(cluster=cluster):
+        yield

@@ -18,12 +18,11 @@ import portmert
 from portmert.metrics._base import FloatArray
 
 from ..base import streams
+from ..base.context import using
 from ..base.documents import plain, to_json
 from ..base.errors import counted
 from ..base.files import copy_file, write_text
 from ..base.warn import collected_notices, collected_warnings, notice, warn, warn_of, with_warnings
-from ..decoders._base import Progress
-from ..executors.team import Team
 from ..nbest.check import few_segments, model_score_mismatch
 from ..nbest.model import NBest, best_hypotheses, model_scores
 from ..search.averaging import step_share, weight_change
@@ -41,29 +40,16 @@ from .result import Iteration, Result, best_iteration, enough, is_behind, is_sho
 
 
 def run(
-    experiment: Experiment,
-    *,
-    progress: Progress,
-    annotated: Progress | None = None,
-    fresh: bool = False,
-    shared: Shared | None = None,
-    team: Team = scorer.LOCAL,
-    wait: float = 0,
+    experiment: Experiment, *, fresh: bool = False, shared: Shared | None = None, wait: float = 0
 ) -> Result:
     """Tune once as `experiment` says, and go on where an earlier run ended.
 
     Parameters
     ----------
-    progress
-        Called while the decoder works.
-    annotated
-        Called with the number of annotated sentences, and of all.
     fresh
         First remove the work of an earlier run.
     shared
         If the run is one of several replicas, see `portmert.tuner.runs.replicas`.
-    team
-        If it is a cluster: it decodes, annotates, and does large searches.
     wait
         Seconds to wait for another process that works in the folder.
 
@@ -72,17 +58,15 @@ def run(
     PortmertError
         The folder has other work or is in use; the input does not fit; a program failed.
     """
-    with _opened(experiment, progress, annotated, shared, team, fresh=fresh, wait=wait) as one:
+    with _opened(experiment, shared, fresh=fresh, wait=wait) as one:
         return one.result()
 
 
-def begin(
-    experiment: Experiment, shared: Shared, *, team: Team, progress: Progress, wait: float
-) -> None:
+def begin(experiment: Experiment, shared: Shared, *, wait: float) -> None:
     """Decode the dev set under the start weights, as the first step of `run` does."""
     with (
         collected_notices(),
-        _opened(experiment, progress, None, shared, team, wait=wait) as one,
+        _opened(experiment, shared, wait=wait) as one,
     ):
         one.decode(1)
 
@@ -100,19 +84,13 @@ def open_folder(
         wait=wait,
     ) as folder:
         experiment.joined.write()
-        yield folder
+        with using(threads=experiment.threads, annotation_cache=experiment.tune.annotation_cache):
+            yield folder
 
 
 @contextmanager
 def _opened(
-    experiment: Experiment,
-    progress: Progress,
-    annotated: Progress | None,
-    shared: Shared | None,
-    team: Team,
-    *,
-    fresh: bool = False,
-    wait: float = 0,
+    experiment: Experiment, shared: Shared | None, *, fresh: bool = False, wait: float = 0
 ) -> Iterator[_Run]:
     with open_folder(experiment, fresh=fresh, wait=wait) as folder, folder.logging():
         if shared is None:
@@ -123,9 +101,6 @@ def _opened(
             annotations=common.annotations,
             scratch=folder.scratch,
             split_seed=common.split_seed,
-            progress=progress,
-            annotated=annotated,
-            team=team,
         )
         with closing(evaluator):
             yield _Run(experiment, folder, common, evaluator)
@@ -502,8 +477,6 @@ class _Run:
             starts=tuple(starts),
             constraints=experiment.constraints,
             seed=seed,
-            threads=experiment.threads,
-            team=self.evaluator.team,
             prior=experiment.tune.prior,
             toward=self._weights_of(1),
         )

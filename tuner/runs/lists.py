@@ -61,7 +61,6 @@ class ListMerger:
             nbest,
             self.evaluator.references,
             experiment.metric,
-            threads=experiment.threads,
             annotate=annotate,
             check=False,  # the first outputs are checked when they are scored
         )

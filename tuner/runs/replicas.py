@@ -28,9 +28,8 @@ from ..base import files, streams, tables
 from ..base.documents import plain
 from ..base.errors import counted
 from ..base.samples import deviation
+from ..base.team import Team
 from ..base.warn import collected_notices, notice, notices_behind
-from ..decoders._base import Progress
-from ..executors.team import Team
 from ..search.averaging import averaged_within, weight_spreads
 from ..weights.feature_weights import FeatureWeights
 from . import experiment as single
@@ -38,7 +37,7 @@ from .config import Experiment
 from .folder import CONFIG_NAME, RunFolder, Shared, today
 from .inputs import write_inputs
 from .result import Result
-from .scorer import LOCAL, Evaluator, Scored, finish, is_finished, read_json, read_scored
+from .scorer import Evaluator, Scored, finish, is_finished, read_json, read_scored
 
 Cell = tuple[AbstractContextManager[Any], tuple[Any, ...]]
 """See `run_tasks`."""
@@ -149,10 +148,10 @@ class Replicas:
 
 
 def run_tasks(
-    team: Team,
+    workers: Team,
     work: Callable[..., tuple[Found, list[str]]],
     cells: Sequence[Cell],
-    progress: Progress | None,
+    phase: str = "",
 ) -> Iterator[tuple[int, Found]]:
     """Run `work(*task)` for each cell; yield the cell's place and the result as they end.
 
@@ -164,7 +163,7 @@ def run_tasks(
         Where these lines are noticed, and the task.
     """
     tasks = [task for _, task in cells]
-    for place, (found, lines) in team.run(work, tasks, progress=progress):
+    for place, (found, lines) in workers.run(work, tasks, phase=phase):
         with cells[place][0]:
             for line in lines:
                 notice(line)
@@ -233,22 +232,13 @@ def _mean(scores: Sequence[float | None]) -> dict[str, float | None] | None:
 # Replicas of the outer loop.
 
 
-def run(
-    experiment: Experiment,
-    *,
-    progress: Progress,
-    annotated: Progress | None = None,
-    fresh: bool = False,
-    team: Team = LOCAL,
-) -> Result | Replicas:
+def run(experiment: Experiment, *, fresh: bool = False) -> Result | Replicas:
     """Tune as often as the experiment says, one replica after the other, and average.
 
     The parameters are those of `portmert.tuner.runs.experiment.run`.
     """
     if experiment.tune.replicas == 1:
-        return single.run(
-            experiment, progress=progress, annotated=annotated, fresh=fresh, team=team
-        )
+        return single.run(experiment, fresh=fresh)
     with _opened(experiment, fresh=fresh) as tunings, tunings.folder.logging():
         results = []
         for number, (replica, shared) in enumerate(tunings.replicas(), 1):
@@ -256,16 +246,13 @@ def run(
                 results.append(
                     single.run(
                         replica,
-                        progress=progress,
-                        annotated=annotated,
                         shared=shared,
-                        team=team,
                     )
                 )
-        return tunings.finish(results, progress=progress, annotated=annotated, team=team)
+        return tunings.finish(results)
 
 
-def run_spread(experiments: Mapping[str, Experiment], *, team: Team, progress: Progress) -> None:
+def run_spread(workers: Team, experiments: Mapping[str, Experiment]) -> None:
     """Tune several experiments at the workers of a cluster, a task for each replica of each.
 
     Parameters
@@ -280,7 +267,7 @@ def run_spread(experiments: Mapping[str, Experiment], *, team: Team, progress: P
         def add(
             said: AbstractContextManager[None], one: Experiment, shared: Shared | None
         ) -> None:
-            cells.append((said, (_for_one_processor(one), shared, team.step)))
+            cells.append((said, (_for_one_processor(one), shared)))
 
         for name, experiment in experiments.items():
             if experiment.tune.replicas == 1:
@@ -289,15 +276,15 @@ def run_spread(experiments: Mapping[str, Experiment], *, team: Team, progress: P
             tunings = stack.enter_context(_opened(experiment))
             ours = list(tunings.replicas())
             # All replicas begin with the same list.
-            single.begin(*ours[0], team=team, progress=progress, wait=WAIT)
+            single.begin(*ours[0], wait=WAIT)
             averages.append((name, tunings, slice(len(cells), len(cells) + len(ours))))
             for number, (one, shared) in enumerate(ours, 1):
                 add(_notices_of(name, tunings, f"replica {number}"), one, shared)
-        results = dict(run_tasks(team, _tuned, cells, progress))
+        results = dict(run_tasks(workers, _tuned, cells, "decoding"))
         ordered = [results[place] for place in range(len(cells))]
         for name, tunings, places in averages:
             with notices_behind(name), tunings.folder.logging():
-                tunings.finish(ordered[places], progress=progress, team=team)
+                tunings.finish(ordered[places])
 
 
 @contextmanager
@@ -315,15 +302,13 @@ def _for_one_processor(experiment: Experiment) -> Experiment:
     return replace(experiment, tune=tune, decoder=replace(decoder, **more))
 
 
-def _tuned(
-    experiment: Experiment, shared: Shared | None, step: Progress
-) -> tuple[Result, list[str]]:
+def _tuned(experiment: Experiment, shared: Shared | None) -> tuple[Result, list[str]]:
     """Tune at a worker; return the result and the lines of its log.
 
     A worker that was given up may still be on its last step.
     """
     with collected_notices() as lines:
-        result = single.run(experiment, progress=step, shared=shared, wait=WAIT)
+        result = single.run(experiment, shared=shared, wait=WAIT)
     return result, lines
 
 
@@ -356,14 +341,7 @@ class _Tunings:
             )
             yield replace(self.experiment, tune=tune), shared
 
-    def finish(
-        self,
-        results: Sequence[Result],
-        *,
-        progress: Progress,
-        annotated: Progress | None = None,
-        team: Team = LOCAL,
-    ) -> Replicas:
+    def finish(self, results: Sequence[Result]) -> Replicas:
         """Average the weights of the replicas, decode and score with the average, write all."""
         experiment, path = self.experiment, self.folder.path
         evaluator = Evaluator(
@@ -371,9 +349,6 @@ class _Tunings:
             annotations=self.folder.annotations,
             scratch=self.folder.scratch,
             split_seed=experiment.tune.seed,
-            progress=progress,
-            annotated=annotated,
-            team=team,
         )
         weights = averaged_within(experiment.constraints, [result.weights for result in results])
         self._forget_another_average(weights)

@@ -17,8 +17,6 @@ from portmert.metrics._base import FloatArray, IntArray, Texts, Vocabulary
 from ..base import documents, errors, streams
 from ..base.files import file_digest, read_lines, text_digest, write_text
 from ..base.warn import notice, warn
-from ..decoders._base import Progress
-from ..executors.team import Team
 from ..nbest.model import NBest
 from ..nbest.read import read_nbest
 from ..search.unseen import worths_without
@@ -30,9 +28,6 @@ from ..texts.statistics import compute_stats, finite_scores, notices
 from ..weights.feature_weights import FeatureWeights
 from .config import Experiment
 from .folder import ANNOTATION_NAME
-
-LOCAL = Team(1)
-"""The team of a run on this machine; decoders and annotators start their own processes."""
 
 
 @dataclass(frozen=True)
@@ -66,12 +61,6 @@ class Evaluator:
         Folder of the decoder's logs.
     split_seed
         Seed that chooses the segments held out.
-    progress
-        Called while the decoder works.
-    annotated
-        Called with how many sentences are annotated, and of how many.
-    team
-        Decodes and annotates, if it is a cluster.
 
     Attributes
     ----------
@@ -84,9 +73,6 @@ class Evaluator:
     annotations: Path
     scratch: Path
     split_seed: int
-    progress: Progress
-    annotated: Progress | None = None
-    team: Team = LOCAL
 
     def __post_init__(self) -> None:
         experiment = self.experiment
@@ -112,10 +98,7 @@ class Evaluator:
                 return None
             return open_annotator(
                 experiment.annotator,
-                cache=experiment.tune.annotation_cache,
                 processes=experiment.threads,
-                progress=self.annotated,
-                team=self.team,
             )
 
         return Preparation.of([experiment.metric], experiment.data.pipeline, opened)
@@ -138,8 +121,6 @@ class Evaluator:
             size=size,
             out=out,
             workdir=self.scratch,
-            progress=self.progress,
-            team=self.team,
         )
 
     def read(self, path: Path) -> NBest:
@@ -273,7 +254,7 @@ class Evaluator:
         for line in notices(metric, batch) if check else ():
             warn(line)
         self.signature = self.ready.signature(metric, references.offsets)
-        return compute_stats(metric, batch, threads=self.experiment.threads)
+        return compute_stats(metric, batch)
 
     def _scored(self, stats: FloatArray) -> Scored:
         metric, total = self.experiment.metric, stats.sum(axis=0)

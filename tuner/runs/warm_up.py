@@ -77,7 +77,7 @@ def _steps(folder: Path) -> list[Callable[[], object]]:
         metric.details(batch)
 
     def optimize() -> None:
-        table = statistics_table(nbest, references, port, threads=1, check=False)
+        table = statistics_table(nbest, references, port, check=False)
         with collected_notices():
             for setup in (quick, usual):
                 optimize_stats(nbest, table, port, setup)

@@ -93,7 +93,6 @@ def optimize_penalised(
     penalty: LengthPenalty,
     lengths: IntArray,
     start_alpha: float,
-    progress: Callable[[int, int], None] | None = None,
 ) -> tuple[optimization.Optimization, float]:
     """Find weights and alpha under which the lists' best hypotheses score highest.
 
@@ -109,8 +108,6 @@ def optimize_penalised(
         Tokens of each hypothesis as they stood in the list.
     start_alpha : float
         Belongs to the start weights; `start_score` is under both.
-    progress : callable, optional
-        Called as progress(restarts done, restarts in all), for each alpha anew.
 
     Returns
     -------
@@ -120,7 +117,7 @@ def optimize_penalised(
         With equal scores, the alpha nearest 0.
     """
     if penalty == LengthPenalty(0.0, 0.0) and start_alpha == 0.0:
-        result = optimization.optimize_stats(nbest, stats, metric, setup, progress=progress)
+        result = optimization.optimize_stats(nbest, stats, metric, setup)
         return result, 0.0
     tried: dict[float, optimization.Optimization] = {}
     without_score: dict[float, ScoreError] = {}
@@ -136,7 +133,6 @@ def optimize_penalised(
                         stats,
                         metric,
                         setup,
-                        progress=progress,
                     )
             except ScoreError as error:  # the worst there is; another alpha may have a score
                 without_score[alpha] = error

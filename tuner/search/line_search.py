@@ -7,7 +7,7 @@ import numpy as np
 from portmert.metrics._base import FloatArray, IntArray
 from portmert.metrics._elementary import inner, norm
 
-from ..executors.team import raise_if_cancelled
+from ..base.team import raise_if_cancelled
 from . import _kernels
 from .problem import NOTHING, TuningProblem, finite
 

@@ -1,7 +1,7 @@
 """Optimize weights over given lists: from hypotheses with features to tuned weights."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -12,7 +12,6 @@ from portmert.metrics._elementary import summed
 
 from ..base.errors import InputError, counted
 from ..base.warn import notice
-from ..executors.team import Team
 from ..nbest import model, moses_dat
 from ..nbest.model import NBest
 from ..texts.statistics import finite_scores, named
@@ -40,24 +39,18 @@ class Setup:
         empty tuple means equal weights that add to 1.
     constraints : Constraints
     seed : int
-    threads : int
-        Restarts that run at once; no number of them changes the result.
     prior : float
         Strength of a pull towards weights, see `Prior`; 0 for none.
     toward : FeatureWeights or None
         The weights pulled to; None means the first start.
-    team : Team or None
-        If it is a cluster, restarts are sent there when there are more of them than threads.
     """
 
     optimizer: Optimizer
     starts: tuple[FeatureWeights, ...] = ()
     constraints: Constraints = field(default_factory=Constraints)
     seed: int = 0
-    threads: int = 1
     prior: float = 0.0
     toward: FeatureWeights | None = None
-    team: Team | None = None
 
 
 @dataclass(frozen=True)
@@ -122,7 +115,6 @@ def optimize_stats(
     metric: Metric,
     setup: Setup,
     *,
-    progress: Callable[[int, int], None] | None = None,
     segments: IntArray | None = None,
 ) -> Optimization:
     """Find the weights under which the lists' best hypotheses score highest.
@@ -136,8 +128,6 @@ def optimize_stats(
     setup
         Where the optimizer does not search sparse features, their weights stay as they are in
         the first start, 0 where it has none.
-    progress
-        Called as progress(restarts done, restarts in all).
     segments : (n,) int64, optional
         Search and score on these segments only, each as often as it is named; absent: on all.
 
@@ -163,7 +153,7 @@ def optimize_stats(
     start = setup.starts[0] if setup.starts else equal_weights(nbest.feature_names)
     space = _search_space(nbest, stats, metric, setup, segments=segments)
     start_score = score(start)
-    final, search = space.search(setup, start_score, progress)
+    final, search = space.search(setup, start_score)
     searched = time.perf_counter()
     final_score = score(final)
     moved = moves(start, space.starts[0])
@@ -200,13 +190,7 @@ def optimize_stats(
     )
 
 
-def optimize_dat(
-    lists: moses_dat.DatLists,
-    metric: Metric,
-    setup: Setup,
-    *,
-    progress: Callable[[int, int], None] | None = None,
-) -> Optimization:
+def optimize_dat(lists: moses_dat.DatLists, metric: Metric, setup: Setup) -> Optimization:
     """Find weights as `optimize_stats` does, over Moses' features.dat and scores.dat.
 
     Raises
@@ -216,7 +200,7 @@ def optimize_dat(
     """
     stats = StatTable(moses_stats(lists, metric))
     nbest = model.without_texts(lists.features, lists.offsets, lists.feature_names, lists.sparse)
-    return optimize_stats(nbest, stats, metric, setup, progress=progress)
+    return optimize_stats(nbest, stats, metric, setup)
 
 
 @dataclass(frozen=True, eq=False)
@@ -269,9 +253,7 @@ class SearchSpace:
         }
         return FeatureWeights({**start.values, **dense.values, **sparse})
 
-    def search(
-        self, setup: Setup, start_score: float, progress: Callable[[int, int], None] | None
-    ) -> tuple[FeatureWeights, Found]:
+    def search(self, setup: Setup, start_score: float) -> tuple[FeatureWeights, Found]:
         """Search; return the weights of all features, and the optimizer's result."""
         if not self.problem.width:
             value = self.problem.metric.oriented(start_score)
@@ -282,9 +264,6 @@ class SearchSpace:
             [self.bounds.clip(self.reduce(start)) for start in self.starts],
             bounds=self.bounds,
             seed=setup.seed,
-            threads=setup.threads,
-            team=setup.team,
-            progress=progress,
         )
         return self.expand(search.weights), search
 

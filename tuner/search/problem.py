@@ -219,8 +219,6 @@ class TuningProblem:
         optimizers that declare `sparse` are given any.
     prior : Prior or None
         A pull towards given weights, taken off the objective.
-    threads : int
-        Threads that one search may use. They do not change its result.
     """
 
     features: FloatArray
@@ -232,7 +230,6 @@ class TuningProblem:
     spread: FloatArray = field(default_factory=lambda: NOTHING)
     sparse: Any = None
     prior: Prior | None = None
-    threads: int = 1
 
     def __post_init__(self) -> None:
         if self.spread.size == 0:

@@ -29,7 +29,6 @@ def statistics_table(
     references: corpus.References,
     metric: Metric,
     *,
-    threads: int,
     annotate: Annotate | None = None,
     check: bool = True,
 ) -> StatTable:
@@ -51,13 +50,13 @@ def statistics_table(
     """
     batch = corpus.make_batch(nbest.texts, nbest.offsets, references, lines=nbest.lines)
     if annotate is None and "source" not in metric.needs:
-        table = StatTable(statistics.compute_stats(metric, batch, threads=threads))
+        table = StatTable(statistics.compute_stats(metric, batch))
     else:
         make_texts = annotate or nbest.texts.take
 
         def compute(hypotheses: IntArray) -> FloatArray:
             part = replace(batch.take(hypotheses), hypotheses=make_texts(hypotheses))
-            return statistics.compute_stats(metric, part, threads=threads)
+            return statistics.compute_stats(metric, part)
 
         shape = (len(nbest.texts), len(metric.stat_names))
         table = StatTable(np.zeros(shape), compute)

@@ -1,6 +1,6 @@
 """Measure how sure weights are: tune again on segments drawn with replacement."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -8,9 +8,10 @@ import numpy as np
 from portmert.metrics._base import IntArray, Metric
 
 from ..base import errors, streams, tables
+from ..base.context import current
 from ..base.samples import is_constant
+from ..base.team import Team
 from ..base.warn import collected_notices, notice
-from ..executors.team import Team
 from ..nbest.model import NBest, without_texts
 from ..weights.feature_weights import FeatureWeights, columns_by_name
 from . import averaging, optimization, problem
@@ -73,13 +74,11 @@ def bootstrap(
     samples: Sequence[int],
     *,
     segments: IntArray | None = None,
-    progress: Callable[[int, int], None] | None = None,
 ) -> Iterator[tuple[int, FeatureWeights]]:
     """Yield samples and the weights found on each, in the order in which their searches end.
 
-    If `setup.team` is a cluster, its workers search; if not, threads here, each with a copy of the
-    features. Lists whose statistics are not all known are searched here too: a sample asks for
-    few of them.
+    The workers of the context's cluster search, or threads here, each with a copy of the features.
+    Lists whose statistics are not all known are searched here too: a sample asks for few of them.
 
     Parameters
     ----------
@@ -93,24 +92,21 @@ def bootstrap(
         The samples, counted from 0.
     segments : (n,) int64, optional
         The segments that the weights were found on, if not all.
-    progress
-        Called as progress(samples done, samples in all), from this thread.
     """
-    team = Team(setup.threads)
-    if setup.team is not None and setup.team.is_remote:
+    workers, cluster = Team(current().threads), current().cluster
+    if cluster is not None:
         if not stats.can_travel:
             notice(
                 "bootstrap samples are searched on this machine: they ask for the statistics of "
                 "few hypotheses, and workers would need all of them"
             )
         else:
-            team = setup.team
+            workers = cluster
             nbest = without_texts(nbest.features, nbest.offsets, nbest.feature_names, nbest.sparse)
-    alone = replace(setup, threads=1, team=None)
-    shared = team.shared(nbest), team.shared(stats)
-    tasks = [(*shared, metric, alone, sample, segments, team.step) for sample in samples]
+    shared = workers.shared(nbest), workers.shared(stats)
+    tasks = [(*shared, metric, setup, sample, segments) for sample in samples]
     sample_name = "bootstrap sample {}".format
-    for place, weights in team.run(found_on, tasks, progress=progress, name_of=sample_name):
+    for place, weights in workers.run(found_on, tasks, phase="sampling", name_of=sample_name):
         yield samples[place], weights
 
 
@@ -121,7 +117,6 @@ def found_on(
     setup: optimization.Setup,
     sample: int,
     segments: IntArray | None = None,
-    step: Callable[[int, int], None] | None = None,
 ) -> FeatureWeights:
     """Return the weights found on one bootstrap sample of the segments, see `bootstrap`."""
     drawn, seed = resampled(
@@ -140,7 +135,6 @@ def found_on(
             stats,
             metric,
             once,
-            progress=step,
             segments=drawn if segments is None else segments[drawn],
         )
     return search.weights

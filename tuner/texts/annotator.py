@@ -7,9 +7,8 @@ trees, expected links from weighted parses.
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol, get_args
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
@@ -19,7 +18,6 @@ from portmert.metrics._base import Need, Texts
 
 from ..base.components import Check, Component, Refuse, described
 from ..base.errors import counted, shown
-from ..executors.team import Team
 from ..families import wing
 
 Layer = Literal["tags", "heads", "tree", "parses", "marginals", "roles", "drs"]
@@ -210,12 +208,7 @@ class Annotator(Component):
 
     @abstractmethod
     def annotate(
-        self,
-        sentences: Sequence[Sequence[str]],
-        request: AnnotationRequest,
-        *,
-        processes: int = 1,
-        progress: Callable[[int, int], None] | None = None,
+        self, sentences: Sequence[Sequence[str]], request: AnnotationRequest, *, processes: int = 1
     ) -> Iterator[Annotation | None]:
         """Yield one answer for each sentence, in order; None if the parser fails on it.
 
@@ -228,8 +221,6 @@ class Annotator(Component):
             The layers that are wanted.
         processes
             Worker processes, if the backend has any. The number never changes an answer.
-        progress
-            Called as progress(sentences done, all sentences).
 
         Raises
         ------
@@ -284,28 +275,13 @@ class TextAnnotator(Protocol):
         """Close the cache."""
 
 
-def open_annotator(
-    annotator: Annotator,
-    *,
-    cache: Path | None,
-    processes: int,
-    progress: Callable[[int, int], None] | None = None,
-    team: Team | None = None,
-) -> TextAnnotator:
+def open_annotator(annotator: Annotator, *, processes: int) -> TextAnnotator:
     """Open the cache in front of an annotator.
 
     Parameters
     ----------
-    cache
-        The folder of the cache; None: the user's own.
     processes
         Worker processes.
-    progress
-        Called as progress(done, all) with the sentences that are not in the cache.
-    team
-        The workers that annotate in place of processes here, if they are a cluster.
     """
-    opened: TextAnnotator = wing("annotation.annotating").opened(
-        annotator, cache=cache, processes=processes, progress=progress, team=team
-    )
+    opened: TextAnnotator = wing("annotation.annotating").opened(annotator, processes=processes)
     return opened

@@ -1,7 +1,7 @@
 """Expected scores of hypotheses against their own list, for minimum Bayes risk."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
@@ -13,8 +13,8 @@ from portmert.metrics._base import Batch, FloatArray, IntArray, Metric, Texts
 from portmert.metrics._elementary import exp, summed
 from portmert.metrics.kernels.pairs import first_equals
 
-from ..base import errors, numbers, processes
-from ..executors.team import each, raise_if_cancelled
+from ..base import errors, numbers
+from ..base.team import each, raise_if_cancelled
 from .statistics import check_texts, checked_stats
 
 Average = Literal["scores", "statistics"]
@@ -45,8 +45,6 @@ def expected_scores(
     weights: FloatArray,
     *,
     average: Average = "scores",
-    threads: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
 ) -> FloatArray:
     """Return (H,) the expected score of each hypothesis over the references in its list.
 
@@ -69,10 +67,6 @@ def expected_scores(
         mean statistics, as for a text in which the hypothesis stands once beside every reference.
         The two differ if the score is no linear function of the statistics. For BLEU and chrF its
         time grows with the hypotheses, not with the pairs.
-    threads
-        Default: all processors. The result is the same for any number of threads.
-    progress : callable, optional
-        Called as progress(done, all) with blocks of pairs.
 
     Raises
     ------
@@ -93,9 +87,8 @@ def expected_scores(
         mean = metric.mean_stats(lists)
         if mean is not None:
             return np.asarray(metric.score(mean)[distinct.places])
-    threads = threads or processes.available_processors()
     pairs = _Pairs(metric, distinct, whole, scores=average == "scores")
-    parts = each(pairs.sums, len(pairs.blocks), threads=threads, progress=progress)
+    parts = each(pairs.sums, len(pairs.blocks), phase="comparing")
     return np.asarray(pairs.expected(list(parts))[distinct.places])
 
 

@@ -58,7 +58,7 @@ class Score(Rated):
 
 
 def score_texts(
-    metrics: Sequence[Metric], batch: Batch, ready: prepare.Preparation, *, threads: int = 1
+    metrics: Sequence[Metric], batch: Batch, ready: prepare.Preparation
 ) -> list[Score]:
     """Score one hypothesis a segment with each metric.
 
@@ -70,8 +70,6 @@ def score_texts(
         S hypotheses, one for each segment.
     ready
         The preparation of the batch; it is part of the signatures.
-    threads
-        Threads for the statistics.
 
     Raises
     ------
@@ -84,7 +82,7 @@ def score_texts(
         raise ValueError("scoring takes exactly one hypothesis for each of at least one segment")
     scores, starts = [], range(0, len(batch), SEGMENTS_PER_PART)
     for metric in metrics:
-        stats = statistics.compute_stats(metric, batch, threads=threads)
+        stats = statistics.compute_stats(metric, batch)
         total = stats.sum(axis=0)
         scores.append(
             Score(

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from portmert.metrics._base import SYNTAX, Batch, FloatArray, IntArray, Metric, Need, Texts
 from portmert.metrics._m2 import has_gold
 
+from ..base.context import current
 from ..base.errors import InputError, ProgramError, ScoreError, counted
-from ..executors.team import each, raise_if_cancelled
+from ..base.team import each, raise_if_cancelled
 from . import plausible
 from .corpus import first_outside
 from .text_pipeline import unknown_tokens, untokenised
@@ -34,10 +35,8 @@ NEED_NAMES = {
 """The name of each need in messages."""
 
 
-def compute_stats(
-    metric: Metric, batch: Batch, *, threads: int = 1, outputs: Sequence[str] = ()
-) -> FloatArray:
-    """Return (H, K) float64: the statistics of every hypothesis; the same for any `threads`.
+def compute_stats(metric: Metric, batch: Batch, *, outputs: Sequence[str] = ()) -> FloatArray:
+    """Return (H, K) float64: the statistics of every hypothesis, whatever the number of threads.
 
     If the hypotheses of each segment are of several systems, `outputs` names these in messages.
 
@@ -46,11 +45,7 @@ def compute_stats(
     InputError
         The batch lacks what the metric needs, a link lies outside its sentence, or a statistic is
         not finite.
-    ValueError
-        `threads` is below 1.
     """
-    if threads < 1:
-        raise ValueError(f"threads is {threads}; it must be at least 1")
     check_texts(metric, batch, outputs)
     stats = np.empty((len(batch.hypotheses), len(metric.stat_names)))
     chunks = _chunks(batch.offsets)
@@ -70,11 +65,11 @@ def compute_stats(
             pace = min(2 * pace, HYPOTHESES_PER_CHUNK) if is_fast else max(pace // 2, 1)
             first = last
 
-    if threads == 1 or len(chunks) < 2:
+    if current().threads == 1 or len(chunks) < 2:
         for number in range(len(chunks)):
             work(number)
     else:
-        each(work, len(chunks), threads=threads)
+        each(work, len(chunks))
     return stats
 
 

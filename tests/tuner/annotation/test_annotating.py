@@ -17,6 +17,7 @@ from portmert.tuner.annotation import annotating, records
 from portmert.tuner.annotation import cache as annotation_cache
 from portmert.tuner.annotation import layers as annotation_layers
 from portmert.tuner.annotation.annotating import CachedAnnotator
+from portmert.tuner.base.context import using
 from portmert.tuner.base.errors import AnnotatorError, InputError, ProgramError
 from portmert.tuner.texts.annotator import Annotation, AnnotationRequest
 from portmert.tuner.texts.prepare import coverage
@@ -441,7 +442,8 @@ def test_tags_may_be_any_text_but_line_ends(odd):
 
 def test_progress_is_reported():
     seen = []
-    one = Fixed([CAT, GO], OneTree, progress=lambda *step: seen.append(step))
+    with using(progress=lambda _, *step: seen.append(step)):
+        one = Fixed([CAT, GO], OneTree)
     one.annotate([CAT, GO, CAT], ["tags"])
     assert seen == [(1, 2), (2, 2)]
 

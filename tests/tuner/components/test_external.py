@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from portmert.metrics._base import Batch, Texts, Vocabulary
+from portmert.tuner.base.context import using
 from portmert.tuner.base.errors import ConfigError, InputError, ProgramError
 from portmert.tuner.components import registry
 from portmert.tuner.components.external import CommandMetric
@@ -103,7 +104,8 @@ def test_many_long_lines_do_not_block(tmp_path, closed):
     )
     metric = closed(CommandMetric(program(tmp_path, chatty)))
     hypotheses = [f"w{k} " * 60 for k in range(3000)]
-    stats = compute_stats(metric, texts_batch(hypotheses, hypotheses), threads=3)
+    with using(threads=3):
+        stats = compute_stats(metric, texts_batch(hypotheses, hypotheses))
     assert stats[:, 0].tolist() == [1] * 3000
 
 

@@ -37,7 +37,6 @@ def decode(decoder, tmp_path, *, weights=None, size=8, source=SOURCE, out="out")
         size=size,
         out=tmp_path / out,
         workdir=tmp_path / "work",
-        progress=lambda *_: None,
     )
     nbest = read_nbest([tmp_path / out], Vocabulary(), segments=len(source))
     assert nbest.model_scores == pytest.approx(model_scores(nbest, told), rel=1e-9)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from portmert.metrics._base import Vocabulary
+from portmert.tuner.base.context import using
 from portmert.tuner.base.errors import ConfigError, InputError, ProgramError
 from portmert.tuner.base.programs import Command, run
 from portmert.tuner.components import registry
@@ -34,14 +35,14 @@ def system(request, tmp_path):
 
 def decode(decoder, source, tmp_path, *, weights=None, size=20, out="list"):
     seen = []
-    decoder.decode(
-        weights or decoder.read_weights(),
-        source=source,
-        size=size,
-        out=tmp_path / out,
-        workdir=tmp_path / "work",
-        progress=lambda *step: seen.append(step),
-    )
+    with using(progress=lambda _, *step: seen.append(step)):
+        decoder.decode(
+            weights or decoder.read_weights(),
+            source=source,
+            size=size,
+            out=tmp_path / out,
+            workdir=tmp_path / "work",
+        )
     return seen
 
 

@@ -40,7 +40,6 @@ def decode(decoder, tmp_path, weights, size):
         size=size,
         out=tmp_path / "out",
         workdir=tmp_path,
-        progress=lambda _done, _total: None,
     )
     return [
         (fields[0].strip(), fields[1].strip(), float(fields[3]))

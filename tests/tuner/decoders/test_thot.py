@@ -10,6 +10,7 @@ import pytest
 
 from portmert.aligners import _thot
 from portmert.metrics._base import Vocabulary
+from portmert.tuner.base.context import using
 from portmert.tuner.base.errors import ConfigError, InputError, ProgramError, StateError
 from portmert.tuner.base.model_folders import RECORD
 from portmert.tuner.components import registry
@@ -51,7 +52,6 @@ def decode(decoder, tmp_path, lines=DEV_SOURCE, *, weights=None, size=30):
         size=size,
         out=tmp_path / "out",
         workdir=tmp_path / "work",
-        progress=lambda _done, _total: None,
     )
     return read_nbest([tmp_path / "out"], Vocabulary(), segments=len(lines))
 
@@ -264,17 +264,18 @@ def test_decoding_goes_on_where_it_was_interrupted(decoder, listed, tmp_path):
     class KilledError(Exception):
         pass
 
-    def interrupt(done, _total):
+    def interrupt(_phase, done, _total):
         if done == 5:
             raise KilledError
 
     given = {"source": write(tmp_path / "source", DEV_SOURCE), "size": 30, "out": tmp_path / "out"}
     weights, work = decoder.read_weights(), tmp_path / "work"
-    with pytest.raises(KilledError):
-        decoder.decode(weights, **given, workdir=work, progress=interrupt)
+    with pytest.raises(KilledError), using(progress=interrupt):
+        decoder.decode(weights, **given, workdir=work)
     assert not (tmp_path / "out").exists()
     seen = []
-    decoder.decode(weights, **given, workdir=work, progress=lambda done, _: seen.append(done))
+    with using(progress=lambda _phase, done, _total: seen.append(done)):
+        decoder.decode(weights, **given, workdir=work)
     assert 6 <= seen[0] < len(DEV_SOURCE)  # workers may have ended a few more meanwhile
     assert (tmp_path / "out").read_bytes() == listed[1].read_bytes()
     assert not (work / "thot.journal").exists()

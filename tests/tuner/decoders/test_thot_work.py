@@ -7,12 +7,13 @@ import types
 
 import pytest
 
+from portmert.tuner.base.context import using
 from portmert.tuner.base.errors import ProgramError
 from portmert.tuner.base.processes import LineProcess
+from portmert.tuner.base.team import Team
 from portmert.tuner.decoders import _process_pools, thot
 from portmert.tuner.decoders._shards import decode_lines
 from portmert.tuner.decoders.thot import ThotWork
-from portmert.tuner.executors.team import Team
 
 WORKER = """
 import json, os, sys, time
@@ -71,7 +72,8 @@ def test_no_line_needs_no_process(tmp_path):
 
 def test_progress_counts_every_answer(tmp_path):
     seen = []
-    run(["a", "b", "c"], tmp_path, progress=lambda *step: seen.append(step))
+    with using(progress=lambda _, *step: seen.append(step)):
+        run(["a", "b", "c"], tmp_path)
     assert seen == [(1, 3), (2, 3), (3, 3)]
 
 
@@ -104,12 +106,13 @@ def test_a_process_that_ends_or_hangs_is_named_by_its_line(tmp_path, monkeypatch
 def test_what_was_answered_before_a_death_is_not_asked_again(tmp_path):
     words = [*"abcdefgh", "kill", "i"]
     with pytest.raises(ProgramError):
-        run(words, tmp_path, threads=1)
+        run(words, tmp_path)
     assert (tmp_path / "thot.journal").read_bytes().count(b"\n") == 9
     (tmp_path / "echo_worker_of_a_test.py").write_text(
         WORKER.replace('"kill"', '"never"').replace("{first}", "again:")
     )
     seen = []
-    found = run(words, tmp_path, progress=lambda *step: seen.append(step))
+    with using(progress=lambda _, *step: seen.append(step)):
+        found = run(words, tmp_path)
     assert found == [*(f"re:{word}\n" for word in "abcdefgh"), "again:kill\n", "again:i\n"]
     assert seen == [(9, 10), (10, 10)]

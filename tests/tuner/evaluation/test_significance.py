@@ -11,9 +11,9 @@ from sacrebleu.significance import PairedTest
 from scipy.stats import t as student
 
 from portmert.metrics._base import Vocabulary
+from portmert.tuner.base.team import Team
 from portmert.tuner.components import registry
 from portmert.tuner.evaluation.significance import Resampling, holm, systems_tested
-from portmert.tuner.executors.team import Team
 from portmert.tuner.texts.corpus import make_batch, read_references, read_texts
 from portmert.tuner.texts.statistics import compute_stats
 from tests.oracles.significance import (

@@ -6,7 +6,9 @@ import sys
 
 import pytest
 
+from portmert.tuner.base.context import using
 from portmert.tuner.base.errors import ConfigError, PortmertError, ProgramError, StateError
+from portmert.tuner.base.team import team
 from portmert.tuner.executors.opening import Workplace, opened
 from tests.support.clusters import NEEDS_DASK, PROGRAMS, cluster
 from tests.support.places import ROOT
@@ -85,9 +87,9 @@ def test_other_tables_are_one_line(tmp_path, text, message):
 
 
 def test_this_machine_is_threads():
-    with opened("local", threads=3) as team:
-        assert not team.is_remote
-        assert team.threads == 3
+    with using(threads=3), opened("local"):
+        assert not team().is_remote
+        assert team().threads == 3
 
 
 @pytest.mark.parametrize(
@@ -98,7 +100,7 @@ def test_who_lacks_the_extra_is_told_what_to_install(monkeypatch, place, absent)
     monkeypatch.setitem(sys.modules, absent, None)
     with (
         pytest.raises(ConfigError, match=r"pip install 'portmert\[dask\]'"),
-        opened(place, threads=1),
+        opened(place),
     ):
         pass
 
@@ -108,7 +110,7 @@ def test_a_file_of_a_scheduler_that_is_absent(tmp_path):
     place = f"dask:{tmp_path}/scheduler.json"
     with (
         pytest.raises(StateError, match=r"no such file, and no address as tcp://"),
-        opened(place, threads=1),
+        opened(place),
     ):
         pass
 
@@ -122,7 +124,7 @@ def test_a_file_that_no_scheduler_wrote_is_one_line(tmp_path, content):
     file.write_bytes(content.encode("utf-8", "surrogateescape"))
     with (
         pytest.raises(PortmertError) as fault,
-        opened(f"dask:{file}", threads=1),
+        opened(f"dask:{file}"),
     ):
         pass
     assert str(fault.value).startswith(f"{file}: ")
@@ -134,7 +136,7 @@ def test_a_file_that_no_scheduler_wrote_is_one_line(tmp_path, content):
 def test_an_open_scheduler_is_warned_of(host, warns, caplog):
     with (
         cluster(0, host=host) as none,
-        opened(f"dask:{none.scheduler_address}", threads=1),
+        opened(f"dask:{none.scheduler_address}"),
     ):
         pass
     assert ("listens on all interfaces" in caplog.text) == warns
@@ -144,7 +146,7 @@ def test_an_open_scheduler_is_warned_of(host, warns, caplog):
 def test_tls_without_a_certificate_is_one_line():
     with (
         pytest.raises(ConfigError, match="TLS needs a certificate; name it in Dask's config"),
-        opened("dask:tls://127.0.0.1:1", threads=1),
+        opened("dask:tls://127.0.0.1:1"),
     ):
         pass
 
@@ -156,7 +158,7 @@ def test_tls_without_its_package_names_it(tmp_path, monkeypatch):
     file.write_text('[executor]\nname = "dask-slurm:1"\nprotocol = "tls://"\n')
     with (
         pytest.raises(ConfigError, match=r"TLS needs the package cryptography .*pip install"),
-        opened(str(file), threads=1),
+        opened(str(file)),
     ):
         pass
 
@@ -167,7 +169,7 @@ def test_a_queueing_system_has_no_other_protocols(tmp_path):
     file.write_text('[executor]\nname = "dask-slurm:1"\nprotocol = "ucx://"\n')
     with (
         pytest.raises(ConfigError, match="protocol 'ucx': expected tcp or tls"),
-        opened(str(file), threads=1),
+        opened(str(file)),
     ):
         pass
 
@@ -177,7 +179,7 @@ def test_a_machine_without_the_queueing_system(monkeypatch):
     monkeypatch.setenv("PATH", "")
     with (
         pytest.raises(ProgramError, match="no program sbatch on PATH"),
-        opened("dask-slurm:2", threads=1),
+        opened("dask-slurm:2"),
     ):
         pass
 
@@ -201,7 +203,7 @@ def test_options_that_a_queueing_system_lacks(tmp_path, monkeypatch, options, me
     file.write_text(f'[executor]\nname = "dask-slurm:1"\n{options}\n')
     with (
         pytest.raises(ConfigError, match=message),
-        opened(str(file), threads=1),
+        opened(str(file)),
     ):
         pass
 

@@ -5,8 +5,9 @@ import time
 
 import pytest
 
+from portmert.tuner.base.context import using
 from portmert.tuner.base.programs import Cancelled
-from portmert.tuner.executors.team import Team, each
+from portmert.tuner.base.team import Team, each
 
 
 def test_each_keeps_the_order_whatever_ends_first():
@@ -18,14 +19,17 @@ def test_each_keeps_the_order_whatever_ends_first():
         gates[number].set()
         return number * number
 
-    assert each(work, 4, threads=4) == [0, 1, 4, 9]
-    assert each(lambda n: n, 0, threads=3) == []
+    with using(threads=4):
+        assert each(work, 4) == [0, 1, 4, 9]
+    with using(threads=3):
+        assert each(lambda n: n, 0) == []
 
 
 def test_progress_counts_all_threads():
     seen = []
-    each(lambda n: n, 5, threads=3, progress=lambda done, total: seen.append((done, total)))
-    assert seen == [(n, 5) for n in range(1, 6)]
+    with using(threads=3, progress=lambda *step: seen.append(step)):
+        each(lambda n: n, 5, phase="counting")
+    assert seen == [("counting", n, 5) for n in range(1, 6)]
 
 
 def test_the_first_fault_is_told_and_what_was_done_before_it_is_kept():
@@ -81,7 +85,7 @@ def test_long_tasks_end_at_their_next_step_when_another_fails():
             begun.set()
             try:
                 while True:
-                    Team.step(0, 1)
+                    Team.step("counting", 0, 1)
                     time.sleep(0.01)
             except Cancelled:
                 ended.append(number)

@@ -69,7 +69,7 @@ def optimized(lists, text, start_alpha=0.0):
     nbest, references = lists
     metric = registry.metric("bleu:smooth=add1")
     said = []
-    stats = statistics_table(nbest, references, metric, threads=1)
+    stats = statistics_table(nbest, references, metric)
     with notices_to(said.append):
         found, alpha = optimize_penalised(
             nbest, stats, metric,
@@ -94,7 +94,7 @@ def test_search_finds_the_alpha_under_which_the_long_hypothesis_wins(lists):
     assert found.seconds["search"] > 0
     nbest, references = lists
     metric = registry.metric("bleu:smooth=add1")
-    stats = statistics_table(nbest, references, metric, threads=1)
+    stats = statistics_table(nbest, references, metric)
     again = penalised(nbest, alpha, lengths=nbest.texts.tokens.lengths)
     best = best_hypotheses(again, model_scores(again, found.weights))
     assert float(metric.score(stats.total(best))) == found.final_score

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from portmert.metrics._base import Metric, Vocabulary
 from portmert.tuner import families
+from portmert.tuner.base.context import using
 from portmert.tuner.base.errors import InputError
 from portmert.tuner.base.warn import notices_to
 from portmert.tuner.components import registry
@@ -66,7 +67,7 @@ def parsed(nbest, references, metric):
 
 
 def optimize_lists(nbest, references, metric, setup, *, annotate=None, segments=None):
-    stats = statistics_table(nbest, references, metric, threads=setup.threads, annotate=annotate)
+    stats = statistics_table(nbest, references, metric, annotate=annotate)
     return optimize_stats(nbest, stats, metric, setup, segments=segments)
 
 
@@ -251,7 +252,10 @@ def test_a_feature_without_weight_is_an_error(tmp_path):
 
 def test_threads_do_not_change_a_byte(tmp_path):
     optimizer = registry.optimizer("mert", {"searches_per_feature": 30, "restarts": 4})
-    found = [optimize(tmp_path, optimizer=optimizer, threads=t, seed=5)[0] for t in (1, 4)]
+    found = []
+    for threads in (1, 4):
+        with using(threads=threads):
+            found.append(optimize(tmp_path, optimizer=optimizer, seed=5)[0])
     assert found[0].weights == found[1].weights
     assert found[0].restarts == found[1].restarts
 
@@ -466,10 +470,10 @@ def test_annotating_what_is_asked_for_ends_as_annotating_all(tmp_path, optimizer
     start = FeatureWeights({"F0": (0.5, 0.3, 0.2)})
 
     def found(texts, annotate, threads):
-        setup = Setup(registry.optimizer(optimizer, options), (start,), seed=3, threads=threads)
+        setup = Setup(registry.optimizer(optimizer, options), (start,), seed=3)
         said = []
         lists = replace(nbest, texts=texts)
-        with notices_to(said.append):
+        with using(threads=threads), notices_to(said.append):
             result = optimize_lists(lists, references, scorer, setup, annotate=annotate)
         return result, said
 
@@ -533,12 +537,13 @@ def test_real_lists_beat_what_moses_found():
     nbest = read_nbest([MOSES / "mert-bleu" / "run1.best100.out.gz"], vocabulary, segments=500)
     start = read_weights(MOSES / "mert-bleu" / "run1.dense")
     for metric, low in (("bleu", 0.366), ("port", 0.0)):
-        found = optimize_lists(
-            nbest,
-            references,
-            registry.metric(metric),
-            Setup(registry.optimizer("mert", {"searches_per_feature": 50}), (start,), threads=2),
-        )
+        with using(threads=2):
+            found = optimize_lists(
+                nbest,
+                references,
+                registry.metric(metric),
+                Setup(registry.optimizer("mert", {"searches_per_feature": 50}), (start,)),
+            )
         assert found.final_score > max(low, found.start_score + 0.02)
         assert found.final_score < found.oracle_score
 

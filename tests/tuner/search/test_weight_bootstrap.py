@@ -1,11 +1,11 @@
 """Samples of segments, and what is said about weights over them."""
 
 import threading
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from portmert.tuner.base.context import using
 from portmert.tuner.components import registry
 from portmert.tuner.search import weight_bootstrap
 from portmert.tuner.search.optimization import Setup, optimize_stats
@@ -43,7 +43,7 @@ def test_samples_are_drawn_with_replacement_and_each_is_its_own():
 def test_segments_named_are_those_that_count(tmp_path, segments):
     nbest, references = read(tmp_path, LIST)
     metric = registry.metric("bleu:max_order=2")
-    stats = statistics_table(nbest, references, metric, threads=1)
+    stats = statistics_table(nbest, references, metric)
     optimizer = registry.optimizer("mert", {"searches_per_feature": 30})
     found = optimize_stats(
         nbest, stats, metric, Setup(optimizer, (START,)), segments=np.array(segments),
@@ -58,14 +58,13 @@ def test_segments_named_are_those_that_count(tmp_path, segments):
 def test_a_sample_is_searched_from_the_weights_found(tmp_path):
     nbest, references = read(tmp_path, LIST)
     metric = registry.metric("port")
-    stats = statistics_table(nbest, references, metric, threads=1)
+    stats = statistics_table(nbest, references, metric)
     setup = Setup(
         registry.optimizer("mert", {"searches_per_feature": 30, "restarts": 9}), (START,), seed=2
     )
     seen = []
-    found = dict(
-        bootstrap(nbest, stats, metric, setup, range(4), progress=lambda *at: seen.append(at))
-    )
+    with using(progress=lambda _, *at: seen.append(at)):
+        found = dict(bootstrap(nbest, stats, metric, setup, range(4)))
     assert seen == [(done, 4) for done in range(1, 5)]
     assert found_on(nbest, stats, metric, setup, 2) == found[2]
     assert len({str(one.values) for one in found.values()}) > 1
@@ -75,14 +74,13 @@ def test_a_sample_is_searched_from_the_weights_found(tmp_path):
 def test_threads_search_samples_at_once_and_find_the_same(tmp_path, monkeypatch):
     nbest, references = read(tmp_path, LIST)
     metric = registry.metric("bleu:max_order=2")
-    stats = statistics_table(nbest, references, metric, threads=1)
+    stats = statistics_table(nbest, references, metric)
     setup = Setup(registry.optimizer("mert", {"searches_per_feature": 30}), (START,))
 
     def searched():
         return dict(bootstrap(nbest, stats, metric, setup, range(4)))
 
     alone = searched()
-    setup = replace(setup, threads=2)
     together = threading.Barrier(2, timeout=600)  # passed by two samples at once, or by none
 
     def drawn(*arguments, **named):
@@ -90,4 +88,5 @@ def test_threads_search_samples_at_once_and_find_the_same(tmp_path, monkeypatch)
         return resampled(*arguments, **named)
 
     monkeypatch.setattr(weight_bootstrap, "resampled", drawn)
-    assert searched() == alone
+    with using(threads=2):
+        assert searched() == alone

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from sacrebleu.metrics import CHRF
 
 from portmert.metrics._base import Batch, Texts, Vocabulary
+from portmert.tuner.base.context import using
 from portmert.tuner.base.errors import InputError
 from portmert.tuner.components import registry
 from portmert.tuner.texts import mbr
@@ -106,9 +107,10 @@ def test_threads_and_blocks_change_nothing(name, monkeypatch):
     lists = [[" ".join(rng.choice(list("abcd"), size=6)) for _ in range(7)] for _ in range(5)]
     texts, offsets = arrays(lists)
     metric, weights = registry.metric(name), uniform(offsets)
-    whole = expected_scores(metric, texts, offsets, weights, threads=1)
+    whole = expected_scores(metric, texts, offsets, weights)
     monkeypatch.setattr(mbr, "PAIRS_PER_BLOCK", 60)
-    assert expected_scores(metric, texts, offsets, weights, threads=3).tolist() == whole.tolist()
+    with using(threads=3):
+        assert expected_scores(metric, texts, offsets, weights).tolist() == whole.tolist()
 
 
 def test_what_needs_more_than_tokens_is_refused():

@@ -2,7 +2,7 @@
 
 import dataclasses
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -53,7 +53,6 @@ class FileAnnotator(Annotator):
         request: AnnotationRequest,
         *,
         processes: int = 1,  # noqa: ARG002  looking up is fast
-        progress: Callable[[int, int], None] | None = None,
     ) -> Iterator[Annotation | None]:
         """Yield what the files have. They may write a sentence as it is, or as parsers do.
 
@@ -65,7 +64,7 @@ class FileAnnotator(Annotator):
             A sentence is in no file, and `missing` says that this is an error.
         """
         entries = self.entries()
-        for number, tokens in enumerate(sentences, 1):
+        for tokens in sentences:
             entry = entries.get(key(tokens))
             if entry is None:
                 entry = entries.get(key(_tokens.as_parsed(tokens)))
@@ -76,8 +75,6 @@ class FileAnnotator(Annotator):
                     f'(missing = "unparsed")'
                 )
             yield None if entry is None else self.annotation_of(entry, request)
-            if progress is not None:
-                progress(number, len(sentences))
 
 
 def excerpt(tokens: Sequence[str]) -> str:

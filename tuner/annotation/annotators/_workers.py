@@ -100,18 +100,13 @@ class LibraryAnnotator(Annotator):
         return _models.fingerprint(self.name(), versions, options, *self._hashed())
 
     def annotate(
-        self,
-        sentences: Sequence[Sequence[str]],
-        request: AnnotationRequest,
-        *,
-        processes: int = 1,
-        progress: Callable[[int, int], None] | None = None,
+        self, sentences: Sequence[Sequence[str]], request: AnnotationRequest, *, processes: int = 1
     ) -> Iterator[Annotation | None]:
         """Yield one answer for each sentence, in order; None if the backend fails on it."""
         self._versions()
         self._hashed()  # says what is missing
         ours = workers(type(self).__module__, self._options(), self.name(), chunk=self.chunk)
-        return ours.annotate(sentences, request, processes=processes, progress=progress)
+        return ours.annotate(sentences, request, processes=processes)
 
     def _versions(self) -> str:
         further = self.libraries[1:]
@@ -170,12 +165,7 @@ class Workers:
         return self._pool.idle
 
     def annotate(
-        self,
-        sentences: Sequence[Sentence],
-        request: AnnotationRequest,
-        *,
-        processes: int,
-        progress: Callable[[int, int], None] | None,
+        self, sentences: Sequence[Sentence], request: AnnotationRequest, *, processes: int
     ) -> Iterator[Annotation | None]:
         """Yield one answer for each sentence, in order; see `Annotator.annotate`."""
 
@@ -184,11 +174,7 @@ class Workers:
 
         starts = range(0, len(sentences), self._size)
         chunks = [sentences[start : start + self._size] for start in starts]
-        count = 0
         for answers in self._pool.run(work, chunks, processes=processes):
-            count += len(answers)
-            if progress is not None:
-                progress(count, len(sentences))
             yield from answers
 
     def close(self) -> None:

@@ -15,7 +15,6 @@ from ...base.documents import plain
 from ...base.errors import InputError, ProgramError
 from ...base.warn import notice, warn
 from ...components import registry
-from ...executors.team import Team
 from ...texts.annotator import Annotator
 from ...texts.prepare import Preparation, Prepare
 from ...texts.statistics import needs_of, notices
@@ -59,8 +58,6 @@ class CompareRequest:
     prepare
         Makes texts ready for metrics, with the annotator of a run if the user names none. Without
         it, metrics of syntax cannot be computed.
-    team
-        Shares the resampled test sets; None: they are drawn here.
     """
 
     systems: tuple[SystemFiles, ...]
@@ -69,10 +66,8 @@ class CompareRequest:
     pipeline: TextPipeline | None = None
     prepare: Prepare | None = None
     resampling: Resampling = field(default_factory=Resampling)
-    threads: int = 1
     runs: bool = False
     timing: bool = True
-    team: Team | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +112,7 @@ def compare_systems(request: CompareRequest) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         inputs = _read(request, Path(folder))
     runs = _histories(request, inputs) if request.runs else []
-    counted = tables.count(inputs.materials[0], inputs.metrics, threads=request.threads)
+    counted = tables.count(inputs.materials[0], inputs.metrics)
     counted += request.test.statistics
     for line in _doubts([x.name for x in inputs.systems], inputs.materials[0], counted):
         warn(line)
@@ -165,9 +160,7 @@ def _without_links(
 def _histories(request: CompareRequest, inputs: _Inputs) -> list[dict[str, Any]]:
     """Return how each run went."""
     folders = {x.name: x.folder for x in inputs.systems if x.has_history and x.folder}
-    tools = dev_set.ScoringTools(
-        request.threads, list(folders.values()), request.prepare, inputs.annotator
-    )
+    tools = dev_set.ScoringTools(list(folders.values()), request.prepare, inputs.annotator)
     return [
         run_history.read_history(folder, name=name, metrics=inputs.metrics, tools=tools)
         for name, folder in folders.items()
@@ -176,16 +169,16 @@ def _histories(request: CompareRequest, inputs: _Inputs) -> list[dict[str, Any]]
 
 def _score(request: CompareRequest, inputs: _Inputs, counted: Sequence[Counted]) -> dict[str, Any]:
     """Score and test all systems, and find where they differ from the first."""
-    systems, threads, resampling = inputs.systems, request.threads, request.resampling
+    systems, resampling = inputs.systems, request.resampling
     names = [system.name for system in systems]
     materials = [material.in_words() for material in inputs.materials]
     material = materials[0]
     reordering = differences.reference_reordering(material)
-    default = _counted(material, ("bleu", "qmean"), counted, threads)
+    default = _counted(material, ("bleu", "qmean"), counted)
     ngrams = tables.ngram_counts(names, material, qmean=default["qmean"], bleu=default["bleu"])
     ordering: list[dict[str, Any]] = []
     if material.links is not None:
-        of_order = list(_counted(material, ORDERING, counted, threads).values())
+        of_order = list(_counted(material, ORDERING, counted).values())
         ordering = tables.ordering_scores(names, material, of_order)
     offsets = material.batch_of_all().reference_offsets
     timed = {x.label: x.metric for x in counted if not x.metric.of_lists}
@@ -217,11 +210,11 @@ def _score(request: CompareRequest, inputs: _Inputs, counted: Sequence[Counted])
         "metrics": [
             tables.described(x, inputs.preparation.signature(x.metric, offsets)) for x in counted
         ],
-        "scores": tables.score_systems(names, material, counted, resampling, request.team),
-        "similarity": differences.similarities(names, material, threads=threads),
+        "scores": tables.score_systems(names, material, counted, resampling),
+        "similarity": differences.similarities(names, material),
         "ordering": ordering,
         "ngrams": ngrams,
-        "alignments": tables.alignments(names, materials, counted, threads),
+        "alignments": tables.alignments(names, materials, counted),
         "timing": tables.time_metrics(inputs.materials[0], timed) if request.timing else [],
         "differences": differences.differences(names, material, counted, reordering),
         "segments": differences.segments_of(material, counted, reordering),
@@ -297,13 +290,13 @@ def _doubts(names: Sequence[str], material: Material, counted: Sequence[Counted]
 
 
 def _counted(
-    material: Material, names: Sequence[str], counted: Sequence[Counted], threads: int
+    material: Material, names: Sequence[str], counted: Sequence[Counted]
 ) -> dict[str, Counted]:
     """Return statistics under the metrics of these names with default options."""
     by_metric = {x.metric: x for x in counted}
     metrics = {name: registry.metric(name) for name in names}
     missing = {name: metric for name, metric in metrics.items() if metric not in by_metric}
-    by_metric |= {x.metric: x for x in tables.count(material, missing, threads=threads)}
+    by_metric |= {x.metric: x for x in tables.count(material, missing)}
     return {name: replace(by_metric[metric], label=name) for name, metric in metrics.items()}
 
 

@@ -328,9 +328,7 @@ _CHUNK = 50_000
 """Pairs of texts compared in one call."""
 
 
-def similarities(
-    names: Sequence[str], material: Material, *, threads: int
-) -> list[dict[str, Any]]:
+def similarities(names: Sequence[str], material: Material) -> list[dict[str, Any]]:
     """Compare the outputs of all pairs of systems, and the replicas of each system: Table 3.
 
     Each pair has the share of segments with the same tokens, and 1 - TER of one output against
@@ -340,7 +338,7 @@ def similarities(
         (i, j): list(_pairs(material, i, j))
         for i, j in itertools.combinations_with_replacement(range(len(names)), 2)
     }
-    measured = iter(_compare(material, list(itertools.chain(*pairs.values())), threads))
+    measured = iter(_compare(material, list(itertools.chain(*pairs.values()))))
     rows = []
     for (i, j), compared in pairs.items():
         if compared:
@@ -371,7 +369,7 @@ def _pairs(material: Material, i: int, j: int) -> Iterator[tuple[int, int]]:
 
 
 def _compare(
-    material: Material, pairs: Sequence[tuple[int, int]], threads: int
+    material: Material, pairs: Sequence[tuple[int, int]]
 ) -> Iterator[tuple[float, float]]:
     """Yield for each pair of outputs the share of identical segments and 1 - TER.
 
@@ -391,16 +389,14 @@ def _compare(
         (distinct // rows, distinct % rows, second),
         (distinct % rows, distinct // rows, first),
     ):
-        edits = _edits(ter, material.texts, hypotheses, references, threads)[place]
+        edits = _edits(ter, material.texts, hypotheses, references)[place]
         total = np.bincount(np.nonzero(differ)[0], edits, minlength=len(pairs))
         rates.append(ter.score(np.column_stack([total, lengths[of]])))
     identical = (~differ).mean(axis=1)
     yield from zip(identical.tolist(), (1.0 - (rates[0] + rates[1]) / 2.0).tolist(), strict=True)
 
 
-def _edits(
-    ter: Metric, texts: Texts, hypotheses: IntArray, references: IntArray, threads: int
-) -> FloatArray:
+def _edits(ter: Metric, texts: Texts, hypotheses: IntArray, references: IntArray) -> FloatArray:
     """Return (P,) float64: the edits from each row of `references` to that of `hypotheses`."""
     edits = np.empty(len(hypotheses))
     for begin in range(0, len(edits), _CHUNK):
@@ -408,7 +404,7 @@ def _edits(
         offsets = np.arange(len(edits[part]) + 1, dtype=np.int64)
         of = References(texts.take(references[part]), offsets)
         batch = make_batch(texts.take(hypotheses[part]), offsets, of)
-        edits[part] = compute_stats(ter, batch, threads=threads)[:, 0]
+        edits[part] = compute_stats(ter, batch)[:, 0]
     return edits
 
 

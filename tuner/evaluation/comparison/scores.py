@@ -15,7 +15,6 @@ from portmert.metrics._base import FloatArray, Metric, Ragged
 
 from ...base.errors import InputError, faults_at
 from ...components import registry
-from ...executors.team import Team
 from ...texts.statistics import compute_stats, finite_scores
 from ..significance import PairTest, Resampling, holm, systems_tested
 from .material import Material
@@ -53,7 +52,7 @@ class Counted:
         ]
 
 
-def count(material: Material, metrics: Mapping[str, Metric], *, threads: int) -> list[Counted]:
+def count(material: Material, metrics: Mapping[str, Metric]) -> list[Counted]:
     """Compute the statistics of every output under every metric.
 
     Raises
@@ -64,7 +63,7 @@ def count(material: Material, metrics: Mapping[str, Metric], *, threads: int) ->
     batch = material.batch_of_all()
     shape = (len(material), len(material.outputs), -1)
     stats = {
-        label: compute_stats(metric, batch, threads=threads, outputs=material.names)
+        label: compute_stats(metric, batch, outputs=material.names)
         for label, metric in metrics.items()
     }
     return [
@@ -88,11 +87,7 @@ def described(counted: Counted, signature: str) -> dict[str, Any]:
 
 
 def score_systems(
-    names: Sequence[str],
-    material: Material,
-    counted: Sequence[Counted],
-    resampling: Resampling,
-    team: Team | None = None,
+    names: Sequence[str], material: Material, counted: Sequence[Counted], resampling: Resampling
 ) -> list[dict[str, Any]]:
     """Return the score of every system under every metric, metric by metric, with its tests.
 
@@ -111,7 +106,6 @@ def score_systems(
             for system in range(len(names))
         ],
         resampling,
-        team,
     )
     untested = dict.fromkeys(field.name for field in fields(PairTest))
     scores = []
@@ -229,7 +223,7 @@ def _seconds(material: Material, metric: Metric) -> float:
 
 
 def alignments(
-    names: Sequence[str], materials: Sequence[Material], counted: Sequence[Counted], threads: int
+    names: Sequence[str], materials: Sequence[Material], counted: Sequence[Counted]
 ) -> dict[str, Any] | None:
     """Return Table 7: the same outputs under several sets of links; None without two sets.
 
@@ -248,7 +242,7 @@ def alignments(
     for material in materials:
         linked_counts = [counts for counts in counted if counts.label in linked]
         if material is not materials[0]:
-            linked_counts = count(material, linked, threads=threads)
+            linked_counts = count(material, linked)
         scores += [
             {
                 "links": material.links,

@@ -8,7 +8,7 @@ seeds, reads it from there.
 import hashlib
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
@@ -23,8 +23,8 @@ from portmert.metrics._base import FloatArray, IntArray, Metric
 from ...base import files, streams
 from ...base.documents import parse_json, to_json
 from ...base.errors import ConfigError, InputError, StateError, counted, suggest
+from ...base.team import team
 from ...base.warn import collected_notices, notice, warn_of
-from ...executors.team import Team
 from ...nbest.model import NBest, best_hypotheses, model_scores, without_texts
 from ...search import optimization, problem
 from ...search.constraints import Constraints, columns_of
@@ -220,27 +220,19 @@ class MeasuredChoice:
 
 
 def measure(
-    plan: CrossPlan,
-    choices: list[Choice],
-    *,
-    team: Team,
-    folder: Path | None,
-    progress: Callable[[int, int], None] | None = None,
+    plan: CrossPlan, choices: list[Choice], *, folder: Path | None
 ) -> list[MeasuredChoice]:
     """Tune and judge. Return a record for each choice, then those without a search, see `_plain`.
 
     Parameters
     ----------
-    team
-        It runs the searches. The number of threads or workers changes no result.
     folder
         For the result of each search; None: they are not stored.
-    progress
-        Called with the number of finished searches and of all.
     """
     for names in {choice.without for choice in choices}:
         leave_out(plan.nbest, names)  # an unknown name is found before the work
-    if team.is_remote:
+    workers = team()
+    if workers.is_remote:
         for judged in plan.judges.values():
             judged.stats.complete()
         nbest = plan.nbest  # its texts stay here
@@ -255,7 +247,7 @@ def measure(
     if sparse is not None:
         of_sparse = [sparse.offsets, sparse.columns, sparse.values, "\n".join(sparse.names)]
     lists = digest(plan.nbest.features, plan.nbest.offsets, *of_sparse)
-    shared = team.shared(plan)
+    shared = workers.shared(plan)
     keys, paths, tasks = [], [], []
     for place, split, repeat in np.ndindex(shape):
         key = _key(plan, choices[place], lists, split, repeat)
@@ -263,9 +255,9 @@ def measure(
         keys.append(key)
         paths.append(path)
         stored_cell = None if path is None else _read(path)
-        tasks.append((shared, choices[place], split, repeat, stored_cell, team.step))
+        tasks.append((shared, choices[place], split, repeat, stored_cell))
     results: dict[int, _Done] = {}
-    for number, result in team.run(_search, tasks, progress=progress):
+    for number, result in workers.run(_search, tasks, phase="searching"):
         results[number], path = result, paths[number]
         if path is not None and tasks[number][4] is None:
             _write(path, keys[number], result.cell)
@@ -327,7 +319,6 @@ def _search(
     split: int,
     repeat: int,
     cell: Cell | None,
-    step: Callable[[int, int], None],
 ) -> _Done:
     """Search one cell, unless it is known, and judge."""
     nbest = leave_out(plan.nbest, choice.without)
@@ -347,7 +338,6 @@ def _search(
                 judged.stats,
                 judged.metric,
                 setup,
-                progress=step,
                 segments=plan.parts(split)[0],
             )
         seconds = optimized.cpu_seconds if plan.timing else None

@@ -44,8 +44,6 @@ class ScoringTools:
 
     Parameters
     ----------
-    threads
-        Changes no result.
     lenders
         Folders of other runs. The first one with links of the same dev set lends them to a run
         that has none.
@@ -55,7 +53,6 @@ class ScoringTools:
         For runs that have none of their own.
     """
 
-    threads: int = 1
     lenders: Sequence[Path] = ()
     prepare: Prepare | None = None
     annotator: Annotator | None = None
@@ -193,7 +190,6 @@ class DevSet:
             replace(nbest, texts=scored),
             self._references[needs],
             metric,
-            threads=self.tools.threads,
             annotate=annotate,
             check=False,  # the run itself has warned
         )

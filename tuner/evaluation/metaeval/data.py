@@ -297,7 +297,6 @@ def metric_scores(
     segments: IntArray,
     systems: Sequence[str],
     signature: str,
-    threads: int = 1,
     with_likeness: bool = False,
 ) -> MetricScores:
     """Compute a metric's statistics on all segments, and keep those of judged segments.
@@ -308,13 +307,9 @@ def metric_scores(
         The batch lacks data that the metric needs; or the likeness of references is asked for and
         a segment has only one.
     """
-    stats = compute_stats(metric, batch, threads=threads, outputs=systems)
+    stats = compute_stats(metric, batch, outputs=systems)
     stats = stats.reshape(len(batch), len(systems), -1)[segments]
-    alike = (
-        likeness(metric, batch, judged_segments=segments, threads=threads)
-        if with_likeness
-        else None
-    )
+    alike = likeness(metric, batch, judged_segments=segments) if with_likeness else None
     return MetricScores(label, metric, signature, stats, alike)
 
 
@@ -429,9 +424,7 @@ class Likeness:
         return {"king": weights @ self.king, "orange": orange.sum(axis=1) / draws.systems.shape[1]}
 
 
-def likeness(
-    metric: Metric, batch: Batch, *, judged_segments: IntArray, threads: int = 1
-) -> Likeness:
+def likeness(metric: Metric, batch: Batch, *, judged_segments: IntArray) -> Likeness:
     """Score each reference and the systems against the other references.
 
     Parameters
@@ -462,7 +455,7 @@ def likeness(
         )
         pair = []
         for part in (alone, against_others):
-            stats = compute_stats(metric, part, threads=threads)
+            stats = compute_stats(metric, part)
             scores_of_part = np.asarray(metric.oriented(metric.score(stats)))
             pair.append(scores_of_part.reshape(segments, -1)[judged_segments])
         scores.append(pair)

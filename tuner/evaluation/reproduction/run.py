@@ -12,12 +12,11 @@ from typing import Any
 from portmert.aligners._base import parse_links
 from portmert.metrics._base import Ragged
 
+from ...base.context import current, using
 from ...base.errors import ConfigError, InputError, counted
 from ...base.files import read_lines
 from ...base.tables import Table
 from ...base.warn import notice, notices_behind
-from ...decoders._base import Progress
-from ...executors.team import Team
 from ...runs import replicas
 from ...runs.config import Experiment, load_config
 from ...texts.links import Linker
@@ -94,10 +93,8 @@ def reproduce(
     scored_with: Sequence[str],
     *,
     published: Path | None,
-    progress: Progress,
     prepare: Prepare | None = None,
     resampling: Resampling = RESAMPLED,
-    team: Team | None = None,
 ) -> tuple[Sequence[str], str]:
     """Tune on each metric, going on where an earlier call ended, then compare on the test set.
 
@@ -109,9 +106,6 @@ def reproduce(
         See `experiments_of`.
     published
         A file of the paper's own figures, see `read_published`; None: none are shown.
-    team
-        Tunes, if it is a cluster: each replica of each metric is a task. Folders are the same
-        on all machines, and a task that is tried again goes on where it was.
 
     Raises
     ------
@@ -124,15 +118,15 @@ def reproduce(
             f"test set"
         )
     figures = Published() if published is None else read_published(published)
-    if team is not None and team.is_remote:
+    if workers := current().cluster:
         folder = next(iter(experiments.values())).tune.output.parent
         notice(f"tuning on {', '.join(experiments)}: {folder}")
-        replicas.run_spread(experiments, team=team, progress=progress)
+        replicas.run_spread(workers, experiments)
     else:
         for name, experiment in experiments.items():
             notice(f"tuning on {name}: {experiment.tune.output}")
             with notices_behind(name):
-                replicas.run(experiment, progress=progress)
+                replicas.run(experiment)
     notice("comparing the systems")
     request = compare.CompareRequest(
         tuple(
@@ -142,9 +136,9 @@ def reproduce(
         metrics=tuple(scored_with),
         prepare=prepare,
         resampling=resampling,
-        threads=next(iter(experiments.values())).threads,
     )
-    comparison = compare.compare_systems(request)
+    with using(threads=next(iter(experiments.values())).threads):
+        comparison = compare.compare_systems(request)
     origin = _origin(config, next(iter(experiments.values())))
     extra_tables = _link_sets(experiments)
     content = markdown(document(comparison, figures, origin=origin, extra_tables=extra_tables))

@@ -3,7 +3,7 @@
 import math
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
 
@@ -17,7 +17,8 @@ from portmert.metrics._elementary import norm
 
 from ...base import streams
 from ...base.components import Check, Component, Refuse, described
-from ...executors.team import Team
+from ...base.context import current
+from ...base.team import Team
 from ..constraints import Bounds
 from ..problem import TuningProblem
 from ..rescaled import rescaled
@@ -140,7 +141,7 @@ class Optimizer(Component):
     ) -> Found:
         """Search from one start, which lies inside the bounds and is not modified.
 
-        The result is never worse than the start, and the same for any `problem.threads`.
+        The result is never worse than the start, and the same for any number of threads.
         """
 
     def optimize(
@@ -150,38 +151,30 @@ class Optimizer(Component):
         *,
         bounds: Bounds | None = None,
         seed: int = 0,
-        threads: int = 1,
-        team: Team | None = None,
-        progress: Callable[[int, int], None] | None = None,
     ) -> Found:
         """Search from each start: `restarts` times in all, at least once from each.
 
         The result depends on the seed and never on the number of threads or workers: each restart
-        draws from its own stream, and the results are compared in order.
+        draws from its own stream, and the results are compared in order. Restarts are sent to the
+        cluster of the context if there are more of them than threads and the problem can travel.
 
         Parameters
         ----------
         starts : list of (F,) float64, at least one
             Clipped to the bounds. Not modified. (F + P,) with P sparse features.
-        threads : int
-            Restarts that run at once. One restart has all threads if it can use them.
-        team : Team, optional
-            If it is a cluster, restarts are sent there, provided that there are more of them than
-            threads and that the problem can travel.
-        progress : callable, optional
-            Called as progress(restarts done, restarts in all), first with 0, from this thread.
         """
         bounds = bounds or Bounds.none(problem.width)
         problem, scale = rescaled(problem, bounds.clip(starts[0]))
         count = max(self.restarts, len(starts))
-        if team is None or not (team.is_remote and count > threads and problem.can_travel):
-            team = Team(threads)
-        inner = 1 if team.is_remote else max(1, threads // count)
-        shared = team.shared(replace(problem, threads=inner))
+        context, workers = current(), Team(current().threads)
+        if context.cluster and count > context.threads and problem.can_travel:
+            workers = context.cluster
+        shared = workers.shared(problem)
         tasks = [(shared, self, starts, bounds, seed, restart) for restart in range(count)]
-        if progress is not None:
-            progress(0, count)
-        results = dict(team.run(_restart, tasks, progress=progress, name_of="restart {}".format))
+        context.progress("searching", 0, count)
+        results = dict(
+            workers.run(_restart, tasks, phase="searching", name_of="restart {}".format)
+        )
         ends, seconds, no_scores = zip(
             *(results[restart] for restart in range(count)), strict=True
         )

@@ -5,7 +5,7 @@ import numpy as np
 from portmert.metrics._base import FloatArray, IntArray
 from portmert.metrics._elementary import exp, inner, log, summed
 
-from ...executors.team import raise_if_cancelled
+from ...base.team import raise_if_cancelled
 from .._kernels import best_hypotheses
 from ..descent import descend
 from ..problem import TuningProblem, objective, within_segment_spread

@@ -14,7 +14,7 @@ from pydantic.dataclasses import dataclass
 from portmert.metrics._base import FloatArray, IntArray, offsets_of, rows_taken
 
 from ...base import streams
-from ...executors.team import each, raise_if_cancelled
+from ...base.team import each, raise_if_cancelled
 from .._kernels import best_hypotheses
 from ..constraints import Bounds
 from ..problem import TuningProblem, objective, within_segment_spread
@@ -198,7 +198,7 @@ class Bagged(Optimizer):
         def learn(fold: int) -> _Fold:
             return self._learn_fold(split, fold, lists, blends, draws[fold], by_likelihood)
 
-        return blends, each(learn, len(split.is_out), threads=problem.threads)
+        return blends, each(learn, len(split.is_out))
 
     def _learn_fold(
         self,

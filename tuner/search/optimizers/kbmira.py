@@ -8,7 +8,7 @@ from pydantic.dataclasses import dataclass
 
 from portmert.metrics._base import FloatArray, IntArray
 
-from ...executors.team import raise_if_cancelled
+from ...base.team import raise_if_cancelled
 from ..constraints import Bounds
 from ..problem import TuningProblem, within_segment_spread
 from . import _kernels, _linear

@@ -11,7 +11,7 @@ from portmert.metrics._base import FloatArray
 from portmert.metrics._elementary import inner
 
 from ...base.numbers import LARGEST
-from ...executors.team import raise_if_cancelled
+from ...base.team import raise_if_cancelled
 from ..constraints import Bounds
 from ..descent import descend
 from ..problem import NOTHING, TuningProblem

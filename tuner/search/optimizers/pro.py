@@ -11,7 +11,7 @@ from pydantic.dataclasses import dataclass
 from portmert.metrics._base import FloatArray, IntArray
 from portmert.metrics._elementary import exp, inner, summed
 
-from ...executors.team import raise_if_cancelled
+from ...base.team import raise_if_cancelled
 from ..constraints import Bounds
 from ..descent import descend
 from ..problem import TuningProblem

@@ -16,7 +16,7 @@ class Echo(Decoder):
     def read_weights(self):
         return FeatureWeights({"Whole0": (1.0,), "Cut0": (0.5,)})
 
-    def decode(self, weights, *, source, size, out, workdir, progress, team=None):  # noqa: ARG002
+    def decode(self, weights, *, source, size, out, workdir):  # noqa: ARG002
         whole, cut = (weights.values[name][0] for name in ("Whole0", "Cut0"))
         lines = read_lines(source)
         rows = []
@@ -31,7 +31,6 @@ class Echo(Decoder):
                 for score, text, values in outputs[:size]
             ]
         write_text(out, "".join(rows))
-        progress(len(lines), len(lines))
 
     def write_config(self, weights, path, *, header):  # noqa: ARG002
         write_text(path, f"{weights.values}\n")

@@ -26,11 +26,9 @@ class Nouns(Annotator):
     def fingerprint(self):
         return f"nouns 1 {self.tag}"
 
-    def annotate(self, sentences, request, *, processes=1, progress=None):  # noqa: ARG002
-        for number, words in enumerate(sentences, 1):
+    def annotate(self, sentences, request, *, processes=1):  # noqa: ARG002
+        for words in sentences:
             yield Annotation(
                 tags=(self.tag,) * len(words),
                 heads=tuple((i, "dep" if i else "root") for i in range(len(words))),
             )
-            if progress is not None:
-                progress(number, len(sentences))

@@ -74,9 +74,9 @@ def started():
         workers.close()
 
 
-def run(workers, words, request=TAGS, processes=1, progress=None):
+def run(workers, words, request=TAGS, processes=1):
     sentences = [[word] for word in words]
-    return list(workers.annotate(sentences, request, processes=processes, progress=progress))
+    return list(workers.annotate(sentences, request, processes=processes))
 
 
 def tags(answers):
@@ -94,7 +94,7 @@ def test_a_process_that_hangs_is_a_fault_and_no_sentence_without_a_parse(monkeyp
     stuck = Workers(NAME, {"model": "m"}, "backend", 2)
     message = r"backend is stuck with m: it gave no answer for 8 s.* 2 sentences, .* 'sleep well'"
     with pytest.raises(AnnotatorError, match=message):
-        list(stuck.annotate([["sleep", "well"], ["a"]], TAGS, processes=1, progress=None))
+        list(stuck.annotate([["sleep", "well"], ["a"]], TAGS, processes=1))
 
 
 def test_an_answer_arrives_whole(started):
@@ -136,12 +136,6 @@ def test_a_dead_process_is_not_kept(started):
     assert tags(run(workers, ["b"])) == ["b"]
 
 
-def test_progress_counts_sentences(started):
-    seen = []
-    run(started(), ["a", "b", "c", "d", "e"], progress=lambda *step: seen.append(step))
-    assert seen == [(4, 5), (5, 5)]
-
-
 def test_no_sentence_needs_no_process():
     assert run(Workers("no.such.module", {}, "fake", 4), []) == []
 
@@ -181,7 +175,7 @@ def test_a_backend_that_only_fails_is_at_fault(started, monkeypatch):
 
 def test_leaving_early_ends_what_is_under_way(started):
     workers = started(chunk=1)
-    answers = workers.annotate([["a"], ["sleep"]], TAGS, processes=2, progress=None)
+    answers = workers.annotate([["a"], ["sleep"]], TAGS, processes=2)
     assert next(answers).tags == ("a",)
     answers.close()  # does not wait for ten minutes
     assert tags(run(workers, ["b"])) == ["b"]

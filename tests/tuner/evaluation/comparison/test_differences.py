@@ -15,7 +15,7 @@ from tests.support.strategies_comparison import material_of, materials
 
 
 def counted(material, *names):
-    return count(material, {name: registry.metric(name) for name in names}, threads=1)
+    return count(material, {name: registry.metric(name) for name in names})
 
 
 def linked(orders):

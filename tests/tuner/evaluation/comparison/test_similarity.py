@@ -30,7 +30,7 @@ def test_rows_of_a_view_are_compared_by_what_they_hold():
 def test_example_by_hand():
     # One of two segments is the same. TER: 1 edit over 5 words, and 1 over 4: a mean of 0.225.
     outputs = [[("a", "b", "c"), ("d", "e")], [("a", "b"), ("d", "e")]]
-    (found,) = similarities(["x", "y"], material_of(outputs, [[("a",)]] * 2, systems=2), threads=1)
+    (found,) = similarities(["x", "y"], material_of(outputs, [[("a",)]] * 2, systems=2))
     assert (found["first"], found["second"], found["identical"]) == ("x", "y", 0.5)
     assert found["one_minus_ter"] == pytest.approx(1 - (1 / 5 + 1 / 4) / 2)
 
@@ -41,7 +41,7 @@ def test_rates_are_those_of_all_segments_compared_one_by_one(drawn):
     names = ["x", "y"]
     offsets = np.arange(len(material) + 1, dtype=np.int64)
     ter = registry.metric("ter")
-    for found in similarities(names, material, threads=1):
+    for found in similarities(names, material):
         i, j = names.index(found["first"]), names.index(found["second"])
         ours, theirs = material.members(i), material.members(j)
         pairs = [(ours[0], ours[1])] if i == j else list(zip(ours, theirs, strict=True))
@@ -63,14 +63,14 @@ def test_equal_texts_are_compared_once_and_no_text_with_itself(monkeypatch):
         "compute_stats",
         lambda metric, batch, **_: sizes.append(len(batch)) or metric.stats(batch),
     )
-    similarities("xy", material, threads=1)
+    similarities("xy", material)
     assert sizes == [1, 1]  # c and d, in both directions
 
 
 def test_replicas_are_compared_in_pairs():
     same, other = [("a", "b")], [("c", "d")]
     material = material_of([same, other, same, other], [[("a",)]], systems=2)
-    pairs = similarities("xy", material, threads=1)
+    pairs = similarities("xy", material)
     found = {(one["first"], one["second"]): one["identical"] for one in pairs}
     assert found == {("x", "x"): 0.0, ("x", "y"): 1.0, ("y", "y"): 0.0}
     np.testing.assert_equal(material.replicas, [2, 2])

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 
 from portmert.tuner.api.crossvalidating import crossval
 from portmert.tuner.api.lists import Lists
+from portmert.tuner.base.context import using
 from portmert.tuner.base.errors import ConfigError, InputError, StateError
+from portmert.tuner.base.team import Team
 from portmert.tuner.components import registry
 from portmert.tuner.evaluation.crossval.cells import (
     CrossPlan,
@@ -21,7 +23,6 @@ from portmert.tuner.evaluation.crossval.cells import (
 )
 from portmert.tuner.evaluation.crossval.report import as_json, corrected_p, document_of, headlines
 from portmert.tuner.evaluation.document import Chart
-from portmert.tuner.executors.team import Team
 from portmert.tuner.nbest.model import SparseFeatures, model_scores
 from portmert.tuner.weights.feature_weights import FeatureWeights
 
@@ -236,9 +237,10 @@ def test_scores_that_are_not_finite_are_dashes(scores, sentence):
 @pytest.mark.parametrize("threads", [1, 3])
 def test_all_segments_alike_are_learnt_and_judged_the_same(threads, tmp_path):
     plan = plan_of(splits=2, seeds=2, start=FeatureWeights({"A": (1.0,), "B": (0.1,)}))
-    tuned, without, *plain = measure(
-        plan, choices_of(["mean"], {"m": MERT}, [("B",)], [0.0]),
-        team=Team(threads), folder=tmp_path )  # fmt: skip
+    with using(threads=threads):
+        tuned, without, *plain = measure(
+            plan, choices_of(["mean"], {"m": MERT}, [("B",)], [0.0]),
+            folder=tmp_path )  # fmt: skip
     assert (tuned.unseen["mean"] == 0.75).all()
     assert (tuned.seen["mean"] == 0.75).all()
     assert (without.unseen["mean"] == 0.75).all()  # A with a weight below 0
@@ -284,7 +286,7 @@ def test_what_a_cell_depends_on_is_in_its_name(tmp_path):
 
     def made(plan, choices):
         before = set(tmp_path.rglob("*.json"))
-        measure(plan, choices, team=Team(1), folder=tmp_path)
+        measure(plan, choices, folder=tmp_path)
         return len(set(tmp_path.rglob("*.json")) - before)
 
     assert made(plan, choices) == 1

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from pydantic.dataclasses import dataclass
 from scipy.sparse import csr_array
 
+from portmert.tuner.base.context import current, using
 from portmert.tuner.base.errors import PortmertError
 from portmert.tuner.search.constraints import Bounds
 from portmert.tuner.search.optimizers import _kernels, bagged
@@ -198,7 +199,8 @@ def test_folds_side_by_side_find_the_same(longest, is_lazy):
             rows = problem.stats.rows
             lazy = StatTable(np.full(rows.shape, np.nan), lambda wanted: rows[wanted])
             problem = replace(problem, stats=lazy)
-        return Bagged(longest=longest).optimize(problem, [START], seed=5, threads=threads)
+        with using(threads=threads):
+            return Bagged(longest=longest).optimize(problem, [START], seed=5)
 
     one, three = found(1), found(3)
     assert one.weights.tobytes() == three.weights.tobytes()
@@ -211,12 +213,13 @@ def test_folds_side_by_side_find_the_same(longest, is_lazy):
 def test_threads_that_no_restart_needs_search_folds(starts, threads, each, monkeypatch):
     run, given = bagged.each, []
 
-    def spy(work, count, *, threads):
-        given.append(threads)
-        return run(work, count, threads=threads)
+    def spy(work, count):
+        given.append(current().threads)
+        return run(work, count)
 
     monkeypatch.setattr(bagged, "each", spy)
-    Bagged(folds=3).optimize(noisy_problem(1, segments=6), [START] * starts, threads=threads)
+    with using(threads=threads):
+        Bagged(folds=3).optimize(noisy_problem(1, segments=6), [START] * starts)
     assert given == [each] * starts
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
+from portmert.tuner.base.context import using
 from portmert.tuner.components import registry
 from portmert.tuner.search.optimizers._base import Found, Optimizer
 from portmert.tuner.search.problem import StatTable, TuningProblem
@@ -60,13 +61,13 @@ def test_who_interrupts_does_not_wait_for_searches():
     problem = TuningProblem(np.ones((1, 1)), np.array([0, 1]), stats, metric)
     optimizer = Slow()
 
-    def interrupt(done, _total):
+    def interrupt(_phase, done, _total):
         if done:
             raise KeyboardInterrupt
 
     try:
-        with pytest.raises(KeyboardInterrupt):
-            optimizer.optimize(problem, [np.ones(1)], threads=1, progress=interrupt)
+        with pytest.raises(KeyboardInterrupt), using(progress=interrupt):
+            optimizer.optimize(problem, [np.ones(1)])
         assert len(optimizer.ended) == 1
     finally:
         optimizer.may_end.set()

@@ -10,14 +10,15 @@ import tempfile
 import threading
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextvars import copy_context
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, ClassVar, TypeVar
 
-from ..base.programs import Cancelled
-
-Progress = Callable[[int, int], None]
+from .context import current, within
+from .programs import Cancelled
 
 CHECK_SECONDS = 5.0
 """Seconds without a finished task after which `Team.check_alive` is called."""
@@ -47,7 +48,7 @@ class Team:
     is_remote: ClassVar[bool] = False
 
     @staticmethod
-    def step(count: int, total: int) -> None:  # noqa: ARG004
+    def step(phase: str, count: int, total: int) -> None:  # noqa: ARG004
         """End the calling task if nobody waits for its result. Long tasks call it now and then.
 
         Raises
@@ -87,8 +88,8 @@ class Team:
     def submit(
         self, executor: Executor, work: Callable[..., Result], task: tuple[Any, ...]
     ) -> Future[Result]:
-        """Hand out a task."""
-        return executor.submit(work, *task)
+        """Hand out a task, which works in a copy of this context."""
+        return executor.submit(copy_context().run, work, *task)
 
     def shared(self, value: Value) -> Value:
         """Return a stand-in for a large value in tasks, so that it travels once."""
@@ -106,7 +107,7 @@ class Team:
         work: Callable[..., Result],
         tasks: Sequence[tuple[Any, ...]],
         *,
-        progress: Progress | None = None,
+        phase: str = "",
         name_of: Callable[[int], str] = "task {}".format,
     ) -> Generator[tuple[int, Result]]:
         """Yield the number and the result of each `work(*task)`, in the order in which they end.
@@ -116,8 +117,9 @@ class Team:
 
         Parameters
         ----------
-        progress
-            Called as progress(tasks done, tasks in all), from this thread.
+        phase
+            The name under which the context's progress shows how many tasks are done, from this
+            thread. Without a name tasks show their own progress.
         name_of
             Number -> name of the task, for the message if workers died of it.
         """
@@ -125,6 +127,13 @@ class Team:
         under_way: dict[int, Future[Result]] = {}
         todo = iter(enumerate(tasks))
         faults: dict[int, Exception] = {}
+        context = current()
+        inside = replace(
+            context,
+            threads=max(1, context.threads // max(1, min(self.threads, len(tasks)))),
+            cluster=None,
+            progress=self.step if phase else context.progress,
+        )
         executor = self.opened(len(tasks))
         interrupted, count = True, 0
         try:
@@ -133,7 +142,8 @@ class Team:
                     number, task = next(todo, (-1, ()))
                     if number < 0:
                         break
-                    future = self.submit(executor, work, task)
+                    with within(inside):
+                        future = self.submit(executor, work, task)
                     under_way[number] = future
                     future.add_done_callback(partial(_tell, ended, number))
                 if not under_way or (faults and min(under_way) > min(faults)):
@@ -150,8 +160,8 @@ class Team:
                     continue
                 count += 1
                 yield number, result
-                if progress is not None:
-                    progress(count, len(tasks))
+                if phase:
+                    context.progress(phase, count, len(tasks))
             interrupted = False
         finally:
             self.close(executor, interrupted=interrupted)
@@ -203,10 +213,13 @@ def raise_if_cancelled() -> None:
         raise Cancelled
 
 
-def each(
-    work: Callable[[int], Result], count: int, *, threads: int, progress: Progress | None = None
-) -> list[Result]:
-    """Return `work(0)`, `work(1)` and so on, in order, computed in several threads."""
+def team() -> Team:
+    """Return the workers of the context: its cluster, or threads of this process."""
+    return current().cluster or Team(current().threads)
+
+
+def each(work: Callable[[int], Result], count: int, *, phase: str = "") -> list[Result]:
+    """Return `work(0)`, `work(1)` and so on, in order, computed in the context's threads."""
     numbers = [(number,) for number in range(count)]
-    results = dict(Team(threads).run(work, numbers, progress=progress))
+    results = dict(Team(current().threads).run(work, numbers, phase=phase))
     return [results[number] for number in range(count)]
