@@ -68,7 +68,7 @@ class Series:
 
 
 @dataclass(frozen=True)
-class Choice:
+class ChartChoice:
     """What a chart shows at a time, such as one metric; readers choose one.
 
     Parameters
@@ -102,14 +102,14 @@ class Chart(Block):
     name: str
     kind: Literal["bars", "intervals", "lines", "steps", "scatter"]
     title: str
-    choices: Sequence[Choice]
+    choices: Sequence[ChartChoice]
     caption: str = ""
     x: str = ""
     y: str = ""
 
 
 @dataclass(frozen=True)
-class Segments(Block):
+class SegmentBrowser(Block):
     """The segments of a comparison, to sort and to search on the page.
 
     Parameters

@@ -521,6 +521,33 @@ class _Run:
     def _start_test_folder(self, best: int) -> Path:
         return self.folder.path / ("test" if best == 1 else "test-start")
 
+    def _write_weights(self, weights: FeatureWeights, dev_score: float) -> tuple[Path, Path]:
+        """Write the tuned weights and the decoder's configuration; return the two files."""
+        weights_path = self.folder.path / "weights.json"
+        config_path = self.folder.path / CONFIG_NAME
+        write_text(weights_path, weights.to_json() + "\n")
+        header = (
+            f"Tuned by portmert {portmert.__version__} on {self.experiment.metric.signature}: "
+            f"dev score {dev_score:.6f}, seed {self.experiment.tune.seed}, {today()}"
+        )
+        self.experiment.decoder.write_config(weights, config_path, header=header)
+        return weights_path, config_path
+
+    def _tell_best(
+        self,
+        best: Iteration,
+        start_score: float,
+        test: scorer.Scored | None,
+        start_test: scorer.Scored | None,
+    ) -> None:
+        shown, display = self.experiment.metric.shown, self.experiment.metric.display
+        notice(
+            f"best: iteration {best.number}, {display.labelled('dev')} {shown(best.dev_score)} "
+            f"(start weights {shown(start_score)})"
+            + ("" if test is None else f", test {shown(test.score)}")
+            + ("" if start_test is None else f" (start weights {shown(start_test.score)})")
+        )
+
     def _finish(
         self, iterations: tuple[Iteration, ...], stopped: str, warnings: tuple[str, ...]
     ) -> Result:
@@ -529,13 +556,7 @@ class _Run:
         signature = experiment.metric.signature
         unseen = self._of_best(iterations)
         weights = self._weights_of(best.number)
-        weights_path, config_path = path / "weights.json", path / CONFIG_NAME
-        write_text(weights_path, weights.to_json() + "\n")
-        header = (
-            f"Tuned by portmert {portmert.__version__} on {signature}: "
-            f"dev score {best.dev_score:.6f}, seed {experiment.tune.seed}, {today()}"
-        )
-        experiment.decoder.write_config(weights, config_path, header=header)
+        weights_path, config_path = self._write_weights(weights, best.dev_score)
         test = self.evaluator.test(weights, path / "test")
         start_test = self._start_test(test, best.number)
         self.folder.clear_scratch()
@@ -563,13 +584,7 @@ class _Run:
         )
         rated = experiment.metric.display.with_rates(content)
         scorer.finish(path / "result.json", rated, alone=True)
-        shown, display = self.experiment.metric.shown, self.experiment.metric.display
-        notice(
-            f"best: iteration {best.number}, {display.labelled('dev')} {shown(best.dev_score)} "
-            f"(start weights {shown(iterations[0].dev_score)})"
-            + ("" if test is None else f", test {shown(test.score)}")
-            + ("" if start_test is None else f" (start weights {shown(start_test.score)})")
-        )
+        self._tell_best(best, iterations[0].dev_score, test, start_test)
         result = Result(
             metric=signature,
             score=best.dev_score,

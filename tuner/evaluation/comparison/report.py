@@ -10,7 +10,16 @@ from portmert.metrics._display import Display
 
 from ...base.errors import counted
 from ...base.tables import NOTHING, Block, Table
-from ..document import Chart, Choice, Document, Heading, Paragraph, Segments, Series, on_page
+from ..document import (
+    Chart,
+    ChartChoice,
+    Document,
+    Heading,
+    Paragraph,
+    SegmentBrowser,
+    Series,
+    on_page,
+)
 from ..formatting import changed, charted, directed, interval, p_or_dash, shown, span, spread
 from ..history import report as history
 from .sentences import (
@@ -107,7 +116,7 @@ def blocks_of(comparison: Comparison) -> list[Block]:
     blocks.append(Heading("Signatures"))
     blocks += [Paragraph(metric["signature"], "signature") for metric in comparison["metrics"]]
     if comparison.get("segments"):
-        blocks += [Heading("Segments"), Segments(comparison).only("page")]
+        blocks += [Heading("Segments"), SegmentBrowser(comparison).only("page")]
     return [
         block for block in blocks
         if block is not None and (not isinstance(block, Table) or block.rows)
@@ -494,7 +503,9 @@ def _bucket_chart(
             for number, system in enumerate(_names(comparison))
         ]
         choices.append(
-            Choice(directed(metric), series, metric["in_percent"], [*map(_bucket_label, buckets)])
+            ChartChoice(
+                directed(metric), series, metric["in_percent"], [*map(_bucket_label, buckets)]
+            )
         )
     caption = "Score of the segments of each group by itself; in brackets, how many."
     return Chart(name, "bars", title, choices, caption, x="score", y=unit)
@@ -513,10 +524,10 @@ def _difference_chart(comparison: Comparison) -> Chart | None:
             _gain_series(name, [of_metric[n] for of_metric in gains], n + 1)
             for n, name in enumerate(systems)
         ]
-        choices = [Choice("", series, in_percent=True, categories=labels, marker=0)]
+        choices = [ChartChoice("", series, in_percent=True, categories=labels, marker=0)]
     else:
         choices = [
-            Choice(
+            ChartChoice(
                 label, [_gain_series(label, of_metric)], in_percent=True, categories=systems,
                 marker=0,
             )

@@ -14,7 +14,7 @@ from ...base.documents import plain
 from ...base.errors import counted
 from ...base.samples import TIE, deviation, is_constant
 from ...base.tables import NOTHING, Table
-from ..document import Chart, Choice, Document, Heading, Paragraph, Series, on_page
+from ..document import Chart, ChartChoice, Document, Heading, Paragraph, Series, on_page
 from ..formatting import LIKELY, charted, directed, fixed, p_value, shown, signed, spread
 from ..significance import holm
 from .cells import FIRST, CrossPlan, MeasuredChoice
@@ -383,12 +383,12 @@ def _charts(results: Mapping[str, Any]) -> list[Chart]:
             for sign in (-1, 1)
         )  # fmt: skip
         gain = Series(label, [row["gain"] for row in rows[1:]], low=low, high=high)
-        gains.append(Choice(label, [gain], in_percent, names[1:], marker=0))
+        gains.append(ChartChoice(label, [gain], in_percent, names[1:], marker=0))
         series = [
             Series(half, [charted(row[half], metric) for row in rows], colour=number)
             for number, half in enumerate(("seen", "unseen"))
         ]
-        halves.append(Choice(label, series, in_percent, names))
+        halves.append(ChartChoice(label, series, in_percent, names))
     return [
         Chart(
             "gains",

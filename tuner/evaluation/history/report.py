@@ -11,7 +11,7 @@ import portmert
 from portmert.metrics._display import Display
 
 from ...base.tables import NOTHING, Block, Table
-from ..document import Chart, Choice, Heading, Paragraph, Series
+from ..document import Chart, ChartChoice, Heading, Paragraph, Series
 from ..formatting import charted, shown
 
 Run = Mapping[str, Any]
@@ -211,12 +211,12 @@ def _charts(runs: Colored) -> Iterator[Chart]:
         ),
         _lines(
             "hypotheses", "Growth of the n-best lists", "hypotheses",
-            [Choice("", _series(runs, lambda iteration: iteration["hypotheses"]))],
+            [ChartChoice("", _series(runs, lambda iteration: iteration["hypotheses"]))],
             "Number of distinct hypotheses of all lists so far.",
         ),
         _lines(
             "change", "How far the weights moved", "change of weights",
-            [Choice("", _series(runs, lambda iteration: iteration["change"]))],
+            [ChartChoice("", _series(runs, lambda iteration: iteration["change"]))],
             "Distance from each iteration to the next. Absolute values of a vector add to 1, so "
             "the largest distance is 2.",
         ),
@@ -224,7 +224,7 @@ def _charts(runs: Colored) -> Iterator[Chart]:
     return (chart for chart in charts if any(choice.series for choice in chart.choices))
 
 
-def _lines(name: str, title: str, y: str, choices: Sequence[Choice], caption: str) -> Chart:
+def _lines(name: str, title: str, y: str, choices: Sequence[ChartChoice], caption: str) -> Chart:
     """Return a chart over the iterations of runs."""
     return Chart(name, "lines", title, choices, caption, x="iteration", y=y)
 
@@ -274,11 +274,11 @@ def _weights_chart(runs: Colored) -> Chart:
     caption = "Absolute values of each vector add to 1. Mean and standard deviation over replicas."
     if len(features) < len(sizes):
         caption += f" The {MAX_FEATURES} largest of {len(sizes)}."
-    choices = [Choice("", series if features else [], categories=features, marker=0)]
+    choices = [ChartChoice("", series if features else [], categories=features, marker=0)]
     return Chart("weights", "bars", "Weights", choices, caption, x="weight")
 
 
-def _dev_choices(runs: Colored) -> list[Choice]:
+def _dev_choices(runs: Colored) -> list[ChartChoice]:
     """Return the dev score of each iteration on the metric tuned on and on all others."""
     iterations = [x for _, run in runs for replica in run["replicas"] for x in replica["passes"]]
     labels = dict.fromkeys(label for x in iterations for label in x["scores"] or {})
@@ -308,13 +308,13 @@ def _choice(
     runs: Colored,
     display: Mapping[str, Any],
     score: Callable[[Iteration], float | None],
-) -> Choice:
+) -> ChartChoice:
     """Return one metric's scores of all iterations, as they are shown."""
     series = _series(runs, lambda iteration: charted(score(iteration), display))
-    return Choice(Display.of(display).labelled(label), series, Display.of(display).in_percent)
+    return ChartChoice(Display.of(display).labelled(label), series, Display.of(display).in_percent)
 
 
-def _projected_choices(runs: Colored) -> list[Choice]:
+def _projected_choices(runs: Colored) -> list[ChartChoice]:
     """Return for each replica the projected scores, the real ones and those of the oracle."""
     choices = []
     kinds = (
@@ -329,7 +329,7 @@ def _projected_choices(runs: Colored) -> list[Choice]:
                 points = [(x["number"] + later, charted(x[key], run)) for x in replica["passes"]]
                 series += _line(name, colour, dash, points)
             label = f"{_name(run, replica)} ({tuned_on(run)})"
-            choices.append(Choice(label, series, run["in_percent"]))
+            choices.append(ChartChoice(label, series, run["in_percent"]))
     return [choice for choice in choices if choice.series]
 
 
@@ -340,7 +340,9 @@ def _surface(colour: int, run: Run) -> Chart:
         scores = [charted(score, run) for score in (*piece["scores"], piece["scores"][-1])]
         points = list(zip(piece["ends"], scores, strict=True))
         series = _line(run["metric"], colour, 0, points)
-        choices.append(Choice(piece["feature"], series, run["in_percent"], marker=piece["weight"]))
+        choices.append(
+            ChartChoice(piece["feature"], series, run["in_percent"], marker=piece["weight"])
+        )
     of_replica = f" of {run['sliced']}" if len(run["replicas"]) > 1 else ""
     title = f"{run['name']}: {tuned_on(run)} along one weight{of_replica}"
     caption = "Weights are the decoder's own, not scaled."

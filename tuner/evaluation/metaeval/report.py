@@ -10,7 +10,7 @@ import portmert
 
 from ...base.errors import counted
 from ...base.tables import Block, Table
-from ..document import Chart, Choice, Document, Heading, Paragraph, Series
+from ..document import Chart, ChartChoice, Document, Heading, Paragraph, Series
 from ..formatting import LIKELY
 from . import evaluation
 from .combined import Combined
@@ -262,7 +262,7 @@ def _charts(
         "intervals",
         "Agreement with people",
         [
-            Choice(
+            ChartChoice(
                 with_level(measure),
                 _agreements(groups[:MAX_SETS], order, measure),
                 categories=[labels[metric] for metric in order],
@@ -279,7 +279,7 @@ def _charts(
         "scatter",
         "Metric against people",
         [
-            Choice(f"{_display_label(parts, metric)}, {unit}", series)
+            ChartChoice(f"{_display_label(parts, metric)}, {unit}", series)
             for unit in ("systems", "segments")
             for metric in order[:MAX_SCATTERED]
             if (series := _scatter(parts, metric, unit))
@@ -343,7 +343,7 @@ def _scenarios(
     """Return the agreement of the best metrics in each scenario."""
     scenarios = together.scenarios
     choices = [
-        Choice(
+        ChartChoice(
             with_level(measure),
             [
                 Series(

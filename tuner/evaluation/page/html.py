@@ -22,7 +22,7 @@ from markupsafe import Markup
 import portmert
 
 from ...base.tables import Block
-from ..document import Chart, Document, Heading, Paragraph, Segments
+from ..document import Chart, Document, Heading, Paragraph, SegmentBrowser
 from ..formatting import charted, directed
 
 SCRIPTS = ("theme.js", "tables.js", "charts.js", "drawing.js", "segments.js", "start.js")
@@ -63,7 +63,7 @@ def _page(
     blocks = [block for block in document.blocks if "page" in block.forms]
     browser = {}
     for block in blocks:
-        if isinstance(block, Segments):
+        if isinstance(block, SegmentBrowser):
             browser = _browser(
                 block.comparison, with_links=with_links, with_segments=with_segments
             )
