@@ -44,9 +44,9 @@ from .tuner.components.registry import metric as metric
 from .tuner.decoders._base import Decoder as Decoder
 from .tuner.decoders._base import Decoding as Decoding
 from .tuner.evaluation.comparison.systems import TestSet as TestSet
-from .tuner.evaluation.document import Report as Report
 from .tuner.evaluation.human_scores import JudgedSet as JudgedSet
 from .tuner.evaluation.humaneval.evaluation import Filters as Filters
+from .tuner.evaluation.report import Report as Report
 from .tuner.evaluation.significance import Resampling as Resampling
 from .tuner.nbest.model import NBest as NBest
 from .tuner.nbest.readers._base import Reader as Reader

@@ -12,7 +12,7 @@ from ..base.context import phases, using
 from ..evaluation.comparison.compare import CompareRequest, compare_systems
 from ..evaluation.comparison.report import document_of
 from ..evaluation.comparison.systems import SystemFiles, TestSet
-from ..evaluation.document import Report
+from ..evaluation.report import Report
 from ..evaluation.significance import Resampling
 from ..executors.opening import opened
 from ..texts.annotator import Annotator

@@ -14,7 +14,7 @@ from ..base.warn import notices_once, with_warnings
 from ..components import registry
 from ..evaluation.crossval import cells
 from ..evaluation.crossval.report import as_json, document_of
-from ..evaluation.document import Report
+from ..evaluation.report import Report
 from ..search import DEFAULT_OPTIMIZER
 from ..search.optimizers._base import Optimizer
 from . import optimizing

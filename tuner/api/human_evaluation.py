@@ -16,10 +16,11 @@ from ..evaluation.comparison.systems import (
     find_test_files,
     in_one_order,
 )
-from ..evaluation.document import Document, Report
+from ..evaluation.document import Document
 from ..evaluation.humaneval import answers, evaluation, results
 from ..evaluation.humaneval import sheets as written
 from ..evaluation.humaneval.evaluation import Filters, read_and_select, read_key
+from ..evaluation.report import Report
 from ..texts import joining
 from ..texts.joining import check_lines
 from .texts import pipeline_of

@@ -14,7 +14,6 @@ from ..base.context import phases, using
 from ..base.files import TextFile
 from ..base.warn import notice, warn_of
 from ..components import registry
-from ..evaluation.document import Report
 from ..evaluation.human_scores import (
     HumanScores,
     JudgedSet,
@@ -27,6 +26,7 @@ from ..evaluation.metaeval.data import Judged, MetricScores
 from ..evaluation.metaeval.evaluation import MetaEvaluation, Settings, evaluate
 from ..evaluation.metaeval.report import document_of
 from ..evaluation.metaeval.results import as_json, combined_as_json
+from ..evaluation.report import Report
 from ..evaluation.significance import Resampling
 from ..texts import corpus, joining, text_pipeline
 from ..texts.annotator import Annotator

@@ -20,10 +20,11 @@ from ..base.tables import Table
 from ..base.warn import notice
 from ..components import registry
 from ..evaluation import metric_training as training
-from ..evaluation.document import Document, Paragraph, Report
+from ..evaluation.document import Document, Paragraph
 from ..evaluation.human_scores import JudgedSet
 from ..evaluation.metaeval import data
 from ..evaluation.metaeval.data import Judged
+from ..evaluation.report import Report
 from ..evaluation.reproduction.document import read_published
 from ..texts import corpus, prepare, text_pipeline
 from ..texts.annotator import open_annotator

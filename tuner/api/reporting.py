@@ -10,9 +10,9 @@ from ..components import registry
 from ..evaluation.comparison.compare import METRICS, CompareRequest, compare_systems
 from ..evaluation.comparison.report import document_of_run
 from ..evaluation.comparison.systems import SystemFiles
-from ..evaluation.document import Report
 from ..evaluation.history import dev_set, run_history
 from ..evaluation.history.report import as_json
+from ..evaluation.report import Report
 from .texts import PathLike, Progress, preparing
 
 

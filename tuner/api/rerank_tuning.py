@@ -30,8 +30,8 @@ from ..evaluation.comparison.report import document_of
 from ..evaluation.comparison.scores import Counted, described, in_families, score_systems
 from ..evaluation.comparison.sentences import against, correction, headlines
 from ..evaluation.comparison.systems import TestSet
-from ..evaluation.document import Report
 from ..evaluation.formatting import changed, directed, interval, p_or_dash, shown, spread
+from ..evaluation.report import Report
 from ..evaluation.significance import Resampling
 from ..nbest.extra import answers_of, numbers_of
 from ..nbest.model import NBest, model_scores

@@ -18,7 +18,7 @@ from ..base.files import make_folder, read_lines, write_text
 from ..base.tables import NOTHING
 from ..components import registry
 from ..decoders._function import Decode, FunctionDecoder
-from ..evaluation.document import Report
+from ..evaluation.report import Report
 from ..executors.opening import opened
 from ..runs import config as configs
 from ..runs.config import Experiment, Tune

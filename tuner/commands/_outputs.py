@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from portmert import Optimized
 
-    from ..evaluation.document import Report
+    from ..evaluation.report import Report
 
 json_option = click.option(
     "--json",

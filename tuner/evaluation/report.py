@@ -1,0 +1,70 @@
+"""The result of a command, in every form: text, LaTeX, HTML, JSON."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..base.tables import Form, Table
+from ..base.warn import left_out_so_far, warnings_so_far
+from .document import Document, text
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """The result of a command, in every form. The command prints its `str()`.
+
+    Parameters
+    ----------
+    layout
+        The sentences, tables and charts.
+    document
+        All results as plain data.
+    form
+        Which text `str()` is: `text`, or `long` with all tables.
+    warnings
+        What looks wrong with the data, one line each.
+    left_out
+        The number of segments that lack an answer and were left out.
+    """
+
+    layout: Document = field(repr=False)
+    document: Mapping[str, Any] = field(repr=False)
+    form: Form = field(default="text", repr=False)
+    warnings: Sequence[str] = field(default_factory=warnings_so_far, repr=False)
+    left_out: int = field(default_factory=left_out_so_far, repr=False)
+
+    @property
+    def headlines(self) -> tuple[str, ...]:
+        """The results in sentences."""
+        return tuple(self.document.get("headlines", ()))
+
+    @property
+    def text(self) -> str:
+        """The text for a terminal."""
+        return text(self.layout, self.form)
+
+    @property
+    def tables(self) -> Sequence[Table]:
+        """All tables."""
+        return self.layout.tables
+
+    def __str__(self) -> str:
+        return f"{self.text}\n\nsegments left out: {self.left_out}" if self.left_out else self.text
+
+    def as_json(self) -> Mapping[str, Any]:
+        """Return all results as plain data."""
+        warned = {"warnings": list(self.warnings)} if self.warnings else {}
+        counted = {"left_out": self.left_out} if self.left_out else {}
+        return {**self.document, **warned, **counted} if warned or counted else self.document
+
+    def as_latex(self) -> str:
+        """Return the tables for LaTeX (booktabs), with the warnings as comments."""
+        from .latex import latex  # noqa: PLC0415  start-up time
+
+        return latex(self.layout, self.warnings)
+
+    def as_html(self) -> str:
+        """Return a page that needs no network."""
+        from .page.html import html  # noqa: PLC0415  start-up time
+
+        return html(self.layout, self.warnings)
