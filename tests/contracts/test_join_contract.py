@@ -10,7 +10,7 @@ import pytest
 
 import portmert
 from portmert.metrics._base import Vocabulary
-from portmert.tuner.base.columns import DROP, ID_KEYS, INDEX_KEYS
+from portmert.tuner.base.columns import ID_KEYS, INDEX_KEYS
 from portmert.tuner.base.errors import InputError
 from portmert.tuner.base.files import read_lines
 from portmert.tuner.cli import main
@@ -220,13 +220,42 @@ def test_two_texts_with_ids_are_scored_in_any_order(write, kind):
     assert found.source == read_source(joined([other, path])[0][1])
 
 
+@pytest.mark.parametrize("key", ["request_id", "uid", "path"])
+def test_ids_under_unusual_keys_are_not_passed_over(write, key):
+    """Records in another order are refused, with the option that joins them."""
+    pairs, names = shuffled(PAIRS, 1), shuffled(IDS, 1)
+    numbers = [json_line(**{key: s, "index": k - 1, "v": value_of(s, k)}) for s, k in pairs]
+    value = write("v.jsonl#v", "", numbers)
+    text = write("t.tsv#t", f"{key}\tt\n", [f"{name}\t{TEXTS[name]}\n" for name in names])
+    other = write("o.jsonl#t", "", [json_line(**{key: s, "t": TEXTS[s]}) for s in IDS])
+    for call in (
+        lambda: portmert.Lists.read("list.jsonl", features=[f"v={value}"]),
+        lambda: portmert.optimize("list.jsonl", f"scores:{value}"),
+        lambda: portmert.Lists.read("list.jsonl", refs=[text]).references,
+        lambda: portmert.score(other, [text], metric="wer"),
+    ):
+        with pytest.raises(InputError, match=f"join by them: .*#[vt]:{key}"):
+            call()
+    lists = portmert.Lists.read(
+        "list.jsonl", refs=[f"{text}:{key}"], features=[f"v={value}:{key}"]
+    )
+    assert lists.nbest.features[:, 1].tolist() == [value_of(*pair) for pair in PAIRS]
+    assert portmert.score(f"{other}:{key}", [f"{text}:{key}"], metric="wer").score == 1
+
+
+def test_a_column_without_ids_is_taken_by_place(write):
+    path = write("t.jsonl#t", "", [json_line(t=TEXTS[name], set="dev") for name in IDS])
+    lists = portmert.Lists.read("list.jsonl", refs=[path])
+    assert lists.references.texts.words(0)[-1] == IDS[0]
+
+
 def test_what_is_missing_may_be_dropped(write, caplog):
     refs = [json_line(id=name, t=TEXTS[name], src="a") for name in IDS[1:]]
     path = write("t.jsonl#t", "", refs)
     values = [record for record in PAIRS if record != ("s-10", 2)]
     named, head, record = VALUES["json"]
     write(named, head, [record(*pair) for pair in values])
-    with pytest.raises(InputError, match=f"'s-9'.*{DROP}"):
+    with pytest.raises(InputError, match="'s-9'.*drop_missing leaves"):
         portmert.Lists.read("list.jsonl", refs=[path])
     lists = portmert.Lists.read(
         "list.jsonl", refs=[path], source="t.jsonl#src", features=[f"v={named}"], drop_missing=True

@@ -79,6 +79,8 @@ def test_optimize_and_also():
         assert found["first_rate"] == pytest.approx(1 - found["first_score"])
         assert found["final_rate"] <= found["first_rate"] < 0.5
     assert document["first_rate"] == pytest.approx(rate)
+    weights = json.loads(Path("w.json").read_text())
+    assert weights["rate"] == pytest.approx(1 - weights["score"]) == document["final_rate"]
 
 
 def test_rerank_tune_crossval_and_their_pages():

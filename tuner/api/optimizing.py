@@ -433,7 +433,8 @@ class Optimized(Rated):
 
     def to_json(self) -> str:
         """Return the text of a file of weights; nothing in it changes from run to run."""
-        return to_json({**self._weights(), "metric": self.signature, "score": self.score}) + "\n"
+        scores = {**self._weights(), "metric": self.signature, "score": self.score}
+        return to_json(self.metric.display.with_rates(scores)) + "\n"
 
     def as_json(self) -> dict[str, object]:
         """Return what `portmert optimize --json` prints."""

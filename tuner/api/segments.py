@@ -110,7 +110,7 @@ class Sides:
             by_id_sides = Sides(tuple(by_id[:count]), source, links, ids=True)
             references = by_id_sides.references(references.texts.vocabulary, drop=names.drop)
             assert references is not None  # noqa: S101  there are some
-        elif references.ids is None and (alone := joining.seem_ids(self._first)):
+        elif references.ids is None and (alone := joining.seem_ids(joining.opened(self._first))):
             joining.warn_ids_alone(alone, LISTS)
         return _matched(nbest, references, names, self._first)
 

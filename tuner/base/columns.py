@@ -58,6 +58,8 @@ class RecordColumn:
         Why there is no value, by its number in `values`.
     sizes : tuple of int
         The length of the list that each value is an entry of; 1 for a value that is in no list.
+    words : dict of str to tuple of str
+        The values of other keys that may be ids, of a file without ids: one word in each record.
     """
 
     where: str
@@ -69,6 +71,16 @@ class RecordColumn:
     ranks: tuple[int, ...] | None
     reasons: dict[int, str]
     sizes: tuple[int, ...]
+    words: dict[str, tuple[str, ...]]
+
+    def check_words(self, ids: Sequence[str]) -> None:
+        """Raise InputError if the records have these ids in another order under some key."""
+        for key, words in self.words.items():
+            if words != tuple(ids) and sorted(words) == sorted(ids):
+                raise InputError(
+                    f"{self.where}: the records have the ids of the other side under '{key}', in "
+                    f"another order; join by them: {self.where}#{self.key}:{key}"
+                )
 
     def lacking(self, number: int, advice: str = DROP) -> InputError:
         """Return the error of a value that is not there."""
@@ -127,16 +139,18 @@ def column_of(path: object) -> RecordColumn | None:
     reasons = {k: _reason(one, key) for k, one in enumerate(found) if one.value in (None, _ABSENT)}
     if len(reasons) == len(found) and any(one.value is _ABSENT for one in found):
         raise InputError(f"{found[0].place}: {_reason(found[0], key)}")
+    ids = _ids(found, id_key)
     return RecordColumn(
         where=called(file),
         is_table=is_table,
         key=key,
         values=tuple(None if k in reasons else one.value for k, one in enumerate(found)),
         places=tuple(one.place for one in found),
-        ids=_ids(found, id_key),
+        ids=ids,
         ranks=_ranks(found, index_key),
         reasons=reasons,
         sizes=tuple(one.size for one in found),
+        words={} if ids else _words([one.around[0] for one in found]),
     )
 
 
@@ -291,6 +305,21 @@ def _ids(found: Sequence[_Record], key: str) -> tuple[str, ...] | None:
             raise InputError(f"{one.place}: the id '{shown(str(name))}' is not one word")
         ids.append(str(name))
     return tuple(ids)
+
+
+def _words(records: Sequence[dict[str, Any]]) -> dict[str, tuple[str, ...]]:
+    """Return the values of the keys under which every record has one word or a whole number."""
+    columns = {key: [record.get(key) for record in records] for key in records[0]}
+    return {
+        key: tuple(map(str, column))
+        for key, column in columns.items()
+        if all(
+            isinstance(value, str | int)
+            and not isinstance(value, bool)
+            and len(str(value).split()) == 1
+            for value in column
+        )
+    }
 
 
 def _ranks(found: Sequence[_Record], key: str) -> tuple[int, ...] | None:

@@ -25,7 +25,7 @@ MOST_REFERENCES = 4
 """References that are also taken one by one."""
 JUDGES = (
     "wer", "per", "cer", "ter", "wil", "mer", "chrf", "chrf:word_order=2", "bleu:smooth=exp",
-    "bleu:smooth=moses+1", "ribes", "nist", "meteor",
+    "bleu:smooth=exp,effective_order=true", "bleu:smooth=moses+1", "ribes", "nist", "meteor",
 )  # fmt: skip
 """Metrics of the references that a feature is compared with, besides the metric tuned on."""
 

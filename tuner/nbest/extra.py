@@ -222,7 +222,12 @@ def _all_keyed(
             keyed.append(_of_column(column, read, needed=frozenset() if drop else names))
     if len(keyed) == len(files) and keyed and len(files) in (1, len(nbest.list_sizes)):
         return keyed
-    for file, column in zip(files, columns, strict=True):
+    ends = np.cumsum(nbest.list_sizes)
+    segments = np.split(nbest.segments_in_files, ends[:-1])
+    ids = _segment_ids(nbest)
+    for file, column, of_lines in zip(files, columns, segments, strict=False):
+        if column is not None and column.ids is None:
+            column.check_words([ids[segment] for segment in of_lines])
         if column is not None and column.ids is not None:
             pair, whose = unordered(tuple(dict.fromkeys(column.ids))), f"{file}"
         else:

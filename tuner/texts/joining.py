@@ -7,6 +7,7 @@ lines begin with ids. Everything that is joined by ids is joined here.
 from __future__ import annotations
 
 import difflib
+import itertools
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -156,8 +157,12 @@ def joined(
     if first is None:
         first = _first_with_ids_in_lines(read)
     if first is None:
+        _check_columns(texts)
         return read, None, ()
-    by_id = [text if text is first else _with_ids(text, first) for text in read]
+    by_id = [
+        text if text is first else _with_ids(text, first, given)
+        for text, given in zip(read, texts, strict=True)
+    ]
     ids = first.ids
     if drop:
         sets = [set(text.ids) for text in by_id]
@@ -260,6 +265,15 @@ def _first_with_ids_in_lines(texts: Sequence[TextFile]) -> LinesById | None:
     return None
 
 
+def _check_columns(texts: Sequence[TextFile]) -> None:
+    """Raise InputError if records of two files have the same ids under unusual keys."""
+    columns = [column_of(text) for text in texts if not isinstance(text, Lines)]
+    for column, other in itertools.permutations(filter(None, columns), 2):
+        for words in other.words.values():
+            if len(set(words)) == len(words):
+                column.check_words(words)
+
+
 def is_gold(text: TextFile) -> bool:
     """Return whether a file is one of gold edits, by its name."""
     return re.search(r"\.m2(?:\.(?:gz|bz2|xz|zst))?$", str(text)) is not None
@@ -293,6 +307,9 @@ def begin_with_ids(lines: Sequence[str], ids: Sequence[str]) -> bool:
 
 def check_order(ids: Sequence[str], text_with_ids: TextFile, text: TextFile) -> None:
     """Raise InputError if lines without ids would go with ids that are not in order."""
+    column = None if isinstance(text, Lines) else column_of(text)
+    if column is not None and column.ids is None:
+        column.check_words(ids)
     if pair := unordered(ids):
         raise InputError(
             f"{called(text)} has no ids, and those of {called(text_with_ids)} are not in order "
@@ -311,8 +328,11 @@ def check_lines(path: TextFile, lines: int, first: TextFile, expected: int) -> N
         )
 
 
-def _with_ids(text: TextFile, first: LinesById) -> LinesById:
-    """Return a text with ids, which are the numbers of its lines if it has none."""
+def _with_ids(text: TextFile, first: LinesById, given: TextFile) -> LinesById:
+    """Return a text with ids, which are the numbers of its lines if it has none.
+
+    `given` is the text as the caller names it, a column for example.
+    """
     if isinstance(text, LinesById):
         is_numbered = all(name == str(number) for number, name in enumerate(first.ids))
         if not is_numbered or not set(text.ids).isdisjoint(first.ids):
@@ -325,6 +345,6 @@ def _with_ids(text: TextFile, first: LinesById) -> LinesById:
         return read_by_id(lines)
     # There may be lines too for segments without an answer in the other text.
     ids = first.ids if len(lines) == len(first.ids) else first.all_ids
-    check_order(ids, first, text)
+    check_order(ids, first, given)
     check_lines(text, len(lines), first, len(ids))
     return LinesById(called(text), lines, ids)

@@ -98,6 +98,21 @@ def test_a_metric_against_a_copy_of_one_reference_is_found(made, tmp_path):
     assert any(line.startswith("feature bad is chrf of the hypotheses") for line in found)
 
 
+def test_sentence_bleu_of_short_texts_is_found(tmp_path):
+    """As sacrebleu scores sentences: texts shorter than four tokens have no score of 0."""
+    rng = np.random.default_rng(1)
+    refs = [" ".join(rng.choice(list("abcdefgh"), 4)) for _ in range(120)]
+    hyps = [[" ".join(rng.choice(list("abcdefgh"), n)) for n in (2, 3, 4)] for _ in refs]
+    rows = [f"{n} ||| {hyp} ||| F= 0 ||| 0\n" for n, each in enumerate(hyps) for hyp in each]
+    (tmp_path / "list").write_text("".join(rows))
+    (tmp_path / "ref").write_text("".join(f"{line}\n" for line in refs))
+    metric = "bleu:smooth=exp,effective_order=true"
+    scores = portmert.score(sum(hyps, []), [np.repeat(refs, 3).tolist()], metric=metric)
+    np.savetxt(tmp_path / "bleu", scores.segment_scores)
+    found = warnings(tmp_path, f"qe={tmp_path / 'bleu'}")
+    assert any(line.startswith("feature qe is bleu of the hypotheses") for line in found)
+
+
 def test_features_of_a_real_decoder_are_no_functions_of_the_references(tmp_path):
     data = ROOT.parent / "shared" / "data" / "moses-ja-en"
     if not data.is_dir():
