@@ -255,7 +255,7 @@ def test_what_is_missing_may_be_dropped(write, caplog):
     values = [record for record in PAIRS if record != ("s-10", 2)]
     named, head, record = VALUES["json"]
     write(named, head, [record(*pair) for pair in values])
-    with pytest.raises(InputError, match="'s-9'.*drop_missing leaves"):
+    with pytest.raises(InputError, match=r"'s-9'.*drop_missing leaves"):
         portmert.Lists.read("list.jsonl", refs=[path])
     lists = portmert.Lists.read(
         "list.jsonl", refs=[path], source="t.jsonl#src", features=[f"v={named}"], drop_missing=True

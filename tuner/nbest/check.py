@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from portmert.aligners._base import warn_of_base
-from portmert.metrics._base import FloatArray
+from portmert.metrics._base import FloatArray, IntArray
 
 from ..base.errors import InputError, counted
 from ..weights.feature_weights import FeatureWeights
@@ -16,6 +16,8 @@ from .model import NBest, model_scores
 
 FEW_SEGMENTS = 100
 """Segments below which a set to tune on is small."""
+MOST_SEGMENTS = 1000
+"""Lists whose order is looked at."""
 LEAST_STEPS = 20
 """Neighbours of different scores below which nothing is said of the order of lists."""
 SORTED = 0.98
@@ -138,48 +140,73 @@ def length_order(nbest: NBest, scores: FloatArray | None = None) -> str:
     ----------
     scores : (H,) float64, optional
         The scores of the hypotheses under the weights given. Without weights: the scores in the
-        lists or, if there are none, each feature. None of these may explain the order itself.
+        lists, if there are any, and each feature. No feature may explain the order itself.
     """
-    lengths = np.maximum(np.asarray(nbest.texts.tokens.lengths, dtype=np.float64), 1)
     if scores is not None:
         by_name = {"the scores under these weights": (scores, False)}
-    elif _in_order(nbest, nbest.model_scores) is not None:
-        by_name = {"the scores in the lists": (nbest.model_scores, False)}
     else:
         names = [name for name, size in nbest.feature_names for _ in range(size)]
         columns = zip(names, nbest.features.T, strict=True)
         by_name = {f"feature {name}": (np.asarray(column), True) for name, column in columns}
-    line = ""
+        by_name = {"the scores in the lists": (nbest.model_scores, False), **by_name}
+    neighbours = _neighbours(nbest)
+    lines = []
     for name, (values, is_feature) in by_name.items():
-        plain, divided = (_in_order(nbest, column) for column in (values, values / lengths))
-        if plain is None or divided is None:
+        plain = _in_order(values, neighbours)
+        if plain is None:
             continue
         if is_feature:  # it may be a cost
-            plain, divided = max(plain, 1 - plain), max(divided, 1 - divided)
+            plain = max(plain, 1 - plain)
         if plain > SORTED - 0.05:
-            return ""
-        if divided >= SORTED and not line:
-            line = (
-                f"the lists are in the order of {name} divided by the length "
+            if is_feature or scores is not None:
+                return ""
+            continue
+        shares = [
+            (max(share, 1 - share) if is_feature else share, divisor)
+            for divisor, lengths in _divisors(nbest)
+            if (share := _in_order(values / lengths, neighbours)) is not None
+        ]
+        divided, divisor = max(shares, key=lambda pair: pair[0], default=(0.0, ""))
+        if divided >= SORTED:
+            lines.append(
+                f"the lists are in the order of {name} divided by {divisor} "
                 f"({100 * divided:.0f} % of neighbours), not of {name} ({100 * plain:.0f} %): "
                 f"does the decoder normalise by length? Try --length-penalty 0:2"
             )
-    return line
+    return lines[0] if lines else ""
 
 
-def _in_order(nbest: NBest, scores: FloatArray) -> float | None:
+def _divisors(nbest: NBest) -> Iterator[tuple[str, FloatArray]]:
+    """Yield what decoders divide scores by: names, and (H,) values.
+
+    The length may count the end of the sentence; with 5 more it is that of Wu et al. (2016).
+    """
+    lengths = np.maximum(np.asarray(nbest.texts.tokens.lengths, dtype=np.float64), 1)
+    for more in (0, 1, 5):
+        for power in (1, 0.6):
+            name = f"the length + {more}" if more else "the length"
+            yield name if power == 1 else f"({name})^{power}", (lengths + more) ** power
+
+
+def _neighbours(nbest: NBest) -> tuple[IntArray, IntArray]:
+    """Return the rows of neighbours in the first lists: of the earlier, and of the later ones."""
+    ends = nbest.offsets[: MOST_SEGMENTS + 1]
+    rows = np.arange(ends[-1])
+    if len(nbest.ranks) == nbest.offsets[-1]:
+        rows = np.lexsort((nbest.ranks[: ends[-1]], nbest.segment_of_row[: ends[-1]]))
+    later = np.setdiff1d(np.arange(1, len(rows)), ends)
+    return rows[later - 1], rows[later]
+
+
+def _in_order(scores: FloatArray, neighbours: tuple[IntArray, IntArray]) -> float | None:
     """Return the share of neighbours in order, of different scores.
 
     None if these are few, or less than half of all.
     """
-    rows = np.arange(len(scores))
-    if len(nbest.ranks) == len(rows):
-        segments = nbest.segment_of_row
-        rows = np.lexsort((nbest.ranks, segments))
-    pairs, values = np.setdiff1d(np.arange(1, len(rows)), nbest.offsets), scores[rows]
-    steps = values[pairs - 1] - values[pairs]
-    steps = steps[np.abs(steps) > 1e-6 * np.abs(values[pairs])]  # printed digits end there
-    return float(np.mean(steps > 0)) if len(steps) >= max(LEAST_STEPS, len(pairs) / 2) else None
+    earlier, later = scores[neighbours[0]], scores[neighbours[1]]
+    steps = earlier - later
+    steps = steps[np.abs(steps) > 1e-6 * np.abs(later)]  # printed digits end there
+    return float(np.mean(steps > 0)) if len(steps) >= max(LEAST_STEPS, len(later) / 2) else None
 
 
 def score_fault(nbest: NBest, weights: FeatureWeights) -> str:

@@ -29,10 +29,13 @@ from portmert.metrics._m2 import BARS, OR, gold_row
 
 from ..base.errors import InputError, counted, shown
 from ..base.files import TextFile, called, each_line, read_lines
+from ..base.warn import warn
 from .joining import BYTE_ORDER_MARK, LINKS_LINE, check_lines, is_gold, joined, opened
 
 IntegerArray = NDArray[np.signedinteger[Any]]
 
+LEAST_ROWS = 3
+"""Lines below which as many tabs in each say nothing."""
 _LINK = re.compile(r"[0-9]{1,9}-[0-9]{1,9}")
 
 
@@ -104,8 +107,16 @@ def _lines(path: TextFile) -> Iterator[str]:
     first = next(lines, None)
     if first is None:
         raise InputError(f"{called(path)}: the file is empty; expected one segment a line")
+    tabs = [first.count("\t")]
     yield first.removeprefix(BYTE_ORDER_MARK)
-    yield from lines
+    for line in lines:
+        tabs.append(line.count("\t"))
+        yield line
+    if len(tabs) >= LEAST_ROWS and min(tabs) == max(tabs) > 0:
+        warn(
+            f"{called(path)}: every line has {tabs[0] + 1} columns, separated by tabs, and all "
+            f"are read as text: name one of them in a first line, and give FILE.tsv#COLUMN"
+        )
 
 
 def token_counts(lines: Sequence[str]) -> NDArray[np.int32]:

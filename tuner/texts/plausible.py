@@ -30,7 +30,7 @@ Form = Callable[[str], object]
 _JSON = r'[\[{]\s*["\'{\[]|[\[{]$'
 _WRAPPED = {
     "are fields of CSV": (r'[\w.-]+,["\w]', ""),
-    "are within tags": (r"<\w", r"<?/\w+>$"),
+    "are within tags": (r"<(?:\w|$)", r"<?/\w+>$|^>$"),  # tokenisers cut tags
     "are within quotes": (r'["\u201c]', r'["\u201d]$'),
     "begin with numbers": (r"\d+[.):]?$", ""),
     "begin with ids": (r"(?=.*\d)(?=.*[-_])[\w.-]+$|[A-Za-z]+\d+$", ""),
@@ -40,7 +40,10 @@ _WRAPPED = {
 _PUNCTUATION = re.compile("[.,!?;:\u3002\uff0c\uff01\uff1f]").search
 _ATTACHED = re.compile(r"\w[.,!?;:\u3002\uff0c\uff01\uff1f]+$").search
 _ALONE = re.compile(r"[.,!?;:\u3002\uff0c\uff01\uff1f]+$").match
-_ESCAPE = re.compile(r"&(?:apos|quot|amp|lt|gt|bar|#\d{2,5}|#x[0-9a-fA-F]{2,5});").search
+_ESCAPE = re.compile(
+    r"&(?:apos|quot|amp|lt|gt|bar|#\d{2,5}|#x[0-9a-fA-F]{2,5});|^(?:apos|x27)$"
+).search
+"""An XML escape, also one that a tokeniser has cut: `& apos ;`."""
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]"
 )
@@ -397,16 +400,21 @@ def _higher_first(sides: Sides, values: Sequence[float]) -> Sides:
 
 def _casing(sides: Sides) -> str | None:
     """Return a line if one side is in lower case, in capitals or true-cased."""
+    cased = [
+        side.count(lambda word: len(word) > 1 and word.lower() != word.upper()) for side in sides
+    ]
+    if any(count < 0.2 * side.total for count, side in zip(cased, sides, strict=True)):
+        return None  # a script without cases
     shares = [
-        side.count(lambda word: len(word) > 1 and word.isupper())
-        / max(1, side.count(lambda word: len(word) > 1 and word.lower() != word.upper()))
-        for side in sides
+        side.count(lambda word: len(word) > 1 and word.isupper()) / max(1, count)
+        for count, side in zip(cased, sides, strict=True)
     ]
     if abs(shares[0] - shares[1]) > 0.5:
         capitals, mixed = _higher_first(sides, shares)
         return f"the {capitals.name} are in capitals, the {mixed.name} are not: {_ALIKE}"
     lower = "the {absent} are in lower case, the {present} are not (`{example}`): "
-    if line := _one_sided(sides, lower + _ALIKE, lambda word: word != word.lower(), 0.01):
+    line = _one_sided(sides, lower + _ALIKE, _has_capital, 0.01)
+    if line and min(side.count(_has_capital) / max(1, side.total) for side in sides) < 0.01:
         return line
     begins = [_share_of_capital_begins(side) for side in sides]
     if min(begins) < 0 or abs(begins[0] - begins[1]) <= 0.6:
@@ -416,6 +424,10 @@ def _casing(sides: Sides) -> str | None:
         f"the {capitals.name} begin with capitals, the {lower_case.name} do not (are they "
         f"true-cased?): {_ALIKE}"
     )
+
+
+def _has_capital(word: str) -> bool:
+    return word != word.lower()
 
 
 def _share_of_capital_begins(side: Side) -> float:

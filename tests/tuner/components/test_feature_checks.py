@@ -107,7 +107,9 @@ def test_sentence_bleu_of_short_texts_is_found(tmp_path):
     (tmp_path / "list").write_text("".join(rows))
     (tmp_path / "ref").write_text("".join(f"{line}\n" for line in refs))
     metric = "bleu:smooth=exp,effective_order=true"
-    scores = portmert.score(sum(hyps, []), [np.repeat(refs, 3).tolist()], metric=metric)
+    scores = portmert.score(
+        [hyp for each in hyps for hyp in each], [np.repeat(refs, 3).tolist()], metric=metric
+    )
     np.savetxt(tmp_path / "bleu", scores.segment_scores)
     found = warnings(tmp_path, f"qe={tmp_path / 'bleu'}")
     assert any(line.startswith("feature qe is bleu of the hypotheses") for line in found)
@@ -147,7 +149,13 @@ def test_few_segments_are_told():
 
 def test_lists_in_the_order_of_scores_by_length_are_told(tmp_path):
     rng = np.random.default_rng(2)
-    orders = {"sum": lambda score, _: -score, "mean": lambda score, length: -score / length}
+    orders = {
+        "sum": lambda score, _: -score,
+        "mean": lambda score, length: -score / length,
+        "with end": lambda score, length: -score / (length + 1),
+        "power": lambda score, length: -score / length**0.6,
+        "wu": lambda score, length: -score / (5 + length),
+    }
     for name, key in orders.items():
         rows = []
         for segment in range(30):
@@ -162,18 +170,19 @@ def test_lists_in_the_order_of_scores_by_length_are_told(tmp_path):
         with collected_warnings() as found:
             portmert.rerank(tmp_path / name, {"F": 1.0})
         told = [line for line in found if "Try --length-penalty 0:2" in line]
-        assert bool(told) == (name == "mean"), found
+        assert bool(told) == (name != "sum"), found
         # Without weights the list's own scores count; where they say nothing, each feature.
         (tmp_path / "ref").write_text("a\n" * 30)
         bare = [f"{row.rpartition('|||')[0]}||| 0\n" for row in rows]
-        for lines in (rows, bare):
+        normalised = [f"{row.rpartition('|||')[0]}||| {-n}\n" for n, row in enumerate(rows)]
+        for lines in (rows, bare, normalised):
             (tmp_path / name).write_text("".join(lines))
             with collected_warnings() as found:
                 portmert.optimize(
                     portmert.Lists.read(tmp_path / name, refs=tmp_path / "ref"), "wer",
                     optimizer="mert:restarts=1" )  # fmt: skip
             told = [line for line in found if "Try --length-penalty 0:2" in line]
-            assert bool(told) == (name == "mean"), found
+            assert bool(told) == (name != "sum"), found
 
 
 def test_an_order_of_few_neighbours_is_no_order():

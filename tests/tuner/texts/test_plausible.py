@@ -8,14 +8,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 
 from portmert.metrics._base import Batch, Texts, Vocabulary
 from portmert.metrics.bleu import Bleu
+from portmert.tuner.base.warn import collected_warnings
 from portmert.tuner.texts import plausible
+from portmert.tuner.texts.corpus import read_texts
 from portmert.tuner.texts.statistics import notices
 from portmert.tuner.texts.text_pipeline import STEPS
 from tests.support.places import ROOT
 
+cut = Tokenizer13a()
 DATA = ROOT.parent / "shared" / "data"
 SLICES, SEGMENTS = 300, 100
 MOST_FALSE = 3
@@ -139,6 +143,39 @@ def test_each_way_of_spoiling_a_clean_slice_is_found(kind, side):
         if "encoded" in kind or "subwords" in kind:
             assert "lower case" not in said
             assert "tokenised" not in said
+
+
+@needs_data
+def test_markup_is_found_behind_a_tokeniser():
+    hyp, ref, _ = real_pairs()["ted NiuTrans"]
+    for kind in ("are within tags", "within tags", "XML escapes"):
+        said = "\n".join(
+            doubts(*([cut(line) for line in side] for side in (map(SPOILT[kind], hyp), ref)))
+        )
+        assert kind in said
+
+
+def test_what_is_no_case_is_not_called_one():
+    english = [
+        "The cat sat on the mat in Rome",
+        "It is a big house here now",
+        "A dog ran off",
+    ] * 40
+    chinese = ["\u6211 \u4eec NASA \u5728 \u8fd9 \u91cc \u3002"] * 120
+    assert "in capitals" not in "\n".join(doubts(english, chinese))
+    titles = [line.title() for line in english]
+    assert "in lower case" not in "\n".join(doubts(titles, english))
+
+
+def test_columns_that_are_read_as_text_are_told(tmp_path):
+    for name, line in (("t", "a source\ta text"), ("one", "a\ttab"), ("plain", "a text")):
+        first = "no tab" if name == "one" else line
+        (tmp_path / name).write_text(f"{first}\n{line}\n{line}\n")
+        with collected_warnings() as told:
+            read_texts(tmp_path / name, Vocabulary())
+        assert ["2 columns, separated by tabs" in warning for warning in told] == [True] * (
+            name == "t"
+        )
 
 
 @needs_data
