@@ -233,17 +233,11 @@ def _write(
 
 
 def _printed(table: NDArray[Any]) -> list[str]:
-    """Return each row as numbers with a space behind each, as many digits as their type needs."""
+    """Return each row as numbers with a space behind each, as few digits as read back to them."""
     if table.size == 0:
         return [""] * len(table)
     values, inverse = np.unique(table, return_inverse=True)  # few are distinct
-    # The float32 nearest to -3.30693 is written so, not as the float64 that equals it.
-    numbers = (
-        values.tolist()
-        if values.dtype == np.float64
-        else [float(str(number)) for number in values]
-    )
-    texts = np.array([model.shortest(value) for value in numbers], dtype=object)
+    texts = np.array([model.shortest(float(value)) for value in values.tolist()], dtype=object)
     rows: list[list[str]] = texts[inverse].reshape(table.shape).tolist()
     return [" ".join(row) + " " for row in rows]
 
@@ -261,110 +255,130 @@ class _DatFile:
 
 
 class _DatReader:
-    """Read one file of kind FEATURES or SCORES: its bytes, and messages that name its lines."""
+    """Read one file of kind FEATURES or SCORES; messages name its lines or blocks."""
 
-    def __init__(self, path: Path | str, kind: str) -> None:
-        self.where = called(path)
-        self.kind = kind
-        self.begin, self.end = f"{kind}_TXT_BEGIN".encode(), f"{kind}_TXT_END".encode()
+    def __init__(self, path: Path | str, kind: str, segments: int | None) -> None:
+        self.where, self.kind, self.segments = called(path), kind, segments
         self.data = read_bytes(path)
+        self.ids: list[int] = []
+        self.counts: list[int] = []
+        self.names: tuple[str, ...] = ()
+        self.columns, self.width = b"", 0
         expected = f"Moses' {'features.dat' if kind == 'FEATURES' else 'scores.dat'}"
         if not self.data:
             raise InputError(f"{self.where}: empty file, expected {expected}")
         self.is_binary = self.data.startswith(f"{kind}_BIN_BEGIN".encode())
-        if self.is_binary:
-            self.data = self._as_text()
+        form = "BIN" if self.is_binary else "TXT"
+        self.begin, self.end = f"{kind}_{form}_BEGIN".encode(), f"{kind}_{form}_END".encode()
         if not self.data.startswith(self.begin):
             self.fail(
                 0, f"expected {expected}, which begins with {kind}_TXT_BEGIN_0 or {kind}_BIN_..."
             )
 
-    def _as_text(self) -> bytes:
-        """Return the text of a binary file, whose numbers are float32 to the last bit.
+    def fail(self, position: int, message: str) -> NoReturn:
+        """Raise the error of the line that `position` is in, or of the block that is read."""
+        place = str(self.data.count(b"\n", 0, position) + 1)
+        if self.is_binary:
+            place = f" block {len(self.ids) + 1}"
+        raise InputError(f"{self.where}:{place}: {message}")
 
-        Each block is a header line, rows of 4 bytes a number, and the line of its end. Statistics
-        of older versions of Moses are int32, which would be tiny as float32.
+    def read(self) -> _DatFile:
+        """Parse headers and numbers."""
+        table, sparse = (self._binary_table(), None) if self.is_binary else self._text_table()
+        ids, counts = np.array(self.ids, dtype=np.int64), np.array(self.counts)
+        return _DatFile(self.where, ids, counts, self.names, table, sparse)
+
+    def _binary_table(self) -> FloatArray:
+        """Read the numbers of all blocks.
+
+        Each block is a header line, rows of 4 bytes a number, and the line of its end. Numbers
+        are float32; statistics of older versions of Moses are int32, which would be tiny as
+        float32. The float32 nearest to -3.30693 becomes the float64 nearest to it.
         """
-        parts: list[bytes] = []
+        tables: list[FloatArray] = []
         at = 0
         while at < len(self.data):
             start = self._next_line(at)
             head = self.data[at:start].split(None, 4)
             sizes = [int(token) for token in head[2:4] if token.isdigit() and len(token) < 10]
             stop = start + 4 * math.prod(sizes)
-            end = self._next_line(stop)
             where = f"{self.where}: the block at byte {at + 1}"
-            if len(sizes) != 2 or not self.data.startswith(f"{self.kind}_BIN_BEGIN".encode(), at):
+            if len(sizes) != 2 or not self.data.startswith(self.begin, at):
                 begin = self.data[at : min(start, at + 60)].decode("utf-8", "replace").strip()
                 raise InputError(
                     f"{where} begins with '{begin}', expected {self.kind}_BIN_BEGIN_0, segment "
                     f"id, number of lines, number of columns and names; is the file cut off?"
                 )
-            if not self.data.startswith(f"{self.kind}_BIN_END".encode(), stop):
+            if not self.data.startswith(self.end, stop):
                 raise InputError(
                     f"{where} has no {self.kind}_BIN_END after the {sizes[0]} x {sizes[1]} "
                     f"numbers that its header announces; is the file damaged or cut off?"
                 )
-            values = np.frombuffer(self.data[start:stop], dtype="<f4")
+            segment, count = self._header(at)
+            values: NDArray[Any] = np.frombuffer(self.data[start:stop], dtype="<f4")
             if np.any(values) and np.abs(values).max() < np.finfo(np.float32).tiny:
                 values = np.frombuffer(self.data[start:stop], dtype="<i4")
-            parts.append(self.data[at:start].replace(b"_BIN_", b"_TXT_", 1))
-            parts += [f"{row}\n".encode() for row in _printed(values.reshape(sizes))]
-            parts.append(self.data[stop:end].replace(b"_BIN_", b"_TXT_", 1))
-            at = end
-        return b"".join(parts)
+            distinct, inverse = np.unique(values, return_inverse=True)
+            numbers = np.array([self._number(at, str(value)) for value in distinct], dtype=float)
+            tables.append(numbers[inverse].reshape(count, self.width))
+            self.ids.append(segment)
+            self.counts.append(count)
+            at = self._next_line(stop)
+        return np.concatenate(tables)
 
-    def fail(self, position: int, message: str) -> NoReturn:
-        """Raise the error of the line that `position` is in."""
-        place = str(self.data.count(b"\n", 0, position) + 1)
-        if self.is_binary:
-            place = f" block {self.data.count(self.begin, 0, position + len(self.begin))}"
-        raise InputError(f"{self.where}:{place}: {message}")
-
-    def read(self, segments: int | None) -> _DatFile:
-        """Parse headers, then all numbers."""
-        ids, counts, headers, names, width = self._headers(segments)
-        lines = sum(counts)
-        sparse = self._sparse(headers, counts)
-        if lines * width > len(self.data):  # refused before memory is asked for
-            self.fail(0, f"the headers announce {lines * width} numbers, more than the file has")
-        table = np.empty((lines, width))
-        starts = [self._next_line(header) for header in headers]
-        code, position, found, ends, slow = kernels.parse_tables(
-            np.frombuffer(self.data, dtype=np.uint8), np.array(starts), np.array(counts), table
-        )
+    def _text_table(self) -> tuple[FloatArray, _Sparse | None]:
+        """Read the numbers of all blocks, and the sparse features."""
+        headers, at = [], 0
+        while at >= 0:
+            headers.append(at)
+            segment, count = self._header(at)
+            self.ids.append(segment)
+            self.counts.append(count)
+            at = self.data.find(b"\n" + self.begin, at)
+            at += at >= 0  # the line begins after its \n
+        lines, counts = sum(self.counts), np.array(self.counts)
+        sparse = self._sparse(headers)
+        if lines * self.width > len(self.data):  # refused before memory is asked for
+            self.fail(
+                0, f"the headers announce {lines * self.width} numbers, more than the file has"
+            )
+        table = np.empty((lines, self.width))
+        starts = np.array([self._next_line(header) for header in headers])
+        text = np.frombuffer(self.data, dtype=np.uint8)
+        code, position, count, ends, slow = kernels.parse_tables(text, starts, counts, table)
         if code != kernels.OK:
             start = self.data.rfind(b"\n", 0, position) + 1
             if self.data.startswith(self.kind.encode(), start):
                 self.fail(
                     position, "the block ends before the number of lines that its header announces"
                 )
-            what = counted(found, "number") if code == kernels.TOO_FEW else "more numbers"
-            self.fail(position, f"{what}, the header says {width}; is the file cut off?")
+            numbers = counted(count, "number") if code == kernels.TOO_FEW else "more numbers"
+            self.fail(position, f"{numbers}, the header says {self.width}; is the file cut off?")
         flat = table.reshape(-1)
         for index, begin, end in slow.tolist():  # what the kernel left to Python
-            token = self.data[begin:end].decode("utf-8", errors="replace")
-            value = parse_number(token)
-            if value is None:
-                self.fail(begin, f"'{token}' is not a number")
-            if not math.isfinite(value):
-                self.fail(begin, f"{token} in the numbers; values must be {FINITE}")
-            flat[index] = value
+            flat[index] = self._number(begin, self.data[begin:end].decode("utf-8", "replace"))
         for block, stop in enumerate(ends.tolist()):
             if not self.data.startswith(self.end, stop):
                 self.fail(
                     stop,
-                    f"expected {self.end.decode()} after the {counted(counts[block], 'line')} of "
-                    f"segment {ids[block]}; is the file cut off?",
+                    f"expected {self.end.decode()} after the "
+                    f"{counted(self.counts[block], 'line')} of segment {self.ids[block]}; is the "
+                    f"file cut off?",
                 )
             after = self._next_line(stop)
             if after != [*headers, len(self.data)][block + 1]:
                 self.fail(after, f"expected {self.begin.decode()} or the end of the file")
-        return _DatFile(
-            self.where, np.array(ids, dtype=np.int64), np.array(counts), names, table, sparse
-        )
+        return table, sparse
 
-    def _sparse(self, headers: Sequence[int], counts: Sequence[int]) -> _Sparse | None:
+    def _number(self, position: int, text: str) -> float:
+        value = parse_number(text)
+        if value is None:
+            self.fail(position, f"'{text}' is not a number")
+        if not math.isfinite(value):
+            self.fail(position, f"{text} in the numbers; values must be {FINITE}")
+        return value
+
+    def _sparse(self, headers: Sequence[int]) -> _Sparse | None:
         """Take the sparse entries out of the data: blanks remain."""
         if self.kind != "FEATURES" or b"=" not in self.data:
             return None
@@ -376,68 +390,54 @@ class _DatReader:
             text[begin:end] = _SPACE
             value = parse_finite(match[2].decode("utf-8", "replace"))
             if value is None:
-                text_of_match = match[0][:60].decode("utf-8", "replace")
-                self.fail(
-                    begin, f"'{text_of_match}' is not a sparse feature, expected name=number"
-                )
+                entry = match[0][:60].decode("utf-8", "replace")
+                self.fail(begin, f"'{entry}' is not a sparse feature, expected name=number")
             begins.append(begin)
             name = match[1].decode("utf-8", "replace")
             numbers.append(names.setdefault(name, len(names)))
             values.append(value)
+        if not begins:
+            return None
         ends = np.flatnonzero(text == ord("\n"))
         lines = np.searchsorted(ends, np.array(begins))
         header_lines = np.searchsorted(ends, np.array(headers))
         block = np.searchsorted(header_lines, lines, side="right") - 1
-        starts = offsets_of(counts)
+        starts = offsets_of(self.counts)
         rows = starts[block] + lines - header_lines[block] - 1
         self.data = text.tobytes()
-        wrong = np.flatnonzero((rows < starts[block]) | (rows >= starts[block + 1]))
-        if len(wrong):
-            self.fail(begins[wrong[0]], "a sparse feature outside of the lines of a segment")
-        return (rows, tuple(names), np.array(numbers), np.array(values)) if begins else None
+        for wrong in np.flatnonzero((rows < starts[block]) | (rows >= starts[block + 1]))[:1]:
+            self.fail(begins[wrong], "a sparse feature outside of the lines of a segment")
+        return rows, tuple(names), np.array(numbers), np.array(values)
 
     def _next_line(self, position: int) -> int:
         """Return where the next line begins."""
         end = self.data.find(b"\n", position)
         return len(self.data) if end < 0 else end + 1
 
-    def _headers(
-        self, segments: int | None
-    ) -> tuple[list[int], list[int], list[int], tuple[str, ...], int]:
-        """Return ids, numbers of lines and positions of all headers; names; number of columns."""
-        ids: list[int] = []
-        counts: list[int] = []
-        positions: list[int] = []
-        columns, at = b"", 0
-        while at >= 0:
-            head = self.data[at : self._next_line(at)].split(None, 4)
-            numbers = [int(token) for token in head[1:4] if token.isdigit() and len(token) < 10]
-            if numbers[2:] == [0]:
-                self.fail(
-                    at, f"the header announces 0 columns of {self.kind.lower()}: none to read"
-                )
-            if len(numbers) != 3 or len(head) != 5:
-                self.fail(
-                    at,
-                    "expected segment id, number of lines, number of columns and names after "
-                    f"{self.begin.decode()}",
-                )
-            announced = head[3] + b" " + head[4].strip()
-            columns = columns or announced
-            if announced != columns:
-                self.fail(at, "another number of columns, or other names, than in the first block")
-            if segments is not None and numbers[0] >= segments:
-                self.fail(at, merging.beyond(numbers[0], segments))
-            ids.append(numbers[0])
-            counts.append(numbers[1])
-            positions.append(at)
-            at = self.data.find(b"\n" + self.begin, at)
-            at += at >= 0  # the line begins after its \n
-        try:
-            width, *names = columns.decode("utf-8").split()
-        except UnicodeDecodeError:
-            self.fail(0, "the names are not UTF-8; convert the file to UTF-8")
-        return ids, counts, positions, tuple(names), int(width)
+    def _header(self, at: int) -> tuple[int, int]:
+        """Return the segment and the number of lines of the block that begins at a position."""
+        head = self.data[at : self._next_line(at)].split(None, 4)
+        numbers = [int(token) for token in head[1:4] if token.isdigit() and len(token) < 10]
+        if numbers[2:] == [0]:
+            self.fail(at, f"the header announces 0 columns of {self.kind.lower()}: none to read")
+        if len(numbers) != 3 or len(head) != 5:
+            self.fail(
+                at,
+                "expected segment id, number of lines, number of columns and names after "
+                f"{self.begin.decode()}",
+            )
+        columns = head[3] + b" " + head[4].strip()
+        if not self.columns:
+            self.columns, self.width = columns, numbers[2]
+            try:
+                self.names = tuple(head[4].decode("utf-8").split())
+            except UnicodeDecodeError:
+                self.fail(at, "the names are not UTF-8; convert the file to UTF-8")
+        if columns != self.columns:
+            self.fail(at, "another number of columns, or other names, than in the first block")
+        if self.segments is not None and numbers[0] >= self.segments:
+            self.fail(at, merging.beyond(numbers[0], self.segments))
+        return numbers[0], numbers[1]
 
 
 def _read_pairs(
@@ -445,8 +445,8 @@ def _read_pairs(
 ) -> Iterator[tuple[_DatFile, _DatFile]]:
     """Read pairs of files, and check that both files of a pair are of the same hypotheses."""
     for features_path, scores_path in zip(features, scores, strict=True):
-        file = _DatReader(features_path, "FEATURES").read(segments)
-        score_file = _DatReader(scores_path, "SCORES").read(segments)
+        file = _DatReader(features_path, "FEATURES", segments).read()
+        score_file = _DatReader(scores_path, "SCORES", segments).read()
         if (*score_file.names, score_file.table.shape[1]) == ("TER", 3):
             # Moses writes hundredths of edits and words, and their ratio (mert/TerScorer.cpp).
             score_file.table = score_file.table[:, :2] / 100
