@@ -36,10 +36,9 @@ def arrays_of(reader: Reader, file: ListFile, vocabulary: Vocabulary) -> ListArr
         The file is not what it should be, or has no hypothesis; the message says where.
     """
     hypotheses: list[Hypothesis] = []
-    places: dict[str, Place] = {}
+    places: dict[int | str, Place] = {}
     for record in reader.records(file):
-        if isinstance(record.segment, str):
-            places.setdefault(record.segment, record.place)
+        places.setdefault(record.segment, record.place)
         if isinstance(record, Hypothesis):
             hypotheses.append(record)
         elif file.names.drop:
@@ -69,7 +68,10 @@ def arrays_of(reader: Reader, file: ListFile, vocabulary: Vocabulary) -> ListArr
 
 
 def _segments(
-    reader: Reader, file: ListFile, hypotheses: Sequence[Hypothesis], places: dict[str, Place]
+    reader: Reader,
+    file: ListFile,
+    hypotheses: Sequence[Hypothesis],
+    places: dict[int | str, Place],
 ) -> IntArray:
     """Return (n,) the number of the segment of each hypothesis.
 
@@ -78,15 +80,14 @@ def _segments(
     places
         Where each id stands first.
     """
-    id_base = reader.id_base(file, places)
-    numbers: dict[str | int, int] = {}
+    id_base = reader.id_base(file, [name for name in places if isinstance(name, str)])
+    numbers: dict[int | str, int] = {}
     for name, place in places.items():
-        is_number = id_base and name.isdecimal()
-        from_zero = str(int(name) - id_base) if is_number else name
-        numbers[name] = _number(file, place, from_zero)
-    for place, segment in ((each.place, each.segment) for each in hypotheses):
-        if segment not in numbers:
-            numbers[segment] = _checked_number(file, place, str(segment))
+        if isinstance(name, int):
+            numbers[name] = _checked_number(file, place, str(name))
+        else:
+            is_number = id_base and name.isdecimal()
+            numbers[name] = _number(file, place, str(int(name) - id_base) if is_number else name)
     return np.array([numbers[hypothesis.segment] for hypothesis in hypotheses], dtype=np.int64)
 
 
@@ -112,19 +113,21 @@ def _checked_number(file: ListFile, place: Place, segment: str) -> int:
 
 def _features(file: ListFile, hypotheses: Sequence[Hypothesis]) -> tuple[FeatureNames, FloatArray]:
     """Return the names of the features, and (n, F) their values without -0.0."""
-    sizes = _sizes(hypotheses[0])
+    names, sizes = tuple(hypotheses[0].features), _sizes(hypotheses[0])
+    are_numbers = sizes == dict.fromkeys(names, 1)
     rows = []
     for hypothesis in hypotheses:
         features = hypothesis.features
-        if _sizes(hypothesis) != sizes:
-            file.fail(
-                hypothesis.place,
-                f"features {_listed(_sizes(hypothesis))}, the first hypothesis has "
-                f"{_listed(sizes)}",
-            )
-        values = [features[name] for name in sizes]
-        has_list = any(isinstance(value, list) for value in values)
-        rows.append([*chain.from_iterable(map(_as_list, values))] if has_list else values)
+        values = [*features.values()]
+        if tuple(features) != names or not are_numbers or list in map(type, values):
+            if _sizes(hypothesis) != sizes:
+                file.fail(
+                    hypothesis.place,
+                    f"features {_in_words(_sizes(hypothesis))}, the first hypothesis has "
+                    f"{_in_words(sizes)}",
+                )
+            values = [*chain.from_iterable(_as_list(features[name]) for name in names)]
+        rows.append(values)
     table = np.array(rows, dtype=np.float64).reshape(len(rows), sum(sizes.values()))
     return tuple(sizes.items()), table + 0.0
 
@@ -135,13 +138,10 @@ def _as_list(value: float | list[float]) -> list[float]:
 
 def _sizes(hypothesis: Hypothesis) -> dict[str, int]:
     """Return the number of values of each feature."""
-    return {
-        name: len(value) if isinstance(value, list) else 1
-        for name, value in hypothesis.features.items()
-    }
+    return {name: len(_as_list(value)) for name, value in hypothesis.features.items()}
 
 
-def _listed(sizes: dict[str, int]) -> str:
+def _in_words(sizes: dict[str, int]) -> str:
     names = [name if size == 1 else f"{name} ({size} values)" for name, size in sizes.items()]
     return ", ".join(names) or "none"
 
@@ -166,13 +166,9 @@ def _links(file: ListFile, hypotheses: Sequence[Hypothesis], lengths: IntArray) 
     """Return the links of hypotheses with these numbers of tokens; None without alignments."""
     is_linked = hypotheses[0].links is not None
     for hypothesis in hypotheses:
-        if (hypothesis.links is not None) != is_linked:
-            file.fail(
-                hypothesis.place,
-                "no word alignment, the first hypothesis has one"
-                if is_linked
-                else "a word alignment, the first hypothesis has none",
-            )
+        if (hypothesis.links is None) == is_linked:
+            has, first = ("no", "one") if is_linked else ("a", "none")
+            file.fail(hypothesis.place, f"{has} word alignment, the first hypothesis has {first}")
     if not is_linked:
         return None
     links = Ragged.from_rows([hypothesis.links or [] for hypothesis in hypotheses], 2)

@@ -123,13 +123,12 @@ class JsonObject:
             for name, value in items:
                 if name in features:
                     self.file.fail_of_names(name)
-                if value == []:
+                if not isinstance(value, list):
+                    features[name] = self.number(name, value)
+                elif value:
+                    features[name] = [self.number(name, part) for part in value]
+                else:
                     self.file.fail(self.place, f"feature {name} has no value")
-                features[name] = (
-                    [self.number(name, part) for part in value]
-                    if isinstance(value, list)
-                    else self.number(name, value)
-                )
         return features
 
     def segment(self, key: str, default: int | None) -> str:

@@ -82,17 +82,16 @@ class Tsv(Reader):
         rank_at = _ranks_at(file, columns, rows, {*no_features, *feature_at})
         if not feature_names:
             feature_at = [k for k in range(len(columns)) if k not in no_features and k != rank_at]
+        meanings = [f"column {name}" for name in columns]
         for number, cells in enumerate(rows, 2):
-
-            def value(column: int) -> float:
-                return file.number(number, cells[column], f"column {columns[column]}")  # noqa: B023
-
             yield Hypothesis(
                 number,
                 cells[id_at],
                 cells[text_at],
-                {columns[k]: value(k) for k in feature_at},
-                0.0 if score_at is None else value(score_at),
+                {columns[k]: file.number(number, cells[k], meanings[k]) for k in feature_at},
+                0.0
+                if score_at is None
+                else file.number(number, cells[score_at], meanings[score_at]),
                 None if links_at is None else file.links(number, cells[links_at]),
                 rank=None if rank_at is None else int(cells[rank_at]),
             )

@@ -74,7 +74,7 @@ def test_an_archive_with_more_of_an_utterance_than_the_list_is_refused(folder):
 def test_lists_of_the_same_utterances_cannot_share_an_archive(folder):
     (folder / "other").write_text("u-1 x\nu-2 y\nv-1 y\n")
     message = refused("words", "other", format="kaldi:ac=all")
-    assert message.startswith("other: another list has hypotheses of u too, and --nbest-format")
+    assert message.startswith("other: another list has hypotheses of u too, and format names one")
     (folder / "ac2").write_text("u-1 9\nu-2 8\nv-1 7\n")
     found = lists("words", "other", features=["-ac=ac,ac2"])
     assert features(found) == {"-ac": [-1, -2, -9, -8, -3, -7]}
