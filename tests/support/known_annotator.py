@@ -91,6 +91,12 @@ class Fixed:
         self.said += warnings
         return found
 
+    def annotations(self, sentences, **options):
+        with collected_warnings() as warnings:
+            answers = list(self.annotator.annotations(sentences, **options))
+        self.said += warnings
+        return answers
+
     @property
     def counts(self):
         return tuple(self.annotator.counts.values())

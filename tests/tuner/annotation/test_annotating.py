@@ -493,7 +493,7 @@ def test_damaged_records_are_made_anew(tmp_path, layer, damage):
                 )
                 database.commit()
         sentences = [GO.words, CAT.words, GO.words]
-        said.append(list(one.annotator.annotations(sentences, parses=2)))
+        said.append(one.annotations(sentences, parses=2))
         arrays.append(one.annotate([CAT, GO], ["tags", "heads", "trees"]).heads.values.tobytes())
         one.annotator.close()
         assert sum("damaged" in line for line in one.said) == damaged

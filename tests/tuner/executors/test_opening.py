@@ -234,7 +234,7 @@ from portmert.tuner.executors.opening import opened
 os.environ["PATH"] = ""
 before = signal.signal(signal.SIGINT, signal.default_int_handler)
 try:
-    with opened("dask-slurm:2", threads=1):
+    with opened("dask-slurm:2"):
         pass
 except Exception as error:
     print(error)
