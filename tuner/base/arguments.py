@@ -34,7 +34,8 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        args, kwargs = tuple(map(_plain, args)), {key: _plain(one) for key, one in kwargs.items()}  # type: ignore[assignment]
+        args = tuple(map(_plain, args))  # type: ignore[assignment]
+        kwargs = {key: _plain(value) for key, value in kwargs.items()}  # type: ignore[assignment]
         try:
             with kept(), collected_warnings():
                 return function(*args, **kwargs)
@@ -49,7 +50,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
             for name, value in {**bound, **kwargs}.items():
                 if name in hints.keys() - TOLD and not _fits(value, hints[name]):
                     raise TypeError(
-                        f"{function.__name__}: {name} is {_shown(value)}; expected "
+                        f"{function.__name__}: {name} is {_repr(value)}; expected "
                         f"{_written(hints[name])}"
                     ) from error
             raise
@@ -89,7 +90,7 @@ def _fits(value: Any, hint: Any) -> bool:
     return True
 
 
-def _shown(value: object) -> str:
+def _repr(value: object) -> str:
     text = " ".join(repr(value).split())
     text = text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}..."
     return f"{text} ({type(value).__name__})"

@@ -135,22 +135,26 @@ def column_of(path: object) -> RecordColumn | None:
     if not records:
         raise InputError(f"{called(file)}: the file is empty; expected records with '{key}'")
     key, id_key, index_key = _keys(records, key)
-    found = [value for place, record in records for value in _values(place, (record,), key)]
-    reasons = {k: _reason(one, key) for k, one in enumerate(found) if one.value in (None, _ABSENT)}
-    if len(reasons) == len(found) and any(one.value is _ABSENT for one in found):
-        raise InputError(f"{found[0].place}: {_reason(found[0], key)}")
-    ids = _ids(found, id_key)
+    values = [value for place, record in records for value in _values(place, (record,), key)]
+    reasons = {
+        k: _reason(record, key)
+        for k, record in enumerate(values)
+        if record.value in (None, _ABSENT)
+    }
+    if len(reasons) == len(values) and any(record.value is _ABSENT for record in values):
+        raise InputError(f"{values[0].place}: {_reason(values[0], key)}")
+    ids = _ids(values, id_key)
     return RecordColumn(
         where=called(file),
         is_table=is_table,
         key=key,
-        values=tuple(None if k in reasons else one.value for k, one in enumerate(found)),
-        places=tuple(one.place for one in found),
+        values=tuple(None if k in reasons else record.value for k, record in enumerate(values)),
+        places=tuple(record.place for record in values),
         ids=ids,
-        ranks=_ranks(found, index_key),
+        ranks=_ranks(values, index_key),
         reasons=reasons,
-        sizes=tuple(one.size for one in found),
-        words={} if ids else _words([one.around[0] for one in found]),
+        sizes=tuple(record.size for record in values),
+        words={} if ids else _words([record.around[0] for record in values]),
     )
 
 
@@ -165,8 +169,8 @@ def failure_of(record: dict[str, Any]) -> str | None:
             continue
         error = holder if holder.get("object") == "error" else holder.get("error")
         if error:
-            told = error if isinstance(error, dict) else {"message": str(error)}
-            parts = [told.get(name) for name in ("code", "type", "message")]
+            fault = error if isinstance(error, dict) else {"message": str(error)}
+            parts = [fault.get(name) for name in ("code", "type", "message")]
             text = ", ".join(dict.fromkeys(str(part) for part in parts if part not in (None, "")))
             code = f"status {status}, " if isinstance(status, int) and status != _OK else ""
             return f"the request failed: {code}{shown(text or json.dumps(error))}"
@@ -234,9 +238,9 @@ def _keys(records: Sequence[tuple[str, dict[str, Any]]], text: str) -> tuple[str
     """Return the keys of values, ids and indices that `KEY`, `KEY:ID` or `KEY:ID:INDEX` names."""
     parts = text.split(":")
     for end in range(len(parts), 0, -1):
-        key, rest = ":".join(parts[:end]), parts[end:]
-        if len(rest) <= 2 and _has(records, key):
-            id_key, index_key, *_ = *rest, "", ""
+        key, keys_left = ":".join(parts[:end]), parts[end:]
+        if len(keys_left) <= 2 and _has(records, key):
+            id_key, index_key, *_ = *keys_left, "", ""
             return key, id_key, index_key
     return text, "", ""
 
@@ -244,27 +248,27 @@ def _keys(records: Sequence[tuple[str, dict[str, Any]]], text: str) -> tuple[str
 def _has(records: Sequence[tuple[str, dict[str, Any]]], key: str) -> bool:
     """Return whether a record has a value of the key."""
     return any(
-        one.value is not _ABSENT
+        value.value is not _ABSENT
         for place, record in records
-        for one in _values(place, (record,), key)
+        for value in _values(place, (record,), key)
     )
 
 
 def _values(place: str, around: tuple[dict[str, Any], ...], key: str) -> Iterator[_Record]:
     """Yield the values of a key in an object; dots lead into objects and lists."""
-    name, rest = key, ""
+    name, subkey = key, ""
     if key not in around[-1]:
-        name, _, rest = key.partition(".")
+        name, _, subkey = key.partition(".")
     if name not in around[-1]:
         yield _Record(place, around, _ABSENT)
         return
     value = around[-1][name]
     entries = value if isinstance(value, list) else [value]
     for each in entries:
-        if not rest:
+        if not subkey:
             yield _Record(place, around, each, len(entries))
         elif isinstance(each, dict):
-            yield from _values(place, (*around, each), rest)
+            yield from _values(place, (*around, each), subkey)
         else:
             yield _Record(place, around, _ABSENT)
 
@@ -278,31 +282,31 @@ def _reason(record: _Record, key: str) -> str:
     if record.value is None:
         return f"'{key}' is null"
     names = sorted(whole)
-    some = ", ".join(map(shown, names[:8])) or "none"
-    return f"'{key}' is missing (keys found: {some})"
+    keys = ", ".join(map(shown, names[:8])) or "none"
+    return f"'{key}' is missing (keys found: {keys})"
 
 
 def _lookup(record: dict[str, Any], key: str) -> Any:
     """Return what stands under a key, dots leading into objects."""
-    (found,) = list(_values("", (record,), key))[:1] or (None,)
-    return None if found is None else found.value
+    (value,) = list(_values("", (record,), key))[:1] or (None,)
+    return None if value is None else value.value
 
 
-def _ids(found: Sequence[_Record], key: str) -> tuple[str, ...] | None:
+def _ids(records: Sequence[_Record], key: str) -> tuple[str, ...] | None:
     """Return the id of each value; None where records have none."""
-    wholes = [one.around[0] for one in found]
+    wholes = [record.around[0] for record in records]
     if not key:
         key = next((name for name in ID_KEYS if any(name in whole for whole in wholes)), "")
         if not key:
             return None
     ids = []
-    for one, whole in zip(found, wholes, strict=True):
+    for record, whole in zip(records, wholes, strict=True):
         name = _lookup(whole, key)
         if isinstance(name, bool) or not isinstance(name, str | int):
             text = "missing" if name is _ABSENT else shown(json.dumps(name))
-            raise InputError(f"{one.place}: the id '{key}' is {text}; every record needs one")
+            raise InputError(f"{record.place}: the id '{key}' is {text}; every record needs one")
         if len(str(name).split()) != 1:
-            raise InputError(f"{one.place}: the id '{shown(str(name))}' is not one word")
+            raise InputError(f"{record.place}: the id '{shown(str(name))}' is not one word")
         ids.append(str(name))
     return tuple(ids)
 
@@ -322,26 +326,35 @@ def _words(records: Sequence[dict[str, Any]]) -> dict[str, tuple[str, ...]]:
     }
 
 
-def _ranks(found: Sequence[_Record], key: str) -> tuple[int, ...] | None:
+def _ranks(records: Sequence[_Record], key: str) -> tuple[int, ...] | None:
     """Return the number of the hypothesis of each value, from 1; None where records have none."""
     names = (key,) if key else INDEX_KEYS
-    chosen = next(
-        (name for name in names if any(name in obj for one in found for obj in one.around)), key
+    index_key = next(
+        (
+            name
+            for name in names
+            if any(name in obj for record in records for obj in record.around)
+        ),
+        key,
     )
-    if not chosen:
+    if not index_key:
         return None
     numbers = []
-    for one in found:
-        value = next((obj[chosen] for obj in reversed(one.around) if chosen in obj), _ABSENT)
+    for record in records:
+        value = next(
+            (obj[index_key] for obj in reversed(record.around) if index_key in obj), _ABSENT
+        )
         if isinstance(value, str) and re.fullmatch(r"[0-9]{1,9}", value):
             value = int(value)
-        if value is _ABSENT and one.value in (None, _ABSENT):
+        if value is _ABSENT and record.value in (None, _ABSENT):
             value = -1  # of a request that failed, which has no hypothesis
         elif isinstance(value, bool) or not isinstance(value, int) or value < 0:
             if not key:
                 return None  # not a number of hypotheses, whatever it is
             text = "missing" if value is _ABSENT else shown(json.dumps(value))
-            raise InputError(f"{one.place}: the index '{chosen}' is {text}, expected 0, 1, 2 ...")
+            raise InputError(
+                f"{record.place}: the index '{index_key}' is {text}, expected 0, 1, 2 ..."
+            )
         numbers.append(value)
     first = min((number for number in numbers if number >= 0), default=0)
     return tuple(number + 1 - min(first, 1) if number >= 0 else 0 for number in numbers)

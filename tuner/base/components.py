@@ -15,7 +15,7 @@ _WORDS = re.compile("(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 class Refuse(Protocol):
     """Raises the error of an answer: what was found, and what is expected."""
 
-    def __call__(self, found: str, expected: str) -> NoReturn:
+    def __call__(self, answer: str, expected: str) -> NoReturn:
         """Raise `ProgramError`, which names the component and its method."""
 
 
@@ -64,25 +64,25 @@ class Component(ABC):
 
 def _checked(cls: type[Component], name: str) -> Any:
     """Return a method of a class with the check of its answers."""
-    check, given = cls._checks[name], vars(cls)[name]
-    method = given.__func__ if isinstance(given, classmethod) else given
+    check, attribute = cls._checks[name], vars(cls)[name]
+    method = attribute.__func__ if isinstance(attribute, classmethod) else attribute
 
     @functools.wraps(method)
     def checked(self: Any, *args: Any, **kwargs: Any) -> Any:
-        def refuse(found: str, expected: str) -> NoReturn:
+        def refuse(answer: str, expected: str) -> NoReturn:
             raise ProgramError(
-                f"{cls.__module__}.{cls.__qualname__}.{name}{self.of_package()} returned {found}, "
-                f"expected {expected}; mend the {cls._family}"
+                f"{cls.__module__}.{cls.__qualname__}.{name}{self.of_package()} returned "
+                f"{answer}, expected {expected}; mend the {cls._family}"
             )
 
         return check(refuse, method(self, *args, **kwargs), *args, **kwargs)
 
-    return classmethod(checked) if isinstance(given, classmethod) else checked
+    return classmethod(checked) if isinstance(attribute, classmethod) else checked
 
 
-def described(found: object) -> str:
+def described(value: object) -> str:
     """Return what something is, as a message has it."""
-    if found is None:
+    if value is None:
         return "nothing (None)"
-    shape, kind = getattr(found, "shape", None), type(found).__name__
+    shape, kind = getattr(value, "shape", None), type(value).__name__
     return f"{kind} of shape {shape}" if isinstance(shape, tuple) else kind

@@ -38,7 +38,7 @@ def expanding(blocks: Iterable[bytes], suffix: str, size: int) -> Iterator[bytes
         yield from blocks
         return
     start, faults, padding = kind()
-    most, found = max(FREE, RATIO * size), 0
+    most, count = max(FREE, RATIO * size), 0
     stream, padded = start(), False
     for block in blocks:
         whole, begin = memoryview(block), 0
@@ -53,8 +53,8 @@ def expanding(blocks: Iterable[bytes], suffix: str, size: int) -> Iterator[bytes
             if stream.eof:
                 stream = start()
             for expanded in _expanded(stream, piece, faults):
-                found += len(expanded)
-                if found > most:
+                count += len(expanded)
+                if count > most:
                     raise DamagedError(
                         f"the compressed content is more than {RATIO} times the file, which no "
                         f"text is; if you know what it is, decompress it first"

@@ -22,7 +22,7 @@ Progress = Callable[[str, int, int], None]
 """Called with the name of a phase, how much of it is done, and of how much."""
 
 
-def _silent(_phase: str, _done: int, _total: int) -> None:
+def _silent(_phase: str, _count: int, _total: int) -> None:
     """Show nothing."""
 
 
@@ -79,16 +79,16 @@ def using(*, threads: int | None = None, **changes: Any) -> AbstractContextManag
         changes["threads"] = threads or available_processors()
     if changes.get("annotation_cache") is not None:
         changes["annotation_cache"] = Path(changes["annotation_cache"])
-    given = {name: value for name, value in changes.items() if value is not None}
-    return within(replace(current(), **given))
+    fields = {name: value for name, value in changes.items() if value is not None}
+    return within(replace(current(), **fields))
 
 
-def phases(**shown: Callable[[int, int], None] | None) -> Progress:
-    """Return a progress that shows each phase by a function of its own, and others not at all."""
+def phases(**by_phase: Callable[[int, int], None] | None) -> Progress:
+    """Return a progress that shows each phase by its own function, and other phases not at all."""
 
-    def progress(phase: str, done: int, total: int) -> None:
-        show = shown.get(phase)
+    def progress(phase: str, count: int, total: int) -> None:
+        show = by_phase.get(phase)
         if show is not None:
-            show(done, total)
+            show(count, total)
 
     return progress

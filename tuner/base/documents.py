@@ -107,9 +107,9 @@ def parse_toml(text: str) -> dict[str, Any]:
     ValueError
         It is not TOML, nested too deep, or has a number that is too large or a NUL character.
     """
-    found = _LONG_KEY.search(text)
-    if found is not None:
-        line = text.count("\n", 0, found.start()) + 1
+    match = _LONG_KEY.search(text)
+    if match is not None:
+        line = text.count("\n", 0, match.start()) + 1
         raise ValueError(f"a key of more than 100 parts (at line {line})")
     try:
         tables = tomllib.loads(text)

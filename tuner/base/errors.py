@@ -33,9 +33,9 @@ def shown(text: str) -> str:
 def as_message(text: str) -> str:
     """Return a message with long parts cut and without characters that move a cursor."""
     text = "".join(c if c == "\n" else _inert(c) for c in text)
-    text = _LONG_QUOTE.sub(lambda found: f"'{shown(found[1])}'", text)
+    text = _LONG_QUOTE.sub(lambda match: f"'{shown(match[1])}'", text)
     for long in (r"\S{1000,}", rf"[^\s/]{{{LONGEST + 1},}}"):  # a path, a word
-        text = re.sub(long, lambda found: shown(found[0]), text)
+        text = re.sub(long, lambda match: shown(match[0]), text)
     if len(text) <= 1600:  # however many pieces of input it shows
         return text
     return f"{text[:1000]} ... {text[-500:]}"  # where it is, and what to do
@@ -92,25 +92,25 @@ def exhausted(error: BaseException) -> str:
 
     The innermost function of ours tells: what it is for is its first line.
     """
-    what, _ = innermost(error)
+    task, _ = innermost(error)
     if isinstance(error, RecursionError):
-        return f"the input is nested too deep (in {what})"
+        return f"the input is nested too deep (in {task})"
     size = f": {error}" if str(error) else ""
-    return f"not enough memory{size} (in {what}); give less input at once, or a larger machine"
+    return f"not enough memory{size} (in {task}); give less input at once, or a larger machine"
 
 
 def innermost(error: BaseException) -> tuple[str, str]:
     """Return the innermost function of ours that an error passed, and the one it called."""
-    ours, called, trace = "", "", error.__traceback__
+    ours, callee, trace = "", "", error.__traceback__
     while trace is not None:
         module = trace.tb_frame.f_globals.get("__name__", "")
         name = f"{module}.{trace.tb_frame.f_code.co_qualname}"
         if module.partition(".")[0] == "portmert":
-            ours, called = name, ""
+            ours, callee = name, ""
         else:
-            called = called or name
+            callee = callee or name
         trace = trace.tb_next
-    return ours, called
+    return ours, callee
 
 
 class Interrupted(KeyboardInterrupt):
@@ -166,8 +166,8 @@ def _first_fault(first: Mapping[str, Any]) -> str:
     if not key:  # the component's own check, which says what it found
         return str(first["msg"]).removeprefix("Value error, ")
     plain = _PLAIN.get(first["type"])
-    wanted = first["msg"] if plain is None else plain.format(**first.get("ctx", {}))
-    return f"{key}: {wanted}, found {first.get('input')!r}"
+    expected = first["msg"] if plain is None else plain.format(**first.get("ctx", {}))
+    return f"{key}: {expected}, found {first.get('input')!r}"
 
 
 def named(error: BaseException) -> str:
@@ -175,9 +175,9 @@ def named(error: BaseException) -> str:
     return " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
 
 
-def suggest(name: str, known: Iterable[str]) -> str:
+def suggest(name: str, candidates: Iterable[str]) -> str:
     """Return `; did you mean 'x'?` for the nearest known name; all of them if none is near."""
-    names = sorted(known)
+    names = sorted(candidates)
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
     if near:
         return f"; did you mean '{near[0]}'?"

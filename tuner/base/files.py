@@ -43,12 +43,12 @@ class Lines(tuple[str, ...]):  # noqa: SLOT001  it has a name
 
     def __new__(cls, name: str, lines: Iterable[str]) -> Self:
         """Keep the lines of a text, none of which may hold a line end."""
-        found = super().__new__(cls, lines)
-        for number, line in enumerate(found, 1):
+        lines = super().__new__(cls, lines)
+        for number, line in enumerate(lines, 1):
             if not isinstance(line, str) or "\n" in line:
                 raise InputError(f"{name}:{number}: expected a line of text, found {line!r}")
-        found.name = name
-        return found
+        lines.name = name
+        return lines
 
     def __str__(self) -> str:
         return self.name
@@ -56,16 +56,16 @@ class Lines(tuple[str, ...]):  # noqa: SLOT001  it has a name
 
 def with_absolute_paths(record: Record) -> Record:
     """Return a record whose paths mean the same in another folder, or on another machine."""
-    found: dict[str, Any] = {}
+    paths: dict[str, Any] = {}
     for item in dataclasses.fields(record):
         value = getattr(record, item.name)
         if isinstance(value, Path):
-            found[item.name] = absolute(value)
-        elif isinstance(value, tuple) and any(isinstance(one, Path) for one in value):
-            found[item.name] = tuple(
-                absolute(one) if isinstance(one, Path) else one for one in value
+            paths[item.name] = absolute(value)
+        elif isinstance(value, tuple) and any(isinstance(part, Path) for part in value):
+            paths[item.name] = tuple(
+                absolute(part) if isinstance(part, Path) else part for part in value
             )
-    return dataclasses.replace(record, **found)
+    return dataclasses.replace(record, **paths)
 
 
 def absolute(path: Path) -> Path:
@@ -172,10 +172,10 @@ def _byte_lines(path: Path | str) -> Iterator[bytes]:
     if place.suffix in COMPRESSED:
         begun: list[bytes] = []  # of a line; in parts, as one may be endless
         for piece in reading(Path(path)):
-            end, newline, behind = piece.partition(b"\n")
+            end, newline, remainder = piece.partition(b"\n")
             begun.append(end)
             if newline:
-                *whole, last = behind.split(b"\n")
+                *whole, last = remainder.split(b"\n")
                 yield b"".join(begun)
                 yield from whole
                 begun = [last]
@@ -200,7 +200,7 @@ def file_digest(path: Path) -> str:
         The file cannot be read.
     """
     if path.is_dir():
-        names = sorted(one.relative_to(path) for one in path.rglob("*") if one.is_file())
+        names = sorted(file.relative_to(path) for file in path.rglob("*") if file.is_file())
         return text_digest("\n".join(f"{name} {file_digest(path / name)}" for name in names))
     with faults_at(called(path), OSError, InputError), standing(path).open("rb") as file:
         return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
@@ -316,13 +316,13 @@ def alone(folder: Path, fault: PortmertError, *, wait: float = 0) -> Iterator[No
         Seconds to wait for another process that works there.
     """
     with faults_at(f"{folder}: cannot write", OSError, PortmertError):
-        held = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+        lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
     end = time.monotonic() + wait
     try:
         with suppress(OSError):  # a disk without locks
             while True:
                 try:
-                    fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     break
                 except BlockingIOError:
                     if time.monotonic() >= end:
@@ -330,7 +330,7 @@ def alone(folder: Path, fault: PortmertError, *, wait: float = 0) -> Iterator[No
                     time.sleep(0.2)
         yield
     finally:
-        os.close(held)
+        os.close(lock)
 
 
 def make_folder(path: Path) -> None:

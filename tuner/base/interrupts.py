@@ -65,11 +65,11 @@ def status_after(error: BaseException, name: str) -> int:
     If threads are still at work, the process ends here: Python would wait for them, for minutes.
     """
     number = error.number if isinstance(error, Interrupted) else signal.SIGINT
-    said = "interrupted" if number == signal.SIGINT else f"ended by {number.name}"
-    sys.stderr.write(f"{name}: {said}\n")
+    message = "interrupted" if number == signal.SIGINT else f"ended by {number.name}"
+    sys.stderr.write(f"{name}: {message}\n")
     status = 128 + number
-    others = set(threading.enumerate()) - {threading.main_thread()}
-    if not all(thread.daemon for thread in others):
+    threads = set(threading.enumerate()) - {threading.main_thread()}
+    if not all(thread.daemon for thread in threads):
         from .programs import end_all  # noqa: PLC0415  start-up time
 
         end_all()

@@ -55,15 +55,15 @@ def _check_files(folder: Path, digests: object) -> None:
     if not isinstance(digests, dict):
         raise StateError(f"{folder / RECORD}: `files` is no table; remove {folder}")
     files = _files_of(folder)  # and none else: a record may name a device, which never ends
-    for name, wanted in digests.items():
+    for name, expected in digests.items():
         try:
-            found = _digest(files[name])
+            digest = _digest(files[name])
         except (KeyError, OSError):
-            found = None
-        if found != wanted:
-            what = "is not there or not readable" if found is None else "is damaged"
+            digest = None
+        if digest != expected:
+            fault = "is not there or not readable" if digest is None else "is damaged"
             raise StateError(
-                f"{folder / name}: {what}, its digest is not that in {RECORD}; remove {folder} "
+                f"{folder / name}: {fault}, its digest is not that in {RECORD}; remove {folder} "
                 f"and train again"
             )
 
@@ -113,15 +113,15 @@ def make_folder(
     StateError
         The folder holds a model of another fingerprint, or cannot be written.
     """
-    known = read_record(folder)
-    if known is not None:
-        wanted = json.loads(json.dumps(fingerprint))
-        if known["fingerprint"] == wanted:
-            return known
+    record = read_record(folder)
+    if record is not None:
+        expected = json.loads(json.dumps(fingerprint))
+        if record["fingerprint"] == expected:
+            return record
         changed = sorted(
             key
-            for key in {*wanted, *known["fingerprint"]}
-            if wanted.get(key) != known["fingerprint"].get(key)
+            for key in {*expected, *record["fingerprint"]}
+            if expected.get(key) != record["fingerprint"].get(key)
         )
         raise StateError(
             f"{folder}: was trained with another {', '.join(changed)}; remove it, or give "
@@ -152,7 +152,7 @@ def make_folder(
         shutil.rmtree(aside, ignore_errors=True)
         if lock >= 0:
             os.close(lock)
-    made = read_record(folder)
-    if made is None:
+    finished = read_record(folder)
+    if finished is None:
         raise StateError(f"{folder}: vanished while it was being written")
-    return made
+    return finished

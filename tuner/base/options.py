@@ -177,11 +177,11 @@ def metric_file(text: str, folder: Folder = None) -> tuple[str, str, str]:
     """
     if text.startswith(("/", "./", "../", "~")) or _is_file(text, ",", folder):
         return "", "", text
-    metric, at, rest = cut(text, "@")
-    if at and not _is_file(rest, ",", folder):
+    metric, at, text_file = cut(text, "@")
+    if at and not _is_file(text_file, ",", folder):
         first = split(text, ",", folder=folder)[0]
         at = "" if _is_file(first, ",", folder) else at
-    return (metric, at, rest) if at else ("", "", text)
+    return (metric, at, text_file) if at else ("", "", text)
 
 
 def file_key(text: Path | str, folder: Folder = None) -> tuple[str, str | None]:
@@ -223,9 +223,9 @@ def _outside(text: str, separator: str) -> Iterator[int]:
         if text[begin] in "\"'":
             end = text.find(text[begin], begin + 1)
             if end < 0:
-                behind = shown(text[begin + 1 :])
+                content = shown(text[begin + 1 :])
                 raise ConfigError(
-                    f"'{shown(text)}': the quote {text[begin]} before '{behind}' is not closed; "
+                    f"'{shown(text)}': the quote {text[begin]} before '{content}' is not closed; "
                     f"close it, or put the part in the other quotes"
                 )
             begin = end

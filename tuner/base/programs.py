@@ -67,13 +67,13 @@ def find_program(name: str, folder: Path | None, *, package: str) -> Path:
         It is not there; the message says which package brings it.
     """
     if folder is None:
-        found = shutil.which(name)
-        if found is None:
+        on_path = shutil.which(name)
+        if on_path is None:
             raise ProgramError(
                 f"the program {name} is not on PATH; install {package} "
                 f"(docs/how-to/aligners.md), or set bin_dir to the folder that holds it"
             )
-        return Path(found).absolute()
+        return Path(on_path).absolute()
     path = folder.absolute() / name
     if not path.is_file() or not os.access(path, os.X_OK):
         raise ProgramError(
@@ -268,8 +268,8 @@ class Command:
                 plain = re.sub(r"[^\w-]+", "-", self.shown).strip("-")
                 log = log.parent.parent / f"{plain}-{secrets.token_hex(4)}.log"
                 shutil.copyfile(self.log, log)
-        said = " / ".join(last) or "no message"
-        return ProgramError(f"{self.shown} {problem}: {said}; its log is {log}")
+        message = " / ".join(last) or "no message"
+        return ProgramError(f"{self.shown} {problem}: {message}; its log is {log}")
 
     @property
     def shown(self) -> str:
@@ -299,7 +299,7 @@ def run(
         A program cannot be started, ends with another status than 0, writes too much, or nothing
         for too long.
     """
-    todo, running, done = list(commands), list[_Running](), 0
+    todo, running, lines_ended = list(commands), list[_Running](), 0
     try:
         while todo or running:
             while todo and len(running) < at_once:
@@ -308,13 +308,13 @@ def run(
             with contextlib.suppress(subprocess.TimeoutExpired):
                 alone = len(running) == 1  # else another may have ended meanwhile
                 running[0].process.wait(LOOK_SECONDS if alone else 0.05)
-            ended = [one for one in running if one.has_ended()]
-            done += sum(one.lines for one in ended)
-            running = [one for one in running if one not in ended]
-            step(done + sum(one.lines for one in running))
+            ended = [program for program in running if program.has_ended()]
+            lines_ended += sum(program.lines for program in ended)
+            running = [program for program in running if program not in ended]
+            step(lines_ended + sum(program.lines for program in running))
     finally:
-        for one in running:
-            end(one.process)
+        for program in running:
+            end(program.process)
 
 
 class _Running:
@@ -339,14 +339,14 @@ class _Running:
                 log.write(os.fsencode(f"{command.line}\n"))
                 log.flush()
                 out = log if command.out is None else stack.enter_context(command.out.open("wb"))
-                given: Any = subprocess.DEVNULL
+                stdin: Any = subprocess.DEVNULL
                 if command.given is not None:
-                    given = stack.enter_context(command.given.open("rb"))
+                    stdin = stack.enter_context(command.given.open("rb"))
                 return start(
                     [str(argument) for argument in command.arguments],
                     cwd=command.folder,
                     env={**os.environ, **command.environment},
-                    stdin=given,
+                    stdin=stdin,
                     stdout=out,
                     stderr=log,
                 )
@@ -365,13 +365,13 @@ class _Running:
     def has_ended(self) -> bool:
         """Return whether it has ended well; raise `ProgramError` if it is at fault."""
         status = self.process.poll()
-        now, limit = time.monotonic(), self._command.timeout_seconds
+        moment, limit = time.monotonic(), self._command.timeout_seconds
         for file in self._files.values():
             if file.grown():
-                self._alive = now
+                self._alive = moment
             if file.fault:
                 raise self._failure(file.fault)
-        if status is None and limit and now - self._alive > limit:
+        if status is None and limit and moment - self._alive > limit:
             raise self._failure(f"wrote nothing for {limit:g} s (timeout_seconds) and was ended")
         if status:
             raise self._failure(described(status))

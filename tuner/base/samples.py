@@ -35,9 +35,9 @@ def interval(values: FloatArray, confidence: float) -> tuple[float, float] | Non
     None if there is one sample only, or if all are equal: they say nothing of the deviation. None
     also if `is_mostly_unknown`.
     """
-    known = values[~np.isnan(values)]
-    if is_constant(known) or is_mostly_unknown(values):
+    finite = values[~np.isnan(values)]
+    if is_constant(finite) or is_mostly_unknown(values):
         return None
     tail = (1.0 - confidence) / 2.0
-    low, high = np.quantile(known, [tail, 1.0 - tail])
+    low, high = np.quantile(finite, [tail, 1.0 - tail])
     return float(low), float(high)

@@ -115,7 +115,7 @@ def aligned(
 
 def inert(text: str) -> str:
     """Return text in which no character steers a terminal: such are shown by their number."""
-    return _STEERING.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+    return _STEERING.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
 
 
 def fold(line: str) -> str:

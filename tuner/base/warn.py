@@ -156,8 +156,8 @@ def with_warnings(document: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a result as plain data, with the keys `warnings` and `left_out` if there are any."""
     lines = list(dict.fromkeys((*document.get("warnings", ()), *warnings_so_far())))
     count = document.get("left_out") or left_out_so_far()
-    found = {**document, **({"left_out": count} if count else {})}
-    return {**found, "warnings": lines} if lines else found
+    content = {**document, **({"left_out": count} if count else {})}
+    return {**content, "warnings": lines} if lines else content
 
 
 class _Shown(logging.Handler):

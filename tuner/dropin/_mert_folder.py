@@ -91,28 +91,28 @@ class StepFolder:
         self.write("init.opt", text)
         self.write(f"run{step}.init.opt", text)
 
-    def write_features_list(self, shown: ShownFeatures) -> None:
+    def write_features_list(self, features: ShownFeatures) -> None:
         """Write the output of -show-weights, for scripts that read it."""
         lines = []
-        for name, size in shown.names:
-            values = iter(f"{value:.6f}" for value in shown.weights.values[name])
-            mask = shown.tuned.get(name, (True,) * size)
+        for name, size in features.names:
+            values = iter(f"{value:.6f}" for value in features.weights.values[name])
+            mask = features.tuned.get(name, (True,) * size)
             texts = [next(values) if tuned else "UNTUNEABLECOMPONENT" for tuned in mask]
             lines.append(f"{name}= {' '.join(texts)}\n")
-        lines += [f"{name} UNTUNEABLE\n" for name in shown.untuneable]
+        lines += [f"{name} UNTUNEABLE\n" for name in features.untuneable]
         self.write("features.list", "".join(lines))
 
     def write_search(
-        self, step: int, found: FeatureWeights, score: float, notes: list[str]
+        self, step: int, weights: FeatureWeights, score: float, notes: list[str]
     ) -> None:
         """Write the files that Moses' mert, pro or kbmira would have left."""
-        point = self.vector(found)
+        point = self.vector(weights)
         lines = [*notes, mert.best_point(point, score), f"Best BLEU = {score:.6f}"]
-        weights = "".join(f"{_program.number(value)} " for value in point) + "\n"
-        by_position = kbmira.weights_text(found, self.names)
+        text = "".join(f"{_program.number(value)} " for value in point) + "\n"
+        by_position = kbmira.weights_text(weights, self.names)
         self.write("mert.log", "".join(f"{line}\n" for line in lines))
         self.write("mert.out", by_position)
-        self.write("weights.txt", weights)
+        self.write("weights.txt", text)
         for name in ("mert.log", "mert.out", "weights.txt"):
             shutil.copyfile(self.path / name, self.path / f"run{step}.{name}")
 
@@ -125,7 +125,7 @@ class StepFolder:
             raise StateError(f"{path}: '{SHARE}{texts[-1]}' has no number")
         return share
 
-    def found_by(self, step: int) -> tuple[FeatureWeights, str]:
+    def result_of(self, step: int) -> tuple[FeatureWeights, str]:
         """Return the weights that a finished step found, and their score."""
         width = sum(size for _, size in self.names)
         log = "\n".join(files.read_lines(self.path / f"run{step}.mert.log"))

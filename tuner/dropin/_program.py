@@ -49,7 +49,7 @@ HELP = Flag("help", "h", takes_value=False, help="print this message and exit")
 """An option of all programs."""
 
 
-class Given(dict[str, list[str]]):
+class OptionValues(dict[str, list[str]]):
     """The options given to a program: long name -> values in order.
 
     Parameters
@@ -88,7 +88,7 @@ class Given(dict[str, list[str]]):
         return registry.key_values(self.get("set", ()), where="--set")
 
 
-def parse(arguments: Sequence[str], options: Sequence[Flag]) -> Given:
+def parse(arguments: Sequence[str], options: Sequence[Flag]) -> OptionValues:
     """Return the options given; as getopt_long does, abbreviations and all.
 
     Words that are no options are ignored, as Moses' programs do.
@@ -101,21 +101,21 @@ def parse(arguments: Sequence[str], options: Sequence[Flag]) -> Given:
     letters = "".join(o.letter + ":" * o.takes_value for o in options if o.letter)
     names = [o.name + "=" * o.takes_value for o in options]
     try:
-        found, rest = getopt.gnu_getopt(list(arguments), letters, names)
+        pairs, words = getopt.gnu_getopt(list(arguments), letters, names)
     except getopt.GetoptError as error:
         raise UsageError(error.msg) from None
     by_word = {f"--{o.name}": o.name for o in options}
     by_word |= {f"-{o.letter}": o.name for o in options if o.letter}
-    given = Given(((by_word[word], value) for word, value in found), rest)
+    values = OptionValues(((by_word[word], value) for word, value in pairs), words)
     for option in options:
-        if option.name in given and (reason := option.reason("refused")):
+        if option.name in values and (reason := option.reason("refused")):
             raise UsageError(f"--{option.name}: {reason}")
-    return given
+    return values
 
 
 def program(
     name: str, options: Sequence[Flag]
-) -> Callable[[Callable[[Given], int]], Callable[[Sequence[str]], int]]:
+) -> Callable[[Callable[[OptionValues], int]], Callable[[Sequence[str]], int]]:
     """Make a program of a function that takes its options and returns the exit status.
 
     The program takes its arguments; faults are one line on stderr. Moses' programs end with status
@@ -123,12 +123,12 @@ def program(
     """
     options = (*options, HELP)
 
-    def made(work: Callable[[Given], int]) -> Callable[[Sequence[str]], int]:
+    def decorate(work: Callable[[OptionValues], int]) -> Callable[[Sequence[str]], int]:
         def main(arguments: Sequence[str]) -> int:
             try:
-                given = parse(arguments, options)
-                if "help" not in given:
-                    return work(given)
+                values = parse(arguments, options)
+                if "help" not in values:
+                    return work(values)
             except UsageError as error:
                 say(f"{name}: {error}")
             except (errors.PortmertError, ValueError) as error:
@@ -145,7 +145,7 @@ def program(
 
         return main
 
-    return made
+    return decorate
 
 
 def say(line: str) -> None:
@@ -176,7 +176,9 @@ WHOLE = re.compile(r"[+-]?\d{1,18}", re.ASCII)
 """No more digits than any array or count can have."""
 
 
-def parse_perl(arguments: Sequence[str], options: Mapping[str, str]) -> tuple[Given, list[str]]:
+def parse_perl(
+    arguments: Sequence[str], options: Mapping[str, str]
+) -> tuple[OptionValues, list[str]]:
     """Read a command line as Perl's Getopt::Long does, which is how mert-moses.pl is called.
 
     Options begin with one or two dashes, may be shortened as long as they are unique, and upper
@@ -189,7 +191,7 @@ def parse_perl(arguments: Sequence[str], options: Mapping[str, str]) -> tuple[Gi
 
     Returns
     -------
-    Given, list
+    OptionValues, list
         The options (of a switch `1` or `0`), and the words that are no options.
 
     Raises
@@ -198,8 +200,8 @@ def parse_perl(arguments: Sequence[str], options: Mapping[str, str]) -> tuple[Gi
         An unknown or ambiguous option, or a value that is missing or of another kind.
     """
     words = list(arguments)
-    given: list[tuple[str, str]] = []
-    rest: list[str] = []
+    pairs: list[tuple[str, str]] = []
+    free_words: list[str] = []
     # Every full name in lower case -> the option, and its value if it is a switch.
     spellings = {name.lower(): (name, "1") for name in options} | {
         f"{no}{name.lower()}": (name, "0")
@@ -210,10 +212,10 @@ def parse_perl(arguments: Sequence[str], options: Mapping[str, str]) -> tuple[Gi
     while words:
         word = words.pop(0)
         if word == "--":
-            return Given(given), rest + words
+            return OptionValues(pairs), free_words + words
         match = re.fullmatch(r"--?(?P<name>[^=]+)(?P<value>=.*)?", word, re.DOTALL)
         if match is None or word == "-":
-            rest.append(word)
+            free_words.append(word)
             continue
         name, value = _find(match["name"], spellings)
         kind = options[name]
@@ -229,21 +231,22 @@ def parse_perl(arguments: Sequence[str], options: Mapping[str, str]) -> tuple[Gi
         is_whole = kind != "i" or WHOLE.fullmatch(value)
         if not is_whole or (kind == "f" and numbers.parse_finite(value) is None):
             raise click.UsageError(f"--{name} {value}: expected {KINDS[kind]}")
-        given.append((name, value))
-    return Given(given), rest
+        pairs.append((name, value))
+    return OptionValues(pairs), free_words
 
 
 def _find(name: str, spellings: Mapping[str, tuple[str, str]]) -> tuple[str, str]:
-    wanted = name.lower()
-    if wanted in spellings:
-        return spellings[wanted]
+    prefix = name.lower()
+    if prefix in spellings:
+        return spellings[prefix]
     near = {
-        spelling: found for spelling, found in spellings.items() if spelling.startswith(wanted)
+        spelling: meaning for spelling, meaning in spellings.items() if spelling.startswith(prefix)
     }
     if len(set(near.values())) == 1:
         return next(iter(near.values()))
     if near:
         raise click.UsageError(
-            f"--{name} may be {' or '.join(f'--{one}' for one in sorted(near))}; write more of it"
+            f"--{name} may be {' or '.join(f'--{spelling}' for spelling in sorted(near))}; write "
+            f"more of it"
         )
-    raise click.UsageError(f"mert-moses has no option --{name}{errors.suggest(wanted, spellings)}")
+    raise click.UsageError(f"mert-moses has no option --{name}{errors.suggest(prefix, spellings)}")

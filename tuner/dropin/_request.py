@@ -20,7 +20,7 @@ from ..executors.opening import Workplace
 from ..search import DEFAULT_OPTIMIZER
 from ..search.optimizers._base import Optimizer
 from . import extractor, kbmira, mert, pro
-from ._program import Flag, Given, UsageError, parse, parse_perl
+from ._program import Flag, OptionValues, UsageError, parse, parse_perl
 from ._scorer import Scorer, read_scorer
 from .mert import optimizer_of_type
 
@@ -164,9 +164,9 @@ def read_request(arguments: Sequence[str]) -> MertRequest | None:
     ConfigError, InputError
         An unknown metric, a missing file.
     """
-    given, words = parse_perl(arguments, OPTIONS)
+    values, words = parse_perl(arguments, OPTIONS)
     names = ("input", "refs", "decoder", "config")
-    if words and (twice := [f"--{name}" for name in names if name in given]):
+    if words and (twice := [f"--{name}" for name in names if name in values]):
         raise click.UsageError(
             f"{' and '.join(twice)} beside {' '.join(words)}; give --input, --refs, --decoder and "
             f"--config, or SRC REF DECODER INI in their place"
@@ -176,180 +176,180 @@ def read_request(arguments: Sequence[str]) -> MertRequest | None:
             f"{counted(len(words), 'word')} besides options ({' '.join(words)}); expected four: "
             f"SRC REF DECODER INI, or these by --input, --refs, --decoder and --config"
         )
-    given.update({name: [word] for name, word in zip(names, words, strict=False)})
-    if "help" in given:
+    values.update({name: [word] for name, word in zip(names, words, strict=False)})
+    if "help" in values:
         return None
-    missing = [name for name in names if name not in given]
+    missing = [name for name in names if name not in values]
     if missing:
         raise click.UsageError(f"missing: {', '.join(missing)}; give SRC REF DECODER INI")
-    if not given.last("working-dir", "mert-work"):
+    if not values.last("working-dir", "mert-work"):
         raise click.UsageError("--working-dir is empty; expected the name of a folder")
     for name, reason in REFUSED.items():
-        if given.last(name, "0") != "0":
+        if values.last(name, "0") != "0":
             raise click.UsageError(f"--{name} cannot be honoured: {reason}")
     for name, reason in IGNORED.items():
-        if name in given:
+        if name in values:
             notice(f"--{name} is ignored: {reason}")
-    return _request(given)
+    return _request(values)
 
 
-def _request(given: Given) -> MertRequest:
-    more = _more_arguments(given)
-    filter_command, filter_input = _filter(given)
-    optimizer, pro_search = _optimizers(given, more)
-    least_gain = _float(given, "required-gain", 0, expected="0 or more standard errors")
+def _request(values: OptionValues) -> MertRequest:
+    of_programs = _arguments_of_programs(values)
+    filter_command, filter_input = _filter(values)
+    optimizer, pro_search = _optimizers(values, of_programs)
+    least_gain = _float(values, "required-gain", 0, expected="0 or more standard errors")
     if least_gain and not optimizer.holds_out:
         raise click.UsageError(
             f"--required-gain: {optimizer.name()} holds no segments out; the default search does"
         )
-    active = given.last("activate-features") or more["mert"].last("optimize")
+    active = values.last("activate-features") or of_programs["mert"].last("optimize")
     return MertRequest(
-        source=_file(given.last("input")),
-        references=_references(given.last("refs")),
-        program=_program(given.last("decoder")),
-        config=_file(given.last("config")),
-        folder=Path(given.last("working-dir", "mert-work")),
-        scorer=_scorer(given, more["extractor"]),
+        source=_file(values.last("input")),
+        references=_references(values.last("refs")),
+        program=_program(values.last("decoder")),
+        config=_file(values.last("config")),
+        folder=Path(values.last("working-dir", "mert-work")),
+        scorer=_scorer(values, of_programs["extractor"]),
         optimizer=optimizer,
-        flags=_flags(given),
-        jobs=_whole(given, "jobs", 1),
-        nbest=_whole(given, "nbest", 100),
-        lattice_samples=_whole(given, "lattice-samples", 0, least=0),
-        iterations=_whole(given, "maximum-iterations", 25),
-        threads=_whole(given, "threads", more["mert"].integer("threads", 1)),
-        aggregate=_whole(given, "prev-aggregate-nbestlist", -1, least=-1),
+        flags=_flags(values),
+        jobs=_whole(values, "jobs", 1),
+        nbest=_whole(values, "nbest", 100),
+        lattice_samples=_whole(values, "lattice-samples", 0, least=0),
+        iterations=_whole(values, "maximum-iterations", 25),
+        threads=_whole(values, "threads", of_programs["mert"].integer("threads", 1)),
+        aggregate=_whole(values, "prev-aggregate-nbestlist", -1, least=-1),
         least_change=_float(
-            given, "minimum-required-change-in-weights", 1e-5, expected="0 or more"
+            values, "minimum-required-change-in-weights", 1e-5, expected="0 or more"
         ),
         least_gain=least_gain,
         interpolation=_float(
-            given, "historic-interpolation", 0, expected="a share, 0 to 1", most=1
+            values, "historic-interpolation", 0, expected="a share, 0 to 1", most=1
         ),
-        ranges=_ranges(given.get("range", [])),
+        ranges=_ranges(values.get("range", [])),
         active=tuple(re.findall(r"[^, ]+", active)),
-        positive=tuple(more["mert"].items_of("positive")),
-        seed=_seed(given, more),
-        replicas=_whole(given, "replicas", 1),
-        predictable_seeds="predictable-seeds" in given,
-        historic_bests="historic-bests" in given,
-        return_best="return-best-dev" in given,
-        go_on="continue" in given,
-        skip_decoder="skip-decoder" in given,
-        config_weights_first="use-config-weights-for-first-run" in given,
-        from_pro=pro_search if "pro-starting-point" in given else None,
+        positive=tuple(of_programs["mert"].items_of("positive")),
+        seed=_seed(values, of_programs),
+        replicas=_whole(values, "replicas", 1),
+        predictable_seeds="predictable-seeds" in values,
+        historic_bests="historic-bests" in values,
+        return_best="return-best-dev" in values,
+        go_on="continue" in values,
+        skip_decoder="skip-decoder" in values,
+        config_weights_first="use-config-weights-for-first-run" in values,
+        from_pro=pro_search if "pro-starting-point" in values else None,
         filter_command=filter_command,
         filter_input=filter_input,
         timeout_seconds=_float(
-            given, "timeout-seconds", PATIENCE_SECONDS, expected="0 or more seconds"
+            values, "timeout-seconds", PATIENCE_SECONDS, expected="0 or more seconds"
         ),
-        executor=Workplace.parse(given.last("executor", "local")),
+        executor=Workplace.parse(values.last("executor", "local")),
     )
 
 
-def _flags(given: Given) -> str:
-    flags = given.last("decoder-flags").strip()
-    if "inputtype" not in given:
+def _flags(values: OptionValues) -> str:
+    flags = values.last("decoder-flags").strip()
+    if "inputtype" not in values:
         return flags
-    kind = given.integer("inputtype", 0)
+    kind = values.integer("inputtype", 0)
     if kind != 1 and kind not in INPUT_TYPES:
-        known = ", ".join(f"{number} ({what})" for number, what in INPUT_TYPES.items())
-        raise click.UsageError(f"--inputtype {kind}: expected {known}")
+        kinds = ", ".join(f"{number} ({name})" for number, name in INPUT_TYPES.items())
+        raise click.UsageError(f"--inputtype {kind}: expected {kinds}")
     return f"{flags} -inputtype {kind}".strip()
 
 
-def _more_arguments(given: Given) -> dict[str, Given]:
+def _arguments_of_programs(values: OptionValues) -> dict[str, OptionValues]:
     """Return the options given for each of Moses' programs, without those of the scorer."""
     shared, mira = (
-        OF_SCORER.sub("", given.last(name)) for name in ("mertargs", "batch-mira-args")
+        OF_SCORER.sub("", values.last(name)) for name in ("mertargs", "batch-mira-args")
     )
     kinds: dict[str, tuple[str, Sequence[Flag]]] = {
-        "mert": (f"{shared} {given.last('mertmertargs')}", mert.OPTIONS),
-        "extractor": (given.last("extractorargs"), extractor.OPTIONS),
-        "pro": (given.last("proargs"), pro.OPTIONS),
+        "mert": (f"{shared} {values.last('mertmertargs')}", mert.OPTIONS),
+        "extractor": (values.last("extractorargs"), extractor.OPTIONS),
+        "pro": (values.last("proargs"), pro.OPTIONS),
         "kbmira": (mira, kbmira.OPTIONS),
     }
-    found = {name: _parsed(name, *kind) for name, kind in kinds.items()}
-    if found["kbmira"].last("type", "nbest") != "nbest":
+    by_program = {name: _parsed(name, *kind) for name, kind in kinds.items()}
+    if by_program["kbmira"].last("type", "nbest") != "nbest":
         raise click.UsageError(f"--type hypergraph cannot be honoured: {REFUSED['hg-mira']}")
-    unused = _unused(given)
+    unused = _unused(values)
     for program, (_, options) in kinds.items():
         for option in options:
-            if option.name not in found[program]:
+            if option.name not in by_program[program]:
                 continue
             if option.name not in HONOURED[program]:
                 why = option.reason("ignored") or OWN.get(option.name, ITSELF)
             elif program in unused and option.name in OF_SEARCH:
                 why = unused[program]
-            elif option.name == "optimize" and "activate-features" in given:
+            elif option.name == "optimize" and "activate-features" in values:
                 why = "--activate-features names them, as in mert-moses.pl"
             else:
                 continue
             notice(f"{program} --{option.name} is ignored: {why}")
-    return found
+    return by_program
 
 
-def _parsed(program: str, arguments: str, options: Sequence[Flag]) -> Given:
+def _parsed(program: str, arguments: str, options: Sequence[Flag]) -> OptionValues:
     where = f"arguments for {program}, '{arguments.strip()}'"
     with faults_at(where, (UsageError, ValueError), click.UsageError):
-        found = parse(shlex.split(arguments), options)
-    if found.rest:
-        raise click.UsageError(f"{where}: '{found.rest[0]}' is no option")
-    return found
+        values = parse(shlex.split(arguments), options)
+    if values.rest:
+        raise click.UsageError(f"{where}: '{values.rest[0]}' is no option")
+    return values
 
 
-def _unused(given: Given) -> dict[str, str]:
+def _unused(values: OptionValues) -> dict[str, str]:
     """Return the programs of Moses that are not to search, and why."""
     unused = {}
-    if other := [name for name in ("pairwise-ranked", "batch-mira") if name in given]:
-        unused["mert"] = f"--{other[0]} asks for another search"
-    if "pairwise-ranked" not in given and "pro-starting-point" not in given:
+    if searches := [name for name in ("pairwise-ranked", "batch-mira") if name in values]:
+        unused["mert"] = f"--{searches[0]} asks for another search"
+    if "pairwise-ranked" not in values and "pro-starting-point" not in values:
         unused["pro"] = "it needs --pairwise-ranked or --pro-starting-point"
-    if "batch-mira" not in given:
+    if "batch-mira" not in values:
         unused["kbmira"] = "it needs --batch-mira"
     return unused
 
 
-def _check_one(*names: str) -> None:
+def _check_alone(*names: str) -> None:
     if len(names := tuple(filter(None, names))) > 1:
         raise click.UsageError(f"--{' and --'.join(names)} contradict each other; give one")
 
 
-def _seed(given: Given, more: Mapping[str, Given]) -> int:
+def _seed(values: OptionValues, of_programs: Mapping[str, OptionValues]) -> int:
     """Return --seed, or what Moses' programs are given as theirs."""
     seed = 0
     for program, name in (("kbmira", "random-seed"), ("pro", "random-seed"), ("mert", "rseed")):
-        seed = more[program].integer(name, 0) or seed
-    return _whole(given, "seed", seed, least=0)
+        seed = of_programs[program].integer(name, 0) or seed
+    return _whole(values, "seed", seed, least=0)
 
 
-def _whole(given: Given, name: str, default: int, *, least: int = 1) -> int:
-    value = given.integer(name, default)
+def _whole(values: OptionValues, name: str, default: int, *, least: int = 1) -> int:
+    value = values.integer(name, default)
     if value < least:
         raise click.UsageError(f"--{name} {value}: expected {least} or more")
     return value
 
 
 def _float(
-    given: Given, name: str, default: float, *, expected: str, most: float = math.inf
+    values: OptionValues, name: str, default: float, *, expected: str, most: float = math.inf
 ) -> float:
-    text = given.last(name, str(default))
+    text = values.last(name, str(default))
     if not 0 <= float(text) <= most:
         raise click.UsageError(f"--{name} {text}: expected {expected}")
     return float(text)
 
 
-def _scorer(given: Given, arguments: Given) -> Scorer:
+def _scorer(values: OptionValues, arguments: OptionValues) -> Scorer:
     """Return the scorer, from the options of mert-moses.pl or from our own."""
-    shared = OF_SCORER.findall(given.last("mertargs") or given.last("batch-mira-args"))
+    shared = OF_SCORER.findall(values.last("mertargs") or values.last("batch-mira-args"))
     inside = dict(reversed(shared))  # the first of several
     sctype, scconfig = (
-        given.last(name) or arguments.last(name) or inside.get(name, "")
+        values.last(name) or arguments.last(name) or inside.get(name, "")
         for name in ("sctype", "scconfig")
     )
-    lengths = [name for name in ("closest", "average", "shortest") if name in given]
-    _check_one(*lengths)
+    lengths = [name for name in ("closest", "average", "shortest") if name in values]
+    _check_alone(*lengths)
     config = [scconfig, *(f"reflen:{name}" for name in lengths)]
-    config += ["case:false"] if "nocase" in given else []
+    config += ["case:false"] if "nocase" in values else []
     scorer = read_scorer(
         sctype or "BLEU",
         ",".join(config),
@@ -364,67 +364,73 @@ def _scorer(given: Given, arguments: Given) -> Scorer:
     return scorer
 
 
-def _optimizers(given: Given, more: Mapping[str, Given]) -> tuple[Optimizer, Optimizer]:
+def _optimizers(
+    values: OptionValues, of_programs: Mapping[str, OptionValues]
+) -> tuple[Optimizer, Optimizer]:
     """Return the search asked for, and that of PRO; options of any search are checked."""
     kinds = ("pairwise-ranked", "pro-starting-point", "batch-mira")
-    _check_one(*(name for name in kinds if name in given))
-    pro_search = registry.optimizer("pro", more["pro"].settings(), where="--proargs")
+    _check_alone(*(name for name in kinds if name in values))
+    pro_search = registry.optimizer("pro", of_programs["pro"].settings(), where="--proargs")
     options = {
-        ours: more["kbmira"].last(name)
+        ours: of_programs["kbmira"].last(name)
         for name, ours in kbmira.NAMES.items()
-        if name in more["kbmira"]
+        if name in of_programs["kbmira"]
     }
-    options |= more["kbmira"].settings()
+    options |= of_programs["kbmira"].settings()
     mira = registry.optimizer("kbmira", options, where="--batch-mira-args")
     kind = DEFAULT_OPTIMIZER
-    if any(name in given for name in STARTS_OF_MERT):
+    if any(name in values for name in STARTS_OF_MERT):
         kind = "powell"
-    if "random-directions" in given:
+    if "random-directions" in values:
         kind = "random-direction"
-        _check_one("random-directions", "type" if more["mert"].last("type", kind) != kind else "")
-    found = optimizer_of_type(more["mert"].last("type", kind), more["mert"].settings())
-    why = _unused(given).get("mert", "")
+        _check_alone(
+            "random-directions", "type" if of_programs["mert"].last("type", kind) != kind else ""
+        )
+    optimizer = optimizer_of_type(
+        of_programs["mert"].last("type", kind), of_programs["mert"].settings()
+    )
+    why = _unused(values).get("mert", "")
     for name in ("random-directions", *STARTS_OF_MERT):
-        if name in STARTS_OF_MERT and found.restarts == 1:
+        if name in STARTS_OF_MERT and optimizer.restarts == 1:
             why = why or "the search has one start (restarts=1)"
-        if name in given and why:
+        if name in values and why:
             notice(f"--{name} is ignored: {why}")
-    if "pairwise-ranked" in given:
+    if "pairwise-ranked" in values:
         return pro_search, pro_search
-    return (mira if "batch-mira" in given else found), pro_search
+    return (mira if "batch-mira" in values else optimizer), pro_search
 
 
-def _filter(given: Given) -> tuple[str, Path | None]:
+def _filter(values: OptionValues) -> tuple[str, Path | None]:
     """Return the command that filters the model, empty for none, and its input."""
-    text = _file(given.last("filterfile") or given.last("input"))
-    if given.last("filter-phrase-table", "1") == "0":
+    text = _file(values.last("filterfile") or values.last("input"))
+    if values.last("filter-phrase-table", "1") == "0":
         for name in ("filtercmd", "filterfile", "rootdir"):
-            if name in given:
+            if name in values:
                 notice(f"--{name} is ignored: no phrase table is filtered")
         return "", None
-    command = given.last("filtercmd")
-    if not command and "rootdir" in given:
-        command = shlex.quote(str(Path(given.last("rootdir")) / "training" / FILTER))
-    command = command or shlex.quote(_found_filter(given))
+    command = values.last("filtercmd")
+    if not command and "rootdir" in values:
+        command = shlex.quote(str(Path(values.last("rootdir")) / "training" / FILTER))
+    command = command or shlex.quote(_filter_of_moses(values))
     try:
-        program, *more = shlex.split(command)
+        program, *words = shlex.split(command)
     except ValueError as error:
         raise click.UsageError(f"--filtercmd '{command}': {error or 'no words'}") from None
-    found = shutil.which(program)
-    if found is None:
+    path = shutil.which(program)
+    if path is None:
         raise ConfigError(
             f"--filtercmd {program}: not executable; name another, or give "
             f"--no-filter-phrase-table"
         )
     # It runs in the working folder.
-    command = shlex.join([str(Path(found).absolute()), *more])
+    command = shlex.join([str(Path(path).absolute()), *words])
     return command, text
 
 
-def _found_filter(given: Given) -> str:
+def _filter_of_moses(values: OptionValues) -> str:
     """Return the path of Moses' filter: among its scripts, beside its programs."""
-    places = [Path(given.last("mertdir"))] if given.last("mertdir") else []
-    places.append(_program(given.last("decoder")).resolve().parent)
+    places = [Path(values.last("mertdir"))] if values.last("mertdir") else []
+    places.append(_program(values.last("decoder")).resolve().parent)
     for place in places:
         for folder in (place, *(up / "scripts" / "training" for up in (place, place.parent))):
             if (folder / FILTER).is_file():
@@ -438,7 +444,7 @@ def _found_filter(given: Given) -> str:
 
 def _ranges(texts: Sequence[str]) -> dict[str, list[tuple[float, float]]]:
     """Read `tm:0..1,-1..1`: ranges of the first, second, ... component of a feature."""
-    found: dict[str, list[tuple[float, float]]] = {}
+    ranges: dict[str, list[tuple[float, float]]] = {}
     for text in texts:
         name = ""
         for item in text.split(","):
@@ -448,8 +454,8 @@ def _ranges(texts: Sequence[str]) -> dict[str, list[tuple[float, float]]]:
             least, most = parse_finite(low), parse_finite(high)
             if not name or not dots or least is None or most is None or least > most:
                 raise click.UsageError(f"--range {text}: expected NAME:LOW..HIGH,LOW..HIGH")
-            found.setdefault(name, []).append((least, most))
-    return found
+            ranges.setdefault(name, []).append((least, most))
+    return ranges
 
 
 def _file(name: str) -> Path:
@@ -463,8 +469,8 @@ def _program(name: str) -> Path:
     path = Path(name).absolute()
     if path.is_file() and os.access(path, os.X_OK):
         return path
-    if "/" not in name and (found := shutil.which(name)):
-        return Path(found).absolute()
+    if "/" not in name and (on_path := shutil.which(name)):
+        return Path(on_path).absolute()
     where = "" if "/" in name else " here or on PATH"
     raise InputError(f"{name}: not an executable file{where}; the third argument is the decoder")
 
@@ -475,9 +481,9 @@ def _references(stem: str) -> tuple[Path, ...]:
     if path.is_file():
         return (path,)
     for start in (path, path.with_name(f"{path.name}.ref")):
-        found: list[Path] = []
-        while (part := start.with_name(f"{start.name}{len(found)}")).is_file():
-            found.append(part)
-        if found:
-            return tuple(found)
+        paths: list[Path] = []
+        while (part := start.with_name(f"{start.name}{len(paths)}")).is_file():
+            paths.append(part)
+        if paths:
+            return tuple(paths)
     raise InputError(f"{stem}: there is no such file, nor {stem}0 or {stem}.ref0")

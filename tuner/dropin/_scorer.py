@@ -21,7 +21,7 @@ from ..texts import corpus, prepare, text_pipeline
 from ..texts.annotator import TextAnnotator, open_annotator
 from ..texts.corpus import References
 from ..texts.statistics import needs_of
-from ._program import Flag, Given, UsageError, say
+from ._program import Flag, OptionValues, UsageError, say
 
 NOT_HERE = {
     "sempos": "it compares tectogrammatic factors, which only Moses' own program reads",
@@ -117,12 +117,12 @@ class Scorer:
             texts = corpus.with_words(texts, self._of_factors)
         pipeline = text_pipeline.TextPipeline.from_names(("lowercase",) if self.lowercase else ())
         with ExitStack() as opened:
-            ready = prepare.Preparation.of(
+            preparation = prepare.Preparation.of(
                 [self.metric],
                 pipeline,
                 lambda: opened.enter_context(closing(self._open_annotator())),
             )
-            return ready.hypotheses(texts)
+            return preparation.hypotheses(texts)
 
     def _open_annotator(self) -> TextAnnotator:
         if not self.annotator:
@@ -130,8 +130,8 @@ class Scorer:
                 f"metric {self.metric.name()} compares syntax and needs an annotator; add it to "
                 f"--scconfig, as annotator:udpipe:model=FILE (further options behind semicolons)"
             )
-        found = registry.annotator(self.annotator)
-        return open_annotator(found, processes=1)
+        annotator = registry.annotator(self.annotator)
+        return open_annotator(annotator, processes=1)
 
     def _of_factors(self, token: str) -> str:
         parts = token.split("|")
@@ -143,16 +143,16 @@ class Scorer:
         return "|".join(parts[factor] for factor in self.factors)
 
 
-def scored_lists(given: Given) -> tuple[DatLists, Scorer]:
+def scored_lists(values: OptionValues) -> tuple[DatLists, Scorer]:
     """Return the lists of all --ffile and --scfile, and their scorer; see `scorer_of`."""
-    features, scores = given.get("ffile", []), given.get("scfile", [])
+    features, scores = values.get("ffile", []), values.get("scfile", [])
     if not features or not scores:
         raise UsageError("no data to process: give --ffile and --scfile")
     lists = read_dat(features, scores)
-    return lists, scorer_of(lists, given)
+    return lists, scorer_of(lists, values)
 
 
-def scorer_of(lists: DatLists, given: Given) -> Scorer:
+def scorer_of(lists: DatLists, values: OptionValues) -> Scorer:
     """Return the scorer of the statistics in the score files, and print its notes.
 
     mert-moses.pl appends its --sctype to the last of --mertmertargs, where it gets lost.
@@ -162,25 +162,25 @@ def scorer_of(lists: DatLists, given: Given) -> Scorer:
     InputError
         Another metric is asked for.
     """
-    wanted = given.last("sctype", lists.score_name)
-    if wanted.lower() != lists.score_name.lower():
+    sctype = values.last("sctype", lists.score_name)
+    if sctype.lower() != lists.score_name.lower():
         raise InputError(
-            f"--sctype {wanted}, but the score files hold statistics of {lists.score_name}; "
+            f"--sctype {sctype}, but the score files hold statistics of {lists.score_name}; "
             f"extractor and mert must get the same --sctype"
         )
-    scorer = read_scorer(wanted, given.last("scconfig"))
+    scorer = read_scorer(sctype, values.last("scconfig"))
     for note in scorer.notes:
         say(note)
     return scorer
 
 
-def given_scorer(given: Given) -> Scorer:
+def scorer_of_options(values: OptionValues) -> Scorer:
     """Return the scorer of a program's options --sctype, --scconfig, --factors and --filter."""
     return read_scorer(
-        given.last("sctype", "BLEU"),
-        given.last("scconfig"),
-        factors=given.last("factors"),
-        filter_command=given.last("filter"),
+        values.last("sctype", "BLEU"),
+        values.last("scconfig"),
+        factors=values.last("factors"),
+        filter_command=values.last("filter"),
     )
 
 
@@ -213,14 +213,14 @@ def read_scorer(
     hypothesis_links = options.pop("hyplinks", "")
     annotator = options.pop("annotator", "").replace(";", ",")
     name = sctype.lower().replace("_", "-")
-    for one in name.split(","):
-        if one in NOT_HERE:
+    for metric_name in name.split(","):
+        if metric_name in NOT_HERE:
             raise ConfigError(
-                f"--sctype {sctype}: {one.upper()} is not supported: {NOT_HERE[one]}; `portmert "
-                f"metrics` lists what is"
+                f"--sctype {sctype}: {metric_name.upper()} is not supported: "
+                f"{NOT_HERE[metric_name]}; `portmert metrics` lists what is"
             )
     notes: tuple[str, ...] = ()
-    classes = [families.component("metric", one) for one in name.split(",")]
+    classes = [families.component("metric", metric_name) for metric_name in name.split(",")]
     if "reflen" in options and not any("reflen" in _fields(cls) for cls in classes):
         reflen = options.pop("reflen")
         notes = (f"reflen:{reflen} is ignored: metric {name} has no choice of it",)
@@ -249,25 +249,25 @@ def read_scorer(
 def _interpolated(name: str, options: dict[str, str]) -> Metric:
     """Return the mean of several metrics; an option goes to those that have it."""
     names = name.split(",")
-    given = options.pop("weights", "+".join(["1"] * len(names))).split("+")
-    weights = [numbers.parse_number(text) for text in given]
+    texts = options.pop("weights", "+".join(["1"] * len(names))).split("+")
+    weights = [numbers.parse_number(text) for text in texts]
     if len(weights) != len(names) or any(w is None or w < 0 for w in weights) or not any(weights):
         raise ConfigError(
-            f"--scconfig: weights:{'+'.join(given)}, expected {counted(len(names), 'number')} "
+            f"--scconfig: weights:{'+'.join(texts)}, expected {counted(len(names), 'number')} "
             f"with + between them, one for each of {name}"
         )
     total = sum(weight or 0.0 for weight in weights)
-    known: set[str] = set()
+    fields: set[str] = set()
     parts = []
-    for one, weight in zip(names, weights, strict=True):
-        cls = families.component("metric", one)
-        own = [f"{key}={value}" for key, value in options.items() if key in _fields(cls)]
-        known |= _fields(cls)
-        text = f"{one}:{','.join(own)}" if own else one
+    for metric_name, weight in zip(names, weights, strict=True):
+        cls = families.component("metric", metric_name)
+        settings = [f"{key}={value}" for key, value in options.items() if key in _fields(cls)]
+        fields |= _fields(cls)
+        text = f"{metric_name}:{','.join(settings)}" if settings else metric_name
         better = text if cls.higher_is_better else f"(1 - {text})"
         parts.append(f"{(weight or 0.0) / total!r} * {better}")
     for key in options:
-        if key not in known:
+        if key not in fields:
             raise ConfigError(f"--scconfig: none of {name} has an option '{key}'")
     return registry.metric(" + ".join(parts))
 
@@ -297,35 +297,35 @@ def _filtered(texts: Texts, command: str) -> Texts:
     with faults_at(f"--filter {command}", ValueError, ConfigError):
         words = shlex.split(command)
     with programs.scratch(name="filter") as folder:
-        given, out = folder / "in", folder / "out"
-        given.write_bytes(text)
+        source, out = folder / "in", folder / "out"
+        source.write_bytes(text)
         programs.run(
             programs.Command(
                 words,
                 folder / "log",
                 out,
-                given=given,
+                given=source,
                 bounds={out: programs.Bound((1 << 20) + programs.TIMES_INPUT * len(text))},
                 timeout_seconds=FILTER_SECONDS,
                 name=f"--filter {command}",
                 is_scratch=True,
             )
         )
-        found = out.read_bytes().decode("utf-8", "replace").split("\n")
-    if found[-1] == "":
-        found.pop()
-    if len(found) != len(lines):
+        filtered_lines = out.read_bytes().decode("utf-8", "replace").split("\n")
+    if filtered_lines[-1] == "":
+        filtered_lines.pop()
+    if len(filtered_lines) != len(lines):
         raise ProgramError(
-            f"--filter {command}: {counted(len(lines), 'line')} in, {counted(len(found), 'line')} "
-            f"out; it must write a line for each"
+            f"--filter {command}: {counted(len(lines), 'line')} in, "
+            f"{counted(len(filtered_lines), 'line')} out; it must write a line for each"
         )
-    new = Texts.from_lines(found, texts.vocabulary)
+    filtered = Texts.from_lines(filtered_lines, texts.vocabulary)
     if texts.links is None:
-        return new
-    changed = np.flatnonzero(new.tokens.lengths != texts.tokens.lengths)
+        return filtered
+    changed = np.flatnonzero(filtered.tokens.lengths != texts.tokens.lengths)
     if len(changed):
         raise InputError(
-            f"--filter {command}: '{lines[changed[0]]}' becomes '{found[changed[0]]}', another "
-            f"number of tokens: links would point to other words"
+            f"--filter {command}: '{lines[changed[0]]}' becomes '{filtered_lines[changed[0]]}', "
+            f"another number of tokens: links would point to other words"
         )
-    return replace(new, links=texts.links)
+    return replace(filtered, links=texts.links)

@@ -13,8 +13,8 @@ from ..base.warn import warn_of
 from ..nbest.check import check_links
 from ..nbest.read import read_nbest
 from ..texts import corpus, prepare, statistics
-from ._program import Flag, Given, UsageError, printed_score, program, say
-from ._scorer import Scorer, given_scorer
+from ._program import Flag, OptionValues, UsageError, printed_score, program, say
+from ._scorer import Scorer, scorer_of_options
 
 SHARE_OUTSIDE = 0.05
 """Share of the bootstrap samples that lie outside the interval printed."""
@@ -33,17 +33,17 @@ OPTIONS = (
 
 
 @program("evaluator", OPTIONS)
-def main(given: Given) -> int:
+def main(values: OptionValues) -> int:
     """Run the program; return its exit status."""
-    references = given.items_of("reference")
-    candidates = given.items_of("candidate")
-    nbests = given.items_of("nbest")
+    references = values.items_of("reference")
+    candidates = values.items_of("candidate")
+    nbests = values.items_of("nbest")
     if not references:
         raise UsageError("specify at least one reference file")
     if bool(candidates) == bool(nbests):
         raise UsageError("specify candidate files or n-best files, and not both")
-    samples = given.integer("bootstrap", 0)
-    scorers = _scorers(given)
+    samples = values.integer("bootstrap", 0)
+    scorers = _scorers(values)
     for note in (note for scorer in scorers for note in scorer.notes):
         say(note)
     for path in candidates or nbests:
@@ -52,7 +52,7 @@ def main(given: Given) -> int:
             words = [path] if len(candidates or nbests) > 1 else []
             words += [scorer.name] if len(scorers) > 1 else []
             if samples:
-                words += _interval(scorer.metric, stats, samples, given.integer("rseed", 0))
+                words += _interval(scorer.metric, stats, samples, values.integer("rseed", 0))
             else:
                 score = float(scorer.metric.score(stats.sum(axis=0)))
                 words.append(f"{printed_score(scorer.metric, score):.4f}")
@@ -60,18 +60,18 @@ def main(given: Given) -> int:
     return 0
 
 
-def _scorers(given: Given) -> list[Scorer]:
+def _scorers(values: OptionValues) -> list[Scorer]:
     """Return the scorers in order: an option is of the --sctype before it."""
-    asked: list[list[tuple[str, str]]] = []
-    for name, value in given.in_order:
+    groups: list[list[tuple[str, str]]] = []
+    for name, value in values.in_order:
         if name == "sctype":
-            asked.append([(name, value)])
+            groups.append([(name, value)])
         elif name in {"scconfig", "factors", "filter"}:
-            if not asked:
+            if not groups:
                 # mert-moses.pl always gives --sctype; the original refuses this as well.
                 raise UsageError(f"--{name} must follow the --sctype it belongs to")
-            asked[-1].append((name, value))
-    return [given_scorer(Given(one)) for one in asked or [[]]]
+            groups[-1].append((name, value))
+    return [scorer_of_options(OptionValues(group)) for group in groups or [[]]]
 
 
 def _stats(path: str, scorer: Scorer, references: Sequence[str], *, is_list: bool) -> FloatArray:
@@ -98,7 +98,7 @@ def _interval(metric: Metric, stats: FloatArray, samples: int, seed: int) -> lis
     """Return the mean over samples of segments, and where all but a few of them lie."""
     rng = streams.whole(seed)
     sums = (stats[rng.integers(len(stats), size=len(stats))].sum(axis=0) for _ in range(samples))
-    scores = np.sort([printed_score(metric, float(metric.score(one))) for one in sums])
+    scores = np.sort([printed_score(metric, float(metric.score(total))) for total in sums])
     low = scores[int(samples * SHARE_OUTSIDE / 2)]
     high = scores[min(samples - 1, int(samples * (1 - SHARE_OUTSIDE / 2)))]
     return [f"{scores.mean():.4f}", f"[{low:.4f},{high:.4f}]"]

@@ -18,8 +18,8 @@ from ..nbest.moses_dat import DatLists
 from ..nbest.read import read_nbest
 from ..nbest.records import read_list
 from ..texts import corpus, statistics
-from ._program import Flag, Given, UsageError, program, say
-from ._scorer import Scorer, given_scorer
+from ._program import Flag, OptionValues, UsageError, program, say
+from ._scorer import Scorer, scorer_of_options
 
 OPTIONS = (
     Flag("sctype", "s", help="the scorer type: any metric of `portmert metrics`, as BLEU, PORT"),
@@ -93,7 +93,7 @@ def merged_as_moses(
         As Moses' `--allow-duplicates`.
     """
     if keep_duplicates and len(parts) == 1:
-        return _taken(*parts[0])
+        return _with_rows(*parts[0])
     lists = moses_dat.merge_dat([part for part, _ in parts])
     order: list[Sequence[int]] = []
     for segment, (begin, end) in enumerate(pairwise(lists.offsets.tolist())):
@@ -113,7 +113,7 @@ def merged_as_moses(
                 seen.add(left[place])
                 place += 1
         order.append(left)
-    return _taken(lists, order)
+    return _with_rows(lists, order)
 
 
 def _arrived(nbests: Sequence[str], nbest: NBest) -> list[list[int]]:
@@ -126,14 +126,14 @@ def _arrived(nbests: Sequence[str], nbest: NBest) -> list[list[int]]:
     assert nbest.lines is not None  # noqa: S101  it was read from files
     row_of_line = {line: row for row, line in enumerate(nbest.lines.tolist())}
     rows: dict[tuple[bytes, ...], int] = {}
-    found: list[list[int]] = [[] for _ in range(len(nbest))]
+    row_lists: list[list[int]] = [[] for _ in range(len(nbest))]
     lines = (line for path in nbests for line in read_list(path).byte_lines)
     for number, line in enumerate(lines):
         key = tuple(field.strip() for field in line.split(b"|||", 3)[:3])
         row = rows.setdefault(key, row_of_line.get(number, -1))
         if row >= 0:
-            found[int(key[0])].append(row)
-    return found
+            row_lists[int(key[0])].append(row)
+    return row_lists
 
 
 def _key(lists: DatLists, row: int) -> tuple[object, ...]:
@@ -146,31 +146,31 @@ def _key(lists: DatLists, row: int) -> tuple[object, ...]:
     return (tuple(lists.features[row].tolist()), tuple(lists.stats[row].tolist()), sparse)
 
 
-def _taken(lists: DatLists, order: Sequence[Sequence[int]]) -> DatLists:
+def _with_rows(lists: DatLists, order: Sequence[Sequence[int]]) -> DatLists:
     """Return the lists with these rows of each segment."""
     rows = np.array([row for segment in order for row in segment], dtype=np.int64)
     whole = without_texts(lists.features, lists.offsets, lists.feature_names, lists.sparse)
-    some = taken(whole, rows, offsets_of([len(segment) for segment in order]))
+    subset = taken(whole, rows, offsets_of([len(segment) for segment in order]))
     return replace(
         lists,
-        features=some.features,
+        features=subset.features,
         stats=lists.stats[rows],
-        offsets=some.offsets,
-        sparse=some.sparse,
+        offsets=subset.offsets,
+        sparse=subset.sparse,
     )
 
 
 @program("extractor", OPTIONS)
-def main(given: Given) -> int:
+def main(values: OptionValues) -> int:
     """Run the program; return its exit status."""
-    nbests = given.items_of("nbest")
-    references = given.items_of("reference")
-    before = [given.items_of(name) for name in ("prev-ffile", "prev-scfile")]
+    nbests = values.items_of("nbest")
+    references = values.items_of("reference")
+    before = [values.items_of(name) for name in ("prev-ffile", "prev-scfile")]
     if nbests and not references:
         raise UsageError("the references are not specified; the n-best list cannot be scored")
     if not nbests and not before[0]:
         raise UsageError("nothing to do: give --nbest")
-    scorer = given_scorer(given)
+    scorer = scorer_of_options(values)
     for note in scorer.notes:
         say(note)
     say(f"Scorer type: {scorer.metric.signature}")
@@ -180,11 +180,11 @@ def main(given: Given) -> int:
         parts.append((earlier, list(starmap(range, pairwise(earlier.offsets.tolist())))))
     if nbests:
         with using(threads=0):
-            new, nbest = extract(nbests, references, scorer)
-        parts.append((new, _arrived(nbests, nbest)))
-    lists = merged_as_moses(parts, keep_duplicates="allow-duplicates" in given)
-    binary = "binary" in given
-    moses_dat.write_features(lists, given.last("ffile", "features.data"), binary=binary)
-    moses_dat.write_scores(lists, given.last("scfile", "statscore.data"), binary=binary)
+            counted_lists, nbest = extract(nbests, references, scorer)
+        parts.append((counted_lists, _arrived(nbests, nbest)))
+    lists = merged_as_moses(parts, keep_duplicates="allow-duplicates" in values)
+    binary = "binary" in values
+    moses_dat.write_features(lists, values.last("ffile", "features.data"), binary=binary)
+    moses_dat.write_scores(lists, values.last("scfile", "statscore.data"), binary=binary)
     say(f"{counted(len(lists.features), 'hypothesis')} of {counted(len(lists), 'segment')}")
     return 0

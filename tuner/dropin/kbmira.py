@@ -41,25 +41,25 @@ NAMES = {"cparam": "c", "decay": "decay", "iters": "epochs"}
 
 
 @_program.program("kbmira", OPTIONS)
-def main(given: _program.Given) -> int:
+def main(values: _program.OptionValues) -> int:
     """Run the program; return its exit status."""
-    if given.last("type", "nbest") != "nbest":
+    if values.last("type", "nbest") != "nbest":
         raise _program.UsageError("--type hypergraph: hypergraphs are not read, only n-best lists")
-    lists, scorer = _scorer.scored_lists(given)
-    options = {ours: given.last(name) for name, ours in NAMES.items() if name in given}
-    start = dense_start(given.last("dense-init"), lists.feature_names)
-    sparse = read_sparse(given.last("sparse-init")) if "sparse-init" in given else {}
+    lists, scorer = _scorer.scored_lists(values)
+    options = {ours: values.last(name) for name, ours in NAMES.items() if name in values}
+    start = dense_start(values.last("dense-init"), lists.feature_names)
+    sparse = read_sparse(values.last("sparse-init")) if "sparse-init" in values else {}
     weights, score, _ = mert.search(
         lists,
         scorer.metric,
-        registry.optimizer("kbmira", options | given.settings()),
+        registry.optimizer("kbmira", options | values.settings()),
         mert.Starts((start,), np.zeros(len(start)), np.ones(len(start))),
         sparse=FeatureWeights(sparse),
-        seed=given.integer("random-seed", 0),
+        seed=values.integer("random-seed", 0),
     )
     # mert-moses.pl looks for these words, whatever the metric.
     printed = f"Best BLEU = {_program.printed_score(scorer.metric, score):.6f}"
-    with files.writing(given.last("output-file", "-")) as out:
+    with files.writing(values.last("output-file", "-")) as out:
         out.write(weights_text(weights, lists.feature_names).encode())
     _program.say(f"{printed} (the metric is {scorer.name})")
     return 0
@@ -80,13 +80,13 @@ def dense_start(path: str, names: FeatureNames) -> FloatArray:
     numbers = [parse_number(token) for token in (lines[0].split() if lines else [])]
     if not numbers or any(value is None for value in numbers):
         return read_weights(path).vector(names, origin=path)
-    found = np.array(numbers, dtype=np.float64)
-    if len(found) != width or not np.isfinite(found).all():
+    weights = np.array(numbers, dtype=np.float64)
+    if len(weights) != width or not np.isfinite(weights).all():
         raise errors.InputError(
-            f"{path}:1: {errors.counted(len(found), 'weight')}, the feature files have "
+            f"{path}:1: {errors.counted(len(weights), 'weight')}, the feature files have "
             f"{errors.counted(width, 'feature')}"
         )
-    return found
+    return weights
 
 
 def weights_text(weights: FeatureWeights, names: FeatureNames) -> str:

@@ -21,7 +21,7 @@ reads lines `1 name value name value` and `0 ...`, prints a weight for each name
 
 def main(arguments: Sequence[str]) -> int:
     """Run the program; return its exit status."""
-    words, precision, rest = list(arguments), 1.0, []
+    words, precision, operands = list(arguments), 1.0, []
     while words:
         word = words.pop(0)
         if word in {"-maxi", "-lambda"} and words:
@@ -31,12 +31,12 @@ def main(arguments: Sequence[str]) -> int:
                 return FAILURE
             precision = value if word == "-lambda" else precision
         elif word not in {"-fvals", "-nobias", "-quiet"}:  # which are always so here
-            rest.append(word)
-    if len(rest) != 2 or rest[0] != "binary":
+            operands.append(word)
+    if len(operands) != 2 or operands[0] != "binary":
         say(USAGE)
         return FAILURE
     try:
-        names, labels, matrix = read_pairs(rest[1])
+        names, labels, matrix = read_pairs(operands[1])
     except PortmertError as error:
         say(f"megam: error: {error}")
         return FAILURE

@@ -26,7 +26,7 @@ from ..search.stat_tables import moses_stats
 from ..search.unseen import gain_of
 from ..weights.feature_weights import FeatureNames, FeatureWeights
 from ..weights.weights_file import read_sparse
-from ._program import Flag, Given, UsageError, number, printed_score, program, say
+from ._program import Flag, OptionValues, UsageError, number, printed_score, program, say
 from ._scorer import scorer_of
 
 NO_STARTS = 3
@@ -56,48 +56,48 @@ OPTIONS = (
 
 
 @program("mert", OPTIONS)
-def main(given: Given) -> int:
+def main(values: OptionValues) -> int:
     """Run the program; return its exit status."""
-    width = given.integer("pdim", -1)
+    width = values.integer("pdim", -1)
     if width < 0:
         raise UsageError("-d is missing: the number of weights")
-    merged = given.last("sparse-weights")
-    files = given.items_of("ifile", "init.opt")
+    merged = values.last("sparse-weights")
+    files = values.items_of("ifile", "init.opt")
     try:
         starts = read_starts(files, width + bool(merged))
     except errors.PortmertError as error:
         say(f"mert: error: {error}")
         return NO_STARTS
     lists = moses_dat.read_dat(
-        given.items_of("ffile", "features.data"), given.items_of("scfile", "statscore.data")
+        values.items_of("ffile", "features.data"), values.items_of("scfile", "statscore.data")
     )
     if merged:
         lists = merge_sparse(lists, Path(merged))
-    found = sum(size for _, size in lists.feature_names)
-    if found != width + bool(merged):
+    features = sum(size for _, size in lists.feature_names)
+    if features != width + bool(merged):
         raise errors.InputError(
-            f"-d {width}, but the feature files have {errors.counted(found, 'feature')}: "
+            f"-d {width}, but the feature files have {errors.counted(features, 'feature')}: "
             f"{' '.join(column_names(lists.feature_names))}"
         )
     if (starts.lowest > starts.highest).any():
         say(f"mert: error: {files[0]}: a lowest weight is above the highest one")
         return NO_STARTS
-    scorer = scorer_of(lists, given)
+    scorer = scorer_of(lists, values)
     for name, reason in (
         ("ntry", "our search restarts by itself (--set restarts=N for more)"),
         ("nrandom", "our search draws random directions by itself"),
     ):
-        if name in given:
-            say(f"mert: note: --{name} {given.last(name)} is not used: {reason}")
-    with using(threads=max(1, given.integer("threads", 1))):
+        if name in values:
+            say(f"mert: note: --{name} {values.last(name)} is not used: {reason}")
+    with using(threads=max(1, values.integer("threads", 1))):
         weights, score, _ = search(
             lists,
             scorer.metric,
-            _optimizer(given, len(lists.features)),
+            _optimizer(values, len(lists.features)),
             starts,
-            active=given.last("optimize").replace(",", " ").split(),
-            positive=given.items_of("positive"),
-            seed=given.integer("rseed", 0),
+            active=values.last("optimize").replace(",", " ").split(),
+            positive=values.items_of("positive"),
+            seed=values.integer("rseed", 0),
         )
     point = weights.vector(lists.feature_names)
     say(best_point(point, printed_score(scorer.metric, score)))
@@ -105,20 +105,20 @@ def main(given: Given) -> int:
     return 0
 
 
-def _optimizer(given: Given, hypotheses: int) -> Optimizer:
+def _optimizer(values: OptionValues, hypotheses: int) -> Optimizer:
     """Return the optimizer asked for; on small lists with more restarts, which cost little there.
 
     With 16 restarts each of twelve seeds found the best known weights of Moses' test `mert.basic`,
     which has 1000 hypotheses; with two restarts seven did. On ten segments with 4,912 hypotheses
     one of six seeds ended below Moses' mert with four restarts, none of three with eight.
     """
-    options = given.settings()
-    found = optimizer_of_type(given.last("type", "powell"), options)
+    options = values.settings()
+    optimizer = optimizer_of_type(values.last("type", "powell"), options)
     # All restarts together search 40,000 hypotheses; larger lists get the usual restarts.
     restarts = min(16, 40_000 // max(hypotheses, 1))
-    if "restarts" in options or not isinstance(found, Mert) or restarts <= found.restarts:
-        return found
-    return replace(found, restarts=restarts)
+    if "restarts" in options or not isinstance(optimizer, Mert) or restarts <= optimizer.restarts:
+        return optimizer
+    return replace(optimizer, restarts=restarts)
 
 
 def best_point(point: FloatArray, score: float) -> str:
@@ -138,13 +138,13 @@ def read_starts(paths: Sequence[str | Path], width: int) -> Starts:
     ranges = np.empty((2, width))
     for path in paths:
         tokens = " ".join(read_lines(path)).split()
-        wanted = 3 * width if not points else width
-        if len(tokens) < wanted:
-            what = "weights, lowest and highest ones" if not points else "weights"
+        count = 3 * width if not points else width
+        if len(tokens) < count:
+            content = "weights, lowest and highest ones" if not points else "weights"
             raise errors.InputError(
-                f"{path}: {errors.counted(len(tokens), 'number')}, expected {wanted}: {what}"
+                f"{path}: {errors.counted(len(tokens), 'number')}, expected {count}: {content}"
             )
-        values = np.array([_finite(token, path) for token in tokens[:wanted]])
+        values = np.array([_finite(token, path) for token in tokens[:count]])
         if not points:
             ranges = values[width:].reshape(2, width)
         points.append(values[:width])
@@ -253,10 +253,10 @@ def column_names(names: FeatureNames) -> list[str]:
     return [f"{name}_{k}" for name, size in names for k in range(size)]
 
 
-def check_columns(wanted: Sequence[str], names: FeatureNames) -> None:
+def check_columns(searched: Sequence[str], names: FeatureNames) -> None:
     """Raise `InputError` if one of these columns is none of the features'."""
     columns = column_names(names)
-    for name in wanted:
+    for name in searched:
         if name not in columns:
             raise errors.InputError(f"there is no feature {name}{errors.suggest(name, columns)}")
 
@@ -298,7 +298,7 @@ def search(
     names = lists.feature_names
     check_columns((*active, *positive), names)
     extra = {} if sparse is None else dict(sparse.values)
-    found = optimization.optimize_dat(
+    optimum = optimization.optimize_dat(
         lists,
         metric,
         optimization.Setup(
@@ -311,21 +311,21 @@ def search(
             seed=seed,
         ),
     )
-    warn_of(found.warnings)
+    warn_of(optimum.warnings)
     sized = partial(_sized, names=() if active else names)
     if step is None:
-        return sized(found.weights), found.final_score, None
-    before, to = sized(step.weights), sized(found.weights)
+        return sized(optimum.weights), optimum.final_score, None
+    before, to = sized(step.weights), sized(optimum.weights)
     share = 1.0 if step.is_whole else averaging.step_share(step.number, before, to)
     weights = sized(before.towards(to, share))
     nbest = model.without_texts(lists.features, lists.offsets, names, lists.sparse)
     stats = moses_stats(lists, metric)
     tables = [
-        stats[model.best_hypotheses(nbest, model.model_scores(nbest, one))]
-        for one in (before, weights)
+        stats[model.best_hypotheses(nbest, model.model_scores(nbest, point))]
+        for point in (before, weights)
     ]
     is_cut = share < 1 / step.number
-    gain = gain_of(metric, tables, found.unseen.seed) if found.unseen and not is_cut else None
+    gain = gain_of(metric, tables, optimum.unseen.seed) if optimum.unseen and not is_cut else None
     return weights, float(metric.score(tables[1].sum(axis=0))), Stepped(share, gain)
 
 
@@ -349,13 +349,13 @@ def _points(
     lists: moses_dat.DatLists, metric: Metric, starts: Starts, restarts: int, seed: int
 ) -> list[FloatArray]:
     """Return where restarts begin: the first start, the best of the others, random ones."""
-    first, *others = starts.points
+    first, *later_starts = starts.points
     points = [first]
-    if others:
+    if later_starts:
         problem = TuningProblem(lists.features.T, lists.offsets, StatTable(lists.stats), metric)
-        values = [problem.value(problem.model_scores(point)) for point in others]
+        values = [problem.value(problem.model_scores(point)) for point in later_starts]
         order = np.argsort(-np.array(values), kind="stable")[: max(restarts - 1, 0)]
-        points += [others[k] for k in sorted(order.tolist())]
+        points += [later_starts[k] for k in sorted(order.tolist())]
     (low, high), count = DEFAULT_RANGE, restarts - len(points)
     if count > 0 and ((starts.lowest != low) | (starts.highest != high)).any():
         rng = streams.whole(seed)

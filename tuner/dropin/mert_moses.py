@@ -63,9 +63,9 @@ class State:
         The last finished step.
     steps : dict
         Step -> its lists; only those that are still used.
-    own_scores : dict
+    decoder_scores : dict
         Step -> the printed score of the decoder's own best output.
-    hypotheses, new : int
+    hypotheses, new_hypotheses : int
         How many distinct hypotheses these lists have, and how many the last step added.
     """
 
@@ -75,14 +75,14 @@ class State:
     shares: list[float] = field(default_factory=list)
     finished: int = 0
     steps: dict[int, DatLists] = field(default_factory=dict)
-    own_scores: dict[int, float] = field(default_factory=dict)
+    decoder_scores: dict[int, float] = field(default_factory=dict)
     hypotheses: int = 0
-    new: int = 0
+    new_hypotheses: int = 0
 
     def merged(self) -> DatLists:
         """Merge all lists, and count what is new in them."""
         lists = merge_dat([self.steps[step] for step in sorted(self.steps)])
-        self.new = len(lists.features) - self.hypotheses
+        self.new_hypotheses = len(lists.features) - self.hypotheses
         self.hypotheses = len(lists.features)
         return lists
 
@@ -117,12 +117,12 @@ def run(request: MertRequest) -> list[tuple[Path, str]]:
             for replica, folder in enumerate(folders[1:], 1):
                 notice(f"replica {replica} of {request.replicas}")
                 seed = request.replicas * request.seed + replica
-                own = replace(request, folder=folder, seed=seed)
+                replica_request = replace(request, folder=folder, seed=seed)
                 if replica > 1 and not (request.go_on and (folder / FINISHED).is_file()):
-                    for path in (*_lists(own, 1), folder / "run1.out"):
+                    for path in (*_lists(replica_request, 1), folder / "run1.out"):
                         copy_file(folders[1] / path.name, path)
-                    own = replace(own, skip_decoder=True, go_on=False)
-                results.append(_Run(own, config).result())
+                    replica_request = replace(replica_request, skip_decoder=True, go_on=False)
+                results.append(_Run(replica_request, config).result())
             return results
 
 
@@ -143,8 +143,8 @@ class _Run:
             "timeout_seconds": request.timeout_seconds,
         }
         self.decoder = cast("Moses", registry.decoder("moses", options, where="--decoder-flags"))
-        shown = self.decoder.shown()
-        self.names: FeatureNames = shown.names
+        features = self.decoder.shown()
+        self.names: FeatureNames = features.names
         # Faults of references and of named features are found before the first decoding.
         references = request.scorer.plain_references(request.references, Vocabulary())
         if line := few_segments(len(references)):
@@ -155,8 +155,8 @@ class _Run:
                 too_many = f"--range: {count} ranges for {name}"
                 notice(f"{too_many}, of which mert-moses.pl too uses {size}")
         mert.check_columns((*request.active, *request.positive), self.names)
-        self.files = StepFolder(request.folder, shown.names, request.scorer)
-        self.files.write_features_list(shown)
+        self.files = StepFolder(request.folder, features.names, request.scorer)
+        self.files.write_features_list(features)
 
     # The loop.
 
@@ -191,12 +191,14 @@ class _Run:
 
         A step goes only a share of the way, so the weights themselves come to rest late.
         """
-        if self.request.aggregate < 0 and not state.new:
-            taken = is_behind(state.shares[:-1])  # the rest of the way, which nobody has decoded
-            return "" if taken else "the decoder found no new hypothesis"
+        if self.request.aggregate < 0 and not state.new_hypotheses:
+            was_whole = is_behind(
+                state.shares[:-1]
+            )  # the rest of the way, which nobody has decoded
+            return "" if was_whole else "the decoder found no new hypothesis"
         if any(is_cut(state.shares, step) for step in (state.finished - 1, state.finished)):
             return ""
-        scores = self._own_scores(state)
+        scores = self._decoder_scores(state)
         if state.finished - max(scores, key=lambda step: scores[step]) >= PATIENCE:
             return f"the score of the decoder's own output has not risen for {PATIENCE} runs"
         if self.request.least_gain and state.gain is not None and state.finished >= FEWEST:
@@ -219,13 +221,13 @@ class _Run:
         first = self._first_used(step - 1)
         state.steps = {k: lists for k, lists in state.steps.items() if k >= first or k == step}
         self.files.write_starts(step, self.files.vector(state.weights), *self.ranges)
-        found, score = self._search(step, state)
-        found = self._interpolated(step, state.weights, found)
-        state.weights, state.score = found, score
-        if sparse := self.files.sparse(found):
+        weights, score = self._search(step, state)
+        weights = self._interpolated(step, state.weights, weights)
+        state.weights, state.score = weights, score
+        if sparse := self.files.sparse(weights):
             self.files.write(f"run{step + 1}.sparse-weights", sparse_text(sparse))
-        shown = " ".join(f"{value:.4g}" for value in self.files.vector(found))
-        notice(f"({step}) BEST at {step}: {shown} => {score}")
+        text = " ".join(f"{value:.4g}" for value in self.files.vector(weights))
+        notice(f"({step}) BEST at {step}: {text} => {score}")
 
     def _first_used(self, last: int) -> int:
         """Return the first step whose lists are used behind step `last`, as mert-moses.pl does."""
@@ -262,10 +264,9 @@ class _Run:
 
     def _extract(self, step: int) -> DatLists:
         paths = _lists(self.request, step)
-        path = paths[0]
-        for one in paths:
-            if not one.is_file():
-                raise StateError(f"{one}: is not there; leave out --skip-decoder")
+        for path in paths:
+            if not path.is_file():
+                raise StateError(f"{path}: is not there; leave out --skip-decoder")
         with collected_notices() as notes:
             lists, _ = extract(
                 paths,
@@ -274,8 +275,8 @@ class _Run:
             )
         if lists.feature_names != self.names:
             raise InputError(
-                f"{path}: features {' '.join(mert.column_names(lists.feature_names))}, but the "
-                f"decoder said {' '.join(mert.column_names(self.names))}"
+                f"{paths[0]}: features {' '.join(mert.column_names(lists.feature_names))}, but "
+                f"the decoder said {' '.join(mert.column_names(self.names))}"
             )
         lists = merge_dat([lists])
         write_features(lists, self.folder / f"run{step}.features.dat")
@@ -318,8 +319,10 @@ class _Run:
                     )
                 pro, *_ = search(request.from_pro, mert.Starts(tuple(points[:1]), *self.ranges))
                 points.append(self.files.vector(pro))
-            is_rest = request.aggregate < 0 and not state.new and is_behind(state.shares)
-            found, score, stepped = search(
+            is_rest = (
+                request.aggregate < 0 and not state.new_hypotheses and is_behind(state.shares)
+            )
+            weights, score, stepped = search(
                 request.optimizer,
                 mert.Starts(tuple(points), *self.ranges),
                 positive=request.positive,
@@ -334,10 +337,10 @@ class _Run:
             if is_rest or is_cut(state.shares, step):
                 notes.append(f"{SHARE} {number(stepped.share)}")
         printed = f"{printed_score(request.scorer.metric, score):.6f}"
-        self.files.write_search(step, found, float(printed), notes)
+        self.files.write_search(step, weights, float(printed), notes)
         for note in notes:
             notice(note)
-        return found, printed
+        return weights, printed
 
     def _ranges(self) -> tuple[FloatArray, FloatArray]:
         """Return the (F,) lowest and highest weights of random starts.
@@ -348,24 +351,24 @@ class _Run:
             The decoder has no such feature.
         """
         ranges: list[tuple[float, float]] = []
-        given = self.request.ranges
+        by_feature = self.request.ranges
         for name, size in self.names:
-            own = list(given.get(name, []))[:size]
-            ranges += own + [mert.DEFAULT_RANGE] * (size - len(own))
-        known = dict(self.names)
-        for name in given:
-            if name not in known:
-                raise InputError(f"--range: there is no feature {name}{suggest(name, known)}")
+            pairs = list(by_feature.get(name, []))[:size]
+            ranges += pairs + [mert.DEFAULT_RANGE] * (size - len(pairs))
+        sizes = dict(self.names)
+        for name in by_feature:
+            if name not in sizes:
+                raise InputError(f"--range: there is no feature {name}{suggest(name, sizes)}")
         low, high = np.array(ranges).T
         return low, high
 
     def _interpolated(
-        self, step: int, before: FeatureWeights, found: FeatureWeights
+        self, step: int, before: FeatureWeights, after: FeatureWeights
     ) -> FeatureWeights:
         share = self.request.interpolation
         if not share or step < 4:  # as in mert-moses.pl
-            return found
-        weights = before.towards(found, share)
+            return after
+        weights = before.towards(after, share)
         text = "".join(f"{number(value)} " for value in self.files.vector(weights)) + "\n"
         self.files.write(f"run{step}.weights.txt", text)
         return weights
@@ -400,7 +403,7 @@ class _Run:
         for k, lists in state.steps.items():
             self.files.check_step(k, lists)
         state.merged()
-        state.weights, state.score = self.files.found_by(step)
+        state.weights, state.score = self.files.result_of(step)
         if self.request.optimizer.holds_out:
             state.shares = [self.files.share_of(k) for k in range(1, step + 1)]
         return state
@@ -410,7 +413,7 @@ class _Run:
     def _finish(self, state: State) -> tuple[Path, str]:
         step, best = state.finished, state
         if self.request.return_best:
-            scores = self._own_scores(state)  # nobody decoded what the last step found
+            scores = self._decoder_scores(state)  # nobody decoded what the last step found
             step = max(scores, key=lambda step: scores[step])
             best = State(self.files.weights(step), f"{scores[step]:.4f}")
             notice(f"copying weights from best iteration ({step}, {best.score}) to moses.ini")
@@ -418,15 +421,15 @@ class _Run:
         self.files.write(FINISHED, f"{state.finished}\n")
         return self.folder / "moses.ini", best.score
 
-    def _own_scores(self, state: State) -> dict[int, float]:
+    def _decoder_scores(self, state: State) -> dict[int, float]:
         """Return step -> the printed score of the decoder's own best output."""
         metric = self.request.scorer.metric
         for step in range(1, state.finished + 1):
-            if step not in state.own_scores:
+            if step not in state.decoder_scores:
                 lists = state.steps.get(step) or self.files.lists(step)
                 total = lists.stats[lists.offsets[:-1]].sum(axis=0)
-                state.own_scores[step] = printed_score(metric, float(metric.score(total)))
-        return state.own_scores
+                state.decoder_scores[step] = printed_score(metric, float(metric.score(total)))
+        return state.decoder_scores
 
     def _write_config(
         self, name: str, state: State, step: int, *, config: Path | None = None

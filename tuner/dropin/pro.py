@@ -26,7 +26,7 @@ from ..search.optimizers.pro import Pro
 from ..search.problem import StatTable, TuningProblem
 from ..search.stat_tables import moses_stats
 from . import _scorer
-from ._program import Flag, Given, number, program, say
+from ._program import Flag, OptionValues, number, program, say
 
 SAMPLES, PAIRS, LEAST = 5000, 50, 0.05
 """Pairs drawn and kept of each segment, and their least difference in BLEU, as in Moses."""
@@ -44,18 +44,18 @@ OPTIONS = (
 
 
 @program("pro", OPTIONS)
-def main(given: Given) -> int:
+def main(values: OptionValues) -> int:
     """Run the program; return its exit status."""
-    lists, scorer = _scorer.scored_lists(given)
-    metric, settings = scorer.metric, given.settings()
+    lists, scorer = _scorer.scored_lists(values)
+    metric, settings = scorer.metric, values.settings()
     stats = moses_stats(replace(lists, score_name=metric.name()), metric)
-    rng = streams.whole(given.integer("random-seed", 0))
+    rng = streams.whole(values.integer("random-seed", 0))
     if type(metric) is Bleu and not settings:
-        worth = sentence_bleu(stats, longer=float("smooth-brevity-penalty" in given))
+        worth = sentence_bleu(stats, longer=float("smooth-brevity-penalty" in values))
         better, worse = most_different(worth, lists.offsets, rng)
     else:
         better, worse = on_background(lists, stats, metric, settings, rng)
-    with files.writing(given.last("output-file", "-")) as out:
+    with files.writing(values.last("output-file", "-")) as out:
         for line in differences(lists, better, worse):
             out.write(line.encode())
     say(f"{counted(len(better), 'pair')} of {counted(len(lists.features), 'hypothesis')}")
@@ -70,21 +70,21 @@ def sentence_bleu(stats: FloatArray, *, longer: float) -> FloatArray:
     matched, total, reference = stats[:, :-1:2], stats[:, 1:-1:2], stats[:, -1] + longer
     with np.errstate(divide="ignore", invalid="ignore"):  # a hypothesis without a token is worth 0
         brevity = np.minimum(0.0, 1.0 - reference / total[:, 0])
-    found: FloatArray = exp(log((matched + 1.0) / (total + 1.0)).mean(axis=1) + brevity)
-    return found
+    scores: FloatArray = exp(log((matched + 1.0) / (total + 1.0)).mean(axis=1) + brevity)
+    return scores
 
 
 def most_different(
     worth: FloatArray, offsets: IntArray, rng: np.random.Generator
 ) -> tuple[IntArray, IntArray]:
     """Return the better and the worse hypotheses of the random pairs that differ most."""
-    kept: list[IntArray] = []
+    pairs_of_segments: list[IntArray] = []
     for begin, end in pairwise(offsets):
         pairs = rng.integers(begin, end, size=(2, SAMPLES))
         size = np.abs(worth[pairs[0]] - worth[pairs[1]])
         order = np.argsort(-size, kind="stable")[:PAIRS]
-        kept.append(pairs[:, order[size[order] >= LEAST]])
-    first, second = np.concatenate(kept, axis=1)
+        pairs_of_segments.append(pairs[:, order[size[order] >= LEAST]])
+    first, second = np.concatenate(pairs_of_segments, axis=1)
     rises = worth[first] > worth[second]
     return np.where(rises, first, second), np.where(rises, second, first)
 
@@ -107,7 +107,9 @@ def on_background(
         for weights, better, worse in pro.rounds_on(linear, total, rng)
     ]
     nothing: IntArray = np.empty(0, dtype=np.int64)
-    _, better, worse = max(rounds, key=lambda one: one[0], default=(0.0, nothing, nothing))
+    _, better, worse = max(
+        rounds, key=lambda scored_round: scored_round[0], default=(0.0, nothing, nothing)
+    )
     return better, worse
 
 
@@ -115,13 +117,17 @@ def differences(lists: DatLists, better: IntArray, worse: IntArray) -> Iterator[
     """Yield two lines for each pair: `1 F0 0.5 name -1`, and the same the other way round."""
     for first, second in zip(better.tolist(), worse.tolist(), strict=True):
         dense = lists.features[first] - lists.features[second]
-        found = {f"F{k}": float(dense[k]) for k in np.flatnonzero(np.abs(dense) > SMALLEST)}
+        difference = {f"F{k}": float(dense[k]) for k in np.flatnonzero(np.abs(dense) > SMALLEST)}
         if lists.sparse is not None:
             sparse = lists.sparse
             for row, sign in ((first, 1.0), (second, -1.0)):
                 for entry in range(int(sparse.offsets[row]), int(sparse.offsets[row + 1])):
                     name = sparse.names[sparse.columns[entry]]
-                    found[name] = found.get(name, 0.0) + sign * float(sparse.values[entry])
+                    difference[name] = difference.get(name, 0.0) + sign * float(
+                        sparse.values[entry]
+                    )
         for label, sign in (("1", 1.0), ("0", -1.0)):
-            parts = (f" {n} {number(sign * v)}" for n, v in found.items() if abs(v) > SMALLEST)
+            parts = (
+                f" {n} {number(sign * v)}" for n, v in difference.items() if abs(v) > SMALLEST
+            )
             yield f"{label}{''.join(parts)}\n"
