@@ -11,13 +11,13 @@ that has a colon itself wins over a key with an id.
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from . import options
 from .documents import parse_json
-from .errors import InputError, shown
+from .errors import InputError, counted, shown
 from .files import called, each_line
 
 ID_KEYS = (
@@ -219,19 +219,32 @@ def _of_json(file: str) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def _of_table(file: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield place and cells of each row; an empty cell of a table is an empty text."""
-    lines = each_line(file)
-    names = next(lines, "").removeprefix("\ufeff").split("\t")
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise InputError(f"{called(file)}:1: column '{twice}' stands twice")
-    for number, line in enumerate(lines, 2):
-        cells = line.split("\t")
+    names, *rows = list(table_rows(each_line(file), called(file))) or [[]]
+    for number, cells in enumerate(rows, 2):
+        yield f"{called(file)}:{number}", dict(zip(names, cells, strict=True))
+
+
+def table_rows(lines: Iterable[str], where: str) -> Iterator[list[str]]:
+    """Yield the names of the columns of a table, then the cells of each row, as many.
+
+    Raises
+    ------
+    InputError
+        Two columns have one name, or a row has more or fewer cells; `where` begins the message.
+    """
+    names: list[str] = []
+    for number, line in enumerate(lines, 1):
+        cells = line.removeprefix("\ufeff").split("\t") if number == 1 else line.split("\t")
+        names = names or cells
+        if number == 1 and len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise InputError(f"{where}:1: column '{twice}' stands twice")
         if len(cells) != len(names):
             raise InputError(
-                f"{called(file)}:{number}: {len(cells)} columns separated by tabs, the header "
-                f"names {len(names)}"
+                f"{where}:{number}: {counted(len(cells), 'column')} separated by tabs, the "
+                f"header names {len(names)}"
             )
-        yield f"{called(file)}:{number}", dict(zip(names, cells, strict=True))
+        yield cells
 
 
 def _keys(records: Sequence[tuple[str, dict[str, Any]]], text: str) -> tuple[str, str, str]:

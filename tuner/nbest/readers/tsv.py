@@ -6,8 +6,8 @@ from typing import ClassVar
 from pydantic.dataclasses import dataclass
 
 from ...base import options
-from ...base.columns import INDEX_KEYS
-from ...base.errors import counted, suggest
+from ...base.columns import INDEX_KEYS, table_rows
+from ...base.errors import suggest
 from ...base.warn import warn
 from ..records import Hypothesis, ListFile
 from ._base import Reader, rank_in
@@ -62,11 +62,7 @@ class Tsv(Reader):
 
     def records(self, file: ListFile) -> Iterator[Hypothesis]:
         """Yield the hypotheses of a whole file."""
-        header, *lines = file.lines()
-        columns = header.split("\t")
-        twice = next((name for name in columns if columns.count(name) > 1), None)
-        if twice is not None:
-            file.fail(1, f"column '{twice}' stands twice")
+        columns, *rows = table_rows(file.lines(), file.where)
         id_at = _index(file, columns, "id", self.id or _usual(columns, IDS))
         text_at = _index(file, columns, "text", self.text or _usual(columns, TEXTS))
         score = self.score or _usual(columns, SCORES)
@@ -78,7 +74,6 @@ class Tsv(Reader):
             file.fail_of_names(max(feature_names, key=feature_names.count))
         feature_at = [_index(file, columns, "features", name) for name in feature_names]
         no_features = {id_at, text_at, score_at, links_at}
-        rows = [_cells(file, number, line, columns) for number, line in enumerate(lines, 2)]
         rank_at = _ranks_at(file, columns, rows, {*no_features, *feature_at})
         if not feature_names:
             feature_at = [k for k in range(len(columns)) if k not in no_features and k != rank_at]
@@ -95,17 +90,6 @@ class Tsv(Reader):
                 None if links_at is None else file.links(number, cells[links_at]),
                 rank=None if rank_at is None else int(cells[rank_at]),
             )
-
-
-def _cells(file: ListFile, number: int, line: str, columns: list[str]) -> list[str]:
-    """Return the cells of a line."""
-    cells = line.split("\t")
-    if len(cells) != len(columns):
-        file.fail(
-            number,
-            f"{counted(len(cells), 'column')} separated by tabs, the header names {len(columns)}",
-        )
-    return cells
 
 
 def _ranks_at(
