@@ -15,7 +15,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import CancelledError, Executor, Future
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
@@ -241,9 +241,26 @@ class Scheduler(Workplace):
             return self
         return replace(self, address=str(folder / self.address))
 
-    def opened(self) -> AbstractContextManager[Team]:
+    @contextmanager
+    def opened(self) -> Iterator[Team]:
         """Connect to the workers."""
-        return connected(self.text, self.address)
+        distributed = _module("distributed")
+        text, address = self.text, self.address
+        if "://" not in address:
+            address = _address_in(Path(address), text)
+        credentials = _credentials(distributed, text, is_needed=address.startswith("tls:"))
+        with _quiet():
+            fault = distributed.utils.LoopRunner().run_sync(_greet, address, credentials)
+            if fault is not None:
+                raise errors.StateError(f"{text}: {_found_at(address, fault)}")
+            try:
+                client = distributed.Client(address, timeout=_CONNECT, set_as_default=False)
+            except Exception as error:  # noqa: BLE001  whatever Dask says
+                message = errors.named(error)
+                raise errors.StateError(
+                    f"{text}: the scheduler takes no client: {message}"
+                ) from None
+            yield from _of_client(client, text)
 
 
 @dataclass(frozen=True)
@@ -265,9 +282,41 @@ class QueueingSystem(Workplace):
     options: Mapping[str, Any] = field(default_factory=dict)
     is_local: ClassVar[bool] = False
 
-    def opened(self) -> AbstractContextManager[Team]:
+    @contextmanager
+    def opened(self) -> Iterator[Team]:
         """Submit the jobs, and end them with the block."""
-        return started(self.text, self.kind, self.jobs, self.options)
+        text, class_name = self.text, KINDS[self.kind]
+        cluster_class = getattr(_module("dask_jobqueue"), class_name)
+        options = _with_keys(self.options, text)
+        distributed = _module("distributed")
+        with _quiet():
+            program = shlex.split(cluster_class.job_cls.submit_command)[0]
+            if shutil.which(program) is None:
+                raise errors.ProgramError(
+                    f"{text}: no program {program} on PATH; start it where jobs are submitted"
+                )
+            try:
+                with warnings.catch_warnings():  # another cluster of ours may show its dashboard
+                    warnings.filterwarnings("ignore", "Port 8787")
+                    cluster = cluster_class(**options)
+            except Exception as error:  # noqa: BLE001  options of any type get there
+                raise ConfigError(f"{text}: no {class_name}: {errors.named(error)}") from None
+            try:
+                for _ in range(self.jobs):
+                    cluster.worker_spec.update(cluster.new_worker_spec())
+                try:  # scale(jobs) does the same, but does not say that a job was refused
+                    cluster.sync(cluster._correct_state)  # noqa: SLF001
+                except (RuntimeError, OSError) as error:
+                    for job in cluster.workers.values():
+                        if job.status.name == "created":  # else the cluster does not close
+                            job.status = type(job.status).failed
+                    raise errors.ProgramError(
+                        f"{text}: {program} failed: {_one_line(error)}"
+                    ) from None
+                client = distributed.Client(cluster, timeout=_CONNECT, set_as_default=False)
+                yield from _of_client(client, text, expected=self.jobs)
+            finally:
+                cluster.close()
 
 
 def parse(text: str, options: Mapping[str, Any]) -> Workplace:
@@ -294,33 +343,6 @@ def parse(text: str, options: Mapping[str, Any]) -> Workplace:
     if "://" in argument:
         check_address(argument, f"executor '{text}'")
     return Scheduler(text, argument)
-
-
-@contextmanager
-def connected(text: str, address: str) -> Iterator[Cluster]:
-    """Open the workers of a running cluster.
-
-    Parameters
-    ----------
-    given
-        The text of the user, for messages.
-    address
-        An address, as tcp://HOST:8786, or the scheduler's file.
-    """
-    distributed = _module("distributed")
-    if "://" not in address:
-        address = _address_in(Path(address), text)
-    credentials = _credentials(distributed, text, is_needed=address.startswith("tls:"))
-    with _quiet():
-        fault = distributed.utils.LoopRunner().run_sync(_greet, address, credentials)
-        if fault is not None:
-            raise errors.StateError(f"{text}: {_found_at(address, fault)}")
-        try:
-            client = distributed.Client(address, timeout=_CONNECT, set_as_default=False)
-        except Exception as error:  # noqa: BLE001  whatever Dask says
-            message = errors.named(error)
-            raise errors.StateError(f"{text}: the scheduler takes no client: {message}") from None
-        yield from _of_client(client, text)
 
 
 async def _greet(address: str, credentials: Mapping[str, Any]) -> Exception | None:
@@ -413,52 +435,6 @@ def _address_in(path: Path, text: str) -> str:
         ) from None
     check_address(str(address), str(path))
     return str(address)
-
-
-@contextmanager
-def started(text: str, kind: str, jobs: int, options: Mapping[str, Any]) -> Iterator[Cluster]:
-    """Start a cluster in a queueing system, and end it with the block.
-
-    Parameters
-    ----------
-    kind
-        The queueing system, one of `KINDS`.
-    jobs
-        The number of jobs to submit.
-    options
-        The options of its class in dask-jobqueue; others are as in Dask's own configuration.
-    """
-    cluster_class = getattr(_module("dask_jobqueue"), KINDS[kind])
-    options = _with_keys(options, text)
-    distributed = _module("distributed")
-    with _quiet():
-        program = shlex.split(cluster_class.job_cls.submit_command)[0]
-        if shutil.which(program) is None:
-            raise errors.ProgramError(
-                f"{text}: no program {program} on PATH; start it where jobs are submitted"
-            )
-        try:
-            with warnings.catch_warnings():  # another cluster of ours may show its dashboard
-                warnings.filterwarnings("ignore", "Port 8787")
-                cluster = cluster_class(**options)
-        except Exception as error:  # noqa: BLE001  options of any type get there
-            raise ConfigError(f"{text}: no {KINDS[kind]}: {errors.named(error)}") from None
-        try:
-            for _ in range(jobs):
-                cluster.worker_spec.update(cluster.new_worker_spec())
-            try:  # scale(jobs) does the same, but does not say that a job was refused
-                cluster.sync(cluster._correct_state)  # noqa: SLF001
-            except (RuntimeError, OSError) as error:
-                for job in cluster.workers.values():
-                    if job.status.name == "created":  # else the cluster does not close
-                        job.status = type(job.status).failed
-                raise errors.ProgramError(
-                    f"{text}: {program} failed: {_one_line(error)}"
-                ) from None
-            client = distributed.Client(cluster, timeout=_CONNECT, set_as_default=False)
-            yield from _of_client(client, text, expected=jobs)
-        finally:
-            cluster.close()
 
 
 def _with_keys(options: Mapping[str, Any], text: str) -> Mapping[str, Any]:
