@@ -205,8 +205,8 @@ def _score(
     ----------
     measured
         The experiment that gives data and aligner.
-    names, ready
-        The metrics, and what makes texts ready for them.
+    names, preparation
+        The metrics, and what prepares texts for them.
     lists
         System -> set -> the n-best list of each tuning.
     """

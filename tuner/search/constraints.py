@@ -254,10 +254,10 @@ def multiples(ratios: FloatArray, lower: FloatArray, upper: FloatArray) -> tuple
 def moves(before: FeatureWeights, after: FeatureWeights) -> str:
     """Return a line that says which weights were moved inside their bounds; or an empty text."""
     changed = [
-        f"{name}{f'_{place}' if len(row) > 1 else ''} {old:g} -> {after_value:g}"
+        f"{name}{f'_{place}' if len(row) > 1 else ''} {old:g} -> {moved:g}"
         for name, row in before.values.items()
-        for place, (old, after_value) in enumerate(zip(row, after.values[name], strict=True))
-        if old != after_value
+        for place, (old, moved) in enumerate(zip(row, after.values[name], strict=True))
+        if old != moved
     ]
     start = "start weights outside of their bounds were moved to the nearest allowed"
     return f"{start}: {', '.join(changed)}" if changed else ""

@@ -105,8 +105,8 @@ def bootstrap(
             nbest = without_texts(nbest.features, nbest.offsets, nbest.feature_names, nbest.sparse)
     shared = workers.shared(nbest), workers.shared(stats)
     tasks = [(*shared, metric, setup, sample, segments) for sample in samples]
-    sample_name = "bootstrap sample {}".format
-    for place, weights in workers.run(found_on, tasks, phase="sampling", name_of=sample_name):
+    name_of_sample = "bootstrap sample {}".format
+    for place, weights in workers.run(found_on, tasks, phase="sampling", name_of=name_of_sample):
         yield samples[place], weights
 
 

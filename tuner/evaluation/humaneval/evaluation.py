@@ -272,7 +272,7 @@ def select(
         S texts of either system, ready for TER and for counting tokens.
     references
         References of the S segments. Judges see the first of each.
-    shown
+    displayed
         Both outputs as judges see them.
 
     Returns
