@@ -64,6 +64,7 @@ LINES = {
     "json inside": ("t.jsonl#a.t", "", lambda s: json_line(id=s, a={"t": TEXTS[s]})),
     "table": ("t.tsv#t", "id\tt\n", lambda s: f"{s}\t{TEXTS[s]}\n"),
     "lines with ids": ("t.txt", "", lambda s: f"{s} {TEXTS[s]}\n"),
+    "lines with ids behind": ("t.trn", "", lambda s: f"{TEXTS[s]} ({s})\n"),
     **{
         f"{kind} by {key}": form
         for key in ID_KEYS
@@ -178,7 +179,9 @@ def test_texts_that_lack_or_repeat_a_segment_are_refused(write, kind):
     write(named, head, [*records, record(IDS[1]).replace("words", "other")])
     with pytest.raises(InputError, match=r"s-10|5 segments"):
         portmert.Lists.read("list.jsonl", refs=[path])
-    if kind != "lines with ids":  # each hypothesis may carry the reference of its segment
+    if not kind.startswith(
+        "lines with ids"
+    ):  # each hypothesis may carry the reference of its segment
         write(named, head, [*records, records[1]])
         lists = portmert.Lists.read("list.jsonl", refs=[path])
         assert lists.references.ids == IDS
@@ -193,7 +196,7 @@ def test_where_one_side_has_ids_they_must_be_in_order(write, kind):
     with pytest.raises(InputError, match=r"plain has no ids.*FILE.jsonl#KEY"):
         portmert.Lists.read("list.jsonl", refs=[plain])
     named, head, record = LINES[kind]
-    if kind == "lines with ids":
+    if kind.startswith("lines with ids"):
         return
     path = write(named, head, [record(name) for name in reversed(IDS)])
     bare = [f"{n} ||| a{k} ||| F= {k} ||| 0\n" for n in range(len(IDS)) for k in range(2)]
@@ -212,7 +215,7 @@ def test_two_texts_with_ids_are_scored_in_any_order(write, kind):
     named, head, record = LINES[kind]
     path = write(named, head, [record(name) for name in shuffled(IDS, 2)])
     other = write("o.jsonl#t", "", [json_line(id=name, t=TEXTS[name]) for name in IDS])
-    ids = kind == "lines with ids"
+    ids = kind.startswith("lines with ids")
     if ids:
         other = write("o.txt", "", [f"{name} {TEXTS[name]}\n" for name in IDS])
     assert portmert.score(path, [other], metric="wer", ids=ids).score == 1

@@ -127,13 +127,13 @@ def test_humaneval_and_align_join_lines_by_ids():
 def test_ids_of_one_text_alone_warn_or_must_be_in_order(folder):
     for hyp, ref in (("hyp", "ref.plain"), ("hyp.plain", "ref")):
         warned = scored(hyp, ref)["warnings"]
-        assert any("begins with what looks like an id ('utt-00')" in line for line in warned)
+        assert any("has what looks like an id ('utt-00')" in line for line in warned)
     result = run("score", "--metric", "wer", "--hyp", "hyp.shuffled", "--ref", "ref.plain")
     assert result.exit_code == 1
     assert "ref.plain has no ids, and those of hyp.shuffled are not in order" in result.stderr
     (folder / "list").write_text("".join(f"{n} ||| a b ||| F= 1 ||| 0\n" for n in range(SIZE)))
     result = run("optimize", "--nbest", "list", "--ref", "ref", "--metric", "wer", "--out", "w")
-    assert "begins with what looks like an id ('utt-00')" in result.stderr
+    assert "has what looks like an id ('utt-00')" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -132,6 +132,16 @@ def test_segments_without_all_scores_are_noted(tmp_path):
     assert "note: 1 of 4 segments are left out" in result.stderr
 
 
+def test_segments_that_count_from_1_are_told(tmp_path):
+    path = tmp_path / "human.tsv"
+    head, *rows = path.read_text().splitlines()
+    cells = [row.split("\t") for row in rows]
+    moved = [[system, str(int(n) + 1), *more] for system, n, *more in cells if n != "3"]
+    path.write_text("\n".join([head, *map("\t".join, moved)]) + "\n")
+    result = run("metaeval", *ALL, "--metric", "ter", "--quiet")
+    assert "human.tsv: no score of segment 0, one of segment 1" in result.stderr
+
+
 def test_one_segment_is_enough_for_correlations(tmp_path):
     (tmp_path / "human.tsv").write_text(
         "system\tsegment\tscore\n" + "".join(f"{s}\t0\t{k}\n" for k, s in enumerate(OUTPUTS))

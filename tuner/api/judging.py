@@ -12,7 +12,7 @@ from portmert.metrics._base import Batch, Metric, Vocabulary
 from ..base import arguments
 from ..base.context import phases, using
 from ..base.files import TextFile
-from ..base.warn import notice, warn_of
+from ..base.warn import notice, warn, warn_of
 from ..components import registry
 from ..evaluation.human_scores import (
     HumanScores,
@@ -150,6 +150,11 @@ def _labelled(metrics: Mapping[str, Metric]) -> Mapping[str, Metric]:
 def read_judged(test_set: JudgedSet, preparation: Preparation) -> tuple[HumanScores, Batch]:
     """Return the human scores, as long as the test set, and all outputs of each segment."""
     human = read_human_scores(test_set.human, test_set.judgments)
+    if np.flatnonzero(~np.isnan(human.scores).all(axis=1))[:1].tolist() == [1]:
+        warn(
+            f"{test_set.human}: no score of segment 0, one of segment 1: do its segments count "
+            f"from 1? portmert counts them from 0; subtract 1 from each"
+        )
     if test_set.systems:
         human = human.of_systems(test_set.systems)
     if test_set.penalties:

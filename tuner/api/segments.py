@@ -120,7 +120,9 @@ class Sides:
 
     def _begin_with_ids(self, nbest: NBest) -> bool:
         """Return whether the lines of the first text begin with the ids of the lists."""
-        return joining.begin_with_ids(read_lines(joining.opened(self._first)), ids_of(nbest))
+        return joining.begin_with_ids(
+            Lines(called(self._first), read_lines(joining.opened(self._first))), ids_of(nbest)
+        )
 
 
 def _lists(nbest: NBest) -> LinesById:

@@ -158,7 +158,8 @@ def stop_reason(
         return limit
     if last.number > tune.iterations:
         return f"the limit of {counted(tune.iterations, 'search')} is reached"
-    return None if is_cut(shares, last.number) else _comes_to_rest(last, tune, metric)
+    is_on_the_way = is_cut(shares, last.number) or is_cut(shares, last.number - 1)
+    return None if is_on_the_way else _comes_to_rest(last, tune, metric)
 
 
 def _comes_to_rest(last: Iteration, tune: config.Tune, metric: Metric) -> str | None:

@@ -22,6 +22,8 @@ BYTE_ORDER_MARK = "\ufeff"
 LINKS_LINE = re.compile(r"[ \t]*(?:[0-9]{1,9}-[0-9]{1,9}(?:[ \t]+|$))*")
 _ID = re.compile(r"[0-9]{1,9}|(?=[^0-9]*[0-9])(?=.*[^\W0-9]|.*-).+")
 """A word that may be an id."""
+_TRN = re.compile(r"(.*?)\s*\(([^\s()]*[0-9][^\s()]*)\)\s*")
+"""A line of sclite's form: a text and the id in brackets."""
 _FEW = 2
 """Lines that may begin with 0, 1 and so on by chance."""
 
@@ -109,7 +111,7 @@ def read_by_id(path: TextFile) -> LinesById:
     if isinstance(text, LinesById):
         return text
     lines: dict[str, str] = {}
-    for number, (name, line) in enumerate(map(_cut, read_lines(text)), 1):
+    for number, (name, line) in enumerate(_cut_lines(text), 1):
         if not name:
             raise InputError(f"{where}:{number}: a blank line, expected an id and a text")
         if name in lines:
@@ -121,6 +123,23 @@ def read_by_id(path: TextFile) -> LinesById:
     if not lines:
         raise InputError(f"{where}: the file is empty; expected an id and a text a line")
     return LinesById(where, lines.values(), lines)
+
+
+def _cut_lines(text: TextFile) -> Iterable[tuple[str, str]]:
+    """Return the id and the text of each line.
+
+    The id is the first word or, if all lines are like sclite's `text (id)`, what stands last.
+    """
+    lines = each_line(text)
+    first = next(lines, None)
+    if first is None:
+        return ()
+    if not _TRN.fullmatch(first):
+        return map(_cut, itertools.chain([first], lines))
+    whole = [first, *lines]
+    matches = map(_TRN.fullmatch, whole)
+    trn = [(match[2], match[1]) for match in matches if match]
+    return trn if len(trn) == len(whole) else map(_cut, whole)
 
 
 def _cut(line: str) -> tuple[str, str]:
@@ -232,7 +251,7 @@ def seem_ids(text: TextFile) -> LinesById | None:
     words behind them. Word alignments, `0-0 1-2`, have none.
     """
     lines: dict[str, str] = {}
-    for name, line in map(_cut, each_line(text)):  # most texts end this at their first line
+    for name, line in _cut_lines(text):  # most texts end this at their first line
         if name in lines or _ID.fullmatch(name) is None:
             return None
         lines[name] = line
@@ -284,7 +303,7 @@ def warn_ids_alone(text: LinesById, text_without: TextFile) -> None:
     if len(text.ids) > _FEW:
         check_order(text.ids, text, text_without)
     warn(
-        f"{text}: each line begins with what looks like an id ('{text.ids[0]}'), those of "
+        f"{text}: each line has what looks like an id ('{text.ids[0]}'), those of "
         f"{called(text_without)} do not; here it counts as a word: take the ids away, or give "
         f"both sides ids"
     )
@@ -297,9 +316,9 @@ def warn_left_out(ids: Sequence[str], lack: str, reasons: Mapping[str, str] | No
     warn(line, left_out=len(ids))
 
 
-def begin_with_ids(lines: Sequence[str], ids: Sequence[str]) -> bool:
-    """Return whether lines begin with ids: half of them with names, or all with the numbers."""
-    names, words = set(ids), [word for word, _ in map(_cut, lines)]
+def begin_with_ids(lines: Lines, ids: Sequence[str]) -> bool:
+    """Return whether lines have ids: half of them names, or all of them the numbers."""
+    names, words = set(ids), [word for word, _ in _cut_lines(lines)]
     if all(name.isdecimal() for name in ids):
         return _FEW < len(ids) == len(list(filter(None, words))) and {*words} - {""} == names
     return 2 * sum(word in names for word in words) >= max(len(words), 1)

@@ -77,6 +77,13 @@ def test_a_gain_within_its_error_is_not_worth_a_decoding():
     assert stop_reason([stepped(3, -1.0, 0.1)], **never) is None
 
 
+def test_no_rule_but_a_limit_ends_a_run_behind_a_step_that_was_cut_short():
+    small = stepped(3, -0.2, 0.01, change=0.001)
+    assert stop_reason([small], **RULES, shares=(1, 1 / 2, 1 / 3))
+    for cut in ((1, 0.1, 1 / 3), (1, 1 / 2, 0.1)):
+        assert stop_reason([small], **RULES, shares=cut) is None
+
+
 def test_the_limit_of_decodings_leaves_the_last_weights_undecoded():
     rules = RULES | {"tune": replace(TUNE, decodings=2, min_gain=0.0)}
     assert enough(stepped(1, None, None), rules["tune"]) is None
