@@ -11,7 +11,6 @@ from portmert.tuner.api.crossvalidating import crossval
 from portmert.tuner.api.lists import Lists
 from portmert.tuner.base.context import using
 from portmert.tuner.base.errors import ConfigError, InputError, StateError
-from portmert.tuner.base.team import Team
 from portmert.tuner.components import registry
 from portmert.tuner.evaluation.crossval.cells import (
     CrossPlan,
@@ -35,8 +34,8 @@ def plan_of(segments=6, **given):
     features = np.tile([[2.0, 1.0], [1.0, 2.0]], (segments, 1, 1))
     scores = np.tile([0.25, 0.75], (segments, 1))
     lists = Lists.from_arrays(features, scores=scores, feature_names=["A", "B"])
-    nbest, stats, metric, *_ = lists.counts.counted(None)
-    return CrossPlan(nbest, {"mean": Judge(metric, stats, "mean|v", "d")}, **given)
+    metric, stats = lists.counts.counted(None)
+    return CrossPlan(lists.counts.nbest, {"mean": Judge(metric, stats, "mean|v", "d")}, **given)
 
 
 @given(st.integers(2, 60), st.integers(0, 2**32), st.integers(0, 20), st.data())
@@ -255,7 +254,7 @@ def test_all_segments_alike_are_learnt_and_judged_the_same(threads, tmp_path):
 def test_a_cell_with_edited_weights_is_refused(tmp_path, old, new):
     plan = plan_of(splits=1, start=FeatureWeights({"A": (1.0,), "B": (0.5,)}))
     choices = choices_of(["mean"], {"m": MERT}, [], [0.0])
-    again = {"team": Team(1), "folder": tmp_path}
+    again = {"folder": tmp_path}
     measure(plan, choices, **again)
     (cell,) = (tmp_path / "cells").glob("*.json")
     before, weights, after = cell.read_text().partition('"weights"')
@@ -272,7 +271,7 @@ def test_a_cell_with_edited_weights_is_refused(tmp_path, old, new):
 def test_a_file_that_is_no_cell_is_named(tmp_path, content):
     plan = plan_of(splits=1)
     choices = choices_of(["mean"], {"m": MERT}, [], [0.0])
-    again = {"team": Team(1), "folder": tmp_path}
+    again = {"folder": tmp_path}
     measure(plan, choices, **again)
     (cell,) = (tmp_path / "cells").glob("*.json")
     cell.write_text(content)
