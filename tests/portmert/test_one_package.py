@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -58,3 +59,13 @@ def test_a_program_whose_package_imports_portmert_finds_its_own_modules(tmp_path
     write(tmp_path / "helper.py", "print('helper')\n")
     done = python("-m", "mytool", folder=tmp_path)
     assert done.stdout == "helper\ninner\n", done.stderr
+
+
+def test_lost_links_are_one_line(tmp_path):
+    package = tmp_path / "portmert"
+    package.mkdir()
+    shutil.copy(ROOT / "portmert" / "__init__.py", package)
+    (package / "tuner").write_text("../tuner")  # what Git for Windows makes of a link
+    ended = python("-P", "-c", f"import sys; sys.path[0:0] = [{str(tmp_path)!r}]; import portmert",
+                   folder=tmp_path)  # fmt: skip
+    assert ended.stderr.splitlines()[-1].startswith("ImportError: portmert/tuner should be a link")
