@@ -1,9 +1,9 @@
-"""Finds the components of each family: our own classes, and entry points of other packages.
+"""Finds the components of each family: the classes of portmert, and entry points of packages.
 
-A component of ours is a public class that derives from the base of its family, in a public file of
-the family's folder. It is called as the class: `BleuSbp` is `bleu-sbp`. Another package adds a
-component by an entry point of its name in the family's group, `portmert.metrics` and so on. A
-class that a program or a notebook defines is found as soon as it is defined. Nothing is listed
+A component of portmert is a public class that derives from the base of its family, in a public
+file of the family's folder. It is called as the class: `BleuSbp` is `bleu-sbp`. Another package
+adds a component by an entry point of its name in the family's group, `portmert.metrics` and so on.
+A class that a program or a notebook defines is found as soon as it is defined. Nothing is listed
 anywhere else.
 """
 
@@ -130,13 +130,13 @@ def names(family: str) -> list[str]:
 
 
 def package_of(family: str, name: str) -> str:
-    """Return name and version of the package that component `name` comes from; '' for ours."""
+    """Return name and version of the package that component `name` comes from; '' for portmert."""
     entries = _extensions(family).get(name)
     return _title(entries[0]) if entries else ""
 
 
 def fault_of(error: Exception) -> str | None:
-    """Return a line on an error in the code of another package's component; None for ours."""
+    """Return a line on an error in a component of another package; None for portmert's."""
     entries = {re.split("[.:]", entry.value)[0]: entry for entry in _entry_points(tuple(sys.path))}
     for frame, _ in traceback.walk_tb(error.__traceback__):
         module = frame.f_globals.get("__name__", "")

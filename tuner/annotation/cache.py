@@ -39,7 +39,7 @@ PER_QUERY = 500
 _SUFFIXES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _SECONDS_PER_DAY = 86_400
 
-APPLICATION = 0x504D5254  # "PMRT", by which the file says that it is ours
+APPLICATION = 0x504D5254  # "PMRT": a file of portmert
 VERSION = 3
 """Raised with every change that fingerprints do not show: of the tables, of the records, of the
 input of annotators, of what is made of their answers."""
@@ -444,7 +444,7 @@ def connect(path: Path | None) -> sqlite3.Connection:
         operational = isinstance(error, sqlite3.OperationalError)
         if operational and primary_code(error) != sqlite3.SQLITE_ERROR:  # locked, full, read-only
             raise
-        # A UnicodeDecodeError is that of a message that quotes the file.
+        # A message that quotes the file may raise a UnicodeDecodeError.
         if isinstance(error, sqlite3.DatabaseError | UnicodeDecodeError):
             raise UnusableError("damaged, or no cache") from None
         raise

@@ -98,7 +98,7 @@ class NeuralMetric(MeanOfScores):
 
 
 def neural(metric: Metric) -> Iterator[NeuralMetric]:
-    """Yield the neural metrics in a metric: itself, or those of a formula."""
+    """Yield the neural metrics in a metric: itself, or the parts of a formula."""
     if isinstance(metric, NeuralMetric):
         yield metric
     for part in getattr(metric, "metrics", ()):

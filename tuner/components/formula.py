@@ -185,7 +185,7 @@ def _value(node: ast.expr, scores: Mapping[str, FloatArray]) -> FloatArray:
 class Formula(Metric):
     """Combines metrics by a formula; built by `parse`.
 
-    Its statistics are those of its distinct metrics, one after the other.
+    Its statistics are the statistics of its distinct metrics, one after the other.
 
     Parameters
     ----------
@@ -334,9 +334,9 @@ class Formula(Metric):
     def influences(self, stats: FloatArray, offsets: IntArray) -> dict[str, tuple[float, float]]:
         """Return each metric's score, and its share in the changes of the formula.
 
-        The scores are those of the first hypothesis of each segment. Then one hypothesis at a time
-        is exchanged for another, and one metric at a time follows. A metric's share is that of the
-        root mean square of its changes in the sum of these.
+        The scores are of the first hypotheses of all segments. Then one hypothesis at a time
+        is exchanged for another, and one metric at a time follows. A metric's share is the root
+        mean square of its changes, divided by the sum of these over the metrics.
 
         Parameters
         ----------

@@ -1,6 +1,6 @@
 """Discourse representations in files: Boxer's XML, and the clauses of the Parallel Meaning Bank.
 
-XML may be that of any release of Boxer from 2008 to today. Tokens stand in `taggedtokens` (or in
+The XML of all releases of Boxer from 2008 to today is read. Tokens stand in `taggedtokens` (or in
 `words` and `postags`). A node points to them by `index`, or by the places of its letters, `from`
 and `to`.
 

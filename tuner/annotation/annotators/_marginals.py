@@ -156,7 +156,7 @@ def weighted_arcs(
     min_count: float,
     root_label: str,
 ) -> tuple[WeightedArc, ...]:
-    """Return the labelled links of at least `min_count`; those of each token add to 1.
+    """Return the labelled links of at least `min_count`; the weights of each token add to 1.
 
     Parameters
     ----------

@@ -188,10 +188,10 @@ class Sentence:
         return tuple(sorted(predicates))
 
     def subject(self, place: int) -> int:
-        """Return the subject of a predicate, perhaps that of the one it hangs on; -1: none.
+        """Return the subject of a predicate, or of the predicate above it; -1: none.
 
         A clause without a subject (`xcomp`) takes the object of what it hangs on, or its subject;
-        what is joined takes that of its partner.
+        a joined word takes the subject of its partner.
         """
         for _ in range(len(self.heads)):
             subjects = [c for c in self.below[place] if self.kind(c) in ("nsubj", "csubj")]
@@ -271,7 +271,7 @@ def representation(sentence: Sentence) -> Structure | None:
 
 
 class _Builder:
-    """Adds the conditions of words to boxes, those of every word once."""
+    """Adds the conditions of words to boxes, each word once."""
 
     def __init__(self, sentence: Sentence) -> None:
         self._sentence = sentence
@@ -315,7 +315,7 @@ class _Builder:
         self._word(place, box, used)
 
     def _implication(self, box: Part) -> tuple[Part, Part]:
-        """Add an implication to a box; return the box that follows, and that of the condition."""
+        """Add an implication to a box; return the box that follows, and the condition's box."""
         first, then = Part("drs"), Part("drs")
         box.children.append(Part("imp", children=[first, then]))
         return then, first

@@ -1,6 +1,6 @@
 """Constituency trees in brackets, and the dependencies that follow from them.
 
-Trees are those of the Penn Treebank and of Charniak's parser. Dependencies follow by the head
+Trees are as in the Penn Treebank and from Charniak's parser. Dependencies follow by the head
 rules of Collins (1999), appendix A.
 """
 

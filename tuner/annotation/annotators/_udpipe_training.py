@@ -127,7 +127,7 @@ def read_test(treebank: Path) -> list[ConlluTree]:
 
 
 def accuracy(annotator: Annotator, blocks: list[ConlluTree], tagset: _conllu.Tagset) -> Accuracy:
-    """Compare an annotator's answers with those of a treebank.
+    """Compare an annotator's answers with a treebank.
 
     Raises
     ------

@@ -105,8 +105,8 @@ class LibraryAnnotator(Annotator):
         """Yield one answer for each sentence, in order; None if the backend fails on it."""
         self._versions()
         self._hashed()  # says what is missing
-        ours = workers(type(self).__module__, self._options(), self.name(), chunk=self.chunk)
-        return ours.annotate(sentences, request, processes=processes)
+        backend = workers(type(self).__module__, self._options(), self.name(), chunk=self.chunk)
+        return backend.annotate(sentences, request, processes=processes)
 
     def _versions(self) -> str:
         further = self.libraries[1:]

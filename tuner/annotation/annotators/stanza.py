@@ -226,6 +226,6 @@ def _tables(scores: tuple[Any, ...], length: int, labels: int) -> tuple[FloatArr
             f"Stanza's scores have shapes {arcs.shape} and {names.shape} for "
             f"{counted(length, 'word')} and {labels} labels; use stanza 1.15"
         )
-    # The first row is that of the root. The score of a word as its own head is -inf.
+    # The first row is the root's. The score of a word as its own head is -inf.
     arcs[0, range(length + 1), range(length + 1)] = 0.0
     return arcs[0, 1:], names[0, 1:]
