@@ -29,8 +29,15 @@ TOO_FEW, TOO_MANY, TOO_LONG = 8, 9, 10
 
 
 @kernel
-def split_lines(text: ByteArray, lines: int) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+def split_lines(
+    text: ByteArray, lines: int, fields: int
+) -> tuple[IntArray, IntArray, IntArray, IntArray]:
     """Find the fields of each line, separated by the token `|||`.
+
+    Parameters
+    ----------
+    fields : int
+        The number of fields of which spans are returned.
 
     Returns
     -------
@@ -38,14 +45,14 @@ def split_lines(text: ByteArray, lines: int) -> tuple[IntArray, IntArray, IntArr
         Where each line begins; the last is the size of the text.
     counts : (lines,) int64
         Number of fields.
-    cuts : (lines, FIELDS, 2) int64
-        Spans of the first FIELDS fields without white space around them.
+    cuts : (lines, fields, 2) int64
+        Spans of the first fields without white space around them.
     ids : (lines,) int64
         The first field as a number, -1 where it is none.
     """
     starts = np.empty(lines + 1, dtype=np.int64)
     counts = np.empty(lines, dtype=np.int64)
-    cuts = np.empty((lines, FIELDS, 2), dtype=np.int64)
+    cuts = np.empty((lines, fields, 2), dtype=np.int64)
     ids = np.empty(lines, dtype=np.int64)
     size, i = text.size, 0
     for line in range(lines):
@@ -65,7 +72,7 @@ def split_lines(text: ByteArray, lines: int) -> tuple[IntArray, IntArray, IntArr
             ):
                 i += 1
                 continue
-            if count < FIELDS:
+            if count < fields:
                 left, right = begin, i
                 while left < right and is_space(text[left]):
                     left += 1
@@ -78,7 +85,7 @@ def split_lines(text: ByteArray, lines: int) -> tuple[IntArray, IntArray, IntArr
                 break
             i += 3
             begin = i
-        for k in range(count, FIELDS):
+        for k in range(count, fields):
             cuts[line, k, 0] = cuts[line, k, 1] = min(i - 1, size)
         counts[line] = count
         ids[line], after = read_natural(text, cuts[line, 0, 0], cuts[line, 0, 1])
@@ -97,6 +104,13 @@ def _noted(rows: IntArray, count: int, place: int, begin: int, end: int) -> IntA
     return rows
 
 
+@helper
+def _repeat(labels: TokenArray, width: int, end: int) -> None:
+    """Give the values up to `end` the labels of the first `width`, again and again, in place."""
+    for k in range(width, end):
+        labels[k] = labels[k - width]
+
+
 @kernel
 def parse_features(
     text: ByteArray, cuts: IntArray, most: int
@@ -110,7 +124,7 @@ def parse_features(
     scores : (lines,) float64
     values : (N,) float64
     labels : (N,) int32
-        Which name each value stands behind.
+        Which name each value stands behind. If `same`, only those of the first line are set.
     offsets : (lines + 1,) int64
         Values of each line.
     spans : (names, 2) int64
@@ -164,10 +178,14 @@ def parse_features(
                 if not exact:
                     slow = _noted(slow, slows, n, begin, token_end)
                     slows += 1
-                values[n], labels[n] = value, label
+                values[n] = value
                 if same and line > 0:
                     at = n - offsets[line]
                     same = at < offsets[1] and labels[at] == label
+                    if not same:
+                        _repeat(labels, offsets[1], n)
+                if line == 0 or not same:
+                    labels[n] = label
                 n += 1
                 valued = True
             while i < end and is_space(text[i]):
@@ -179,7 +197,9 @@ def parse_features(
         if code != OK:
             break
         offsets[line + 1] = n
-        same = same and n - offsets[line] == offsets[1]
+        if same and n - offsets[line] != offsets[1]:
+            same = False
+            _repeat(labels, offsets[1], n)
         begin, end = cuts[line, 3, 0], cuts[line, 3, 1]
         scores[line], exact = read_number(text, begin, end)
         if not exact:

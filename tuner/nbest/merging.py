@@ -46,8 +46,9 @@ class ListArrays:
 class DistinctRows:
     """Rows in order of arrival; the first of equal rows stays.
 
-    The arrays grow in place (realloc) and are put in order in place at the end. So the peak of
-    memory is the arrays plus the one block that is being added.
+    The first block is not copied. From the second on the arrays grow in place (realloc), and are
+    put in order in place at the end. So the peak of memory is the arrays plus the one block that
+    is being added, or plus the features in order.
 
     Parameters
     ----------
@@ -57,11 +58,19 @@ class DistinctRows:
 
     def __init__(self, *, features: int, stats: int = 0) -> None:
         self.rows = empty_rows(0, features=features, stats=stats)
+        self._is_borrowed = False
         self._hashes = np.empty(0, dtype=np.uint64)
 
     def append(self, block: Rows) -> NDArray[np.bool_]:
         """Add the new rows of `block`; return (n,) whether each row is new."""
         size = len(self.rows.segments)
+        if not size:
+            hashes = kernels.hash_rows(*keys_of(block))
+            is_new = np.asarray(kernels.find_new(*keys_of(block), hashes, 0))
+            self.rows = block if is_new.all() else take_rows(block, np.flatnonzero(is_new))
+            self._hashes, self._is_borrowed = hashes[is_new], True
+            return is_new
+        self._own()
         self._extend(block)
         _extend(self._hashes, kernels.hash_rows(*keys_of(block)))
         is_new = np.asarray(kernels.find_new(*keys_of(self.rows), self._hashes, size))
@@ -71,6 +80,12 @@ class DistinctRows:
             self._extend(take_rows(block, np.flatnonzero(is_new)))
             _extend(self._hashes, hashes)
         return is_new
+
+    def _own(self) -> None:
+        """Copy borrowed arrays, one after the other, so that they can grow."""
+        for name in Rows._fields if self._is_borrowed else ():
+            self.rows = self.rows._replace(**{name: getattr(self.rows, name).copy()})
+        self._is_borrowed = False
 
     def _extend(self, block: Rows) -> None:
         array: NDArray[Any]
@@ -104,13 +119,18 @@ class DistinctRows:
         rows, self.rows = self.rows, empty_rows(0, features=0, stats=0)
         self._hashes = np.empty(0, dtype=np.uint64)
         order = np.argsort(rows.segments, kind="stable").astype(np.int64)
-        n, width = rows.features.shape
-        target = np.empty(n, dtype=np.int64)
-        target[order] = np.arange(n)
-        flat = rows.features.reshape(-1)
-        kernels.turn(flat, target, max(width, 1))
-        rows = rows._replace(features=flat.reshape(width, n).T)
-        return _reordered(rows, order) if np.any(order[1:] < order[:-1]) else rows
+        is_ordered = bool(np.all(order[1:] > order[:-1]))
+        if self._is_borrowed:
+            features = rows.features if is_ordered else rows.features[order]
+            rows = rows._replace(features=np.asfortranarray(features))
+        else:
+            n, width = rows.features.shape
+            target = np.empty(n, dtype=np.int64)
+            target[order] = np.arange(n)
+            flat = rows.features.reshape(-1)
+            kernels.turn(flat, target, max(width, 1))
+            rows = rows._replace(features=flat.reshape(width, n).T)
+        return rows if is_ordered else _reordered(rows, order)
 
 
 class Merger:
@@ -195,7 +215,8 @@ class Merger:
 
     def _append(self, rows: Rows) -> None:
         is_new = self._distinct.append(rows)
-        dropped = np.column_stack([rows.lines, rows.segments, rows.ranks])[~is_new]
+        columns = rows.lines, rows.segments, rows.ranks
+        dropped = np.column_stack([column[~is_new] for column in columns])
         self._dropped = np.concatenate([self._dropped, dropped])
 
     def _start_again(self, rows: Rows) -> None:

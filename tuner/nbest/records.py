@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import itertools
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -191,8 +193,8 @@ class ListFile:
     @cached_property
     def head(self) -> list[str]:
         """The first lines that are not blank; bytes that are not UTF-8 replaced."""
-        begin = self.data.split(b"\n", HEAD_LINES)[:HEAD_LINES]
-        lines = (line.decode("utf-8", errors="replace").rstrip("\r") for line in begin)
+        begin = itertools.islice(io.BytesIO(self.data), HEAD_LINES)
+        lines = (line.decode("utf-8", errors="replace").rstrip("\r\n") for line in begin)
         return [line for line in lines if line.strip()]
 
     def lines(self) -> list[str]:

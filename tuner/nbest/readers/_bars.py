@@ -28,6 +28,9 @@ ones, and stay sparse."""
 LONGEST_PHRASE = 4096
 """Words of a source phrase in a segmentation: links to all of them must fit into memory."""
 
+_RENUMBERED = 1 << 16
+"""Tokens that are renumbered at once."""
+
 
 class NBestReader:
     """Read one file; messages name its lines.
@@ -46,8 +49,11 @@ class NBestReader:
         self.text: ByteArray = np.frombuffer(self.data, dtype=np.uint8)
         self.unended = not self.data.endswith(b"\n")
         lines = self.data.count(b"\n") + self.unended
-        self.starts, counts, self.cuts, self.ids = kernels.split_lines(self.text, lines)
-        self.fields = int(counts[0])
+        first = self.text[: self.data.find(b"\n") + 1 or None]
+        self.fields = int(kernels.split_lines(first, 1, 1)[1][0])
+        self.starts, counts, self.cuts, self.ids = kernels.split_lines(
+            self.text, lines, min(max(self.fields, 4), kernels.FIELDS)
+        )
         self._check_counts(counts)
         self._check_ids(file.segments)
 
@@ -57,11 +63,12 @@ class NBestReader:
         local, token_offsets, spans = intern_tokens(
             self.text, self.cuts, 1, self._most(1, shortest=2)
         )
-        numbers = np.array([vocabulary.add(self._decoded(span)) for span in spans.tolist()])
+        numbers = [vocabulary.add(self._decoded(span)) for span in spans.tolist()]
+        _renumber(local, np.array(numbers, dtype=np.int32))
         links, link_offsets, has_links = self._links(token_offsets)
         rows = empty_rows(len(self.ids), features=0, stats=0)._replace(
             segments=self.ids,
-            tokens=numbers.astype(np.int32)[local] if len(numbers) else local,
+            tokens=local,
             token_offsets=token_offsets,
             links=links,
             link_offsets=link_offsets,
@@ -186,9 +193,9 @@ class NBestReader:
             name = self.token(position).rpartition("=")[0]
             self.fail(position, f"feature {name} stands twice in this line")
         names = [self._decoded(span) for span in spans.tolist()]
-        self._slow_numbers(slow, values, labels, scores, names)
+        width = int(offsets[1]) if same else len(values)
+        self._slow_numbers(slow, values, labels[:width], scores, names)
         if same:
-            width = int(offsets[1])
             sizes = np.bincount(labels[:width], minlength=len(names))
             dense = tuple((names[k], int(size)) for k, size in enumerate(sizes))
             return scores, values.reshape(-1, width), dense, (), None
@@ -206,7 +213,9 @@ class NBestReader:
         """Parse what the kernel left to Python; `values` and `scores` are modified in place."""
         for index, begin, end in slow.tolist():
             token = self.data[begin:end]
-            meaning = "the model score" if index < 0 else f"feature {names[labels[index]]}"
+            meaning = "the model score"
+            if index >= 0:
+                meaning = f"feature {names[labels[index % len(labels)]]}"
             if index < 0 and not token:
                 self.fail(
                     int(self.starts[-1 - index]), "no model score (the fourth field is empty)"
@@ -403,3 +412,10 @@ def are_named_values(text: str) -> bool:
     return bool(tokens) and all(
         "=" in token and parse_number(token.rpartition("=")[2]) is not None for token in tokens
     )
+
+
+def _renumber(tokens: TokenArray, numbers: TokenArray) -> None:
+    """Replace tokens by their numbers in place, block by block."""
+    for begin in range(0, len(tokens), _RENUMBERED):
+        block = tokens[begin : begin + _RENUMBERED]
+        block[:] = numbers[block]
