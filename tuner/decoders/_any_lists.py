@@ -44,7 +44,7 @@ class Fitting:
     scored: bool = True
     unscored: str = "[decoder] scored = false"
 
-    def moses_list(self, given: Path | ListFile, lines: Lines) -> bytes:
+    def moses_list(self, source: Path | ListFile, lines: Lines) -> bytes:
         """Return the list of some lines as Moses would write it, segments counted from 0.
 
         Raises
@@ -52,7 +52,7 @@ class Fitting:
         InputError
             The list is not a whole one, or its features are not those that have weights.
         """
-        file = given if isinstance(given, ListFile) else read_list(given)
+        file = source if isinstance(source, ListFile) else read_list(source)
         reader = registry.reader(self.format).detect(file)
         with collected_notices():
             nbest = read.read_nbest([file], Vocabulary(), segments=len(lines), reader=reader)
@@ -76,21 +76,23 @@ class Fitting:
         """
         if nbest.ids is not None:
             nbest = _in_order(nbest, lines, where)
-        found, known = dict(nbest.feature_names), self.weights.values
-        for name in found:
-            if name not in known:
+        sizes, weights = dict(nbest.feature_names), self.weights.values
+        for name in sizes:
+            if name not in weights:
                 raise InputError(
-                    f"{where}: feature {name} has no start weight (weights: {', '.join(known)}); "
-                    f"give it one, or leave it out"
+                    f"{where}: feature {name} has no start weight (weights: "
+                    f"{', '.join(weights)}); give it one, or leave it out"
                 )
         sparse = set() if nbest.sparse is None else {*nbest.sparse.names}
         lacking = [
-            one for one in self.weights.names if one[0] not in found | dict.fromkeys(sparse)
+            feature
+            for feature in self.weights.names
+            if feature[0] not in sizes | dict.fromkeys(sparse)
         ]
         if lacking and not absent_is_zero:
             raise InputError(
                 f"{where}: no feature {lacking[0][0]}, which has a weight (features: "
-                f"{', '.join(found) or 'none'}); is it another decoder than before?"
+                f"{', '.join(sizes) or 'none'}); is it another decoder than before?"
             )
         if lacking:
             zeros = np.zeros((len(nbest.features), sum(size for _, size in lacking)))
@@ -124,12 +126,12 @@ def _check(nbest: NBest, lines: Lines, where: str) -> None:
 
 def _in_order(nbest: NBest, lines: Lines, where: str) -> NBest:
     """Return lists whose segments have names in the order of the lines that begin with these."""
-    known = {
+    line_of_name = {
         (line.decode("utf-8", "replace").split() or [""])[0]: n
         for n, (_, line) in enumerate(lines)
     }
     assert nbest.ids is not None  # noqa: S101  the caller looked
-    places = positions(nbest.ids, known, where, "the first words of the source's lines")
+    places = positions(nbest.ids, line_of_name, where, "the first words of the source's lines")
     return taken(nbest, *rows_taken(nbest.offsets, np.argsort(places)))
 
 
@@ -137,9 +139,9 @@ def answers_of(data: bytes, lines: Lines) -> list[bytes]:
     """Return the rows of each line of a Moses list, with the ids of the whole text."""
     lists: list[list[bytes]] = [[] for _ in lines]
     for line in io.BytesIO(data):
-        head, bars, rest = line.partition(b"|||")
+        head, bars, fields = line.partition(b"|||")
         if bars:
             place = int(head)
-            named = head.replace(b"%d" % place, b"%d" % lines[place][0], 1)
-            lists[place].append(b"%s|||%s\n" % (named, rest.removesuffix(b"\n")))
+            segment = head.replace(b"%d" % place, b"%d" % lines[place][0], 1)
+            lists[place].append(b"%s|||%s\n" % (segment, fields.removesuffix(b"\n")))
     return [b"".join(rows) for rows in lists]

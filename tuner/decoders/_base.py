@@ -34,18 +34,18 @@ class Decoding(TypedDict):
     workdir: Path
 
 
-def _checked_weights(refuse: Refuse, found: object) -> FeatureWeights:
-    if not (isinstance(found, FeatureWeights) and found.values):
-        refuse(described(found), "FeatureWeights of one feature or more")
-    return found
+def _checked_weights(refuse: Refuse, weights: object) -> FeatureWeights:
+    if not (isinstance(weights, FeatureWeights) and weights.values):
+        refuse(described(weights), "FeatureWeights of one feature or more")
+    return weights
 
 
 def _checked_list(
-    refuse: Refuse, _: object, weights: FeatureWeights, **asked: Unpack[Decoding]
+    refuse: Refuse, _: object, weights: FeatureWeights, **request: Unpack[Decoding]
 ) -> None:
     del weights
-    if not asked["out"].is_file():
-        refuse("without a list", f"one in {asked['out']}")
+    if not request["out"].is_file():
+        refuse("without a list", f"one in {request['out']}")
 
 
 def _checked_config(
@@ -88,7 +88,7 @@ class Decoder(Component):
         """Return the start weights of every tunable feature, in the decoder's order."""
 
     @abstractmethod
-    def decode(self, weights: FeatureWeights, **asked: Unpack[Decoding]) -> None:
+    def decode(self, weights: FeatureWeights, **request: Unpack[Decoding]) -> None:
         """Write the `size`-best list of every line of `source` to `out`, see `Decoding`.
 
         `out` is written whole or not at all. Segments are numbered from 0. Each has at least one

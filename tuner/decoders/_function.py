@@ -49,7 +49,7 @@ class FunctionDecoder(Decoder):
         """Return the start weights."""
         return self.start
 
-    def decode(self, weights: FeatureWeights, **asked: Unpack[Decoding]) -> None:
+    def decode(self, weights: FeatureWeights, **request: Unpack[Decoding]) -> None:
         """Call the function, here or for a part of the sources at each worker of a cluster.
 
         Raises
@@ -59,7 +59,7 @@ class FunctionDecoder(Decoder):
         InputError
             Its result is not a list for each source.
         """
-        source, size = asked["source"], asked["size"]
+        source, size = request["source"], request["size"]
         lines = [line.encode() for line in read_lines(source)]
         batch = self.batch or len(lines)
         work = FunctionWork(self.function, tuple(self.texts[source]), weights, size, str(source))
@@ -68,7 +68,7 @@ class FunctionDecoder(Decoder):
         decode_lines(
             work,
             lines,
-            asked,
+            request,
             name="function",
             shards=lambda count, tasks: min(count, max(-(-count // batch), tasks)),
         )
@@ -108,13 +108,13 @@ class FunctionWork(Work):
         name = getattr(self.function, "__name__", type(self.function).__name__)
         sources = [self.sources[segment] for segment, _ in shard.lines]
         try:
-            found = self.function(self.weights.plain(), sources, self.size)
-            if not hasattr(found, "nbest") and not hasattr(found, "columns"):
-                kept = []
-                for one in found:  # the function may be a generator
-                    kept.append(one)
-                    step(len(kept), len(sources))
-                found = kept
+            answer = self.function(self.weights.plain(), sources, self.size)
+            if not hasattr(answer, "nbest") and not hasattr(answer, "columns"):
+                lists = []
+                for hypotheses in answer:  # the function may be a generator
+                    lists.append(hypotheses)
+                    step(len(lists), len(sources))
+                answer = lists
         except errors.PortmertError:
             raise
         except Exception as error:
@@ -123,34 +123,36 @@ class FunctionWork(Work):
                 f"{name} raised {type(error).__name__}: {str(error) or 'no message'} (sources "
                 f"{first} to {last}); decodings that ended well are kept: call tune again to go on"
             ) from error
-        yield from answers_of(self._moses_list(found, shard, f"what {name} returned"), shard.lines)
+        yield from answers_of(
+            self._moses_list(answer, shard, f"what {name} returned"), shard.lines
+        )
 
-    def _moses_list(self, found: Any, shard: Shard, where: str) -> bytes:
+    def _moses_list(self, answer: Any, shard: Shard, where: str) -> bytes:
         """Return lists as a Moses list, the best hypothesis of each source first."""
         count = len(shard.lines)
-        if hasattr(found, "nbest"):
-            nbest: NBest = found.nbest
+        if hasattr(answer, "nbest"):
+            nbest: NBest = answer.nbest
             if len(nbest) != count:
                 raise errors.InputError(
                     f"{where}: lists of {len(nbest)} segments for {count} sources"
                 )
         else:
-            if isinstance(found, list) and all(isinstance(one, list | tuple) for one in found):
-                if len(found) != count:
-                    lists, sources = map(errors.counted, (len(found), count), ("list", "source"))
+            if isinstance(answer, list) and all(isinstance(row, list | tuple) for row in answer):
+                if len(answer) != count:
+                    lists, sources = map(errors.counted, (len(answer), count), ("list", "source"))
                     raise errors.InputError(
                         f"{where}: {lists} for {sources}; return one list of hypotheses for each "
                         f"source, in order"
                     )
-                for number, one in enumerate(found):
-                    if not one:
+                for number, hypotheses in enumerate(answer):
+                    if not hypotheses:
                         raise errors.InputError(
                             f"{where}: no hypothesis for source "
                             f"{shard.lines[number][0] + 1}; give "
                             f"at least one, maybe without words"
                         )
-                found = [{"id": n, "hypotheses": one} for n, one in enumerate(found)]
-            file = records_file(found, where)
+                answer = [{"id": n, "hypotheses": row} for n, row in enumerate(answer)]
+            file = records_file(answer, where)
             with collected_notices():
                 nbest = read_nbest([file], Vocabulary(), segments=count, reader=Jsonl())
         fitting = Fitting(self.weights, unscored="leave out model_score")
@@ -162,11 +164,11 @@ class FunctionWork(Work):
 def _check_travels(work: FunctionWork) -> None:
     import cloudpickle  # noqa: PLC0415  comes with distributed, an extra
 
-    for what, value in (("decode", work.function), ("the sources", work.sources)):
+    for label, value in (("decode", work.function), ("the sources", work.sources)):
         try:
             cloudpickle.dumps(value)
         except Exception as error:
             raise errors.ConfigError(
-                f"{what} cannot travel to the workers of the executor ({error}); leave executor "
+                f"{label} cannot travel to the workers of the executor ({error}); leave executor "
                 f"out, or open files and models inside decode"
             ) from error

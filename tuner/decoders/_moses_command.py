@@ -39,15 +39,15 @@ def parse_flags(flags: str) -> dict[str, list[str]]:
     ValueError
         A quotation mark is not closed.
     """
-    found: dict[str, list[str]] = {}
+    switches: dict[str, list[str]] = {}
     name = ""
     for word in shlex.split(flags):
         if word.startswith("-") and word[1:2] not in {*"0123456789", ""}:
             name = word.lstrip("-")
-            found[name] = []
+            switches[name] = []
         elif name:
-            found[name].append(word)
-    return found
+            switches[name].append(word)
+    return switches
 
 
 def flag_sections(flags: str) -> dict[str, list[str]]:

@@ -16,7 +16,9 @@ _by_key: dict[object, ProcessPool] = {}
 _lock = threading.Lock()
 
 
-def pool_of(key: object, log: Path, made: Callable[[IO[bytes]], LineProcess]) -> ProcessPool:
+def pool_of(
+    key: object, log: Path, start_process: Callable[[IO[bytes]], LineProcess]
+) -> ProcessPool:
     """Return the processes of a model; end those of models not used lately.
 
     Parameters
@@ -32,7 +34,7 @@ def pool_of(key: object, log: Path, made: Callable[[IO[bytes]], LineProcess]) ->
         log.parent.mkdir(parents=True, exist_ok=True)
         file = log.with_name(f"{log.name}-{next(numbers)}.log").open("w+b")
         try:
-            process = made(file)
+            process = start_process(file)
         except BaseException:
             file.close()
             raise

@@ -19,7 +19,7 @@ MOST_OF_A_SEGMENT = 1 << 16
 
 def with_places(word: str, values: Mapping[str, str]) -> str:
     """Return a word of a command line with `{name}` replaced, where the name has a value."""
-    return re.sub(r"\{(\w+)\}", lambda found: values.get(found[1], found[0]), word)
+    return re.sub(r"\{(\w+)\}", lambda match: values.get(match[1], match[0]), word)
 
 
 def asks_for(command: Sequence[str], place: str) -> bool:
@@ -48,7 +48,7 @@ class ProgramWork(Work):
         Where the program runs, if that folder is there.
     timeout_seconds
         See `Moses`.
-    more
+    extra
         Arguments that change no list.
     launcher
         The command that starts the decoder.
@@ -66,7 +66,7 @@ class ProgramWork(Work):
     source: str
     folder: Path
     timeout_seconds: float
-    more: tuple[str, ...] = ()
+    extra: tuple[str, ...] = ()
     launcher: str = ""
     weights: bytes = b""
     models: Prints = ()
@@ -75,8 +75,8 @@ class ProgramWork(Work):
     @property
     def depends(self) -> list[bytes]:
         """All that the answers depend on besides the lines."""
-        asked = (self.command, self.weights, self.size, self.models, self.fitting)
-        return [repr(asked).encode()]
+        inputs = (self.command, self.weights, self.size, self.models, self.fitting)
+        return [repr(inputs).encode()]
 
     def decode(self, shard: Shard, scratch: Path, logs: Path, step: Progress) -> Iterator[bytes]:
         """Yield the answer to each line; `answer_part` takes it apart again."""
@@ -98,19 +98,23 @@ class ProgramWork(Work):
                 file.write(content)
         segments = len(shard.lines)
         most = MOST_PRINTED + segments * MOST_OF_A_SEGMENT
-        asked = f"where {self.size} were asked for of each of {segments} segments"
+        reason = f"where {self.size} were asked for of each of {segments} segments"
         # A program may give a few more than it is asked for; with 1,000 lines more than twice
         # those the list is endless.
-        listed = programs.Bound(most * self.size, 1000 + 2 * segments * self.size, asked)
+        list_bound = programs.Bound(most * self.size, 1000 + 2 * segments * self.size, reason)
         values = {kind: str(path) for kind, path in files.items()}
         values["work"] = str(scratch.resolve())
         words = _moses_command.wrapped(
-            self.launcher, [*(with_places(word, values) for word in self.command), *self.more]
+            self.launcher, [*(with_places(word, values) for word in self.command), *self.extra]
         )
         out = scratch / f"{name}.out"
-        bounds = {out: programs.Bound(most), files["nbest"]: listed, files["samples"]: listed}
+        bounds = {
+            out: programs.Bound(most),
+            files["nbest"]: list_bound,
+            files["samples"]: list_bound,
+        }
         if not asks_for(self.command, "nbest"):
-            files["nbest"], bounds = out, {out: listed}
+            files["nbest"], bounds = out, {out: list_bound}
         program = Path(words[0])
         command = programs.Command(
             words,
@@ -120,7 +124,7 @@ class ProgramWork(Work):
             folder=self.folder if self.folder.is_dir() else scratch,
             bounds=bounds,
             timeout_seconds=self.timeout_seconds,
-            name=f"{program.name}, {shard.named(self.source)}," if shard.of > 1 else "",
+            name=f"{program.name}, {shard.describe(self.source)}," if shard.of > 1 else "",
         )
         programs.run(command, step=lambda lines: step(min(lines, segments), segments))
         lists = [files["nbest"], *([files["samples"]] * asks_for(self.command, "samples"))]
@@ -146,9 +150,9 @@ class ProgramWork(Work):
         try:
             if self.fitting is None:
                 _any_lists.check_usable(lists, lines)
-                found = [path.read_bytes() for path in lists]
+                lists_of_lines = [path.read_bytes() for path in lists]
             else:
-                found = [self.fitting.moses_list(lists[0], lines)]
+                lists_of_lines = [self.fitting.moses_list(lists[0], lines)]
         except errors.InputError as error:
             raise command.failure(f"wrote a list that cannot be used ({error})") from None
         assert command.out is not None  # noqa: S101  set above
@@ -156,8 +160,8 @@ class ProgramWork(Work):
         best = output.splitlines(keepends=True)
         if len(best) != len(lines):  # what else it prints is not told from translations
             best = [output] + [b""] * (len(lines) - 1)
-        parts = [best, *(_any_lists.answers_of(data, lines) for data in found)]
-        yield from (joined(*one) for one in zip(*parts, strict=True))
+        parts = [best, *(_any_lists.answers_of(data, lines) for data in lists_of_lines)]
+        yield from (joined(*answer_parts) for answer_parts in zip(*parts, strict=True))
 
 
 def joined(*parts: bytes) -> bytes:
@@ -167,6 +171,6 @@ def joined(*parts: bytes) -> bytes:
 
 def answer_part(number: int, answer: bytes) -> bytes:
     """Return a part of an answer, see `joined`."""
-    lengths, _, rest = answer.partition(b"\n")
-    file = io.BytesIO(rest)
+    lengths, _, content = answer.partition(b"\n")
+    file = io.BytesIO(content)
     return [file.read(int(length)) for length in lengths.split()][number]

@@ -10,6 +10,7 @@ import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import IO, NamedTuple, Self
@@ -42,7 +43,7 @@ class Shard(NamedTuple):
     of: int
     lines: tuple[tuple[int, bytes], ...]
 
-    def named(self, source: str) -> str:
+    def describe(self, source: str) -> str:
         """Return which segments it has, for messages."""
         return f"segments {self.lines[0][0] + 1} to {self.lines[-1][0] + 1} of {source}"
 
@@ -85,7 +86,7 @@ class Work(ABC):
 def decode_lines(
     work: Work,
     lines: Sequence[bytes],
-    asked: Decoding,
+    request: Decoding,
     *,
     name: str,
     shards: Callable[[int, int], int],
@@ -108,45 +109,42 @@ def decode_lines(
     outputs
         File -> what it gets of an answer. Default: `out` gets all.
     """
-    if asked["size"] < 1:
-        raise ValueError(f"size is {asked['size']}, must be at least 1")
-    elsewhere, logs = current().cluster, asked["workdir"]
-    workers = elsewhere or here
-    with Journal(logs / f"{name}.journal", [*work.depends, *lines]) as kept:
-        missing = [(number, line) for number, line in enumerate(lines) if number not in kept.found]
-        done = _Done(len(kept.found), len(lines))
-        prints = prints_of(models) if elsewhere and missing else ()
+    if request["size"] < 1:
+        raise ValueError(f"size is {request['size']}, must be at least 1")
+    cluster, logs = current().cluster, request["workdir"]
+    workers = cluster or here
+    with Journal(logs / f"{name}.journal", [*work.depends, *lines]) as journal:
+        missing = [item for item in enumerate(lines) if item[0] not in journal.packed_answers]
+        counter = _LineCounter(len(lines) - len(missing), len(lines))
         size = workers.wait_for_workers() if workers and missing else 1
         cut = list(_cut(missing, shards(len(missing), size) if missing else 0))
-        held = workers.shared(work) if workers and cut else work  # weights may be many
-        given_up = partial(workers.step, "decoding") if workers else lambda _done, _total: None
-        tasks = [
-            (
-                held,
-                shard,
-                prints,
-                elsewhere.folder if elsewhere else logs,
-                given_up if elsewhere else partial(done.step, shard.number, given_up),
-            )
+        prints = prints_of(models) if cluster and missing else ()
+        shared = workers.shared(work) if workers and cut else work  # weights may be many
+        check = partial(workers.step, "decoding") if workers else _go_on
+        places = [
+            _Place(cluster.folder, check, prints)
+            if cluster
+            else _Place(logs, partial(counter.step, shard.number, check))
             for shard in cut
         ]
-        ended = (
-            workers.run(_answers, tasks, name_of=lambda number: cut[number].named(work.source))
+        tasks = [(shared, shard, place) for shard, place in zip(cut, places, strict=True)]
+        results = (
+            workers.run(_answers, tasks, name_of=lambda number: cut[number].describe(work.source))
             if workers
             else ((number, _answers(*task)) for number, task in enumerate(tasks))
         )
         try:
-            for number, answers in ended:
+            for number, answers in results:
                 for (segment, _), answer in zip(cut[number].lines, answers, strict=True):
-                    kept.add(segment, answer)
-                done.show(number + 1, len(cut[number].lines))
+                    journal.add(segment, answer)
+                counter.show(number + 1, len(cut[number].lines))
         finally:
-            ended.close()
+            results.close()
             work.end()
-        for path, part in (outputs or {asked["out"]: bytes}).items():
+        for path, part in (outputs or {request["out"]: bytes}).items():
             with writing(path) as file:
-                file.writelines(map(part, kept.answers()))
-        kept.remove()
+                file.writelines(map(part, journal.answers()))
+        journal.remove()
 
 
 def _cut(missing: Sequence[tuple[int, bytes]], count: int) -> Iterator[Shard]:
@@ -155,39 +153,61 @@ def _cut(missing: Sequence[tuple[int, bytes]], count: int) -> Iterator[Shard]:
         yield Shard(number, count, tuple(missing[begin:end]))
 
 
-def _answers(
-    work: Work, shard: Shard, prints: Prints, folder: Path | Callable[[], Path], step: Progress
-) -> list[bytes]:
+def _go_on(_decoded: int, _total: int) -> None:
+    pass
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where and how a shard is decoded.
+
+    Parameters
+    ----------
+    folder
+        A folder here, or a function that returns that of a worker.
+    step
+        See `Work.decode`.
+    prints
+        The files that a worker must have.
+    """
+
+    folder: Path | Callable[[], Path]
+    step: Progress
+    prints: Prints = ()
+
+
+def _answers(work: Work, shard: Shard, place: _Place) -> list[bytes]:
     """Decode a shard, in a folder here or in that of a worker."""
-    if isinstance(folder, Path):
-        return [packed(answer) for answer in work.decode(shard, folder, folder, step)]
-    check_prints(prints)
-    with tempfile.TemporaryDirectory(prefix="portmert-", dir=folder()) as scratch:
-        return [packed(answer) for answer in work.decode(shard, Path(scratch), folder(), step)]
+    if isinstance(place.folder, Path):
+        return list(map(packed, work.decode(shard, place.folder, place.folder, place.step)))
+    check_prints(place.prints)
+    logs = place.folder()
+    with tempfile.TemporaryDirectory(prefix="portmert-", dir=logs) as scratch:
+        return list(map(packed, work.decode(shard, Path(scratch), logs, place.step)))
 
 
-class _Done:
+class _LineCounter:
     """The number of lines decoded so far, by several threads at once."""
 
-    def __init__(self, done: int, total: int) -> None:
+    def __init__(self, decoded: int, total: int) -> None:
         self._progress = current().progress
-        self._before, self._shown, self._total = done, done, total
-        self._of: dict[int, int] = {}
+        self._before, self._reported, self._total = decoded, decoded, total
+        self._by_shard: dict[int, int] = {}
         self._lock = threading.Lock()
 
-    def step(self, shard: int, step: Progress, done: int, total: int) -> None:
+    def step(self, shard: int, check: Progress, decoded: int, total: int) -> None:
         """Show how far a shard has come, unless the work was given up."""
-        step(done, total)
-        self.show(shard, done)
+        check(decoded, total)
+        self.show(shard, decoded)
 
-    def show(self, shard: int, done: int) -> None:
+    def show(self, shard: int, decoded: int) -> None:
         """Show how far a shard has come."""
         with self._lock:
-            self._of[shard] = max(done, self._of.get(shard, 0))
-            now = min(self._before + sum(self._of.values()), self._total)
-            for count in range(self._shown + 1, now + 1):
-                self._progress("decoding", count, self._total)
-            self._shown = now
+            self._by_shard[shard] = max(decoded, self._by_shard.get(shard, 0))
+            count = min(self._before + sum(self._by_shard.values()), self._total)
+            for number in range(self._reported + 1, count + 1):
+                self._progress("decoding", number, self._total)
+            self._reported = count
 
 
 def lines_of(source: Path) -> list[bytes]:
@@ -215,7 +235,7 @@ class Journal:
 
     Attributes
     ----------
-    found : dict of int to bytes
+    packed_answers : dict of int to bytes
         Segment -> its answer, packed.
     """
 
@@ -225,7 +245,7 @@ class Journal:
             digest.update(part + b"\n")
         self._path = path
         self._key = digest.hexdigest().encode()
-        self.found: dict[int, bytes] = {}
+        self.packed_answers: dict[int, bytes] = {}
 
     def __enter__(self) -> Self:
         """Read what is there and open the file to add to it."""
@@ -234,13 +254,13 @@ class Journal:
             if key == self._key:
                 for line in lines:
                     segment, _, answer = line.partition(b"\t")
-                    self.found[int(segment)] = base64.b64decode(answer)
+                    self.packed_answers[int(segment)] = base64.b64decode(answer)
         self._path.parent.mkdir(parents=True, exist_ok=True)
         self._file: IO[bytes] = self._path.open("wb")
         try:
             self._file.write(self._key + b"\n")
-            for number, known in self.found.items():
-                self._write(number, known)
+            for number, packed_answer in self.packed_answers.items():
+                self._write(number, packed_answer)
             self._file.flush()
         except OSError:  # the disk is full; closing tries once more to write what waits
             with suppress(OSError):
@@ -250,7 +270,7 @@ class Journal:
 
     def add(self, segment: int, answer: bytes) -> None:
         """Keep one answer; it survives a kill of this process."""
-        self.found[segment] = answer
+        self.packed_answers[segment] = answer
         self._write(segment, answer)
         self._file.flush()
 
@@ -259,8 +279,8 @@ class Journal:
 
     def answers(self) -> Iterator[bytes]:
         """Yield all answers, unpacked, in the order of the segments."""
-        for segment in sorted(self.found):
-            yield zlib.decompress(self.found[segment])
+        for segment in sorted(self.packed_answers):
+            yield zlib.decompress(self.packed_answers[segment])
 
     def remove(self) -> None:
         """Delete the file, as its answers have been written elsewhere."""

@@ -98,9 +98,9 @@ def train(
     model.clear()
     alignments.unlink()
     write_language_model(folder / "lm", right, order=lm_order)
-    for way, prefix in PREFIXES.items():
-        for path in sorted(folder.glob(f"{way}.*")):
-            path.rename(folder / (prefix + path.name.removeprefix(way)))
+    for direction, prefix in PREFIXES.items():
+        for path in sorted(folder.glob(f"{direction}.*")):
+            path.rename(folder / (prefix + path.name.removeprefix(direction)))
         prune_lexicon(folder / f"{prefix}.{LEXICONS[aligner]}")
     for name, text in TABLES.items():
         (folder / name).write_text(text, encoding="utf-8")

@@ -48,10 +48,10 @@ class Translator:
             return _line(segment, [], [0.0] * len(NAMES), 0.0, [], [])
         escaped = [escape(token) for token in source]
         # At least 20, so that the first hypothesis does not depend on the size.
-        found = self._decoder.translate_n(" ".join(escaped), max(size, 20))
+        hypotheses = self._decoder.translate_n(" ".join(escaped), max(size, 20))
         entries = []
         seen = set()
-        for hypothesis in found:
+        for hypothesis in hypotheses:
             # thot works in float32, good for 6 or 7 digits in all. + 0.0 turns -0.0 into 0.0,
             # which is written in another way.
             features = [round(value, 6) + 0.0 for value in hypothesis.score_components]
@@ -82,22 +82,22 @@ class Translator:
         """Link the words of a phrase pair; the same pair comes in most hypotheses of a list."""
         if len(source) == 1 or len(target) == 1:
             return [(s, t) for s in range(len(source)) for t in range(len(target))]
-        known = self._links.get((source, target))
-        if known is None:
+        links = self._links.get((source, target))
+        if links is None:
             _, matrix = self._aligner.get_best_alignment(list(source), list(target))
-            known = self._links[source, target] = matrix_links(matrix)
-        return known
+            links = self._links[source, target] = matrix_links(matrix)
+        return links
 
 
 def _phrases(hypothesis: Any) -> list[tuple[int, int, int, int]]:
     """Return (source start, source end, target start, target end), 0-based, ends exclusive."""
-    found, start = [], 0
+    phrases, start = [], 0
     for (first, last), cut in zip(
         hypothesis.source_segmentation, hypothesis.target_segment_cuts, strict=True
     ):
-        found.append((first - 1, last, start, cut))
+        phrases.append((first - 1, last, start, cut))
         start = cut
-    return found
+    return phrases
 
 
 def _line(
@@ -108,11 +108,13 @@ def _line(
     phrases: Sequence[tuple[int, int, int, int]],
     links: Links,
 ) -> str:
-    named = " ".join(f"{name}= {value!r}" for name, value in zip(NAMES, features, strict=True))
+    feature_text = " ".join(
+        f"{name}= {value!r}" for name, value in zip(NAMES, features, strict=True)
+    )
     segmentation = " ".join(f"{_span(s0, s1)}={_span(t0, t1)}" for s0, s1, t0, t1 in phrases)
     aligned = " ".join(f"{s}-{t}" for s, t in links)
-    shown = " ".join("&#124;&#124;&#124;" if word == "|||" else word for word in words)  # as Moses
-    fields = [str(segment), shown, named, repr(score + 0.0), segmentation, aligned]
+    text = " ".join("&#124;&#124;&#124;" if word == "|||" else word for word in words)  # as Moses
+    fields = [str(segment), text, feature_text, repr(score + 0.0), segmentation, aligned]
     return " ||| ".join(fields) + "\n"
 
 

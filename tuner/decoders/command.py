@@ -112,8 +112,8 @@ class CommandDecoder(Decoder):
     @cached_property
     def formulas(self) -> dict[str, WeightFormula]:
         """The formulas among the weights."""
-        given = (self.weights or {}).items()
-        return {name: WeightFormula(text) for name, text in given if isinstance(text, str)}
+        entries = (self.weights or {}).items()
+        return {name: WeightFormula(text) for name, text in entries if isinstance(text, str)}
 
     # The weights.
 
@@ -126,22 +126,24 @@ class CommandDecoder(Decoder):
             The file holds none, or a weight has no place in the program or its template.
         """
         weights = self._start().weights
-        self._check_places(self.told(weights))
+        self._check_places(self.sent_weights(weights))
         return weights
 
     def _start(self) -> WeightsFile:
         """Return start weights and the form of files of weights."""
         if self.start is not None:
-            found = read_weights_file(self.start)
+            weights_file = read_weights_file(self.start)
         else:
-            given = (self.weights or {}).items()
-            numbers = {name: value for name, value in given if not isinstance(value, str)}
-            found = WeightsFile(FeatureWeights.of(numbers), "sparse")
+            numbers_or_formulas = (self.weights or {}).items()
+            numbers = {
+                name: value for name, value in numbers_or_formulas if not isinstance(value, str)
+            }
+            weights_file = WeightsFile(FeatureWeights.of(numbers), "sparse")
         if self.weights_format != "auto":
-            return WeightsFile(found.weights, FORMS[self.weights_format])
-        return found
+            return WeightsFile(weights_file.weights, FORMS[self.weights_format])
+        return weights_file
 
-    def told(self, weights: FeatureWeights) -> FeatureWeights:
+    def sent_weights(self, weights: FeatureWeights) -> FeatureWeights:
         """Return what the program is told: the weights, or the values of the formulas."""
         if not self.formulas:
             return weights
@@ -150,7 +152,7 @@ class CommandDecoder(Decoder):
             {name: (formula.value(values),) for name, formula in self.formulas.items()}
         )
 
-    def _check_places(self, told: FeatureWeights) -> None:
+    def _check_places(self, sent_weights: FeatureWeights) -> None:
         """Raise `InputError` unless each weight has a place."""
         if self.protocol == "lines":
             return
@@ -162,38 +164,39 @@ class CommandDecoder(Decoder):
         elif self.template is not None:
             raise InputError(f"{where}: no {{weights}}, the place of the filled template")
         placed = {name for word in words for name in _WEIGHT.findall(word)}
-        for name in told.values:
+        for name in sent_weights.values:
             if name not in placed and (self.template is not None or not by_file):
                 raise InputError(f"{where}: no place for weight {name}; write {{weight:{name}}}")
-        self._filled(where, " ".join(words), told)
+        self._filled(where, " ".join(words), sent_weights)
 
-    def _filled(self, where: str, text: str, told: FeatureWeights) -> str:
+    def _filled(self, where: str, text: str, sent_weights: FeatureWeights) -> str:
         """Return a text with weights in their places."""
 
-        def number(found: re.Match[str]) -> str:
-            values = told.values.get(found[1])
+        def number(match: re.Match[str]) -> str:
+            values = sent_weights.values.get(match[1])
             if values is None:
                 raise InputError(
-                    f"{where}: no weight for feature {found[1]}{suggest(found[1], told.values)}"
+                    f"{where}: no weight for feature {match[1]}"
+                    f"{suggest(match[1], sent_weights.values)}"
                 )
             return " ".join(map(repr, values))
 
         return _WEIGHT.sub(number, text)
 
-    def _weights_text(self, told: FeatureWeights, path: Path) -> bytes:
+    def _weights_text(self, sent_weights: FeatureWeights, path: Path) -> bytes:
         """Return the content of the file of weights."""
         if self.template is not None:
             text = read_bytes(self.template).decode("utf-8", "surrogateescape")
-            filled = self._filled(str(self.template), text, told)
+            filled = self._filled(str(self.template), text, sent_weights)
             return filled.encode("utf-8", "surrogateescape")
         form = self._start()
         if self.formulas and form.ini is not None:
-            form = WeightsFile(told)
-        return form.content(told, path)
+            form = WeightsFile(sent_weights)
+        return form.content(sent_weights, path)
 
     # Decoding.
 
-    def decode(self, weights: FeatureWeights, **asked: Unpack[Decoding]) -> None:
+    def decode(self, weights: FeatureWeights, **request: Unpack[Decoding]) -> None:
         """Let the program make the `size`-best list of every line of `source`.
 
         In `jobs` processes here, or one for each task of a cluster.
@@ -206,28 +209,28 @@ class CommandDecoder(Decoder):
             The program fails, is silent or endless, or its lists cannot be used.
         """
         weights.vector(self._start().weights.names)
-        lines = lines_of(asked["source"])
+        lines = lines_of(request["source"])
         jobs = min(self.jobs, len(lines))
         decode_lines(
-            self._work(weights, asked),
+            self._work(weights, request),
             lines,
-            asked,
+            request,
             name="command",
             shards=lambda count, tasks: min(count, max(jobs, tasks)),
             here=Team(jobs, waits=self.protocol == "files"),  # lines are not waited for: `end`
-            outputs={asked["out"]: partial(_program_work.answer_part, 1)},
+            outputs={request["out"]: partial(_program_work.answer_part, 1)},
         )
 
     def _work(
-        self, weights: FeatureWeights, asked: Decoding
+        self, weights: FeatureWeights, request: Decoding
     ) -> _program_work.ProgramWork | LineWork:
-        told, source, size = self.told(weights), asked["source"], asked["size"]
-        words = [self._filled("[decoder] program", word, told) for word in self.program]
+        sent_weights, source, size = self.sent_weights(weights), request["source"], request["size"]
+        words = [self._filled("[decoder] program", word, sent_weights) for word in self.program]
         words = [_program_work.with_places(word, {"size": str(size)}) for word in words]
         if self.protocol == "lines":
             return LineWork(
                 command=self.program,
-                told=told,
+                sent_weights=sent_weights,
                 size=size,
                 source=str(source),
                 timeout_seconds=self.timeout_seconds,
@@ -241,7 +244,9 @@ class CommandDecoder(Decoder):
             source=str(source),
             folder=Path.cwd(),
             timeout_seconds=self.timeout_seconds,
-            weights=self._weights_text(told, asked["workdir"] / "weights") if with_file else b"",
+            weights=self._weights_text(sent_weights, request["workdir"] / "weights")
+            if with_file
+            else b"",
             fitting=Fitting(weights, self.format, self.scored),
         )
 
@@ -252,7 +257,7 @@ class CommandDecoder(Decoder):
     def write_config(self, weights: FeatureWeights, path: Path, *, header: str) -> None:  # noqa: ARG002  its form may have no comments
         """Write the file of weights that the program gets."""
         with writing(path) as out:
-            out.write(self._weights_text(self.told(weights), path))
+            out.write(self._weights_text(self.sent_weights(weights), path))
 
 
 @plain_dataclass(frozen=True)
@@ -270,7 +275,7 @@ class LineWork(Work):
     """
 
     command: tuple[str, ...]
-    told: FeatureWeights
+    sent_weights: FeatureWeights
     size: int
     source: str
     timeout_seconds: float
@@ -279,12 +284,12 @@ class LineWork(Work):
     @property
     def depends(self) -> list[bytes]:
         """All that the answers depend on besides the lines."""
-        return [repr((self.command, self.told, self.size, self.fitting)).encode()]
+        return [repr((self.command, self.sent_weights, self.size, self.fitting)).encode()]
 
     def decode(self, shard: Shard, scratch: Path, logs: Path, step: Progress) -> Iterator[bytes]:  # noqa: ARG002  answers come by pipes
         """Yield the n-best list of each line, as `ProgramWork` does."""
         request = {
-            "weights": self.told.plain(),
+            "weights": self.sent_weights.plain(),
             "size": self.size,
             "sources": [line.decode("utf-8") for _, line in shard.lines],
         }
@@ -321,10 +326,10 @@ class LineWork(Work):
             raise ProgramError(
                 f"{self._name}: answer {number + 1} is not JSON ({error}): '{shown(answer)}'"
             ) from None
-        found = content.get("id") if isinstance(content, dict) else None
-        if found != number or isinstance(found, bool):
+        answer_id = content.get("id") if isinstance(content, dict) else None
+        if answer_id != number or isinstance(answer_id, bool):
             raise ProgramError(
-                f"{self._name}: answer {number + 1} has id {json.dumps(found)}, expected "
+                f"{self._name}: answer {number + 1} has id {json.dumps(answer_id)}, expected "
                 f'{{"id": {number}, "hypotheses": [...]}}: a line for each source, in order'
             )
         if "hypotheses" not in content:

@@ -104,26 +104,28 @@ class Moses(Decoder):
         InputError, ProgramError
             moses.ini cannot be read, Moses does not start or names no feature.
         """
-        shown, ini = self.shown(), read_moses_ini(self.config)
-        given = read_weights(self.config).values if "weight" in ini.sections else {}
+        features, ini = self.shown_features(), read_moses_ini(self.config)
+        in_file = read_weights(self.config).values if "weight" in ini.sections else {}
         dense = {
-            name: _more_digits(values, given.get(name, ()), shown.tuned.get(name))
-            for name, values in shown.weights.values.items()
+            name: _more_digits(values, in_file.get(name, ()), features.tuned.get(name))
+            for name, values in features.weights.values.items()
         }
-        sparse = {name: values for name, values in given.items() if self._is_sparse(name, shown)}
+        sparse = {
+            name: values for name, values in in_file.items() if self._is_sparse(name, features)
+        }
         files = ini.values("weight-file")
-        beside = read_sparse(Path(files[0])) if files else {}
-        return FeatureWeights({**dense, **beside, **sparse})
+        in_sparse_file = read_sparse(Path(files[0])) if files else {}
+        return FeatureWeights({**dense, **in_sparse_file, **sparse})
 
-    def shown(self) -> _moses_command.ShownFeatures:
+    def shown_features(self) -> _moses_command.ShownFeatures:
         """Return what `-show-weights` prints; Moses runs once for each state of moses.ini."""
         with errors.faults_at(self.config, OSError, errors.InputError):
             stat = self.config.stat()
-        return _shown(self, (stat.st_mtime_ns, stat.st_size))
+        return _show_weights(self, (stat.st_mtime_ns, stat.st_size))
 
     @staticmethod
-    def _is_sparse(name: str, shown: _moses_command.ShownFeatures) -> bool:
-        return "_" in name and name not in {*shown.weights.values, *shown.untuneable}
+    def _is_sparse(name: str, features: _moses_command.ShownFeatures) -> bool:
+        return "_" in name and name not in {*features.weights.values, *features.untuneable}
 
     # The decoder's command line.
 
@@ -167,7 +169,7 @@ class Moses(Decoder):
         best: Path | None = None,
         sampled: tuple[Path, int] | None = None,
         links: bool = True,
-        **asked: Unpack[Decoding],
+        **request: Unpack[Decoding],
     ) -> None:
         """Let Moses write the `size`-best list of every line of `source` to `out`.
 
@@ -191,42 +193,42 @@ class Moses(Decoder):
         ProgramError
             Moses fails, or writes a list that is empty, too short or of nothing but zeros.
         """
-        source, size = asked["source"], asked["size"]
+        source, size = request["source"], request["size"]
         lines = _shards.lines_of(source)
         jobs = min(self.jobs, len(lines))
         models = _shards.prints_of([self.config, *_named_files(self.config)])
         overwrite, sparse = ([], "") if weights is None else self._weight_arguments(weights)
-        listed: list[str] = []
+        switches: list[str] = []
         if links:
-            listed += ["-print-alignment-info-in-n-best", "true"]
-            listed += ["-include-segmentation-in-n-best", "true"]
+            switches += ["-print-alignment-info-in-n-best", "true"]
+            switches += ["-include-segmentation-in-n-best", "true"]
         if sampled is not None:
-            listed += ["-lattice-samples", "{samples}", str(sampled[1])]
+            switches += ["-lattice-samples", "{samples}", str(sampled[1])]
         by_file = ("-weight-file", "{weights}") if sparse else ()
         threads = 1
         if "threads" not in _moses_command.flag_sections(self.flags):
-            others = 1 if current().cluster else available_processors() // jobs
-            threads = self.threads or max(1, others)
+            processors = 1 if current().cluster else available_processors() // jobs
+            threads = self.threads or max(1, processors)
         work = _program_work.ProgramWork(
             name="moses",
             command=(
-                *(*self._words(), *overwrite, *listed, *by_file),
+                *(*self._words(), *overwrite, *switches, *by_file),
                 *("-n-best-list", "{nbest}", str(size), "distinct", "-input-file", "{source}"),
             ),
             size=size,
             source=str(source),
             folder=Path.cwd(),
             timeout_seconds=self.timeout_seconds,
-            more=("-threads", str(threads)) if threads > 1 else (),
+            extra=("-threads", str(threads)) if threads > 1 else (),
             launcher=self.command,
             weights=sparse.encode(),
             models=models,
         )
-        files = enumerate((best, asked["out"], sampled and sampled[0]))
+        files = enumerate((best, request["out"], sampled and sampled[0]))
         _shards.decode_lines(
             work,
             lines,
-            asked,
+            request,
             name="moses",
             shards=lambda count, tasks: min(count, max(jobs, tasks)),
             models=[*(path for path, _ in models), self.program],
@@ -236,14 +238,14 @@ class Moses(Decoder):
 
     def _weight_arguments(self, weights: FeatureWeights) -> tuple[list[str], str]:
         """Return the switches that set weights, and what a file says of the other features."""
-        shown = self.shown()
-        overwrite = [shown.overwrite(weights)]
+        features = self.shown_features()
+        overwrite = [features.overwrite(weights)]
         # What [weight] says of a sparse feature goes before what a -weight-file says.
-        own = read_moses_ini(self.config).weighted
+        weighted = read_moses_ini(self.config).weighted
         sparse = {}
         for name, values in weights.values.items():
-            if self._is_sparse(name, shown):
-                if name in own:
+            if self._is_sparse(name, features):
+                if name in weighted:
                     overwrite += [f"{name}=", *map(repr, values)]
                 else:
                     sparse[name] = values
@@ -266,20 +268,20 @@ class Moses(Decoder):
 
         Nothing else is changed.
         """
-        shown, ini = self.shown(), read_moses_ini(config)
-        own = ini.weighted
+        features, ini = self.shown_features(), read_moses_ini(config)
+        weighted = ini.weighted
         values: dict[str, tuple[float, ...]] = {}
         sparse: dict[str, tuple[float, ...]] = {}
         for name, numbers in weights.values.items():
-            (sparse if self._is_sparse(name, shown) and name not in own else values)[name] = (
-                numbers
-            )
+            (sparse if self._is_sparse(name, features) and name not in weighted else values)[
+                name
+            ] = numbers
         extra = _moses_command.flag_sections(self.flags) | written_beside(path, sparse)
-        return ini.with_weights(values, header=header, tuned=shown.tuned, extra=extra)
+        return ini.with_weights(values, header=header, tuned=features.tuned, extra=extra)
 
 
 @lru_cache(maxsize=8)
-def _shown(decoder: Moses, stamp: tuple[int, int]) -> _moses_command.ShownFeatures:  # noqa: ARG001
+def _show_weights(decoder: Moses, stamp: tuple[int, int]) -> _moses_command.ShownFeatures:  # noqa: ARG001
     """Ask the decoder; `stamp` tells whether moses.ini changed since."""
     return decoder.show_weights()
 
@@ -296,15 +298,17 @@ def _named_files(config: Path) -> Iterator[Path]:
 
 
 def _more_digits(
-    shown: tuple[float, ...], given: tuple[float, ...], tuned: tuple[bool, ...] | None
+    printed: tuple[float, ...], in_file: tuple[float, ...], tuned: tuple[bool, ...] | None
 ) -> tuple[float, ...]:
-    """Return `given` where it is `shown` before it was rounded (switches may say otherwise).
+    """Return `in_file` where it is `printed` before it was rounded (switches may say otherwise).
 
     `-show-weights` prints six digits behind the point.
     """
-    if tuned is not None and len(given) == len(tuned):
-        given = tuple(value for value, is_tuned in zip(given, tuned, strict=True) if is_tuned)
-    if len(given) != len(shown):
-        return shown
-    close = all(abs(a - b) <= 1e-6 * max(1.0, abs(a)) for a, b in zip(shown, given, strict=True))
-    return given if close else shown
+    if tuned is not None and len(in_file) == len(tuned):
+        in_file = tuple(value for value, is_tuned in zip(in_file, tuned, strict=True) if is_tuned)
+    if len(in_file) != len(printed):
+        return printed
+    close = all(
+        abs(a - b) <= 1e-6 * max(1.0, abs(a)) for a, b in zip(printed, in_file, strict=True)
+    )
+    return in_file if close else printed

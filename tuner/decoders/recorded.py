@@ -75,14 +75,14 @@ class Recorded(Decoder):
         if path is None:
             ones = {name: (1.0,) * size for name, size in nbest.feature_names}
             return FeatureWeights(ones | {name: (0.0,) for name, _ in sparse})
-        given = read_weights(path)
+        weights = read_weights(path)
         dense = FeatureWeights.from_vector(
-            nbest.feature_names, given.vector(nbest.feature_names, origin=str(path))
+            nbest.feature_names, weights.vector(nbest.feature_names, origin=str(path))
         )
-        rest = {name: given.values.get(name, (0.0,)) for name, _ in sparse}
-        return FeatureWeights({**dense.values, **rest})
+        sparse_weights = {name: weights.values.get(name, (0.0,)) for name, _ in sparse}
+        return FeatureWeights({**dense.values, **sparse_weights})
 
-    def decode(self, weights: FeatureWeights, **asked: Unpack[Decoding]) -> None:
+    def decode(self, weights: FeatureWeights, **request: Unpack[Decoding]) -> None:
         """Write the `size` best hypotheses of each segment under `weights`, best first.
 
         If model scores are equal, the hypothesis that comes first in the lists is first.
@@ -93,7 +93,7 @@ class Recorded(Decoder):
             A list cannot be read, has another number of segments than `source`, or a feature
             without a weight.
         """
-        source, size = asked["source"], asked["size"]
+        source, size = request["source"], request["size"]
         if size < 1:
             raise ValueError(f"size is {size}, must be at least 1")
         nbest = self._load()
@@ -106,7 +106,7 @@ class Recorded(Decoder):
             )
         scores = model_scores(nbest, weights)
         rows, offsets = best_rows(scores, nbest.offsets, size=size)
-        write_nbest(taken(nbest, rows, offsets), asked["out"], weights)
+        write_nbest(taken(nbest, rows, offsets), request["out"], weights)
         current().progress("decoding", lines, lines)
 
     def write_config(self, weights: FeatureWeights, path: Path, *, header: str) -> None:
@@ -120,7 +120,7 @@ class Recorded(Decoder):
 
     def _load(self) -> NBest:
         """Read the lists; a second call in the same process uses what the first one read."""
-        files = (*self.lists, *(file for one in self.features for file in one.files))
+        files = (*self.lists, *(file for feature in self.features for file in feature.files))
         try:
             stamps = tuple((path.stat().st_mtime_ns, path.stat().st_size) for path in files)
         except OSError as error:

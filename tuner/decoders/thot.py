@@ -156,7 +156,7 @@ class Thot(Decoder):
         }
         model_folders.make_folder(self.model, fingerprint, make)
 
-    def decode(self, weights: FeatureWeights, **asked: Unpack[Decoding]) -> None:
+    def decode(self, weights: FeatureWeights, **request: Unpack[Decoding]) -> None:
         """Write the `size`-best list of every line of `source` to `out`.
 
         In processes here, or one for each task of a cluster.
@@ -173,7 +173,7 @@ class Thot(Decoder):
         ProgramError
             A decoding process died; the message names the line.
         """
-        source, size = asked["source"], asked["size"]
+        source, size = request["source"], request["size"]
         lines = files.read_lines(source)
         for number, line in enumerate(lines, 1):
             if (length := len(tokens(line))) > MAX_TOKENS:
@@ -191,7 +191,7 @@ class Thot(Decoder):
         _shards.decode_lines(
             self._work(weights, size, source),
             [line.encode() for line in lines],
-            asked,
+            request,
             name="thot",
             shards=shards,
             models=[self.model],
@@ -264,8 +264,8 @@ class ThotWork(_shards.Work):
     @property
     def depends(self) -> list[bytes]:
         """All that the answers depend on besides the lines."""
-        asked = repr((self.weights, self.size))
-        return [self.trained.encode(), self.task.encode(), asked.encode()]
+        list_inputs = repr((self.weights, self.size))
+        return [self.trained.encode(), self.task.encode(), list_inputs.encode()]
 
     def decode(
         self,
@@ -277,8 +277,8 @@ class ThotWork(_shards.Work):
         """Yield the n-best list of each line."""
         call = _process_pools.pool_of(self.task, logs / "thot_worker", self._started).call()
         try:
-            for done, (segment, line) in enumerate(shard.lines):
-                step(done, len(shard.lines))
+            for position, (segment, line) in enumerate(shard.lines):
+                step(position, len(shard.lines))
                 request = [segment, tokens(line.decode()), self.size, self.weights]
                 try:
                     answer = call.ask(json.dumps(request))

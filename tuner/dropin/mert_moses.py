@@ -143,7 +143,7 @@ class _Run:
             "timeout_seconds": request.timeout_seconds,
         }
         self.decoder = cast("Moses", registry.decoder("moses", options, where="--decoder-flags"))
-        features = self.decoder.shown()
+        features = self.decoder.shown_features()
         self.names: FeatureNames = features.names
         # Faults of references and of named features are found before the first decoding.
         references = request.scorer.plain_references(request.references, Vocabulary())

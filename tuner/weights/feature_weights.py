@@ -25,11 +25,11 @@ FeatureNames = tuple[tuple[str, int], ...]
 
 def columns_by_name(names: Iterable[tuple[str, int]]) -> dict[str, slice]:
     """Return which columns each feature has."""
-    found, start = {}, 0
+    columns, start = {}, 0
     for name, size in names:
-        found[name] = slice(start, start + size)
+        columns[name] = slice(start, start + size)
         start += size
-    return found
+    return columns
 
 
 @dataclass(frozen=True)
@@ -86,21 +86,21 @@ class FeatureWeights:
         if width != len(vector):
             raise ValueError(f"{counted(len(vector), 'weight')} for {width} feature columns")
         columns = columns_by_name(names).items()
-        return cls({name: tuple(map(float, vector[own])) for name, own in columns})
+        return cls({name: tuple(map(float, vector[part])) for name, part in columns})
 
-    def towards(self, other: FeatureWeights, share: float) -> FeatureWeights:
+    def towards(self, target: FeatureWeights, share: float) -> FeatureWeights:
         """Return weights between these (share 0) and others (share 1); a missing name counts as 0.
 
         Constraints that both satisfy are kept: fixed and tied weights, bounds and signs.
         """
         values = {}
-        for name in {**self.values, **other.values}:
-            size = len(self.values.get(name) or other.values[name])
+        for name in {**self.values, **target.values}:
+            size = len(self.values.get(name) or target.values[name])
             absent = (0.0,) * size
             values[name] = tuple(
                 (1 - share) * first + share * second
                 for first, second in zip(
-                    self.values.get(name, absent), other.values.get(name, absent), strict=True
+                    self.values.get(name, absent), target.values.get(name, absent), strict=True
                 )
             )
         return FeatureWeights(values)
@@ -110,12 +110,12 @@ class FeatureWeights:
         return {name: row[0] if len(row) == 1 else list(row) for name, row in self.values.items()}
 
     @classmethod
-    def of(cls, given: Mapping[str, float | Sequence[float]]) -> FeatureWeights:
+    def of(cls, weights: Mapping[str, float | Sequence[float]]) -> FeatureWeights:
         """Return the weights that `plain` returned."""
         return cls(
             {
                 name: tuple(map(float, row)) if isinstance(row, Sequence) else (float(row),)
-                for name, row in given.items()
+                for name, row in weights.items()
             }
         )
 
@@ -191,8 +191,8 @@ def _from_json(text: str, where: str) -> tuple[FeatureWeights, float]:
     if not isinstance(weights, dict) or not weights:
         raise InputError(f'{where}: no weights, expected {{"weights": {{"LM0": [0.5]}}}}')
     values = {}
-    for name, given in weights.items():
-        numbers = given if isinstance(given, list) else [given]
+    for name, content_of_name in weights.items():
+        numbers = content_of_name if isinstance(content_of_name, list) else [content_of_name]
         if not numbers:
             raise InputError(f"{where}: feature {name} has no weight")
         for number in numbers:
@@ -219,7 +219,7 @@ def _from_lines(lines: Sequence[tuple[int, str]], where: str, *, repeated: bool)
         text = line.partition("#")[0].strip()
         if not text:
             continue
-        name, equals, rest = (part.strip() for part in text.partition("="))
+        name, equals, numbers_text = (part.strip() for part in text.partition("="))
         if not equals or not name or len(name.split()) != 1:
             raise InputError(
                 f"{where}:{number}: '{text}' is not a weight, expected `LM0= 0.5` (a weights file "
@@ -228,7 +228,7 @@ def _from_lines(lines: Sequence[tuple[int, str]], where: str, *, repeated: bool)
         if name in values and not repeated:
             raise InputError(f"{where}:{number}: feature {name} stands twice in [weight]")
         numbers = []
-        for token in rest.split():
+        for token in numbers_text.split():
             weight = parse_number(token)
             if weight is None:
                 raise InputError(

@@ -58,16 +58,16 @@ class WeightFormula:
             It has none (a division by 0, say), or a name has no weight.
         """
         try:
-            found = self._value(self._tree(), weights)
-            reason = "" if isinstance(found, float) else f"{found} is no real number"
-            if not reason and not math.isfinite(numbers.bounded(found)):
-                reason = f"{found} is not {numbers.FINITE}"
+            value = self._value(self._tree(), weights)
+            reason = "" if isinstance(value, float) else f"{value} is no real number"
+            if not reason and not math.isfinite(numbers.bounded(value)):
+                reason = f"{value} is not {numbers.FINITE}"
         except (ArithmeticError, ValueError) as error:
             reason = str(error)
         if reason:
-            known = ", ".join(f"{name} {value:g}" for name, value in weights.items())
-            raise errors.InputError(f"formula '{self.text}' has no value at {known}: {reason}")
-        return found
+            listing = ", ".join(f"{name} {value:g}" for name, value in weights.items())
+            raise errors.InputError(f"formula '{self.text}' has no value at {listing}: {reason}")
+        return value
 
     def _tree(self) -> ast.expr:
         if len(self.text) > LONGEST:

@@ -44,14 +44,14 @@ class MosesIni:
 
     def section(self, name: str) -> list[tuple[int, str]]:
         """Return the numbered lines of all sections of this name, comments and blank ones too."""
-        chosen, inside = [], False
+        lines, inside = [], False
         for number, line in enumerate(self.lines, 1):
-            found = _section(line)
-            if found is not None:
-                inside = found == name
+            name_here = _section(line)
+            if name_here is not None:
+                inside = name_here == name
             elif inside:
-                chosen.append((number, line))
-        return chosen
+                lines.append((number, line))
+        return lines
 
     def values(self, name: str) -> list[str]:
         """Return the lines of a section without comments, blanks and white space around them."""
@@ -64,15 +64,15 @@ class MosesIni:
 
         A feature without `name=` is called by its kind and how many of its kind came before.
         """
-        found, unnamed = {}, Counter[str]()
+        line_of, unnamed = {}, Counter[str]()
         for line in self.values("feature"):
             kind, *options = line.split()
             names = [option[5:] for option in options if option.startswith("name=")]
             if not names:
                 names = [f"{kind}{unnamed[kind]}"]
                 unnamed[kind] += 1
-            found[names[0]] = line
-        return found
+            line_of[names[0]] = line
+        return line_of
 
     @property
     def weighted(self) -> frozenset[str]:
@@ -126,9 +126,9 @@ class MosesIni:
         out: list[str] = []
         inside, end = False, 0
         for number, line in enumerate(self.lines, 1):
-            found = _section(line)
-            if found is not None:
-                inside = found == "weight"
+            section = _section(line)
+            if section is not None:
+                inside = section == "weight"
             match = _WEIGHT.fullmatch(line.rstrip("\r")) if inside else None
             if match is not None and match["name"] in left:
                 name = match["name"]
@@ -163,16 +163,18 @@ class MosesIni:
         *,
         ending: str,
     ) -> str:
-        old = match["values"].split()
+        tokens = match["values"].split()
         mask = [True] * len(values) if tuned is None else list(tuned)
-        if len(old) != len(mask) or sum(mask) != len(values):
+        if len(tokens) != len(mask) or sum(mask) != len(values):
             raise InputError(
                 f"{self.origin}:{number}: feature {match['name']} has "
-                f"{counted(len(old), 'weight')} here, {len(values)} are to be written; is it the "
-                f"configuration of another system?"
+                f"{counted(len(tokens), 'weight')} here, {len(values)} are to be written; is it "
+                f"the configuration of another system?"
             )
-        new = iter(values)
-        texts = [repr(float(next(new))) if m else o for o, m in zip(old, mask, strict=True)]
+        replacements = iter(values)
+        texts = [
+            repr(float(next(replacements))) if m else o for o, m in zip(tokens, mask, strict=True)
+        ]
         space = match["values"][len(match["values"].rstrip()) :] if match["comment"] else ""
         return (
             f"{match['indent']}{match['name']}= {' '.join(texts)}{space}{match['comment'] or ''}"
@@ -195,7 +197,7 @@ def read_moses_ini(path: Path | str) -> MosesIni:
 def _with_section(lines: Sequence[str], name: str, values: Sequence[str]) -> list[str]:
     """Return lines in which a section has these values; its comments stay."""
     out: list[str] = []
-    inside, found = False, False
+    inside, is_written = False, False
     for line in lines:
         section = _section(line)
         if section is not None:
@@ -203,10 +205,10 @@ def _with_section(lines: Sequence[str], name: str, values: Sequence[str]) -> lis
         elif inside and line.partition("#")[0].strip():
             continue
         out.append(line)
-        if section == name and not found:
-            found = True
+        if section == name and not is_written:
+            is_written = True
             out.extend(values)
-    if not found:
+    if not is_written:
         if out[-1]:
             out.append("")
         out[-1:] = [f"[{name}]{_ending(lines[0])}", *values, ""]

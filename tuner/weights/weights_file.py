@@ -47,9 +47,9 @@ class WeightsFile:
         """Return what `written` writes to a file."""
         values = weights.values
         if self.ini is not None:
-            own = self.ini.weighted
-            sparse = {name: numbers for name, numbers in values.items() if name not in own}
-            dense = {name: numbers for name, numbers in values.items() if name in own}
+            weighted = self.ini.weighted
+            sparse = {name: numbers for name, numbers in values.items() if name not in weighted}
+            dense = {name: numbers for name, numbers in values.items() if name in weighted}
             return self.ini.with_weights(dense, extra=written_beside(path, sparse))
         if self.form == "dense":
             lines = (f"{name}= {number!r}\n" for name, row in values.items() for number in row)
@@ -69,9 +69,9 @@ def written_beside(path: Path, sparse: Mapping[str, Sequence[float]]) -> dict[st
     """Write sparse weights beside a moses.ini; return the section that names their file."""
     if not sparse:
         return {}
-    beside = path.with_name(f"{path.name}.sparse")
-    files.write_text(beside, sparse_text(sparse))
-    return {"weight-file": [str(beside.resolve())]}
+    sparse_path = path.with_name(f"{path.name}.sparse")
+    files.write_text(sparse_path, sparse_text(sparse))
+    return {"weight-file": [str(sparse_path.resolve())]}
 
 
 def read_weights_file(path: Path) -> WeightsFile:
@@ -97,9 +97,9 @@ def read_weights_file(path: Path) -> WeightsFile:
         return WeightsFile(weights, "json", alpha)
     if not ini.sections:
         return WeightsFile(weights, "dense" if "= " in lines[0] else "travatar")
-    given = ini.values("weight-file")
+    sparse_files = ini.values("weight-file")
     values = {
-        **(read_sparse(Path(given[0])) if given else {}),
+        **(read_sparse(Path(sparse_files[0])) if sparse_files else {}),
         **{name: row for name, row in weights.values.items() if name not in ini.untuneable},
     }
     if not values:
@@ -132,7 +132,7 @@ def read_sparse(path: files.TextFile) -> dict[str, tuple[float, ...]]:
     InputError
         A line is something else, a weight is not finite, or a name stands twice.
     """
-    found: dict[str, tuple[float, ...]] = {}
+    weights: dict[str, tuple[float, ...]] = {}
     for number, line in enumerate(files.read_lines(path), 1):
         if line.startswith("#") or not line.strip():
             continue
@@ -147,7 +147,7 @@ def read_sparse(path: files.TextFile) -> dict[str, tuple[float, ...]]:
             raise InputError(
                 f"{path}:{number}: weight {values[0]} of feature {name} is not finite"
             )
-        if name in found:
+        if name in weights:
             raise InputError(f"{path}:{number}: feature {name} stands twice; leave one line of it")
-        found[name] = (value,)
-    return found
+        weights[name] = (value,)
+    return weights

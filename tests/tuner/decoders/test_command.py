@@ -89,7 +89,7 @@ def test_formulas_tell_the_program_what_it_wants(expected, tmp_path):
     given = START | {"ratio": "lm / am", "minus": "-exp(log(am)) * words", "scaled": "2 ** 3 * lm"}
     decoder = build(weights=given)
     assert decoder.read_weights().plain() == START
-    told = decoder.told(decoder.read_weights()).plain()
+    told = decoder.sent_weights(decoder.read_weights()).plain()
     assert told == {"ratio": 0.5, "minus": 0.25, "scaled": 4.0}
     # The program knows other names and other units; formulas turn one into the other.
     told = ["am={weight:AM}", "lm={weight:LM}", "words={weight:W}"]

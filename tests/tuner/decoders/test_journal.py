@@ -18,7 +18,7 @@ def test_answers_are_found_again_in_the_order_of_segments(tmp_path):
     with Journal(tmp_path / "new" / "j", [b"a", b"b"]) as journal:
         journal.add(7, packed(b"seven\n"))
         journal.add(0, packed(b"\x00\xff\t\n\n"))
-        assert sorted(journal.found) == [0, 7]
+        assert sorted(journal.packed_answers) == [0, 7]
     assert kept(tmp_path / "new" / "j", b"a", b"b") == [b"\x00\xff\t\n\n", b"seven\n"]
 
 

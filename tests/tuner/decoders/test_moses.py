@@ -188,8 +188,8 @@ def small(tmp_path):
 def test_untuneable_components_keep_their_weight(small, tmp_path):
     weights = small.read_weights()
     assert weights.values == {"LM0": (0.123456789,), "TM0": (1.0, 3.0)}
-    assert small.shown().untuneable == ("Unk0",)
-    assert small.shown().overwrite(weights) == "LM0= 0.123456789 TM0= 1.0 x 3.0"
+    assert small.shown_features().untuneable == ("Unk0",)
+    assert small.shown_features().overwrite(weights) == "LM0= 0.123456789 TM0= 1.0 x 3.0"
     small.write_config(
         FeatureWeights({"LM0": (2.0,), "TM0": (7.0, 8.0)}), tmp_path / "new.ini", header=""
     )
