@@ -56,7 +56,7 @@ def work(mode, folder):
 
 def tune(folder, options):
     given = [*options, f"tune.output={folder}"]
-    run(load_config(config, overrides=given), progress=lambda *_: None)
+    run(load_config(config, overrides=given))
 
 for line in sys.stdin:
     job = json.loads(line)

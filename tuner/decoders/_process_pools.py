@@ -25,7 +25,7 @@ def pool_of(
     ----------
     log
         Begins the names of their logs.
-    made
+    start_process
         Starts a process with a log.
     """
     numbers = itertools.count()

@@ -317,7 +317,7 @@ def _override(tables: dict[str, Any], override: str) -> None:
 
 
 def experiment_of(
-    path: Path, given: Mapping[str, Any], annotator: str | Annotator | None, executor: str | None
+    path: Path, content: Mapping[str, Any], annotator: str | Annotator | None, executor: str | None
 ) -> Experiment:
     """Return the experiment of tables, in which components may stand as they are; check it.
 
@@ -335,7 +335,7 @@ def experiment_of(
     ConfigError
         As `load_config`.
     """
-    tables, table = dict(given), given.get("decoder")
+    tables, table = dict(content), content.get("decoder")
     if "weights" in tables and isinstance(table, dict):
         if "weights" in table:
             raise ConfigError(f"{path}: [weights] and [decoder.weights]; leave one of them")
@@ -373,11 +373,11 @@ def experiment_of(
 
 
 def _check_tables(path: Path, tables: Mapping[str, Any]) -> None:
-    known = {f.name for f in dataclasses.fields(Experiment)} - {"path", "joined"}
+    names = {f.name for f in dataclasses.fields(Experiment)} - {"path", "joined"}
     for name, content in tables.items():
-        if name not in known:
+        if name not in names:
             test = "; a test set is test_source and test_references in [data]"
-            meant = test if name == "test" else suggest(name, known)
+            meant = test if name == "test" else suggest(name, names)
             raise ConfigError(f"{path}: there is no table [{name}]{meant}")
         is_formula = name == "metric" and isinstance(content, str)
         if not (isinstance(content, dict) or is_formula or dataclasses.is_dataclass(content)):
@@ -388,10 +388,10 @@ def _check_tables(path: Path, tables: Mapping[str, Any]) -> None:
 
 
 def _table(path: Path, name: str, cls: type[Table], content: Mapping[str, Any]) -> Table:
-    known = {f.name for f in dataclasses.fields(cls)}  # type: ignore[arg-type]  # a dataclass
+    keys = {f.name for f in dataclasses.fields(cls)}  # type: ignore[arg-type]  # a dataclass
     for key in content:
-        if key not in known:
-            meant = REMOVED.get(f"{name}.{key}") or suggest(key, known)
+        if key not in keys:
+            meant = REMOVED.get(f"{name}.{key}") or suggest(key, keys)
             raise ConfigError(f"{path}: [{name}] has no key '{key}'{meant}")
     with faults_at(f"{path}: [{name}]", ConfigError, ConfigError):
         resolved = _resolved(content, cls, path.parent)
@@ -419,8 +419,8 @@ def _component(path: Path, family: str, content: Any) -> Any:
             raise ConfigError(f"{where} {error}") from None
     name = content.get("name")
     if not isinstance(name, str):
-        known = ", ".join(families.names(family))
-        raise ConfigError(f'{where} needs name = "...", one of: {known}')
+        choices = ", ".join(families.names(family))
+        raise ConfigError(f'{where} needs name = "...", one of: {choices}')
     try:
         cls = families.component(family, name)
         options = {key: value for key, value in content.items() if key != "name"}
@@ -442,7 +442,7 @@ def _resolved(content: Mapping[str, Any], cls: type[Any], folder: Path) -> dict[
         for kind, make in makers.items():
             if _is_of(kind, hints.get(key)):
                 with faults_at(key, errors.InputError, ConfigError):  # ~nobody
-                    resolved[key] = _made(content[key], make)
+                    resolved[key] = _converted(content[key], make)
     return resolved
 
 
@@ -450,28 +450,28 @@ def _is_of(kind: type[Any], hint: object) -> bool:
     return hint is kind or any(_is_of(kind, part) for part in typing.get_args(hint))
 
 
-def _made(value: object, make: Callable[[str], object]) -> object:
+def _converted(value: object, make: Callable[[str], object]) -> object:
     if isinstance(value, str):
         return make(value)
     if isinstance(value, list):
-        return [_made(item, make) for item in value]
+        return [_converted(item, make) for item in value]
     return value
 
 
 def _check_files(experiment: Experiment) -> None:
-    path, data, made = experiment.path, experiment.data, {"output", "annotation_cache"}
+    path, data, outputs = experiment.path, experiment.data, {"output", "annotation_cache"}
     if data.lowercase and data.text:
         raise ConfigError(
             f"{path}: [data] lowercase and text: make lowercase one of the steps of text"
         )
     with faults_at(f"{path}: [data] text", ConfigError, ConfigError):
         _ = data.pipeline
-    named = {
-        "tune": [item.name for item in dataclasses.fields(Tune) if item.name not in made],
+    keys_of_table = {
+        "tune": [item.name for item in dataclasses.fields(Tune) if item.name not in outputs],
         "data": [item.name for item in dataclasses.fields(Data)],
         "decoder": experiment.decoder.inputs,
     }
-    for table, names in named.items():
+    for table, names in keys_of_table.items():
         for name in names:
             for file in _named_files(getattr(getattr(experiment, table), name)):
                 if not os.path.isfile(file_key(file)[0]):  # noqa: PTH113  long names
@@ -491,12 +491,12 @@ def _named_files(value: object) -> Iterator[Path]:
 def _check_sets(experiment: Experiment) -> None:
     path, data = experiment.path, experiment.data
     for prefix in ("test_", "held_out_"):
-        given, missing = f"{prefix}source", f"{prefix}references"
-        if (getattr(data, given) is None) != (not getattr(data, missing)):
-            if getattr(data, given) is None:
-                given, missing = missing, given
+        key, counterpart = f"{prefix}source", f"{prefix}references"
+        if (getattr(data, key) is None) != (not getattr(data, counterpart)):
+            if getattr(data, key) is None:
+                key, counterpart = counterpart, key
             raise ConfigError(
-                f"{path}: [data] has {given}, but no {missing}; give both or neither"
+                f"{path}: [data] has {key}, but no {counterpart}; give both or neither"
             )
     if experiment.tune.held_out and data.held_out_source is not None:
         raise ConfigError(
@@ -516,28 +516,30 @@ def _check_sets(experiment: Experiment) -> None:
 def _with_joined_texts(experiment: Experiment) -> Experiment:
     """Return the experiment with texts of its folder in place of columns of files."""
     data, folder = experiment.data, files.absolute(experiment.tune.output) / "texts"
-    named: dict[str, Any] = {}
+    replacements: dict[str, Any] = {}
     texts: dict[Path, str] = {}
     left_out: list[tuple[str, ...]] = []
     for prefix in ("", "test_", "held_out_"):
         keys = [f"{prefix}{key}" for key in ("source", "references", "reference_links")]
-        given = SetOfTexts(*(getattr(data, key) for key in keys))
-        if given.source is None:
+        set_of_texts = SetOfTexts(*(getattr(data, key) for key in keys))
+        if set_of_texts.source is None:
             continue
         try:
-            joined = joined_set(given, folder, prefix, drop=data.drop_missing)
+            joined = joined_set(set_of_texts, folder, prefix, drop=data.drop_missing)
         except errors.InputError as error:
             advice = str(error).replace("--drop-missing", "[data] drop_missing = true")
             raise errors.InputError(advice) from None
         if joined is None:
             continue
-        source, *others = joined.texts
-        count = len(given.references)
-        named |= zip(keys, (source, tuple(others[:count]), tuple(others[count:])), strict=True)
+        source, *joined_files = joined.texts
+        count = len(set_of_texts.references)
+        replacements |= zip(
+            keys, (source, tuple(joined_files[:count]), tuple(joined_files[count:])), strict=True
+        )
         texts |= joined.texts
         left_out += joined.left_out
     return replace(
-        experiment, data=replace(data, **named), joined=JoinedTexts(texts, tuple(left_out))
+        experiment, data=replace(data, **replacements), joined=JoinedTexts(texts, tuple(left_out))
     )
 
 

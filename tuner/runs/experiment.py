@@ -58,24 +58,33 @@ def run(
     PortmertError
         The folder has other work or is in use; the input does not fit; a program failed.
     """
-    with _opened(experiment, shared, fresh=fresh, wait=wait) as one:
-        return one.result()
+    with (
+        open_folder(experiment, shared, fresh=fresh, wait=wait) as folder,
+        folder.logging(),
+        closing(_evaluator(experiment, folder, shared)) as evaluator,
+    ):
+        return _Run(experiment, folder, shared, evaluator).result()
 
 
 def begin(experiment: Experiment, shared: Shared, *, wait: float) -> None:
     """Decode the dev set under the start weights, as the first step of `run` does."""
     with (
         collected_notices(),
-        _opened(experiment, shared, wait=wait) as one,
+        open_folder(experiment, shared, wait=wait) as folder,
+        folder.logging(),
+        closing(_evaluator(experiment, folder, shared)) as evaluator,
     ):
-        one.decode(1)
+        _Run(experiment, folder, shared, evaluator).decode(1)
 
 
 @contextmanager
 def open_folder(
-    experiment: Experiment, *, fresh: bool = False, wait: float = 0
+    experiment: Experiment, shared: Shared | None = None, *, fresh: bool = False, wait: float = 0
 ) -> Iterator[RunFolder]:
-    """Open the folder of an experiment, see `open_run`."""
+    """Open the folder of an experiment, see `open_run`, and write what its files are made from.
+
+    The replicas of an experiment share what they are made from: it is in the whole run's folder.
+    """
     with open_run(
         experiment.tune.output,
         experiment.fingerprint(),
@@ -84,26 +93,21 @@ def open_folder(
         wait=wait,
     ) as folder:
         experiment.joined.write()
+        if shared is None:
+            inputs.write_inputs(folder.path, experiment)
         with using(threads=experiment.threads, annotation_cache=experiment.tune.annotation_cache):
             yield folder
 
 
-@contextmanager
-def _opened(
-    experiment: Experiment, shared: Shared | None, *, fresh: bool = False, wait: float = 0
-) -> Iterator[_Run]:
-    with open_folder(experiment, fresh=fresh, wait=wait) as folder, folder.logging():
-        if shared is None:
-            inputs.write_inputs(folder.path, experiment)
-        common = shared or Shared(folder.annotations, experiment.tune.seed)
-        evaluator = scorer.Evaluator(
-            experiment,
-            annotations=common.annotations,
-            scratch=folder.scratch,
-            split_seed=common.split_seed,
-        )
-        with closing(evaluator):
-            yield _Run(experiment, folder, common, evaluator)
+def _evaluator(
+    experiment: Experiment, folder: RunFolder, shared: Shared | None
+) -> scorer.Evaluator:
+    return scorer.Evaluator(
+        experiment,
+        annotations=shared.annotations if shared else folder.annotations,
+        scratch=folder.scratch,
+        split_seed=shared.split_seed if shared else experiment.tune.seed,
+    )
 
 
 def start_weights(experiment: Experiment) -> tuple[FeatureWeights, str]:
@@ -113,9 +117,9 @@ def start_weights(experiment: Experiment) -> tuple[FeatureWeights, str]:
     """
     weights = experiment.decoder.read_weights()
     experiment.constraints.check(weights.names)  # before anything takes long
-    given = experiment.tune.weights
-    if given is not None:
-        vector = read_weights(given).vector(weights.names, origin=str(given))
+    path = experiment.tune.weights
+    if path is not None:
+        vector = read_weights(path).vector(weights.names, origin=str(path))
         weights = FeatureWeights.from_vector(weights.names, vector)
     allowed = experiment.constraints.allowed(weights, weights.names)
     return allowed, moves(weights, allowed)
@@ -127,7 +131,7 @@ class _Run:
 
     experiment: Experiment
     folder: RunFolder
-    shared: Shared
+    shared: Shared | None
     evaluator: scorer.Evaluator
 
     def __post_init__(self) -> None:
@@ -171,8 +175,8 @@ class _Run:
             if number == 1:
                 weights, moved = start_weights(self.experiment)
             else:
-                found = read_weights(self.folder.iteration(number - 1) / "optimized.json")
-                weights = self._after(number - 1, found)
+                result = read_weights(self.folder.iteration(number - 1) / "optimized.json")
+                weights = self._after(number - 1, result)
             path.parent.mkdir(exist_ok=True)
             if moved:
                 warn(moved)
@@ -181,7 +185,7 @@ class _Run:
             write_text(path, to_json({"weights": weights.values, **warned}) + "\n")
         return read_weights(path)
 
-    def _after(self, number: int, found: FeatureWeights) -> FeatureWeights:
+    def _after(self, number: int, result: FeatureWeights) -> FeatureWeights:
         """Return the weights after an iteration that found some.
 
         Lists tell little about weights far from those that they were decoded under. A search for
@@ -189,11 +193,11 @@ class _Run:
         starts afresh in every iteration takes only part of the step.
         """
         if not self.experiment.optimizer.holds_out:
-            return found
-        after = self._weights_of(number).towards(found, self._share(number, found))
+            return result
+        after = self._weights_of(number).towards(result, self._share(number, result))
         return self.experiment.constraints.allowed(after, after.names)  # rounding
 
-    def _share(self, number: int, found: FeatureWeights | None = None) -> float:
+    def _share(self, number: int, result: FeatureWeights | None = None) -> float:
         """Return the share that an iteration's step is of the way to the weights it found.
 
         It is the whole way if the decoder showed no new hypothesis although a step was cut short.
@@ -202,10 +206,10 @@ class _Run:
         if number not in self.shares:
             folder, share = self.folder.iteration(number), 1.0
             if self.experiment.optimizer.holds_out:
-                new = scorer.read_json(folder / "scores.json", new=int)["new"]
-                if new or not is_behind(self._shares(number - 1)):
-                    found = found or read_weights(folder / "optimized.json")
-                    share = step_share(number, self._weights_of(number), found)
+                scores = scorer.read_json(folder / "scores.json", new=int)
+                if scores["new"] or not is_behind(self._shares(number - 1)):
+                    result = result or read_weights(folder / "optimized.json")
+                    share = step_share(number, self._weights_of(number), result)
             self.shares[number] = share
         return self.shares[number]
 
@@ -226,7 +230,7 @@ class _Run:
 
     def _shared_file(self, number: int, out: Path) -> bool:
         """Copy a file from the first iteration of another replica; return whether it has one."""
-        first = self.shared.first
+        first = self.shared.first if self.shared else None
         if number > 1 or first is None or not (first / out.name).exists():
             return False
         copy_file(first / out.name, out)
@@ -235,54 +239,55 @@ class _Run:
     def _score(self, number: int, iterations: Sequence[Iteration]) -> Iteration:
         path = self.folder.iteration(number) / "scores.json"
         if not path.exists():
-            with collected_warnings():
-                if number == 1:
-                    self.experiment.joined.warn()
-                nbest = self.lists.last(number)
-                off = model_score_mismatch(nbest, self._weights_of(number), origin="weights.json")
-                if off:
-                    warn(f"iteration {number}: {off}")
-                scored, held_out = self.evaluator.dev(nbest, check=number == 1)
-                if number == 1 and (line := few_segments(len(nbest))):
-                    warn(line)
-                warned = with_warnings({})
-            self._log_warnings(warned.get("warnings", ()))
-            folder = self.folder.iteration(number)
-            self._shared_file(number, folder / "held-out.gz")
-            held_out = held_out or self.evaluator.held_out(self._weights_of(number), folder)
-            self._report_annotation(number, "scoring")
-            hypotheses = self.lists.count(number)
             before = iterations[-1].hypotheses if iterations else 0
-            scorer.finish(
-                path,
-                {
-                    "metric": self.evaluator.signature,
-                    "dev_score": scored.score,
-                    "unseen_score": self._unseen(number, scored.score),
-                    "parts": scored.parts,
-                    "without": scored.without,
-                    "held_out": held_out,
-                    "hypotheses": hypotheses,
-                    "new": hypotheses - before,
-                    **warned,
-                },
-            )
-        held = scorer.read_json(
+            scorer.finish(path, self._scores(number, before))
+        scores = scorer.read_json(
             path,
             hypotheses=int,
             new=int,
             dev_score=scorer.NUMBER,
             unseen_score=scorer.NUMBER | None,
         )
-        held_out = scorer.read_scored(path, held, "held_out")
+        held_out = scorer.read_scored(path, scores, "held_out")
         return Iteration(
             number,
-            held["hypotheses"],
-            held["new"],
-            held["dev_score"],
+            scores["hypotheses"],
+            scores["new"],
+            scores["dev_score"],
             None if held_out is None else held_out.score,
-            unseen_score=held["unseen_score"],
+            unseen_score=scores["unseen_score"],
         )
+
+    def _scores(self, number: int, before: int) -> dict[str, Any]:
+        """Return the content of scores.json; `before` hypotheses were in earlier iterations."""
+        with collected_warnings():
+            if number == 1:
+                self.experiment.joined.warn()
+            nbest = self.lists.last(number)
+            mismatch = model_score_mismatch(nbest, self._weights_of(number), origin="weights.json")
+            if mismatch:
+                warn(f"iteration {number}: {mismatch}")
+            scored, held_out = self.evaluator.dev(nbest, check=number == 1)
+            if number == 1 and (line := few_segments(len(nbest))):
+                warn(line)
+            warned = with_warnings({})
+        self._log_warnings(warned.get("warnings", ()))
+        folder = self.folder.iteration(number)
+        self._shared_file(number, folder / "held-out.gz")
+        held_out = held_out or self.evaluator.held_out(self._weights_of(number), folder)
+        self._report_annotation(number, "scoring")
+        hypotheses = self.lists.count(number)
+        return {
+            "metric": self.evaluator.signature,
+            "dev_score": scored.score,
+            "unseen_score": self._unseen(number, scored.score),
+            "parts": scored.parts,
+            "without": scored.without,
+            "held_out": held_out,
+            "hypotheses": hypotheses,
+            "new": hypotheses - before,
+            **warned,
+        }
 
     def _log_warnings(self, lines: Sequence[str]) -> None:
         for line in lines:
@@ -295,8 +300,8 @@ class _Run:
             for number in range(1, count + 1)
             for name in ("weights.json", "scores.json", "optimized.json")
         ]
-        kept = [scorer.read_json(path).get("warnings", []) for path in paths if path.is_file()]
-        return list(dict.fromkeys(line for lines in kept for line in lines))
+        files = [scorer.read_json(path) for path in paths if path.is_file()]
+        return list(dict.fromkeys(line for file in files for line in file.get("warnings", [])))
 
     def _unseen(self, number: int, dev_score: float) -> float | None:
         """Return an estimate of the score on unseen text, see `Iteration`.
@@ -324,16 +329,17 @@ class _Run:
         """Return the estimate for unseen text of the best iteration, see `chosen_by_others`."""
         metric, folds = self.experiment.metric, self.evaluator.folds
         best = best_iteration(iterations, metric)
-        values = [one.unseen_score for one in iterations if one.unseen_score is not None]
+        scores = [iteration.unseen_score for iteration in iterations]
+        values = [score for score in scores if score is not None]
         if best.held_out_score is not None or len(values) < len(iterations) or not folds.any():
             return best.unseen_score
         without = []
-        for one in iterations:
-            excess = self._excess_without(one.number)
-            path, key = self.folder.iteration(one.number) / "scores.json", "without"
-            if not one.is_decoded:
+        for iteration in iterations:
+            excess = self._excess_without(iteration.number)
+            path, key = self.folder.iteration(iteration.number) / "scores.json", "without"
+            if not iteration.is_decoded:
                 path, key = (
-                    self.folder.iteration(one.number - 1) / "optimized.json",
+                    self.folder.iteration(iteration.number - 1) / "optimized.json",
                     "next_without",
                 )
             without.append(scorer.read_numbers(path, key, excess.shape[1:]) - excess)
@@ -344,10 +350,10 @@ class _Run:
         """Return the iteration after the last one, as if it had been decoded."""
         number = last.number + 1
         path = self.folder.iteration(last.number) / "optimized.json"
-        listed: float = scorer.read_json(path, next_score=scorer.NUMBER)["next_score"]
+        score: float = scorer.read_json(path, next_score=scorer.NUMBER)["next_score"]
         self._weights_of(number)
-        unseen = self._unseen(number, listed)
-        return Iteration(number, last.hypotheses, 0, listed, unseen_score=unseen, is_decoded=False)
+        unseen = self._unseen(number, score)
+        return Iteration(number, last.hypotheses, 0, score, unseen_score=unseen, is_decoded=False)
 
     def _optimize(self, iterations: Sequence[Iteration]) -> Iteration:
         last = iterations[-1]
@@ -357,55 +363,60 @@ class _Run:
                 f"iteration {last.number}: optimizing over "
                 f"{counted(last.hypotheses, 'hypothesis')}"
             )
-            nbest, stats = self.lists.searched(last.number)
-            before = self._weights_of(last.number)
-            for number in range(1, last.number + 1):  # a message names the file of the weights
-                origin = str(self.folder.iteration(number) / "weights.json")
-                self._weights_of(number).vector(nbest.feature_names, origin=origin)
-            # A search starts at the weights of this iteration, and at the best ones. An optimizer
-            # that holds segments out starts at weights that were found on none of them. It gets
-            # the same seed in every iteration: so estimates of different iterations can be
-            # compared, and the same lists give the same weights.
-            numbers = [last.number, best_iteration(iterations, self.experiment.metric).number]
-            if self.experiment.optimizer.holds_out:
-                numbers = [1]
-            starts = [self._weights_of(number) for number in dict.fromkeys(numbers)]
-            seed = streams.iteration(self.experiment.tune.seed, numbers[0])
-            found = optimize_stats(
-                nbest,
-                stats,
-                self.experiment.metric,
-                self._setup(starts, seed),
-                segments=self.evaluator.tuned,
-            )
-            self._report_annotation(last.number, "search", found)
-            warn_of(found.warnings)
-            self._log_warnings(found.warnings)
-            after = self._after(last.number, found.weights)
-            scorer.finish(
-                path,
-                {
-                    "start_score": found.start_score,
-                    "optimized_score": found.final_score,
-                    "oracle_score": found.oracle_score,
-                    "unseen_score": found.unseen_score,
-                    "unseen_error": found.unseen_error,
-                    **({"annotated": found.known} if self.evaluator.ready.annotator else {}),
-                    "change": weight_change(before, after),
-                    **self._next(last, found, after, nbest, stats),
-                    "weights": found.weights.values,
-                    **({"warnings": found.warnings} if found.warnings else {}),
-                },
-            )
-        kinds = dict.fromkeys(("start_score", "optimized_score", "change"), scorer.NUMBER)
-        kinds |= dict.fromkeys(("gain", "gain_error"), scorer.NUMBER | None)
-        held = scorer.read_json(path, **kinds)
-        return replace(last, **{name: held[name] for name in kinds})
+            scorer.finish(path, self._search(iterations))
+        types = dict.fromkeys(("start_score", "optimized_score", "change"), scorer.NUMBER)
+        types |= dict.fromkeys(("gain", "gain_error"), scorer.NUMBER | None)
+        content = scorer.read_json(path, **types)
+        return replace(last, **{name: content[name] for name in types})
+
+    def _search(self, iterations: Sequence[Iteration]) -> dict[str, Any]:
+        """Search over all lists so far; return the content of optimized.json."""
+        last = iterations[-1]
+        nbest, stats = self.lists.searched(last.number)
+        before = self._weights_of(last.number)
+        for number in range(1, last.number + 1):  # a message names the file of the weights
+            origin = str(self.folder.iteration(number) / "weights.json")
+            self._weights_of(number).vector(nbest.feature_names, origin=origin)
+        # A search starts at the weights of this iteration, and at the best ones. An optimizer that
+        # holds segments out starts at weights that were found on none of them. It gets the same
+        # seed in every iteration: so estimates of different iterations can be compared, and the
+        # same lists give the same weights.
+        numbers = [last.number, best_iteration(iterations, self.experiment.metric).number]
+        if self.experiment.optimizer.holds_out:
+            numbers = [1]
+        starts = [self._weights_of(number) for number in dict.fromkeys(numbers)]
+        seed = streams.iteration(self.experiment.tune.seed, numbers[0])
+        optimization = optimize_stats(
+            nbest,
+            stats,
+            self.experiment.metric,
+            self._setup(starts, seed),
+            segments=self.evaluator.tuned,
+        )
+        self._report_annotation(last.number, "search", optimization)
+        warn_of(optimization.warnings)
+        self._log_warnings(optimization.warnings)
+        after = self._after(last.number, optimization.weights)
+        annotated = (
+            {"annotated": optimization.known} if self.evaluator.preparation.annotator else {}
+        )
+        return {
+            "start_score": optimization.start_score,
+            "optimized_score": optimization.final_score,
+            "oracle_score": optimization.oracle_score,
+            "unseen_score": optimization.unseen_score,
+            "unseen_error": optimization.unseen_error,
+            **annotated,
+            "change": weight_change(before, after),
+            **self._next(last, optimization, after, nbest, stats),
+            "weights": optimization.weights.values,
+            **({"warnings": optimization.warnings} if optimization.warnings else {}),
+        }
 
     def _next(
         self,
         last: Iteration,
-        found: Optimization,
+        result: Optimization,
         after: FeatureWeights,
         nbest: NBest,
         stats: StatTable,
@@ -419,52 +430,52 @@ class _Run:
         metric, tuned = self.experiment.metric, self.evaluator.tuned
         before = self._weights_of(last.number)
         tables = []
-        for weights in (before, after, found.weights):
+        for weights in (before, after, result.weights):
             rows = best_hypotheses(nbest, model_scores(nbest, weights))
             rows = rows if tuned is None else rows[tuned]
             stats.need(rows)
             tables.append(stats.take(rows))
-        listed = float(metric.score(tables[1].sum(axis=0)))
+        score = float(metric.score(tables[1].sum(axis=0)))
         unknown = dict.fromkeys(("excess", "excess_without", "gain", "gain_error"))
-        if last.unseen_score is None or found.unseen is None or found.unseen_score is None:
-            return {"next_score": listed, **unknown}
-        share = self._share(last.number, found.weights)
+        if last.unseen_score is None or result.unseen is None or result.unseen_score is None:
+            return {"next_score": score, **unknown}
+        share = self._share(last.number, result.weights)
         excess = (1 - share) * (last.dev_score - last.unseen_score)
-        excess += share * (found.final_score - found.unseen_score)
-        folds, unseen = self.evaluator.folds, found.unseen
+        excess += share * (result.final_score - result.unseen_score)
+        folds, unseen = self.evaluator.folds, result.unseen
         taught = unseen.without if np.array_equal(folds, unseen.folds) else unseen.rows
         tables += [
             stats.take(rows.ravel()).reshape(*rows.shape, -1) for rows in (taught, unseen.rows)
         ]
-        seen, *others = (worths_without(metric, one, folds) for one in tables[2:])
-        by_fold = (1 - share) * self._excess_without(last.number) + share * (seen - others)
-        known = {"next_score": listed, "excess": excess, "excess_without": by_fold.tolist()}
-        known["next_without"] = worths_without(metric, tables[1], folds).tolist()
+        seen, *held_out = (worths_without(metric, table, folds) for table in tables[2:])
+        by_fold = (1 - share) * self._excess_without(last.number) + share * (seen - held_out)
+        content = {"next_score": score, "excess": excess, "excess_without": by_fold.tolist()}
+        content["next_without"] = worths_without(metric, tables[1], folds).tolist()
         if share < 1 / last.number:  # a step that was cut short says little of the way ahead
-            return {**unknown, **known}
-        gain, error = gain_of(metric, tables[:2], found.unseen.seed)
-        return {**known, "gain": gain, "gain_error": error or None}
+            return {**unknown, **content}
+        gain, error = gain_of(metric, tables[:2], result.unseen.seed)
+        return {**content, "gain": gain, "gain_error": error or None}
 
     def _report_annotation(
-        self, number: int, phase: str, found: Optimization | None = None
+        self, number: int, phase: str, result: Optimization | None = None
     ) -> None:
         """Log and write how many sentences a phase of an iteration has annotated.
 
         The counts have a file of their own, because they depend on the cache of earlier runs.
         """
-        ready = self.evaluator.ready
-        if ready.annotator is None:
+        annotator = self.evaluator.preparation.annotator
+        if annotator is None:
             return
-        counts = ready.annotator.counts
-        asked = ""
-        if found is not None:
-            asked = f"{found.known} of {counted(found.hypotheses, 'hypothesis')} annotated, "
-            counts |= {"annotated": found.known, "hypotheses": found.hypotheses}
+        counts = annotator.counts
+        share = ""
+        if result is not None:
+            share = f"{result.known} of {counted(result.hypotheses, 'hypothesis')} annotated, "
+            counts |= {"annotated": result.known, "hypotheses": result.hypotheses}
         notice(
-            f"iteration {number}, {phase}: {asked}sentences: {counts['hits']} from the cache, "
+            f"iteration {number}, {phase}: {share}sentences: {counts['hits']} from the cache, "
             f"{counts['misses']} new, {counts['failed']} without a parse"
         )
-        ready.annotator.reset()
+        annotator.reset()
         path = self.folder.iteration(number) / ANNOTATION_NAME
         scorer.write_json(
             path, {**(scorer.read_json(path) if path.exists() else {}), phase: counts}
@@ -502,10 +513,10 @@ class _Run:
                 missing,
                 segments=self.evaluator.tuned,
             )
-            for done, (sample, found) in enumerate(search, 1):
-                scorer.keep(files[sample], found.to_json() + "\n")
-                if 10 * done // len(missing) > 10 * (done - 1) // len(missing):
-                    notice(f"{done} of {counted(len(missing), 'bootstrap sample')} done")
+            for count, (sample, sample_weights) in enumerate(search, 1):
+                scorer.keep(files[sample], sample_weights.to_json() + "\n")
+                if 10 * count // len(missing) > 10 * (count - 1) // len(missing):
+                    notice(f"{count} of {counted(len(missing), 'bootstrap sample')} done")
         return confidence([read_weights(file) for file in files])
 
     def _start_test(self, test: scorer.Scored | None, best: int) -> scorer.Scored | None:
@@ -513,8 +524,10 @@ class _Run:
 
         Replicas have the same start weights: the first one decodes for all.
         """
-        if best == 1 or self.shared.first is not None:
-            return test if best == 1 else None
+        if best == 1:
+            return test
+        if self.shared and self.shared.first:
+            return None
         under = " under the start weights"
         return self.evaluator.test(self._weights_of(1), self._start_test_folder(best), under=under)
 
@@ -533,62 +546,20 @@ class _Run:
         self.experiment.decoder.write_config(weights, config_path, header=header)
         return weights_path, config_path
 
-    def _tell_best(
-        self,
-        best: Iteration,
-        start_score: float,
-        test: scorer.Scored | None,
-        start_test: scorer.Scored | None,
-    ) -> None:
-        shown, display = self.experiment.metric.shown, self.experiment.metric.display
-        notice(
-            f"best: iteration {best.number}, {display.labelled('dev')} {shown(best.dev_score)} "
-            f"(start weights {shown(start_score)})"
-            + ("" if test is None else f", test {shown(test.score)}")
-            + ("" if start_test is None else f" (start weights {shown(start_test.score)})")
-        )
-
     def _finish(
         self, iterations: tuple[Iteration, ...], stopped: str, warnings: tuple[str, ...]
     ) -> Result:
         experiment, path = self.experiment, self.folder.path
-        best = best_iteration(iterations, experiment.metric)
-        signature = experiment.metric.signature
-        unseen = self._of_best(iterations)
-        weights = self._weights_of(best.number)
+        best, first = best_iteration(iterations, experiment.metric), iterations[0]
+        unseen, weights = self._of_best(iterations), self._weights_of(best.number)
         weights_path, config_path = self._write_weights(weights, best.dev_score)
         test = self.evaluator.test(weights, path / "test")
         start_test = self._start_test(test, best.number)
         self.folder.clear_scratch()
-        sure = self._confidence(weights, len(iterations))
-        scores = scorer.read_json(self.folder.iteration(1) / "scores.json")
-        left_out = {"left_out": scores["left_out"]} if "left_out" in scores else {}
-        self.experiment.joined.warn()
-        content = plain(
-            {
-                "metric": signature,
-                "higher_is_better": experiment.metric.higher_is_better,
-                "dev_score": best.dev_score,
-                "start_dev_score": iterations[0].dev_score,
-                "held_out_score": best.held_out_score,
-                "unseen_score": unseen,
-                "best_iteration": best.number,
-                "stopped": stopped,
-                "iterations": iterations,
-                "test": test,
-                "start_test_score": None if start_test is None else start_test.score,
-                "bootstrap": None if sure is None else sure.as_json(),
-                **({"warnings": warnings} if warnings else {}),
-                **left_out,
-            }
-        )
-        rated = experiment.metric.display.with_rates(content)
-        scorer.finish(path / "result.json", rated, alone=True)
-        self._tell_best(best, iterations[0].dev_score, test, start_test)
         result = Result(
-            metric=signature,
+            metric=experiment.metric.signature,
             score=best.dev_score,
-            start_score=iterations[0].dev_score,
+            start_score=first.dev_score,
             best=best.number,
             stopped=stopped,
             iterations=iterations,
@@ -602,15 +573,47 @@ class _Run:
             start_test_list=(
                 None if start_test is None else self._start_test_folder(best.number) / "nbest.gz"
             ),
-            confidence=sure,
+            confidence=self._confidence(weights, len(iterations)),
             start_list=self._list(1),
             dev_list=self._list(best.number - (not best.is_decoded)),
             test_list=None if test is None else path / "test" / "nbest.gz",
             warnings=warnings,
         )
+        self.experiment.joined.warn()
+        self._write_result(result)
         if result.keeps_start:
             notice(result.keeps_start)
         return result
+
+    def _write_result(self, result: Result) -> None:
+        """Write result.json and log its scores."""
+        metric, start_test = self.experiment.metric, result.start_test
+        scores = scorer.read_json(self.folder.iteration(1) / "scores.json")
+        content = {
+            "metric": result.metric,
+            "higher_is_better": metric.higher_is_better,
+            "dev_score": result.score,
+            "start_dev_score": result.start_score,
+            "held_out_score": result.held_out,
+            "unseen_score": result.unseen,
+            "best_iteration": result.best,
+            "stopped": result.stopped,
+            "iterations": result.iterations,
+            "test": result.test,
+            "start_test_score": None if start_test is None else start_test.score,
+            "bootstrap": None if result.confidence is None else result.confidence.as_json(),
+            **({"warnings": result.warnings} if result.warnings else {}),
+            **({"left_out": scores["left_out"]} if "left_out" in scores else {}),
+        }
+        rated = metric.display.with_rates(plain(content))
+        scorer.finish(self.folder.path / "result.json", rated, alone=True)
+        text = metric.shown
+        notice(
+            f"best: iteration {result.best}, {metric.display.labelled('dev')} "
+            f"{text(result.score)} (start weights {text(result.start_score)})"
+            + ("" if result.test is None else f", test {text(result.test.score)}")
+            + ("" if start_test is None else f" (start weights {text(start_test.score)})")
+        )
 
     # Reading.
 

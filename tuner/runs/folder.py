@@ -112,8 +112,8 @@ def today() -> str:
     SOURCE_DATE_EPOCH, as reproducible builds do, to fix the date too.
     """
     epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
-    known = re.fullmatch("[0-9]{1,11}", epoch)
-    moment = datetime.fromtimestamp(int(epoch), UTC) if known else datetime.now(UTC)
+    is_valid = re.fullmatch("[0-9]{1,11}", epoch)
+    moment = datetime.fromtimestamp(int(epoch), UTC) if is_valid else datetime.now(UTC)
     return f"{moment:%Y-%m-%d}"
 
 
@@ -172,23 +172,23 @@ def open_run(
 
 def _claim(path: Path, fingerprint: Mapping[str, str], *, origin: str, fresh: bool) -> None:
     state = path / STATE
-    held = _read_state(state)
-    if held is None and (found := _products(path)):
+    state_content = _read_state(state)
+    if state_content is None and (products := _products(path)):
         raise errors.StateError(
-            f"{path}: holds {found[0].name}, but no {STATE} of a run; "
+            f"{path}: holds {products[0].name}, but no {STATE} of a run; "
             f"name another output folder or move it away"
         )
-    if held is not None and (fresh or held.get("removing")):
+    if state_content is not None and (fresh or state_content.get("removing")):
         _remove_work(path)
-        held = None
-    if held is None:
-        held = {"fingerprint": {}}
+        state_content = None
+    if state_content is None:
+        state_content = {"fingerprint": {}}
     else:
-        _compare(path, held["fingerprint"], fingerprint, origin)
-        if held["fingerprint"].get(SEVERAL) == "1" != fingerprint.get(SEVERAL):
-            _begin_series(path, held)
+        _compare(path, state_content["fingerprint"], fingerprint, origin)
+        if state_content["fingerprint"].get(SEVERAL) == "1" != fingerprint.get(SEVERAL):
+            _begin_series(path, state_content)
     refuse_misplaced(path)
-    if held["fingerprint"] != fingerprint:
+    if state_content["fingerprint"] != fingerprint:
         files.write_text(state, to_json({"fingerprint": dict(fingerprint)}) + "\n")
     for folder in (path, *filter(Path.is_dir, _products(path))):
         parts = folder.rglob(".*.part") if folder != path else folder.glob(".*.part")
@@ -198,43 +198,43 @@ def _claim(path: Path, fingerprint: Mapping[str, str], *, origin: str, fresh: bo
 
 def _read_state(state: Path) -> Any:
     try:
-        held = parse_json(state.read_bytes())
+        content = parse_json(state.read_bytes())
     except FileNotFoundError:
         return None
     except (OSError, ValueError):
-        held = None
-    prints = held.get("fingerprint") if isinstance(held, dict) else None
+        content = None
+    prints = content.get("fingerprint") if isinstance(content, dict) else None
     if not isinstance(prints, dict) or not all(isinstance(p, str) for p in prints.values()):
         raise errors.StateError(
             f"{state}: is not what portmert writes; name another output folder, or remove this one"
         )
-    return held
+    return content
 
 
-def _compare(path: Path, held: Mapping[str, str], wanted: Mapping[str, str], origin: str) -> None:
-    changed = [key for key in {**held, **wanted} if held.get(key) != wanted.get(key)]
-    if wanted.get(SEVERAL) != "1":  # replicas may be added to others
+def _compare(path: Path, before: Mapping[str, str], after: Mapping[str, str], origin: str) -> None:
+    changed = [key for key in {**before, **after} if before.get(key) != after.get(key)]
+    if after.get(SEVERAL) != "1":  # replicas may be added to others
         changed = [key for key in changed if key != SEVERAL]
     if not changed:
         return
     key = changed[0]
-    before, now = held.get(key, "absent"), wanted.get(key, "absent")
-    if "sha256:" in before and "sha256:" in now:
-        what = f"the content of {key} changed"
+    old_value, new_value = before.get(key, "absent"), after.get(key, "absent")
+    if "sha256:" in old_value and "sha256:" in new_value:
+        difference = f"the content of {key} changed"
     else:
-        what = f"{key} was {before}, is now {now}"
-    more = f" (and {len(changed) - 1} more)" if len(changed) > 1 else ""
+        difference = f"{key} was {old_value}, is now {new_value}"
+    further = f" (and {len(changed) - 1} more)" if len(changed) > 1 else ""
     raise errors.StateError(
-        f"{path}: holds work of another experiment than {origin}: {what}{more}; "
+        f"{path}: holds work of another experiment than {origin}: {difference}{further}; "
         f"name another output folder, or give --fresh to start over"
     )
 
 
-def _begin_series(path: Path, held: Mapping[str, Any]) -> None:
+def _begin_series(path: Path, state_content: Mapping[str, Any]) -> None:
     """Make a tuning the first replica of a series. If this is killed, the next run goes on."""
     first = RunFolder(path).replica(1)
     first.mkdir(exist_ok=True)
-    files.write_text(first / STATE, to_json(held) + "\n")
+    files.write_text(first / STATE, to_json(state_content) + "\n")
     for item in [item for pattern in OF_ONE for item in path.glob(pattern)]:
         _remove(first / item.name)  # of a tuning that was begun anew in between
         item.rename(first / item.name)
@@ -244,9 +244,9 @@ def refuse_misplaced(path: Path) -> None:
     """Raise StateError if a file of a run is a folder, or the reverse; files have a suffix."""
     for item in [*_products(path), *path.glob("replica-[0-9]*/test")]:
         if item.is_dir() == bool(item.suffix):
-            found, expected = ("folder", "file") if item.suffix else ("file", "folder")
+            kind, expected = ("folder", "file") if item.suffix else ("file", "folder")
             raise errors.StateError(
-                f"{item}: there is a {found} in the place of the {expected}; remove it, and the "
+                f"{item}: there is a {kind} in the place of the {expected}; remove it, and the "
                 f"command that made the run makes the {expected} again"
             )
 

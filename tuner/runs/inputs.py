@@ -44,13 +44,13 @@ class Inputs:
 
 
 def write_inputs(
-    folder: Path, given: Experiment | ListsData, annotator: Annotator | None = None
+    folder: Path, experiment_or_data: Experiment | ListsData, annotator: Annotator | None = None
 ) -> None:
     """Write the inputs of a run, or of a tuning on given lists with an annotator."""
-    run = given if isinstance(given, Experiment) else None
+    run = experiment_or_data if isinstance(experiment_or_data, Experiment) else None
     content: dict[str, Any] = {
         "config": None if run is None else _as_json(run.path, folder),
-        "data": _fields(given if run is None else run.data, folder),
+        "data": _fields(experiment_or_data if run is None else run.data, folder),
     }
     components = {"annotator": annotator} if run is None else vars(run)
     for family in FAMILIES:

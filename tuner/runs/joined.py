@@ -40,8 +40,8 @@ class JoinedTexts:
         """Return a file, or files, as the hash of what they will hold; others as they are."""
         if isinstance(value, tuple):
             return tuple(map(self.content, value))
-        known = isinstance(value, Path) and value in self.texts
-        return text_digest(self.texts[value]) if known else value  # type: ignore[index]
+        is_joined = isinstance(value, Path) and value in self.texts
+        return text_digest(self.texts[value]) if is_joined else value  # type: ignore[index]
 
     def write(self) -> None:
         """Write the files that are not there."""
@@ -76,18 +76,18 @@ def joined_set(files: SetOfTexts, folder: Path, prefix: str, *, drop: bool) -> J
     InputError
         Texts cannot be joined, see `portmert.tuner.texts.joining.joined`.
     """
-    several = [files.source, *files.references, *files.links]
-    gold = next(filter(joining.is_gold, several), None)
+    files_of_set = [files.source, *files.references, *files.links]
+    gold = next(filter(joining.is_gold, files_of_set), None)
     if gold is not None:
-        if not drop and all(file_key(path)[1] is None for path in several):
+        if not drop and all(file_key(path)[1] is None for path in files_of_set):
             return None
         raise InputError(f"{gold}: the edits of an M2 file have no ids; give plain texts")
-    texts, ids, left_out = joining.joined(several, drop=drop)
+    texts, ids, left_out = joining.joined(files_of_set, drop=drop)
     if ids is None:
         return None
     kinds = ("source", *("reference" for _ in files.references), *("links" for _ in files.links))
-    found = {
+    text_of_file = {
         folder / f"{prefix}{kind}-{number}": "".join(f"{line}\n" for line in read_lines(text))
         for number, (kind, text) in enumerate(zip(kinds, texts, strict=True))
     }
-    return JoinedTexts(found, [left_out] if left_out else [])
+    return JoinedTexts(text_of_file, [left_out] if left_out else [])

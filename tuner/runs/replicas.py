@@ -35,13 +35,12 @@ from ..weights.feature_weights import FeatureWeights
 from . import experiment as single
 from .config import Experiment
 from .folder import CONFIG_NAME, RunFolder, Shared, today
-from .inputs import write_inputs
 from .result import Result
 from .scorer import Evaluator, Scored, finish, is_finished, read_json, read_scored
 
 Cell = tuple[AbstractContextManager[Any], tuple[Any, ...]]
 """See `run_tasks`."""
-Found = TypeVar("Found")
+Outcome = TypeVar("Outcome")
 
 SCORES = ("dev_score", "unseen_score", "test_score")
 BEFORE = {"first hypotheses": "first", "start weights": "start"}
@@ -109,32 +108,32 @@ class Replicas:
         return self.document
 
     def __str__(self) -> str:
-        found = self.document
-        average = {"dev_score": found["average"]["dev_score"]}
-        average["test_score"] = (found["average"]["test"] or {}).get("score")
+        document = self.document
+        average = {"dev_score": document["average"]["dev_score"]}
+        average["test_score"] = (document["average"]["test"] or {}).get("score")
         rows: list[tuple[str, Mapping[str, Any]]] = [
-            *((one["folder"], one) for one in found["replicas"]),
+            *((replica["folder"], replica) for replica in document["replicas"]),
             *(
-                (kind, {key: found.get(key) and found[key][kind] for key in SCORES})
+                (kind, {key: document.get(key) and document[key][kind] for key in SCORES})
                 for kind in ("mean", "sd")
             ),
             ("averaged weights", average),
-            *((label, found[key]) for label, key in BEFORE.items() if key in found),
+            *((label, document[key]) for label, key in BEFORE.items() if key in document),
         ]
-        known = [key for key in SCORES if any(row.get(key) is not None for _, row in rows)]
-        unseen = " unseen: the search's own estimate for other text." * ("unseen_score" in known)
+        keys = [key for key in SCORES if any(row.get(key) is not None for _, row in rows)]
+        unseen = " unseen: the search's own estimate for other text." * ("unseen_score" in keys)
         return tables.Table(
-            f"{self.metric.display.labelled(found['metric'])}: "
-            f"{counted(len(found['replicas']), 'replica')}",
-            ["", *(key.removesuffix("_score") for key in known)],
+            f"{self.metric.display.labelled(document['metric'])}: "
+            f"{counted(len(document['replicas']), 'replica')}",
+            ["", *(key.removesuffix("_score") for key in keys)],
             [
-                [name, *(self._shown(row, key, is_spread=name == "sd") for key in known)]
+                [name, *(self._cell(row, key, is_spread=name == "sd") for key in keys)]
                 for name, row in rows
             ],
             note=f"dev: on the lists tuned on.{unseen} sd: standard deviation over replicas.",
         ).text()
 
-    def _shown(self, row: Mapping[str, Any], key: str, *, is_spread: bool) -> str:
+    def _cell(self, row: Mapping[str, Any], key: str, *, is_spread: bool) -> str:
         if row.get(key) is None:
             return tables.NOTHING if is_spread else ""
         if is_spread:
@@ -149,10 +148,10 @@ class Replicas:
 
 def run_tasks(
     workers: Team,
-    work: Callable[..., tuple[Found, list[str]]],
+    work: Callable[..., tuple[Outcome, list[str]]],
     cells: Sequence[Cell],
     phase: str = "",
-) -> Iterator[tuple[int, Found]]:
+) -> Iterator[tuple[int, Outcome]]:
     """Run `work(*task)` for each cell; yield the cell's place and the result as they end.
 
     Parameters
@@ -163,11 +162,11 @@ def run_tasks(
         Where these lines are noticed, and the task.
     """
     tasks = [task for _, task in cells]
-    for place, (found, lines) in workers.run(work, tasks, phase=phase):
+    for place, (result, lines) in workers.run(work, tasks, phase=phase):
         with cells[place][0]:
             for line in lines:
                 notice(line)
-        yield place, found
+        yield place, result
 
 
 def write_result(
@@ -216,17 +215,17 @@ def write_result(
         **({"warnings": list(warnings)} if warnings else {}),
         **({"left_out": left_out} if left_out else {}),
     }
-    shown: dict[str, Any] = metric.display.with_rates(plain(document))
-    finish(folder / "result.json", shown, alone=True)
-    return shown
+    content: dict[str, Any] = metric.display.with_rates(plain(document))
+    finish(folder / "result.json", content, alone=True)
+    return content
 
 
 def _mean(scores: Sequence[float | None]) -> dict[str, float | None] | None:
     """Return mean and standard deviation; None where a score is missing."""
-    known = [score for score in scores if score is not None]
-    if len(known) < len(scores):
+    values = [score for score in scores if score is not None]
+    if len(values) < len(scores):
         return None
-    return {"mean": float(np.mean(known)), "sd": deviation(known)}
+    return {"mean": float(np.mean(values)), "sd": deviation(values)}
 
 
 # Replicas of the outer loop.
@@ -239,8 +238,8 @@ def run(experiment: Experiment, *, fresh: bool = False) -> Result | Replicas:
     """
     if experiment.tune.replicas == 1:
         return single.run(experiment, fresh=fresh)
-    with _opened(experiment, fresh=fresh) as tunings, tunings.folder.logging():
-        results = []
+    with single.open_folder(experiment, fresh=fresh) as folder, folder.logging():
+        tunings, results = _Tunings(experiment, folder), []
         for number, (replica, shared) in enumerate(tunings.replicas(), 1):
             with notices_behind(f"replica {number}"):
                 results.append(
@@ -265,41 +264,44 @@ def run_spread(workers: Team, experiments: Mapping[str, Experiment]) -> None:
         averages: list[tuple[str, _Tunings, slice]] = []
 
         def add(
-            said: AbstractContextManager[None], one: Experiment, shared: Shared | None
+            notices: AbstractContextManager[None], tuning: Experiment, shared: Shared | None
         ) -> None:
-            cells.append((said, (_for_one_processor(one), shared)))
+            cells.append((notices, (_for_one_processor(tuning), shared)))
 
         for name, experiment in experiments.items():
             if experiment.tune.replicas == 1:
                 add(notices_behind(name), experiment, None)
                 continue
-            tunings = stack.enter_context(_opened(experiment))
-            ours = list(tunings.replicas())
+            folder = stack.enter_context(single.open_folder(experiment))
+            tunings = _Tunings(experiment, folder)
+            replicas = list(tunings.replicas())
             # All replicas begin with the same list.
-            single.begin(*ours[0], wait=WAIT)
-            averages.append((name, tunings, slice(len(cells), len(cells) + len(ours))))
-            for number, (one, shared) in enumerate(ours, 1):
-                add(_notices_of(name, tunings, f"replica {number}"), one, shared)
-        results = dict(run_tasks(workers, _tuned, cells, "decoding"))
-        ordered = [results[place] for place in range(len(cells))]
+            single.begin(*replicas[0], wait=WAIT)
+            averages.append((name, tunings, slice(len(cells), len(cells) + len(replicas))))
+            for number, (replica, shared) in enumerate(replicas, 1):
+                add(_notices_of(name, folder, f"replica {number}"), replica, shared)
+        by_place = dict(run_tasks(workers, _tuned, cells, "decoding"))
+        results = [by_place[place] for place in range(len(cells))]
         for name, tunings, places in averages:
             with notices_behind(name), tunings.folder.logging():
-                tunings.finish(ordered[places])
+                tunings.finish(results[places])
 
 
 @contextmanager
-def _notices_of(name: str, tunings: _Tunings, replica: str) -> Iterator[None]:
+def _notices_of(name: str, folder: RunFolder, replica: str) -> Iterator[None]:
     """Log the facts of a replica, which has run elsewhere."""
-    with notices_behind(name), tunings.folder.logging(), notices_behind(replica):
+    with notices_behind(name), folder.logging(), notices_behind(replica):
         yield
 
 
 def _for_one_processor(experiment: Experiment) -> Experiment:
     """Return an experiment for one processor, unless it says how many: others have tasks too."""
     decoder = experiment.decoder
-    more = {key: 1 for key in ("threads", "processes") if getattr(decoder, key, None) == 0}
+    single_threaded = {
+        key: 1 for key in ("threads", "processes") if getattr(decoder, key, None) == 0
+    }
     tune = replace(experiment.tune, threads=experiment.tune.threads or 1)
-    return replace(experiment, tune=tune, decoder=replace(decoder, **more))
+    return replace(experiment, tune=tune, decoder=replace(decoder, **single_threaded))
 
 
 def _tuned(experiment: Experiment, shared: Shared | None) -> tuple[Result, list[str]]:
@@ -310,13 +312,6 @@ def _tuned(experiment: Experiment, shared: Shared | None) -> tuple[Result, list[
     with collected_notices() as lines:
         result = single.run(experiment, shared=shared, wait=WAIT)
     return result, lines
-
-
-@contextmanager
-def _opened(experiment: Experiment, *, fresh: bool = False) -> Iterator[_Tunings]:
-    with single.open_folder(experiment, fresh=fresh) as folder:
-        write_inputs(folder.path, experiment)
-        yield _Tunings(experiment, folder)
 
 
 @dataclass(frozen=True)
@@ -373,7 +368,7 @@ class _Tunings:
             [result.weights for result in results],
             average,
             scores=("dev_score",),
-            warnings=tuple(dict.fromkeys(line for one in results for line in one.warnings)),
+            warnings=tuple(dict.fromkeys(line for result in results for line in result.warnings)),
             left_out=sum(map(len, experiment.joined.left_out)),
             before=before,
         )
@@ -390,13 +385,13 @@ class _Tunings:
     def _forget_another_average(self, weights: FeatureWeights) -> None:
         """Remove what was decoded under the average of fewer or more replicas."""
         folder, text = self.folder.path / "average", weights.to_json() + "\n"
-        kept = folder / "weights.json"
-        if not kept.exists() or kept.read_bytes() != text.encode():
-            for old in (self.folder.path / "test", folder):
-                if old.exists():
-                    shutil.rmtree(old)
+        path = folder / "weights.json"
+        if not path.exists() or path.read_bytes() != text.encode():
+            for outdated in (self.folder.path / "test", folder):
+                if outdated.exists():
+                    shutil.rmtree(outdated)
             folder.mkdir()
-            files.write_text(kept, text)
+            files.write_text(path, text)
 
     def _row(self, number: int, result: Result) -> dict[str, Any]:
         """Return the line of a replica in result.json."""
@@ -417,11 +412,13 @@ class _Tunings:
         if not is_finished(scores):  # which may have removed the weights
             files.write_text(folder / "weights.json", weights.to_json() + "\n")
             notice("decoding the dev set under the averaged weights")
-            evaluator.decode(weights, out, source=evaluator.experiment.data.source, size=1)
+            if not out.exists():
+                source = evaluator.experiment.data.source
+                evaluator.decode(weights, out, source=source, size=1)
             dev, held_out = evaluator.dev(evaluator.read(out))
             held_out = held_out or evaluator.held_out(weights, folder)
             finish(scores, {"metric": evaluator.signature, "dev": dev, "held_out": held_out})
-        kept = read_json(scores, dev=dict)
-        first = read_scored(scores, kept, "dev")
-        assert first is not None  # noqa: S101  it is a dict
-        return first, read_scored(scores, kept, "held_out")
+        content = read_json(scores, dev=dict)
+        scored = read_scored(scores, content, "dev")
+        assert scored is not None  # noqa: S101  it is a dict
+        return scored, read_scored(scores, content, "held_out")

@@ -66,8 +66,8 @@ class Iteration:
     @property
     def real_score(self) -> float:
         """The score that chooses the best iteration: held out, else estimated, else dev."""
-        known = (self.held_out_score, self.unseen_score)
-        return next((score for score in known if score is not None), self.dev_score)
+        scores = (self.held_out_score, self.unseen_score)
+        return next((score for score in scores if score is not None), self.dev_score)
 
     @property
     def judged_by(self) -> str:
@@ -105,10 +105,10 @@ def is_behind(shares: Sequence[float]) -> bool:
         The share of each step from the first, see `step_share` in
         `portmert.tuner.search.averaging`.
     """
-    behind = False
+    lags = False
     for number, share in enumerate(shares, 1):
-        behind = share < 1 and (behind or share < 1 / number)
-    return behind
+        lags = share < 1 and (lags or share < 1 / number)
+    return lags
 
 
 def is_cut(shares: Sequence[float], number: int) -> bool:
@@ -124,8 +124,8 @@ def is_short(last: Iteration, shares: Sequence[float]) -> bool:
     shares
         The share of each step before the last iteration.
     """
-    rest = last.is_decoded and last.new == 0 and is_behind(shares)
-    return rest or is_cut(shares, last.number - 1)
+    is_unfinished = last.is_decoded and last.new == 0 and is_behind(shares)
+    return is_unfinished or is_cut(shares, last.number - 1)
 
 
 def stop_reason(
@@ -169,9 +169,9 @@ def _comes_to_rest(last: Iteration, tune: config.Tune, metric: Metric) -> str | 
         return None
     if last.gain > tune.min_gain * (last.gain_error or 0.0):
         return None
-    shown = metric.display.shown_spread
-    error = "" if last.gain_error is None else f" ± {shown(last.gain_error)}"
-    return f"the next weights gain {shown(last.gain)}{error} on all lists"
+    spread_text = metric.display.shown_spread
+    error = "" if last.gain_error is None else f" ± {spread_text(last.gain_error)}"
+    return f"the next weights gain {spread_text(last.gain)}{error} on all lists"
 
 
 def enough(last: Iteration, tune: config.Tune) -> str | None:

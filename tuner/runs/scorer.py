@@ -89,7 +89,7 @@ class Evaluator:
         )
 
     @cached_property
-    def ready(self) -> Preparation:
+    def preparation(self) -> Preparation:
         """The steps that prepare texts for the metric."""
         experiment = self.experiment
 
@@ -106,14 +106,12 @@ class Evaluator:
     def close(self) -> None:
         """Close the annotator's cache and the decoder. Do not use the evaluator after it."""
         self.experiment.decoder.close()
-        ready: Preparation | None = self.__dict__.get("ready")  # not opened for the sake of it
-        if ready is not None and ready.annotator is not None:
-            ready.annotator.close()
+        preparation: Preparation | None = self.__dict__.get("preparation")  # maybe not needed
+        if preparation is not None and preparation.annotator is not None:
+            preparation.annotator.close()
 
     def decode(self, weights: FeatureWeights, out: Path, *, source: Path, size: int) -> None:
-        """Decode a set to `out`, unless that file exists."""
-        if out.exists():
-            return
+        """Decode a set to `out`."""
         self.scratch.mkdir(exist_ok=True)
         self.experiment.decoder.decode(
             weights,
@@ -154,13 +152,13 @@ class Evaluator:
         if share == 0:
             return None
         count = len(self.references)
-        tuned, held = held_out_split(count, share, self.split_seed)
+        tuned, held_out = held_out_split(count, share, self.split_seed)
         if not len(tuned):
             raise errors.ConfigError(
                 f"{self.experiment.path}: [tune] held_out: {share:g} of "
                 f"{errors.counted(count, 'segment')} leaves none to tune on"
             )
-        return tuned, held
+        return tuned, held_out
 
     @property
     def tuned(self) -> IntArray | None:
@@ -180,9 +178,9 @@ class Evaluator:
         `check` gives the warnings about the texts.
         """
         stats = self._stats(nbest, self.references, check=check)
-        own = stats if self.tuned is None else stats[self.tuned]
-        without = worths_without(self.experiment.metric, own, self.folds)
-        scored = replace(self._scored(own), without=tuple(without.tolist()))
+        tuned = stats if self.tuned is None else stats[self.tuned]
+        without = worths_without(self.experiment.metric, tuned, self.folds)
+        scored = replace(self._scored(tuned), without=tuple(without.tolist()))
         return scored, None if self.parts is None else self._scored(stats[self.parts[1]])
 
     def held_out(self, weights: FeatureWeights, folder: Path) -> Scored | None:
@@ -191,7 +189,8 @@ class Evaluator:
         if data.held_out_source is None:
             return None
         out = folder / "held-out.gz"
-        self.decode(weights, out, source=data.held_out_source, size=1)
+        if not out.exists():
+            self.decode(weights, out, source=data.held_out_source, size=1)
         nbest = self._read(out, data.held_out_source, self._held_out_vocabulary)
         return self._scored(self._stats(nbest, self._held_out_references, check=False))
 
@@ -208,7 +207,7 @@ class Evaluator:
             folder.mkdir(exist_ok=True)
             if not out.exists():
                 notice(f"decoding the test set{under}")
-            self.decode(weights, out, source=data.test_source, size=1)
+                self.decode(weights, out, source=data.test_source, size=1)
             vocabulary = Vocabulary()
             nbest = self._read(out, data.test_source, vocabulary)
             best = nbest.texts.take(nbest.offsets[:-1])
@@ -218,12 +217,12 @@ class Evaluator:
             finish(
                 scores, {"metric": self.signature, "score": scored.score, "parts": scored.parts}
             )
-        held = read_json(scores, score=NUMBER, parts=dict)
-        return Scored(held["score"], held["parts"])
+        content = read_json(scores, score=NUMBER, parts=dict)
+        return Scored(content["score"], content["parts"])
 
     def for_metric(self, nbest: NBest) -> tuple[NBest, Callable[[IntArray], Texts] | None]:
         """Return a list with texts as the metric sees them, and a function that annotates them."""
-        scored, annotate = self.ready.lazily(nbest.texts)
+        scored, annotate = self.preparation.lazily(nbest.texts)
         return replace(nbest, texts=scored), annotate
 
     @cached_property
@@ -241,8 +240,8 @@ class Evaluator:
             links = links or self.linker.reference_links(
                 name.replace("_", "-"), source, references
             )
-        found = read_references(references, vocabulary=vocabulary, source=source, links=links)
-        return self.ready.references(found)
+        texts = read_references(references, vocabulary=vocabulary, source=source, links=links)
+        return self.preparation.references(texts)
 
     def _stats(self, nbest: NBest, references: References, *, check: bool = True) -> FloatArray:
         """Return (S, K): the statistics of the first hypothesis of each segment.
@@ -250,10 +249,10 @@ class Evaluator:
         `check` gives the warnings about the texts.
         """
         metric = self.experiment.metric
-        batch = self.ready.batch(nbest.texts.take(nbest.offsets[:-1]), references)
+        batch = self.preparation.batch(nbest.texts.take(nbest.offsets[:-1]), references)
         for line in notices(metric, batch) if check else ():
             warn(line)
-        self.signature = self.ready.signature(metric, references.offsets)
+        self.signature = self.preparation.signature(metric, references.offsets)
         return compute_stats(metric, batch)
 
     def _scored(self, stats: FloatArray) -> Scored:
@@ -263,9 +262,9 @@ class Evaluator:
 
 def held_out_split(count: int, share: float, seed: int) -> tuple[IntArray, IntArray]:
     """Return the segments tuned on and those held out, both sorted; at least one is held out."""
-    held = max(1, round(share * count))
+    size = max(1, round(share * count))
     order = streams.held_out(seed).permutation(count)
-    return np.sort(order[held:]), np.sort(order[:held])
+    return np.sort(order[size:]), np.sort(order[:size])
 
 
 DIGESTS = "digests.json"
@@ -289,12 +288,12 @@ def finish(last: Path, content: Mapping[str, Any], *, alone: bool = False) -> No
     """
     folder, text = last.parent, documents.to_json(content) + "\n"
     files = [] if alone else [path for path in folder.rglob("*") if path.is_file()]
-    held = {
+    digests = {
         str(path.relative_to(folder)): file_digest(path)
         for path in files
         if path not in (last, folder / DIGESTS, folder / ANNOTATION_NAME)
     }
-    write_json(folder / DIGESTS, dict(sorted({**held, last.name: text_digest(text)}.items())))
+    write_json(folder / DIGESTS, dict(sorted({**digests, last.name: text_digest(text)}.items())))
     write_text(last, text)
 
 
@@ -306,8 +305,8 @@ def is_finished(last: Path, *, later: str = "") -> bool:
     """
     if not last.exists():
         return False
-    held = _digests(last.parent) or {last.name: "", DIGESTS: ""}
-    for name, digest in held.items():
+    digests = _digests(last.parent) or {last.name: "", DIGESTS: ""}
+    for name, digest in digests.items():
         path = last.parent / name
         if not path.exists() and name == later:
             continue
@@ -321,8 +320,8 @@ def is_finished(last: Path, *, later: str = "") -> bool:
 def keep(path: Path, text: str) -> None:
     """Write one file of a series and its digest; the digests of the others stay."""
     write_text(path, text)
-    held = {**_digests(path.parent), path.name: text_digest(text)}
-    write_json(path.parent / DIGESTS, dict(sorted(held.items())))
+    digests = {**_digests(path.parent), path.name: text_digest(text)}
+    write_json(path.parent / DIGESTS, dict(sorted(digests.items())))
 
 
 def is_kept(path: Path) -> bool:
@@ -338,12 +337,12 @@ def is_kept(path: Path) -> bool:
 def _digests(folder: Path) -> dict[str, Any]:
     """Return the digests of a finished part, by names of files below its folder."""
     path = folder / DIGESTS
-    held = read_json(path) if path.exists() else {}
-    for name in held:
+    digests = read_json(path) if path.exists() else {}
+    for name in digests:
         is_inside = not Path(name).is_absolute() and ".." not in Path(name).parts
         if not is_inside or not name.isprintable() or (folder / name).is_dir():
             raise errors.StateError(f"{path}: '{name}' is not a file in this folder; {_HINT}")
-    return held
+    return digests
 
 
 def refuse_changed(folder: Path, *, whole: bool = False) -> None:
@@ -354,9 +353,9 @@ def refuse_changed(folder: Path, *, whole: bool = False) -> None:
     for name, digest in _digests(folder).items():
         path = folder / name
         if (whole or path.is_file()) and (not path.is_file() or file_digest(path) != digest):
-            what = "changed" if path.is_file() else "gone"
+            fault = "changed" if path.is_file() else "gone"
             raise errors.StateError(
-                f"{path}: {what} since it was written; the command that made the run makes it "
+                f"{path}: {fault} since it was written; the command that made the run makes it "
                 f"again"
             )
 
@@ -398,7 +397,7 @@ def read_numbers(path: Path, key: str, shape: tuple[int, ...]) -> FloatArray:
     return numbers
 
 
-def read_scored(path: Path, held: Mapping[str, Any], key: str) -> Scored | None:
+def read_scored(path: Path, content: Mapping[str, Any], key: str) -> Scored | None:
     """Return a `Scored` of a JSON object of a run, None where it is null.
 
     Raises
@@ -406,13 +405,13 @@ def read_scored(path: Path, held: Mapping[str, Any], key: str) -> Scored | None:
     StateError
         It is not what portmert writes.
     """
-    found = held.get(key, _MISSING)
-    if found is None:
+    scored = content.get(key, _MISSING)
+    if scored is None:
         return None
     if not (
-        isinstance(found, dict)
-        and isinstance(found.get("score"), NUMBER)
-        and isinstance(found.get("parts"), dict)
+        isinstance(scored, dict)
+        and isinstance(scored.get("score"), NUMBER)
+        and isinstance(scored.get("parts"), dict)
     ):
         raise errors.StateError(f"{path}: {key} is not what portmert writes there; {_HINT}")
-    return Scored(found["score"], found["parts"])
+    return Scored(scored["score"], scored["parts"])
