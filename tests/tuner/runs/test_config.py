@@ -91,12 +91,14 @@ def test_a_least_gain_needs_an_optimizer_that_holds_segments_out(folder):
 @pytest.mark.parametrize("override", ["seed=3", "tune.seed", ".seed=3", "tune.=3"])
 def test_an_override_must_name_table_and_key(folder, override):
     assert message(folder, override) == (
-        f"--set {override}: expected table.key=value, for example tune.seed=3"
+        f"overrides {override}: expected table.key=value, for example tune.seed=3"
     )
 
 
 def test_an_override_below_a_value_is_an_error(folder):
-    assert message(folder, "tune.seed.x=3") == "--set tune.seed.x=3: seed is a value, not a table"
+    assert (
+        message(folder, "tune.seed.x=3") == "overrides tune.seed.x=3: seed is a value, not a table"
+    )
 
 
 @pytest.mark.parametrize(
@@ -132,8 +134,8 @@ def test_an_unknown_key_names_file_table_and_the_nearest(folder, override, said)
         ("metric.smooth=often", "[metric]: metric bleu: smooth: "),
         ("metric.name=5", '[metric] needs name = "...", one of: bleu'),
         ("executor.jobs=5", "[executor]: name must be given, expected one of local, dask:AD"),
-        ("executor={name='local',cores=5}", "--set executor={name='local',cores=5}: expected tab"),
-        ("constraints=5", "--set constraints=5: expected table.key=value"),
+        ("executor={name='local',cores=5}", "overrides executor={name='local',cores=5}: exp"),
+        ("constraints=5", "overrides constraints=5: expected table.key=value"),
     ],
 )  # fmt: skip
 def test_a_wrong_value_says_what_was_expected(folder, override, said):
