@@ -190,14 +190,9 @@ class Lists:
         PortmertError
             A file is wrong, or the files do not fit together; the message says where.
         """
-        lists = cls.unread(paths, **options)
+        lists = cls((paths,) if isinstance(paths, Path | str) else tuple(paths), **options)
         _ = lists.nbest
         return lists
-
-    @classmethod
-    def unread(cls, paths: PathLike | Sequence[PathLike], **options: Unpack[ReadOptions]) -> Lists:
-        """Return the lists that `read` returns; the files are read when they are first needed."""
-        return cls((paths,) if isinstance(paths, Path | str) else tuple(paths), **options)
 
     @classmethod
     @checked
@@ -580,7 +575,7 @@ def as_lists(lists: ListsLike) -> Lists:
             f"become lists by portmert.Lists.from_arrays(features, scores=...), dicts and data "
             f"frames by portmert.Lists.from_records"
         )
-    return Lists.unread(paths)
+    return Lists(tuple(paths))
 
 
 @dataclass(frozen=True, eq=False)

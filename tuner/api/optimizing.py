@@ -64,12 +64,11 @@ class Search:
         Divide model scores by length^ALPHA. In a range the best ALPHA is searched. Default: the
         length penalty of the start weights.
     prior
-        How strongly the weights are drawn towards the start weights. 0, the default: not at all.
+        How strongly the weights are drawn towards the start weights; 0: not at all.
     seed
         Seed of all random choices. Equal seeds give equal results, whatever the number of threads.
     threads
-        Number of threads; 0, the default: one for each processor. The number never changes a
-        result.
+        Number of threads; 0: one for each processor. The number never changes a result.
     executor : PLACE
         Where to run: local; a Dask cluster, dask:tcp://HOST:8786 or dask:FILE.json; a queueing
         system, dask-slurm:JOBS; or FILE.toml with a table [executor] (docs/how-to/cluster.md). The

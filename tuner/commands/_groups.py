@@ -193,7 +193,7 @@ def take_lists(values: dict[str, Any]) -> portmert.Lists:
     """Take the options of lists out of all values; files are read when they are needed."""
     values["text"] = steps(values["text"], lowercase=values.pop("lowercase"))
     read: Any = {name: values.pop(name) for name in READ}
-    return portmert.Lists.unread(values.pop("paths"), **read)
+    return portmert.Lists(values.pop("paths"), **read)
 
 
 def take_test(values: dict[str, Any], lists: portmert.Lists) -> portmert.Lists | None:
@@ -205,7 +205,7 @@ def take_test(values: dict[str, Any], lists: portmert.Lists) -> portmert.Lists |
         return None
     of_test["format"] = of_test["format"] or lists.format
     of_test["ids"] = lists.ids and bool(of_test["refs"] or of_test["source"])
-    return portmert.Lists.unread(paths, drop_missing=lists.drop_missing, **of_test)
+    return portmert.Lists(paths, drop_missing=lists.drop_missing, **of_test)
 
 
 def steps(text: str | None, *, lowercase: bool) -> str:

@@ -38,6 +38,6 @@ def command(
         raise click.UsageError("--drop-missing: it is of --nbest; give lists")
     _outputs.check_outputs(out)
     reading = {key: values.pop(key) for key in ("format", "drop_missing")}
-    read = portmert.Lists.unread(lists, **reading) if lists else None
+    read = portmert.Lists(lists, **reading) if lists else None
     portmert.average(weights, read, **values).write(out)
     _outputs.say_written(out)
