@@ -57,12 +57,13 @@ class ReadOptions(TypedDict, total=False):
 
 
 class _Content(NamedTuple):
-    """The lists after reading, in memory; texts before any text step."""
+    """The lists after reading, in memory; texts before any text step.
+
+    `texts` has references and source. If there is a source alone, its references are empty.
+    """
 
     nbest: NBest
-    references: References | None
-    source: tuple[str, ...] | None
-    by_id: bool = False
+    texts: References | None
 
 
 class Original(NamedTuple):
@@ -369,17 +370,19 @@ class Lists:
     @property
     def references(self) -> References | None:
         """The references in the order of the lists, before any text step."""
-        return self._content.references
+        return self._content.texts if self.refs else None
 
     @property
     def source_lines(self) -> tuple[str, ...] | None:
         """The source text in the order of the lists."""
-        return self._content.source
+        texts = self._content.texts
+        return None if texts is None else texts.source
 
     @property
     def is_joined(self) -> bool:
         """Whether the texts were joined by ids, or segments may have been left out."""
-        return self.drop_missing or self._content.by_id
+        texts = self._content.texts
+        return self.drop_missing or (texts is not None and texts.ids is not None)
 
     @cached_property
     def pipeline(self) -> text_pipeline.TextPipeline:
@@ -433,13 +436,10 @@ class Lists:
         names = sides.names(references, drop=self.drop_missing)
         free = references is None or names.in_references or self.drop_missing or not sides.refs
         nbest = self._merged(vocabulary, None if free else len(references or ()), names)
-        nbest, references = sides.matched(nbest, references, names)
-        source = None if references is None else references.source
-        by_id = references is not None and references.ids is not None
-        content = _Content(nbest, references if sides.refs else None, source, by_id)
+        content = _Content(*sides.matched(nbest, references, names))
         content = self._with_features(content, self.features)
-        if content.references is not None and content.references.source_lengths is not None:
-            check.check_links(content.nbest, content.references.source_lengths)
+        if content.texts is not None and content.texts.source_lengths is not None:
+            check.check_links(content.nbest, content.texts.source_lengths)
         return content
 
     def _merged(self, vocabulary: Vocabulary, count: int | None, names: SegmentNames) -> NBest:
@@ -490,7 +490,7 @@ class Lists:
 
     def _with_features(self, content: _Content, features: Sequence[str]) -> _Content:
         """Return the content with features; segments that lack one may be left out."""
-        source = content.source
+        source = None if content.texts is None else content.texts.source
         lacking: set[int] = set()
         nbest = with_features(
             content.nbest,
@@ -516,17 +516,18 @@ class Lists:
                 raise InputError(
                     f"metric {metric.name()} compares with references; give them too (--ref)"
                 )
-        content, nbest = self._content, self.nbest
+        nbest, references = self.nbest, self.references
         if self.paths:
             for metric in metrics:
                 metric.check_lists(self.paths, nbest)
-        references = content.references
         if references is None and metric_references:
             references = corpus.read_references(
                 metric_references, vocabulary=nbest.texts.vocabulary
             )
         if references is None:
-            references = corpus.no_references(nbest.texts.vocabulary, len(nbest), content.source)
+            references = corpus.no_references(
+                nbest.texts.vocabulary, len(nbest), self.source_lines
+            )
         references = preparation.references(references)
         scored, annotate = preparation.lazily(nbest.texts)
         return PreparedLists(
@@ -547,13 +548,8 @@ def _without(content: _Content, lacking: set[int], lack: str) -> _Content:
 
 def _of_segments(content: _Content, order: list[int]) -> _Content:
     """Return the content of some segments, in the given order."""
-    nbest, references, source, by_id = content
-    return _Content(
-        segments_taken(nbest, np.array(order)),
-        None if references is None else references.take(order),
-        None if source is None else tuple(source[number] for number in order),
-        by_id,
-    )
+    nbest = segments_taken(content.nbest, np.array(order))
+    return _Content(nbest, None if content.texts is None else content.texts.take(order))
 
 
 ListsLike = Lists | NBest | PathLike | Sequence[PathLike]
