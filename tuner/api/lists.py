@@ -538,7 +538,7 @@ class Lists:
 def _without(content: _Content, lacking: set[int], lack: str) -> _Content:
     """Return the content without segments that lack an answer; warn of them."""
     nbest = content.nbest
-    names = segments.ids_of(nbest)
+    names = nbest.names
     joining.warn_left_out([names[number] for number in sorted(lacking)], lack)
     left = [number for number in range(len(nbest)) if number not in lacking]
     if not left:

@@ -21,11 +21,6 @@ from .texts import PathLike, TextLike, text_file, text_files
 LISTS = "the n-best lists"
 
 
-def ids_of(nbest: NBest) -> tuple[str, ...]:
-    """Return the names of the segments; numbers from 0 where they have no names."""
-    return nbest.ids or tuple(str(n) for n in range(len(nbest)))
-
-
 @dataclass(frozen=True)
 class Sides:
     """The texts beside lists, with their ids if these are known before the lists are read.
@@ -121,13 +116,13 @@ class Sides:
     def _begin_with_ids(self, nbest: NBest) -> bool:
         """Return whether the lines of the first text begin with the ids of the lists."""
         return joining.begin_with_ids(
-            Lines(called(self._first), read_lines(joining.opened(self._first))), ids_of(nbest)
+            Lines(called(self._first), read_lines(joining.opened(self._first))), nbest.names
         )
 
 
 def _lists(nbest: NBest) -> LinesById:
     """Return the lists as a text whose ids others follow."""
-    return LinesById(LISTS, (), ids_of(nbest))
+    return LinesById(LISTS, (), nbest.names)
 
 
 def _matched(

@@ -42,13 +42,10 @@ class Keyed(NamedTuple):
         The file, for messages.
     values : dict
         By keys like `utt-3`, for the third hypothesis of segment `utt`; None for no answer.
-    column : RecordColumn or None
-        The column that they stand in.
     """
 
     where: str
     values: dict[str, Any]
-    column: RecordColumn | None = None
 
 
 def numbers_of(
@@ -115,20 +112,13 @@ def answers_of(nbest: NBest, files: Sequence[Path], *, where: str) -> IntArray:
         As `numbers_of`.
     """
     _check_from_files(nbest, where)
-    number_of_answer: dict[str, int] = {"": -1}
     if keyed := _all_keyed(nbest, files, drop=True, read=_answer_in):
-        texts = _by_key(nbest, keyed, drop=True, equal=True)
-        return np.array(
-            [number_of_answer.setdefault(text or "", len(number_of_answer)) for text in texts]
-        )
-    by_file = _of_all(nbest, files, _read_answers, noun="answer", where=where)
-    return np.array(
-        [
-            number_of_answer.setdefault(text, len(number_of_answer))
-            for answers in by_file
-            for text in answers
-        ]
-    )
+        answers = _by_key(nbest, keyed, drop=True, equal=True)
+    else:
+        by_file = _of_all(nbest, files, _read_answers, noun="answer", where=where)
+        answers = [answer for answers_of_file in by_file for answer in answers_of_file]
+    numbers = {"": -1}
+    return np.array([numbers.setdefault(answer or "", len(numbers)) for answer in answers])
 
 
 def _check_from_files(nbest: NBest, where: str) -> None:
@@ -212,7 +202,7 @@ def _all_keyed(
         other way round.
     """
     columns = [column_of(file) for file in files]
-    names = set(_segment_ids(nbest))
+    names = set(nbest.names)
     keyed: list[Keyed] = []
     for file, column in zip(files, columns, strict=True):
         if column is None:
@@ -222,12 +212,20 @@ def _all_keyed(
             keyed.append(_of_column(column, read, needed=frozenset() if drop else names))
     if len(keyed) == len(files) and keyed and len(files) in (1, len(nbest.list_sizes)):
         return keyed
-    ends = np.cumsum(nbest.list_sizes)
-    segments = np.split(nbest.segments_in_files, ends[:-1])
-    ids = _segment_ids(nbest)
-    for file, column, of_lines in zip(files, columns, segments, strict=False):
-        if column is not None and column.ids is None:
-            column.check_words([ids[segment] for segment in of_lines])
+    _check_places(nbest, files, columns)
+    return None
+
+
+def _check_places(
+    nbest: NBest, files: Sequence[Path], columns: Sequence[RecordColumn | None]
+) -> None:
+    """Raise InputError if values may not be taken in the order of the lists."""
+    if nbest.dropped is not None and len(files) == len(nbest.list_sizes):
+        segments = np.split(nbest.segments_in_files, np.cumsum(nbest.list_sizes)[:-1])
+        for column, segments_of_lines in zip(columns, segments, strict=True):
+            if column is not None and column.ids is None:
+                column.check_words([nbest.names[segment] for segment in segments_of_lines])
+    for file, column in zip(files, columns, strict=True):
         if column is not None and column.ids is not None:
             pair, whose = unordered(tuple(dict.fromkeys(column.ids))), f"{file}"
         else:
@@ -239,7 +237,6 @@ def _all_keyed(
                 f"hypothesis; give numbers with the ids of the lists: FILE.jsonl#KEY, "
                 f"FILE.tsv#COLUMN, or lines as `{(nbest.ids or ('0',))[0]}-1 -1.5`"
             )
-    return None
 
 
 def _of_column(
@@ -280,12 +277,7 @@ def _of_column(
         values[key] = read(column, row)
         if values[key] is None and name in needed:
             raise column.lacking(row)
-    return Keyed(column.where, values, column)
-
-
-def _segment_ids(nbest: NBest) -> Sequence[str]:
-    """Return the names of the segments; numbers from 0 where they have none."""
-    return nbest.ids or tuple(map(str, range(len(nbest))))
+    return Keyed(column.where, values)
 
 
 def _by_key(nbest: NBest, keyed: Sequence[Keyed], *, drop: bool, equal: bool = False) -> list[Any]:
@@ -297,7 +289,7 @@ def _by_key(nbest: NBest, keyed: Sequence[Keyed], *, drop: bool, equal: bool = F
         Whether to return (L,) values for all hypotheses of the files, equal ones too; else (H,).
     """
     assert nbest.lines is not None  # noqa: S101  the caller has seen to it
-    ids = _segment_ids(nbest)
+    ids = nbest.names
     if equal:
         segments, ranks = nbest.segments_in_files, nbest.ranks_in_files
         lines = np.arange(len(segments))

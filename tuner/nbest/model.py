@@ -75,6 +75,11 @@ class NBest:
         return len(self.offsets) - 1
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """(S,) the ids of the segments; numbers from 0 where they have none."""
+        return self.ids or tuple(map(str, range(len(self))))
+
+    @property
     def segment_of_row(self) -> IntArray:
         """(H,) the segment of each hypothesis."""
         return np.repeat(np.arange(len(self)), np.diff(self.offsets))
