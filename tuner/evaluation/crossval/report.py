@@ -111,8 +111,8 @@ def document_of(results: Mapping[str, Any]) -> Document:
     sizes = (
         f"{counted(results['splits'], 'random split')} of "
         f"{counted(results['segments'], 'segment')}, {counted(results['seeds'], 'seed')} (from "
-        f"{results['seed']}): weights are learnt from {results['learnt_from']} segments and "
-        f"judged on {results['judged_on']} others."
+        f"{results['seed']}): learnt from {counted(results['learnt_from'], 'segment')}, judged on "
+        f"{results['judged_on']}."
     )
     signatures = [Paragraph(metric["signature"], "signature") for metric in results["metrics"]]
     blocks = [

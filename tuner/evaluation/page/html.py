@@ -89,7 +89,7 @@ def _page(
             chart_library=Markup(chart_library),  # noqa: S704
             script=Markup(script),  # noqa: S704
             data=_json_block(_visible({"charts": charts, **browser})),
-            head=[*notes, *head],
+            head=[*head, *notes],
             sections=sections,
             browser=browser,
             links_left_out=not with_links,
