@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from portmert.metrics._base import FloatArray, IntArray, Metric, Ragged, Texts, offsets_of
+from portmert.metrics._base import FloatArray, IntArray, Ragged, Texts, offsets_of
 from portmert.metrics._orders import word_orders
 
 from ...components import registry
 from ...texts.corpus import IntegerArray, References, make_batch
 from ...texts.statistics import compute_stats
-from .material import Material
+from .material import Material, identical_segments
 from .scores import Counted
 
 LENGTHS = (10, 20, 30, 40, 50)
@@ -324,98 +324,47 @@ def _clipped(
     return matched.astype(np.float64), np.bincount(limited % size, limits, minlength=size)
 
 
-_CHUNK = 50_000
-"""Pairs of texts compared in one call."""
-
-
 def similarities(names: Sequence[str], material: Material) -> list[dict[str, Any]]:
     """Compare the outputs of all pairs of systems, and the replicas of each system: Table 3.
 
     Each pair has the share of segments with the same tokens, and 1 - TER of one output against
     the other, a mean of both directions; both are means over pairs of replicas.
     """
-    pairs = {
-        (i, j): list(_pairs(material, i, j))
-        for i, j in itertools.combinations_with_replacement(range(len(names)), 2)
-    }
-    measured = iter(_compare(material, list(itertools.chain(*pairs.values()))))
     rows = []
-    for (i, j), compared in pairs.items():
-        if compared:
-            identical, alike = np.mean([next(measured) for _ in compared], axis=0)
-            rows.append(
-                {
-                    "first": names[i],
-                    "second": names[j],
-                    "identical": float(identical),
-                    "one_minus_ter": float(alike),
-                }
-            )
+    for i, j in itertools.combinations_with_replacement(range(len(names)), 2):
+        alike = [_alike(*pair) for pair in _pairs(material, i, j)]
+        if alike:
+            identical, one_minus_ter = np.mean(alike, axis=0).tolist()
+            row = {"first": names[i], "second": names[j], "identical": identical}
+            rows.append({**row, "one_minus_ter": one_minus_ter})
     return rows
 
 
-def _pairs(material: Material, i: int, j: int) -> Iterator[tuple[int, int]]:
+def _pairs(material: Material, i: int, j: int) -> Iterator[tuple[Texts, Texts]]:
     """Yield outputs to compare: replica n of one system with replica n of the other.
 
     All pairs of replicas would give the same result in quadratic time. If the numbers of replicas
     differ, the last one of the smaller system is compared with all that are left over.
     """
-    ours, theirs = material.members(i), material.members(j)
+    outputs = material.outputs
+    first, second = ([outputs[n] for n in material.members(system)] for system in (i, j))
     if i == j:
-        yield from itertools.combinations(ours, 2)
+        yield from itertools.combinations(first, 2)
         return
-    for n in range(max(len(ours), len(theirs))):
-        yield ours[min(n, len(ours) - 1)], theirs[min(n, len(theirs) - 1)]
+    for n in range(max(len(first), len(second))):
+        yield first[min(n, len(first) - 1)], second[min(n, len(second) - 1)]
 
 
-def _compare(
-    material: Material, pairs: Sequence[tuple[int, int]]
-) -> Iterator[tuple[float, float]]:
-    """Yield for each pair of outputs the share of identical segments and 1 - TER.
-
-    TER is a mean of both directions. Two texts of a segment are compared once, whichever outputs
-    have them, and a text is not compared with itself.
-    """
-    if not pairs:
-        return
-    ter, texts, rows = registry.metric("ter"), _distinct(material), len(material.texts)
-    first, second = np.array(pairs).T
-    differ = texts[first] != texts[second]
-    codes = texts[first][differ] * rows + texts[second][differ]
-    distinct, place = np.unique(codes, return_inverse=True)
-    lengths = material.texts.tokens.lengths.reshape(texts.shape).sum(axis=1).astype(np.float64)
-    rates: list[FloatArray] = []
-    for hypotheses, references, of in (
-        (distinct // rows, distinct % rows, second),
-        (distinct % rows, distinct // rows, first),
-    ):
-        edits = _edits(ter, material.texts, hypotheses, references)[place]
-        total = np.bincount(np.nonzero(differ)[0], edits, minlength=len(pairs))
-        rates.append(ter.score(np.column_stack([total, lengths[of]])))
-    identical = (~differ).mean(axis=1)
-    yield from zip(identical.tolist(), (1.0 - (rates[0] + rates[1]) / 2.0).tolist(), strict=True)
-
-
-def _edits(ter: Metric, texts: Texts, hypotheses: IntArray, references: IntArray) -> FloatArray:
-    """Return (P,) float64: the edits from each row of `references` to that of `hypotheses`."""
-    edits = np.empty(len(hypotheses))
-    for begin in range(0, len(edits), _CHUNK):
-        part = slice(begin, begin + _CHUNK)
-        offsets = np.arange(len(edits[part]) + 1, dtype=np.int64)
-        of = References(texts.take(references[part]), offsets)
-        batch = make_batch(texts.take(hypotheses[part]), offsets, of)
-        edits[part] = compute_stats(ter, batch)[:, 0]
-    return edits
-
-
-def _distinct(material: Material) -> IntArray:
-    """Return (N, S) int64: for each text the first row with equal tokens in its segment."""
-    segments, tokens = len(material), material.texts.tokens
-    first: dict[tuple[int, bytes], int] = {}
-    return np.array(
-        [
-            first.setdefault((row % segments, tokens.row(row).tobytes()), row)
-            for row in range(len(tokens))
-        ],
-        dtype=np.int64,
-    ).reshape(-1, segments)
+def _alike(first: Texts, second: Texts) -> tuple[float, float]:
+    """Return the share of identical segments and 1 - TER, a mean of both directions."""
+    ter, identical = registry.metric("ter"), identical_segments(first, second)
+    rows = np.flatnonzero(~identical)
+    offsets = np.arange(len(rows) + 1, dtype=np.int64)
+    rates = []
+    for hypotheses, references in ((first, second), (second, first)):
+        batch = make_batch(
+            hypotheses.take(rows), offsets, References(references.take(rows), offsets)
+        )
+        edits = compute_stats(ter, batch)[:, 0].sum() if len(rows) else 0.0
+        rates.append(float(ter.score(np.array([edits, references.tokens.lengths.sum()]))))
+    return float(identical.mean()), 1.0 - (rates[0] + rates[1]) / 2.0

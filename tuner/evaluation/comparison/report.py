@@ -38,8 +38,6 @@ ORDERING = ("v", "rho", "tau", "port", "port-rho", "port-tau", "qmean")
 """Tables 8, 9 and 10 of the PORT paper."""
 MAX_NGRAMS = 5
 """N-grams of each system and direction in the table; JSON has more."""
-MAX_COLUMNS = 4
-"""Systems in columns. More stand in rows, so that the table is no wider than a page."""
 MAX_TOGETHER = 3
 """Systems whose differences share a chart. Of more, one metric at a time is shown."""
 EXAMPLES = 1
@@ -393,31 +391,18 @@ def _timing(comparison: Comparison) -> Table:
 def _bucket_table(
     comparison: Comparison, label: str, title: str, unit: str, buckets: Sequence[Row]
 ) -> Table:
-    names = _names(comparison)
-    if len(names) > MAX_COLUMNS:
-        columns = ["metric", "system", *map(_bucket_label, buckets)]
-        rows = [
-            (
-                directed(metric),
-                name,
-                *(shown(bucket["scores"][metric["label"]][number], metric) for bucket in buckets),
-            )
-            for metric in comparison["metrics"]
-            for number, name in enumerate(names)
-        ]
-        note = f"Columns: {unit}, in brackets the number of segments."
-        return Table(title, columns, rows if buckets else [], label=label, left=2, note=note)
     rows = [
         (
             directed(metric),
-            bucket["label"],
-            str(bucket["segments"]),
-            *(shown(score, metric) for score in bucket["scores"][metric["label"]]),
+            name,
+            *(shown(bucket["scores"][metric["label"]][number], metric) for bucket in buckets),
         )
         for metric in comparison["metrics"]
-        for bucket in buckets
+        for number, name in enumerate(_names(comparison))
     ]
-    return Table(title, ["metric", unit, "segments", *names], rows, label=label, left=2)
+    columns = ["metric", "system", *map(_bucket_label, buckets)]
+    note = f"Columns: {unit}, in brackets the number of segments."
+    return Table(title, columns, rows if buckets else [], label=label, left=2, note=note)
 
 
 def _bucket_label(bucket: Row) -> str:

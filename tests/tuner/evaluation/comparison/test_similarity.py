@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 
 from portmert.tuner.components import registry
-from portmert.tuner.evaluation.comparison import differences
 from portmert.tuner.evaluation.comparison.differences import similarities
 from portmert.tuner.evaluation.comparison.material import identical_segments
 from portmert.tuner.texts.corpus import References, make_batch
@@ -52,19 +51,6 @@ def test_rates_are_those_of_all_segments_compared_one_by_one(drawn):
                 batch = make_batch(one, offsets, References(other, offsets))
                 rates.append(float(ter.score(ter.stats(batch).sum(axis=0))))
         assert found["one_minus_ter"] == pytest.approx(1.0 - np.mean(rates), abs=1e-12)
-
-
-def test_equal_texts_are_compared_once_and_no_text_with_itself(monkeypatch):
-    same, other = [("a", "b"), ("c",)], [("a", "b"), ("d",)]
-    material = material_of([same, other, same, other], [[("a",)]] * 2, systems=2)
-    sizes = []
-    monkeypatch.setattr(
-        differences,
-        "compute_stats",
-        lambda metric, batch, **_: sizes.append(len(batch)) or metric.stats(batch),
-    )
-    similarities("xy", material)
-    assert sizes == [1, 1]  # c and d, in both directions
 
 
 def test_replicas_are_compared_in_pairs():
