@@ -3,6 +3,7 @@
 `metric` is what JSON says of a metric; it has the fields of `Display`.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -66,9 +67,9 @@ def _sign(value: float) -> str:
     return "+" if value > 0 else "\N{MINUS SIGN}" if value < 0 else ""
 
 
-def fixed(value: float | None, digits: int) -> str:
-    """Return a number with a fixed number of decimals."""
-    return NOTHING if value is None else f"{value:.{digits}f}".replace("-", "\N{MINUS SIGN}")
+def decimals(value: float | None, digits: int) -> str:
+    """Return a number with a fixed number of decimals; 0 has no sign."""
+    return NOTHING if value is None or math.isnan(value) else f"{value:z.{digits}f}"
 
 
 def p_value(value: float | None) -> str:

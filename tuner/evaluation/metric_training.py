@@ -27,6 +27,7 @@ from ..base.errors import InputError
 from ..base.samples import interval
 from ..base.tables import NOTHING, Table
 from .correlation import from_sums, mean_removed, pearson
+from .formatting import decimals
 
 BoolArray = NDArray[np.bool_]
 
@@ -321,9 +322,9 @@ def table(
     rows = [
         [
             condition.groups,
-            *(map(_r_or_dash, (*condition.tested, condition.mean))),
+            *(decimals(r, 4) for r in (*condition.tested, condition.mean)),
             shown_interval(condition.samples),
-            *map(_r_or_dash, condition.trained),
+            *(decimals(r, 4) for r in condition.trained),
             *([] if published is None else [published.get(condition.groups, "-")]),
         ]
         for condition in conditions
@@ -351,10 +352,6 @@ def shown_interval(samples: FloatArray) -> str:
     return NOTHING if bounds is None else f"({bounds[0]:.4f} to {bounds[1]:.4f})"
 
 
-def _r_or_dash(r: float) -> str:
-    return NOTHING if np.isnan(r) else f"{r:.4f}"
-
-
 def rounded(r: float) -> float | None:
     """Return a correlation as JSON holds it; None without one."""
     return None if np.isnan(r) else round(r, DIGITS)
@@ -364,7 +361,7 @@ def reference_table(conditions: Sequence[Condition]) -> Table:
     """Return the table of gains by each more reference; the first condition has one."""
     rows = []
     for number, condition in enumerate(conditions, 1):
-        row = [str(number), _r_or_dash(condition.mean), shown_interval(condition.samples), "", ""]
+        row = [str(number), decimals(condition.mean, 4), shown_interval(condition.samples), "", ""]
         if number > 1:
             before = conditions[number - 2]
             row[3] = f"{condition.mean - before.mean:+.4f}"

@@ -515,6 +515,20 @@ def holm(values: Sequence[float]) -> list[float]:
     return corrected
 
 
+def holm_in_families(rows: Sequence[dict[str, Any]], tests: Sequence[str]) -> None:
+    """Add to each row its p-values corrected within its `family`: `p_holm` and so on.
+
+    The families are `planned` and `further`; None: nothing is compared.
+    """
+    for test in tests:
+        for row in rows:
+            row[f"{test}_holm"] = None
+        for family in ("planned", "further"):
+            members = [row for row in rows if row["family"] == family and row[test] is not None]
+            for row, p in zip(members, holm([row[test] for row in members]), strict=True):
+                row[f"{test}_holm"] = p
+
+
 def _exact(tables: Sequence[FloatArray]) -> list[FloatArray]:
     """Round statistics so that sums over a test set are exact.
 

@@ -16,7 +16,7 @@ from portmert.metrics._base import FloatArray, Metric, Ragged
 from ...base.errors import InputError, faults_at
 from ...components import registry
 from ...texts.statistics import compute_stats, finite_scores
-from ..significance import PairTest, Resampling, holm, systems_tested
+from ..significance import PairTest, Resampling, holm_in_families, systems_tested
 from .material import Material
 from .report import ORDERING
 
@@ -133,18 +133,12 @@ def in_families(
         The metric and the system of each planned comparison. The row's `family` is then
         `planned`, else `further`; None where nothing is compared.
     """
-    tests = ("p", "p_randomization", "p_bootstrap")
-    scores: list[dict[str, Any]] = [
-        {**row, "family": None, **{f"{test}_holm": None for test in tests}} for row in rows
-    ]
+    scores: list[dict[str, Any]] = [{**row, "family": None} for row in rows]
     for row in scores:
         if row["difference"] is not None:
             is_planned = (row["metric"], row["system"]) in planned
             row["family"] = "planned" if is_planned else "further"
-    for family, test in itertools.product(("planned", "further"), tests):
-        members = [row for row in scores if row["family"] == family and row[test] is not None]
-        for row, p in zip(members, holm([row[test] for row in members]), strict=True):
-            row[f"{test}_holm"] = p
+    holm_in_families(scores, ("p", "p_randomization", "p_bootstrap"))
     return scores
 
 

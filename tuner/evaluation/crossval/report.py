@@ -1,7 +1,8 @@
 """Sums up what cross-validation measured, and shows it: sentences, tables and charts."""
 
+import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,8 @@ from ...base.errors import counted
 from ...base.samples import TIE, deviation, is_constant
 from ...base.tables import NOTHING, Table
 from ..document import Chart, ChartChoice, Document, Heading, Paragraph, Series, on_page
-from ..formatting import LIKELY, charted, directed, fixed, p_value, shown, signed, spread
-from ..significance import holm
+from ..formatting import LIKELY, charted, decimals, directed, p_value, shown, signed, spread
+from ..significance import holm_in_families
 from .cells import FIRST, CrossPlan, MeasuredChoice
 
 LEGEND = (
@@ -84,9 +85,7 @@ def as_json(plan: CrossPlan, measured: Sequence[MeasuredChoice]) -> dict[str, An
             {
                 "label": label,
                 "signature": judged.signature,
-                "in_percent": judged.metric.in_percent,
-                "higher_is_better": judged.metric.higher_is_better,
-                "is_error_rate": judged.metric.is_error_rate,
+                **asdict(judged.metric.display),
             }
             for label, judged in plan.judges.items()
         ],
@@ -143,17 +142,12 @@ def _verdicts(
         ]
         for label, judged in plan.judges.items()
     }
-    families: dict[str, list[dict[str, Any]]] = {"planned": [], "further": []}
     for number, rows in enumerate(rows_by_metric.values()):
         for choice, row in zip(measured, rows, strict=True):
-            row |= {"family": None, "p_holm": None}
-            if row["p"] is not None:
-                is_asked = choice.choice is not None or choice.name == FIRST
-                row["family"] = "planned" if is_asked and not number else "further"
-                families[row["family"]].append(row)
-    for rows in families.values():
-        for row, p in zip(rows, holm([row["p"] for row in rows]), strict=True):
-            row["p_holm"] = p
+            is_planned = not number and (choice.choice is not None or choice.name == FIRST)
+            family = "planned" if is_planned else "further"
+            row["family"] = None if row["p"] is None else family
+    holm_in_families(list(itertools.chain(*rows_by_metric.values())), ("p",))
     return rows_by_metric
 
 
@@ -332,7 +326,7 @@ def _judged(document: Mapping[str, Any], metric: Mapping[str, Any]) -> Table:
                 p_value(verdict["p"]) if number else "",
                 spread(verdict["seed_spread"], metric),
                 with_error(verdict["estimate"], verdict["estimate_error"], metric),
-                fixed(choice["cpu_seconds"], 2),
+                decimals(choice["cpu_seconds"], 2),
             ]
         )
     headers = ["", "seen", "unseen", "better", "p", "seeds", "estimate", "CPU s"]

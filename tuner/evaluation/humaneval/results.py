@@ -8,8 +8,8 @@ import numpy as np
 from portmert.metrics._base import FloatArray, IntArray
 
 from ...base import errors
-from ...base.tables import NOTHING, Table
-from ..formatting import p_or_dash
+from ...base.tables import Table
+from ..formatting import decimals, p_or_dash
 from .answers import Answers
 from .evaluation import Evaluation
 
@@ -242,12 +242,16 @@ def tables(results: Mapping[str, Any]) -> list[Table]:
     rows = []
     for agreement in results["agreement"]:
         conditions = ", ".join(agreement["conditions"])
-        rows.append([conditions, "all", str(agreement["items"]), _kappa(agreement["kappa"]), ""])
+        rows.append(
+            [conditions, "all", str(agreement["items"]), decimals(agreement["kappa"], 3), ""]
+        )
         for judge, kappa in agreement["without"].items():
             left_out = "yes" if judge in agreement["dropped"] else ""
-            rows.append(["", f"without {judge}", "", _kappa(kappa), left_out])
+            rows.append(["", f"without {judge}", "", decimals(kappa, 3), left_out])
         if agreement["dropped"]:
-            rows.append(["", "all but those left out", "", _kappa(agreement["kappa_kept"]), ""])
+            rows.append(
+                ["", "all but those left out", "", decimals(agreement["kappa_kept"], 3), ""]
+            )
     how = {
         "literal": "left out by the paper's printed expression: lowest kappa without",
         "wording": "left out by the paper's wording: highest kappa without",
@@ -255,7 +259,3 @@ def tables(results: Mapping[str, Any]) -> list[Table]:
     title = "Agreement of the judges on the common items (Fleiss' kappa), all and without each; "
     headers = ["condition", "judge", "items", "kappa", "left out"]
     return [preferences, Table(title + how[results["filter"]], headers, rows, left=2)]
-
-
-def _kappa(value: float | None) -> str:
-    return NOTHING if value is None else f"{value:.3f}"

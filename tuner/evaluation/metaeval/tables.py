@@ -9,6 +9,7 @@ from portmert.metrics._base import FloatArray
 
 from ...base.numbers import shown_p
 from ...base.tables import NOTHING, Table
+from ..formatting import decimals
 from . import evaluation
 from .combined import Combined
 
@@ -52,8 +53,7 @@ def with_level(measure: str) -> str:
 
 def shown(value: float | None) -> str:
     """Return a correlation as it is printed."""
-    # Adding 0 makes -0 a 0.
-    return NOTHING if value is None else f"{round(value, 3) + 0.0:.3f}"
+    return decimals(value, 3)
 
 
 def with_interval(estimate: evaluation.Estimate) -> str:
@@ -166,7 +166,7 @@ def share_table(
     rows = []
     for i, label in enumerate(labels):
         defined = values[:, i][~np.isnan(values[:, i])]
-        mean = shown(float(defined.mean())) if defined.size else NOTHING
+        mean = shown(float(defined.mean()) if defined.size else None)
         each = ["" if i == j else f"{100 * better[i, j]:.0f} %" for j in range(len(labels))]
         rows.append([label, mean, mean_share(better, i), mean_share(at_least, i), *each])
     return Table(

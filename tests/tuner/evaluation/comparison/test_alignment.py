@@ -37,6 +37,6 @@ def test_one_set_of_links_has_nothing_to_agree_with():
         gold_links=[[{(0, 0)}]],
     )  # fmt: skip
     assert alignments(["x"], [material], []) is None
-    both = alignments(["x"], [material, material], [], 1)
+    both = alignments(["x"], [material, material], [])
     assert both is not None
     assert [pair["aer"] for pair in both["agreement"]] == [0.0]

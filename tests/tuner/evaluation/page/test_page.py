@@ -8,7 +8,7 @@ from portmert.tuner.evaluation.comparison import report
 from portmert.tuner.evaluation.comparison.sentences import summaries
 from portmert.tuner.evaluation.crossval.report import document_of as document_of_crossval
 from portmert.tuner.evaluation.document import Chart
-from portmert.tuner.evaluation.formatting import fixed, p_value, shown, signed
+from portmert.tuner.evaluation.formatting import decimals, p_value, shown, signed
 from portmert.tuner.evaluation.page.html import MAX_BYTES
 from portmert.tuner.evaluation.page.html import html as page_of
 from portmert.tuner.families import component, own_names
@@ -218,7 +218,7 @@ def test_numbers_are_shown_with_the_digits_that_matter():
     assert signed(0.0061, {"in_percent": True}) == "+0.61"
     assert signed(-0.0061, {"in_percent": True}) == "\N{MINUS SIGN}0.61"
     assert signed(0.0, {"in_percent": True}) == "0.00"
-    assert fixed(-1.25, 1) == "\N{MINUS SIGN}1.2"
+    assert [decimals(x, 1) for x in (-1.25, -0.01)] == ["-1.2", "0.0"]
     assert [p_value(p) for p in (0.00001, 0.00009999, 0.0312, 0.5, 1.0)] == [
         "< 0.0001",
         "0.0001",
