@@ -12,6 +12,7 @@ from scipy.stats import t as student
 
 from portmert.metrics._base import Vocabulary
 from portmert.tuner.base.context import using
+from portmert.tuner.base.team import Team
 from portmert.tuner.components import registry
 from portmert.tuner.evaluation.significance import Resampling, holm, systems_tested
 from portmert.tuner.texts.corpus import make_batch, read_references, read_texts
@@ -59,7 +60,7 @@ def test_a_team_finds_the_same_however_many_it_is():
     asked = ([V], systems, Resampling(samples=2500))
     alone = systems_tested(*asked)
     for threads in (2, 3, 50):
-        with using(threads=threads):
+        with using(cluster=Team(threads)):
             assert systems_tested(*asked) == alone
 
 
