@@ -127,7 +127,7 @@ class BadAnnotator(Annotator):
         return wrong(self.kind) if self.at == "fingerprint" else "bad"
     def has(self):
         return wrong(self.kind) if self.at == "has" else self.gives
-    def annotate(self, sentences, request, *, processes=1, progress=None):
+    def annotate(self, sentences, request, *, processes=1):
         if self.at == "call":
             return wrong(self.kind)
         return self.each(sentences)

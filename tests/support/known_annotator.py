@@ -30,17 +30,15 @@ class Known(Annotator):
     def fingerprint(self) -> str:
         return self.version
 
-    def annotate(self, sentences, request, *, processes=1, progress=None):
+    def annotate(self, sentences, request, *, processes=1):
         assert processes == 1
         self.requests.append((list(sentences), request))
-        for number, words in enumerate(sentences, 1):
+        for words in sentences:
             assert words
             answer = self.known[tuple(words)]
             if isinstance(answer, BaseException):
                 raise answer
             yield None if answer is None else self._cut(answer, request)
-            if progress:
-                progress(number, len(sentences))
 
     @staticmethod
     def _cut(answer: Annotation, request: AnnotationRequest) -> Annotation:

@@ -44,12 +44,12 @@ def worker(tmp_path, monkeypatch):
     )
 
 
-def run(words, tmp_path, threads=2, progress=lambda _done, _total: None, task="re:", patience=600):
+def run(words, tmp_path, threads=2, task="re:", patience=600):
     work = ThotWork(task, "", (1.0,), 1, "text", timeout_seconds=patience)
     decode_lines(
         work,
         [word.encode() for word in words],
-        {"workdir": tmp_path, "size": 1, "out": tmp_path / "out", "progress": progress},
+        {"workdir": tmp_path, "size": 1, "out": tmp_path / "out"},
         name="thot",
         shards=lambda count, _: count,
         here=Team(threads),
@@ -106,7 +106,7 @@ def test_a_process_that_ends_or_hangs_is_named_by_its_line(tmp_path, monkeypatch
 def test_what_was_answered_before_a_death_is_not_asked_again(tmp_path):
     words = [*"abcdefgh", "kill", "i"]
     with pytest.raises(ProgramError):
-        run(words, tmp_path)
+        run(words, tmp_path, threads=1)
     assert (tmp_path / "thot.journal").read_bytes().count(b"\n") == 9
     (tmp_path / "echo_worker_of_a_test.py").write_text(
         WORKER.replace('"kill"', '"never"').replace("{first}", "again:")

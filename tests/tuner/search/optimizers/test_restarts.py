@@ -76,6 +76,7 @@ def test_who_interrupts_does_not_wait_for_searches():
 LONG = """
 import sys
 import numpy as np
+from portmert.tuner.base.context import using
 from portmert.tuner.components import registry
 from portmert.tuner.search.problem import StatTable, TuningProblem
 
@@ -86,9 +87,8 @@ problem = TuningProblem(
     registry.metric("bleu:max_order=1"),
 )
 try:
-    registry.optimizer(sys.argv[1]).optimize(
-        problem, [np.ones(8)], threads=2, progress=lambda *at: print("searching", flush=True)
-    )
+    with using(threads=2, progress=lambda *at: print("searching", flush=True)):
+        registry.optimizer(sys.argv[1]).optimize(problem, [np.ones(8)])
 except KeyboardInterrupt:
     print("interrupted", flush=True)
 """
