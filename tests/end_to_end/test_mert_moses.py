@@ -10,6 +10,7 @@ import sys
 import pytest
 
 from portmert.tuner.base.files import LOCK
+from portmert.tuner.base.warn import collected_notices
 from portmert.tuner.dropin._request import read_request
 from portmert.tuner.dropin.mert import main as mert_shim
 from portmert.tuner.nbest.moses_dat import read_dat
@@ -262,8 +263,8 @@ def test_arguments_for_programs_that_mean_nothing_here_are_named(tmp_path):
     ],
 )  # fmt: skip
 def test_options_that_the_search_asked_for_does_not_use_are_named(options, said):
-    notes = []
-    read_request([*map(str, FOUR), *QUICK, *options], notes.append)
+    with collected_notices() as notes:
+        read_request([*map(str, FOUR), *QUICK, *options])
     for line in said:
         assert any(note.startswith(line) for note in notes), notes
 
