@@ -63,6 +63,8 @@ LINES = {
     "json": ("t.jsonl#t", "", lambda s: json_line(utt=s, t=TEXTS[s])),
     "json inside": ("t.jsonl#a.t", "", lambda s: json_line(id=s, a={"t": TEXTS[s]})),
     "table": ("t.tsv#t", "id\tt\n", lambda s: f"{s}\t{TEXTS[s]}\n"),
+    "table of no name": ("t#t", "id\tt\n", lambda s: f"{s}\t{TEXTS[s]}\n"),
+    "json of no name": ("t#t", "", lambda s: json_line(utt=s, t=TEXTS[s])),
     "lines with ids": ("t.txt", "", lambda s: f"{s} {TEXTS[s]}\n"),
     "lines with ids behind": ("t.trn", "", lambda s: f"{TEXTS[s]} ({s})\n"),
     **{

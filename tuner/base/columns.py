@@ -30,6 +30,7 @@ INDEX_KEYS = ("index", "choice", "rank", "n", "candidate")
 DROP = "--drop-missing leaves such segments out"
 """Ends messages about segments that lack an answer."""
 _TABLE = re.compile(r"\.tsv(?:\.(?:gz|xz|zst|bz2))?$")
+_JSON = re.compile(r"\.(?:json|jsonl)(?:\.(?:gz|xz|zst|bz2))?$")
 _ABSENT = object()
 
 
@@ -131,6 +132,8 @@ def column_of(path: object) -> RecordColumn | None:
     if not key:
         raise InputError(f"{path}: the key behind # is empty; write FILE#KEY")
     is_table = _TABLE.search(file) is not None
+    if not is_table and not _JSON.search(file):  # a pipe has no name that tells its form
+        is_table = not next(each_line(file), "{").removeprefix("\ufeff").startswith("{")
     records = list(_of_table(file) if is_table else _of_json(file))
     if not records:
         raise InputError(f"{called(file)}: the file is empty; expected records with '{key}'")
