@@ -432,10 +432,10 @@ def test_jobs_of_a_queueing_system_do_the_work(tmp_path, monkeypatch):
 def test_a_model_that_is_another_one_at_a_worker():
     tagger = Udpipe(udpipe())
     request = AnnotationRequest(frozenset({"tags"}))
-    answers = annotated_shard(tagger, tagger.fingerprint(), [SENTENCES[0]], request, max)
+    answers = annotated_shard(tagger, tagger.fingerprint(), [SENTENCES[0]], request)
     assert len(answers[0].tags) == len(SENTENCES[0])
     with pytest.raises(AnnotatorError, match="is not the same on all machines"):
-        annotated_shard(tagger, "udpipe 1.2", [SENTENCES[0]], request, max)
+        annotated_shard(tagger, "udpipe 1.2", [SENTENCES[0]], request)
 
 
 @pytest.mark.parametrize("name", [LITTLE_BAGGED, "pro"], ids=["bagged", "pro"])

@@ -17,7 +17,7 @@ OPTIONS = {
     "Lists": "--nbest --nbest-format --systems --feature --ref --source --ref-links --ids "
     "--drop-missing --missing-features --features-dat --scores-dat",
     "Texts": "--lowercase --text --text-model --annotator --annotation-cache",
-    "Search": "--weights --optimizer --set --restarts --seed --threads --executor --fix --bound "
+    "Search": "--weights --optimizer --restarts --seed --threads --executor --fix --bound "
     "--sign --tie --prior --length-penalty --bootstrap --replicas",
     "Test set": "--test-nbest --test-nbest-format --test-ref --test-source --test-ref-links "
     "--test-feature --test-scores --test-answers",
@@ -44,10 +44,12 @@ class Command(click.Command):
         }
         group_of = {name: title for title, names in OPTIONS.items() for name in names.split()}
         groups: dict[str, list[tuple[str, str]]] = {title: [] for title in ("Options", *OPTIONS)}
+        title = "Options"
         for option in self.get_params(ctx):
             record = option.get_help_record(ctx)
             if record is not None and isinstance(option, click.Option):
-                title = group_of.get(option.opts[-1], "Options")
+                if option.opts[-1] != "--set":  # it sets something of the option before it
+                    title = group_of.get(option.opts[-1], "Options")
                 groups[title].append((record[0], _with_options(record[1], names)))
         if sum(map(len, groups.values())) < FEW:
             groups = {"Options": [record for records in groups.values() for record in records]}
