@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..base.context import Progress, phases
 from ..base.documents import to_json
 from ..base.errors import PortmertError
 from ..base.files import check_writable, write_text
@@ -321,9 +322,6 @@ def _set_volume(_: Context, parameter: Parameter, value: bool) -> None:
         setattr(VOICE, parameter.name, True)
 
 
-Phases = Callable[[str, int, int], None]
-
-
 STDINS = ("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
 """Names of stdin."""
 SLOW_SECONDS = 2.0
@@ -380,7 +378,7 @@ annotating = partial(decoding, "annotating", least=500)  # with fewer sentences 
 
 
 @contextmanager
-def searching() -> Iterator[Phases]:
+def searching() -> Iterator[Progress]:
     """Give a function progress(phase, done, total) that shows how long a search has been on.
 
     The phases are `searching` with restarts and `sampling` with bootstrap samples. On a terminal a
@@ -389,7 +387,7 @@ def searching() -> Iterator[Phases]:
     """
     if VOICE.quiet or not sys.stderr.isatty():
         lines = {"searching": _lines("searching", 2), "sampling": _lines("bootstrap samples", 2)}
-        yield _dispatched(lines if VOICE.verbose else {})
+        yield phases(**lines if VOICE.verbose else {})
         return
     begin, state, ended = 0.0, (0, 0, ""), threading.Event()
 
@@ -417,7 +415,7 @@ def searching() -> Iterator[Phases]:
 
 
 @contextmanager
-def tuning(annotator: object, *, replicas_on: str = "local") -> Iterator[Phases]:
+def tuning(annotator: object, *, replicas_on: str = "local") -> Iterator[Progress]:
     """Show the search, or the annotations instead: two bars cannot stand on one line.
 
     Parameters
@@ -427,27 +425,17 @@ def tuning(annotator: object, *, replicas_on: str = "local") -> Iterator[Phases]
     """
     if annotator:
         with annotating() as progress:
-            yield _dispatched({"annotating": progress})
+            yield phases(annotating=progress)
     elif replicas_on != "local":
         with decoding("replicas") as replicas:
-            yield _dispatched({"searching": replicas})
+            yield phases(searching=replicas)
     else:
-        with searching() as phases:
-            yield phases
+        with searching() as progress:
+            yield progress
 
 
 @contextmanager
-def validating() -> Iterator[Phases]:
+def validating() -> Iterator[Progress]:
     """Show cross-validation: bars of sentences annotated, then of searches."""
     with annotating() as annotated, decoding("tuning") as searched:
-        yield _dispatched({"annotating": annotated, "searching": searched})
-
-
-def _dispatched(by_phase: Mapping[str, Callable[[int, int], None]]) -> Phases:
-    """Return a function progress(phase, done, total) that shows these phases."""
-
-    def progress(phase: str, finished: int, total: int) -> None:
-        if phase in by_phase:
-            by_phase[phase](finished, total)
-
-    return progress
+        yield phases(annotating=annotated, searching=searched)
