@@ -201,7 +201,11 @@ def test_any_path_goes_into_any_component(family, name, option, path):
 @given(first=st.text(min_size=1), second=st.text(min_size=1))
 def test_any_path_goes_into_named_files(first, second):
     text = f"kaldi:ac={quoted(first)}+{quoted(second)},lm={quoted(second)}"
-    assert registry.reader(text).pairs_of_files() == [("ac", first), ("ac", second), ("lm", second)]
+    assert registry.reader(text).pairs_of_files() == [
+        ("ac", first),
+        ("ac", second),
+        ("lm", second),
+    ]
 
 
 @pytest.fixture
