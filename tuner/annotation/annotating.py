@@ -160,17 +160,7 @@ class CachedAnnotator:
         self._cache.close()
 
     def annotate(self, texts: _base.Texts, needs: Iterable[_base.Need]) -> _base.Texts:
-        """Return the texts with the tags and parses that metrics need; links are ignored.
-
-        A text on which the parser fails has no tags and no parse, as an empty text.
-
-        Raises
-        ------
-        InputError
-            The annotator cannot give what is needed, or its files lack it.
-        ProgramError
-            The annotator does not work, or fails on too many sentences.
-        """
+        """Return the texts with the tags and parses that metrics need: see `TextAnnotator`."""
         lacking = {need for need in needs if str(need) in _base.SYNTAX and not texts.has(need)}
         none = _base.Arcs(0, 0.0)
         missing_needs = sorted(
