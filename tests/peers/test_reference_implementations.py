@@ -12,6 +12,8 @@ import itertools
 import logging
 import random
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -307,6 +309,25 @@ def test_the_page_names_every_option_of_the_command_sacrebleu(monkeypatch):
     options = {"--citation" if option == "--cite" else option for option in options}
     assert len(options) > 40
     assert options <= section("sacrebleu")
+
+
+def test_sentences_of_the_command_sacrebleu(tmp_path):
+    """The page's row of `-m bleu --sentence-level`, also for texts of fewer than four words."""
+    (name,) = re.findall(
+        r"`-m bleu --sentence-level` \| `--metric (\S+) --text 13a", PAGE.read_text()
+    )
+    hyp, ref = ["A dog.", "a b c d e", "yes"], ["A cat.", "a b c d f", "yes"]
+    for file, lines in (("hyp", hyp), ("ref", ref)):
+        (tmp_path / file).write_text("".join(f"{line}\n" for line in lines))
+    program = [sys.executable, "-m", "sacrebleu", "ref", "-i", "hyp", "-m", "bleu"]
+    said = subprocess.run(
+        [*program, "--sentence-level", "-b", "-w", "9"],
+        cwd=tmp_path, capture_output=True, check=True, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    theirs = [float(line) / 100 for line in said.stdout.split()]
+    ours = portmert.score(hyp, [ref], metric=name, text="13a").segment_scores
+    assert ours == pytest.approx(theirs, abs=1e-9)
+    assert min(ours) > 0
 
 
 def test_the_page_names_every_tokeniser_of_sacrebleu():
