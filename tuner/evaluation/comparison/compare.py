@@ -23,13 +23,7 @@ from ..history import dev_set, run_history
 from ..significance import Resampling
 from . import differences
 from . import scores as tables
-from .material import (
-    Material,
-    find_links,
-    identical_segments,
-    parse_link_set,
-    read_material,
-)
+from .material import Material, find_links, identical_segments, parse_link_set, read_material
 from .report import ORDERING
 from .scores import Counted
 from .sentences import headlines
