@@ -189,17 +189,17 @@ TWINS = {
     "sr-orv": (oracle.sr, {"kind": "words+verb"}),
     "sr-mrv": (oracle.sr, {"kind": "strings+verb"}),
     "sr-or:type=names": (oracle.sr, {"kind": "names"}),
-    "sr-or:type=A0": (oracle.sr, {"kind": "words", "wanted": "A0"}),
+    "sr-or:type=A0": (oracle.sr, {"kind": "words", "role": "A0"}),
     "sr-mr:average=true": (oracle.sr, {"kind": "strings", "average": True}),
     "dr-stm": (oracle.dr_stm, {}),
     "dr-stm:length=9": (oracle.dr_stm, {"length": 9}),
     "dr-stm:length=2,average=true": (oracle.dr_stm, {"length": 2, "average": True}),
     "dr-or": (oracle.dr_or, {}),
-    "dr-or:type=dr": (oracle.dr_or, {"wanted": "dr"}),
-    "dr-or:type=drs-1": (oracle.dr_or, {"wanted": "drs-1"}),
+    "dr-or:type=dr": (oracle.dr_or, {"relation": "dr"}),
+    "dr-or:type=drs-1": (oracle.dr_or, {"relation": "drs-1"}),
     "dr-or:average=true": (oracle.dr_or, {"average": True}),
     "dr-orp": (oracle.dr_or, {"tags": True}),
-    "dr-orp:type=pred": (oracle.dr_or, {"tags": True, "wanted": "pred"}),
+    "dr-orp:type=pred": (oracle.dr_or, {"tags": True, "relation": "pred"}),
 }
 
 
