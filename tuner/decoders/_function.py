@@ -89,7 +89,7 @@ class FunctionWork(Work):
     weights, size
         The weights and the size of the lists to make.
     source
-        The file that stands for the sources, for messages.
+        The file of the sources, for messages.
     """
 
     function: Decode

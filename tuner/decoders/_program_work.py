@@ -13,7 +13,7 @@ from ._base import Progress
 from ._shards import Prints, Shard, Work
 
 MOST_PRINTED = 1 << 20
-"""Bytes that a decoder may print, besides those of segments."""
+"""Bytes that a decoder may print, besides its answers to segments."""
 MOST_OF_A_SEGMENT = 1 << 16
 
 

@@ -164,7 +164,7 @@ class _Place:
     Parameters
     ----------
     folder
-        A folder here, or a function that returns that of a worker.
+        A folder here, or a function that returns the folder of a worker.
     step
         See `Work.decode`.
     prints
@@ -177,7 +177,7 @@ class _Place:
 
 
 def _answers(work: Work, shard: Shard, place: _Place) -> list[bytes]:
-    """Decode a shard, in a folder here or in that of a worker."""
+    """Decode a shard, in a folder here or in the folder of a worker."""
     if isinstance(place.folder, Path):
         return list(map(packed, work.decode(shard, place.folder, place.folder, place.step)))
     check_prints(place.prints)

@@ -271,7 +271,7 @@ class LineWork(Work):
     told
         The weights that it is told.
     size, source, timeout_seconds, fitting
-        As of `ProgramWork`; the seconds are those of one answer.
+        As of `ProgramWork`; the seconds are the limit of one answer.
     """
 
     command: tuple[str, ...]

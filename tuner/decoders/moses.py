@@ -178,7 +178,7 @@ class Moses(Decoder):
         Parameters
         ----------
         weights
-            None: those of moses.ini.
+            None: the weights of moses.ini.
         best
             Gets what Moses prints: its translations.
         sampled

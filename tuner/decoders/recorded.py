@@ -35,7 +35,7 @@ class Recorded(Decoder):
     lists : tuple of Path
         N-best lists of one source text, plain or compressed; at least one.
     start : Path or None
-        Start weights: our JSON or a moses.ini. Default: those of `config`, or else all 1.
+        Start weights: our JSON or a moses.ini. Default: the weights of `config`, or else all 1.
     config : Path or None
         The decoder's moses.ini. The tuned configuration is a copy of it with new weights; without
         it the tuned configuration is our weights file.

@@ -261,8 +261,8 @@ def load_config(
     Parameters
     ----------
     overrides
-        Values that replace those of the file, each `table.key=value`, or `metric=FORMULA`. A value
-        that is not TOML is text. `seed` and `threads` replace both.
+        Replace values of the file, each `table.key=value`, or `metric=FORMULA`. A value that is
+        not TOML is text. `seed` and `threads` replace both.
     annotator, annotation_cache, executor
         Replace the table [annotator], the folder in [tune], the table [executor].
 
@@ -319,14 +319,14 @@ def _override(tables: dict[str, Any], override: str) -> None:
 def experiment_of(
     path: Path, content: Mapping[str, Any], annotator: str | Annotator | None, executor: str | None
 ) -> Experiment:
-    """Return the experiment of tables, in which components may stand as they are; check it.
+    """Make an experiment of tables and check it; a component may be given as an object.
 
     Parameters
     ----------
     path
         The name of the tables in messages.
     given
-        The tables; [weights] may stand for the key of [decoder].
+        The tables; [weights] is the key `weights` of [decoder].
     annotator, executor
         Where they are not in the tables.
 

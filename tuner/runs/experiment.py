@@ -61,7 +61,7 @@ def run(
     with (
         open_folder(experiment, shared, fresh=fresh, wait=wait) as folder,
         folder.logging(),
-        closing(_evaluator(experiment, folder, shared)) as evaluator,
+        closing(evaluator_of(experiment, folder, shared)) as evaluator,
     ):
         return _Run(experiment, folder, shared, evaluator).result()
 
@@ -72,7 +72,7 @@ def begin(experiment: Experiment, shared: Shared, *, wait: float) -> None:
         collected_notices(),
         open_folder(experiment, shared, wait=wait) as folder,
         folder.logging(),
-        closing(_evaluator(experiment, folder, shared)) as evaluator,
+        closing(evaluator_of(experiment, folder, shared)) as evaluator,
     ):
         _Run(experiment, folder, shared, evaluator).decode(1)
 
@@ -99,9 +99,10 @@ def open_folder(
             yield folder
 
 
-def _evaluator(
-    experiment: Experiment, folder: RunFolder, shared: Shared | None
+def evaluator_of(
+    experiment: Experiment, folder: RunFolder, shared: Shared | None = None
 ) -> scorer.Evaluator:
+    """Return the evaluator of a run, which keeps its files in a folder."""
     return scorer.Evaluator(
         experiment,
         annotations=shared.annotations if shared else folder.annotations,
@@ -163,7 +164,7 @@ class _Run:
             line = f"{stopped}, but the last step was cut short; more decodings would lead farther"
             self.folder.log(line)
             warnings.append(line)
-        warn_of(warnings)  # they may be those of an earlier call
+        warn_of(warnings)  # some may be of an earlier call
         return self._finish(tuple(iterations), stopped, tuple(warnings))
 
     # Its steps.

@@ -62,7 +62,7 @@ def joined_set(files: SetOfTexts, folder: Path, prefix: str, *, drop: bool) -> J
     Parameters
     ----------
     folder, prefix
-        Where the texts will stand, and how the names of their files begin.
+        The folder of the texts, and the prefix of the names of their files.
     drop
         Whether to leave out segments that are not in all texts.
 

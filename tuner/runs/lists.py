@@ -11,9 +11,9 @@ from .scorer import Evaluator
 
 
 class ListMerger:
-    """The lists of a run's iterations, counted from 1. Callers never go back to an earlier one.
+    """The lists of a run's iterations, counted from 1; callers ask for them in this order.
 
-    They are merged in order: a resumed run numbers words like an unbroken one.
+    They are merged in order too, so that a resumed run numbers words like an unbroken run.
 
     Parameters
     ----------

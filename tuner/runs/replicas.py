@@ -50,9 +50,9 @@ WAIT = 300.0
 
 
 class Chosen(NamedTuple):
-    """One hypothesis for each segment: the file of their texts, that of their word alignments.
+    """One hypothesis for each segment: the files of their texts and of their word alignments.
 
-    `rows` (S,) int64 are their places in the lists.
+    `rows` (S,) int64 are their positions in the lists.
     """
 
     text: Path
@@ -234,7 +234,7 @@ def _mean(scores: Sequence[float | None]) -> dict[str, float | None] | None:
 def run(experiment: Experiment, *, fresh: bool = False) -> Result | Replicas:
     """Tune as often as the experiment says, one replica after the other, and average.
 
-    The parameters are those of `portmert.tuner.runs.experiment.run`.
+    Parameters: see `portmert.tuner.runs.experiment.run`.
     """
     if experiment.tune.replicas == 1:
         return single.run(experiment, fresh=fresh)
@@ -339,12 +339,7 @@ class _Tunings:
     def finish(self, results: Sequence[Result]) -> Replicas:
         """Average the weights of the replicas, decode and score with the average, write all."""
         experiment, path = self.experiment, self.folder.path
-        evaluator = Evaluator(
-            experiment,
-            annotations=self.folder.annotations,
-            scratch=self.folder.scratch,
-            split_seed=experiment.tune.seed,
-        )
+        evaluator = single.evaluator_of(experiment, self.folder)
         weights = averaged_within(experiment.constraints, [result.weights for result in results])
         self._forget_another_average(weights)
         with closing(evaluator):

@@ -47,7 +47,7 @@ class Iteration:
         also if the gain is equal in all samples.
     is_decoded
         False for weights that were found at the end of the run and not decoded: `dev_score` is
-        then that of the best hypotheses in all lists.
+        then the score of the best hypotheses in all lists.
     """
 
     number: int

@@ -197,7 +197,7 @@ class Evaluator:
     def test(self, weights: FeatureWeights, folder: Path, *, under: str = "") -> Scored | None:
         """Decode and score the test set, if there is one; its output goes into `folder`.
 
-        The log says `under` which weights, if not under those of the result.
+        `under` names the weights in the log, if they are not the result.
         """
         data = self.experiment.data
         if data.test_source is None:
