@@ -68,17 +68,16 @@ def read_nbest(
             raise InputError(
                 f"{file.where}: its segments are numbers, those of another list are names"
             )
+        file = replace(file, data=b"")  # frees the text: the arrays are all that is needed
         if reader is not None:
             prefix = f"{file.where}: " if len(paths) > 1 else ""
             notice(prefix + format_reader.describe(arrays, file))
-        where = file.where
-        del file  # its text: the rows are all that is needed
         if format_reader.files:  # which have one number for each key
             in_list = set(arrays.rows.segments.tolist())
             if in_list & segments_with_scores:
                 both = min(in_list & segments_with_scores)
                 raise InputError(
-                    f"{where}: another list has hypotheses of "
+                    f"{file.where}: another list has hypotheses of "
                     f"{names.ids[both] if names.ids else both} too, and --nbest-format names one "
                     f"file of scores for both; give a file for each list: --feature NAME=FILE,FILE"
                 )

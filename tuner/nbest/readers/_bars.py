@@ -66,6 +66,7 @@ class NBestReader:
         numbers = [vocabulary.add(self._decoded(span)) for span in spans.tolist()]
         _renumber(local, np.array(numbers, dtype=np.int32))
         links, link_offsets, has_links = self._links(token_offsets)
+        self.cuts = self.cuts[:0].copy()  # frees them: all fields are read
         rows = empty_rows(len(self.ids), features=0, stats=0)._replace(
             segments=self.ids,
             tokens=local,
