@@ -6,7 +6,6 @@ from typing import Any, Literal
 from urllib.parse import quote, unquote
 
 from portmert.tuner.base.errors import StateError, counted
-from portmert.tuner.base.extras import require
 from portmert.tuner.base.programs import Command, module_path, python, run
 
 from . import _thot_training
@@ -160,7 +159,6 @@ def escape_all(lines: Iterable[Sequence[str]]) -> list[list[str]]:
 
 
 def _model_class(kind: Kind) -> Any:
-    require("sil-thot", extra="demo")
     import thot.alignment  # noqa: PLC0415  loads a large library
 
     name = "FastAlign" if kind == "fast_align" else f"{kind.title()}Alignment"

@@ -12,7 +12,6 @@ from portmert.aligners._base import Links
 from portmert.metrics._elementary import exp, log
 
 from ..base.errors import ProgramError, StateError
-from ..base.extras import require
 
 Kind = Literal["ibm1", "ibm2", "hmm", "fast_align"]
 """The word alignment models that thot's decoder can load, under other names (SMT_TYPES)."""
@@ -67,7 +66,6 @@ def train(
     InputError, ProgramError
         There is nothing to train on, or thot failed.
     """
-    require("sil-thot", extra="demo")
     import thot.translation  # noqa: PLC0415  loads a large library
 
     left, right = _thot.escape_all(source), _thot.escape_all(target)

@@ -25,8 +25,6 @@ SHEETS = """humaneval make a=text b=text --ref text --source text --judge x --eq
 @pytest.mark.parametrize(
     ("extra", "words"),
     [
-        ("demo", "demo --out demo"),
-        ("demo", "align --source text --target text --out links"),
         ("syntax", "annotate train --treebank text --out model"),
         ("people", SHEETS),
     ],
