@@ -232,7 +232,7 @@ def test_segments_that_lack_a_text_are_left_out_and_counted(tmp_path, replicas):
     texts = ("--set", "data.source=src.jsonl#text", "--set", 'data.references=["some.jsonl#text"]')
     said = fault("tune", path, *more, *texts)
     assert "'s-1'" in said
-    assert said.rstrip().endswith("[data] drop_missing = true leaves such segments out")
+    assert said.rstrip().endswith("([data] drop_missing = true leaves such segments out)")
     shown = run("tune", path, *more, *texts, "--set", "data.drop_missing=true")
     assert "segments left out: 2\n" in shown.stdout
     assert "2 segments left out; the first is 's-1': nothing in a text" in shown.stderr

@@ -168,7 +168,7 @@ def test_rerank_and_rerank_tune_drop_what_is_missing():
         "--ref", "best.jsonl#text", "--samples", 100,
     )  # fmt: skip
     assert result.exit_code == 1
-    assert "is not in best.jsonl" in result.stderr
+    assert "not in best.jsonl" in result.stderr
 
 
 def lacking(path, numbers, key):

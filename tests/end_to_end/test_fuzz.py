@@ -54,7 +54,6 @@ GOOD = "portmert: error: list:1: not this\n"
         (Ended(-14, "", ""), {"list": "a"}, "ended by SIGALRM"),
         (Ended(70, "", "Traceback"), {"list": "a"}, "exit status 70; 'Traceback' on stderr"),
         (Ended(1, "", f"{GOOD}    bleu +\n        ^\n"), {"list": "a"}, None),
-        (Ended(1, "", f"/x/own.py:3: SyntaxWarning: a\n  b\n{GOOD}"), {"list": "a"}, None),
         (Ended(1, "", f"own.py:3: DeprecationWarning: a\n{GOOD}"), {"list": "a"}, "'Warning:' on"),
         (Ended(1, "", GOOD + GOOD), {"list": "a"}, "not one line of error"),
         (Ended(1, "", f"{GOOD}    bleu\n"), {"list": "a"}, "not one line of error"),

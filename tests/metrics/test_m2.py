@@ -222,7 +222,7 @@ def test_wrong_files_are_refused(folder, text, message):
 def test_gold_edits_and_texts_are_not_taken_for_each_other():
     with pytest.raises(InputError, match="bleu compares with texts, the references are gold edi"):
         portmert.score(Path("system"), ["gold.m2"], metric="bleu")
-    with pytest.raises(InputError, match="m2 compares with gold edits: give an M2 file, as --ref"):
+    with pytest.raises(InputError, match="m2 compares with gold edits: give an M2 file, as refs"):
         portmert.score(Path("system"), ["system2"], metric="m2")
     with pytest.raises(InputError, match="an M2 file has the edits of all annotators; it goes"):
         portmert.score(Path("system"), ["gold.m2", "system2"], metric="m2")

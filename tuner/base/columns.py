@@ -133,7 +133,8 @@ def column_of(path: object) -> RecordColumn | None:
         raise InputError(f"{path}: the key behind # is empty; write FILE#KEY")
     is_table = _TABLE.search(file) is not None
     if not is_table and not _JSON.search(file):  # a pipe has no name that tells its form
-        is_table = not next(each_line(file), "{").removeprefix("\ufeff").startswith("{")
+        first = next(each_line(file), "").removeprefix("\ufeff")
+        is_table = "\t" in first and not first.startswith("{")
     records = list(_of_table(file) if is_table else _of_json(file))
     if not records:
         raise InputError(f"{called(file)}: the file is empty; expected records with '{key}'")

@@ -4,8 +4,9 @@ from typing import Annotated, Literal
 import pytest
 from annotated_types import Ge, Gt, Le, Lt
 
+from portmert.tuner import families
 from portmert.tuner.base.errors import ConfigError
-from portmert.tuner.components import catalogue, registry
+from portmert.tuner.components import catalogue
 from portmert.tuner.components.catalogue import describe
 
 
@@ -44,7 +45,7 @@ class Example:
 
 
 def test_options_come_from_fields_and_docstring(monkeypatch):
-    monkeypatch.setattr(registry, "component", lambda family, name: Example)  # noqa: ARG005
+    monkeypatch.setattr(families, "component", lambda family, name: Example)  # noqa: ARG005
     found = describe("aligner", "example")
     assert found["summary"] == "Does something\nover two lines."
     assert found["description"] == "More about it."
