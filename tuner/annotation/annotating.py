@@ -126,7 +126,7 @@ class CachedAnnotator:
         self._name = f"{self.name}{annotator.of_package()}"
         self._processes = processes
         self._max_failed = max_failed
-        with faults_at(f"annotator {self._name}", ProgramError, ProgramError):
+        with faults_at(f"annotator {self._name}", AnnotatorError, ProgramError):
             self.fingerprint = annotator.fingerprint()
         self._cache = AnnotationCache(cache, self.fingerprint)
         self._lock = threading.RLock()
@@ -327,7 +327,7 @@ class CachedAnnotator:
     ) -> Iterator[tuple[int, Annotation | None]]:
         """Yield the number of each sentence and one answer, in any order."""
         answered = 0
-        with faults_at(f"annotator {self._name}", ProgramError, ProgramError):
+        with faults_at(f"annotator {self._name}", AnnotatorError, ProgramError):
             for numbered in self._numbered(sentences, request):
                 answered += 1
                 yield numbered

@@ -258,7 +258,7 @@ def annotator(text: str | Annotator, *, model: str = "") -> Annotator:
             options[key] = [model] if key in repeatable else model
         built = build("annotator", name, options)
     with errors.faults_at(
-        f"annotator {built.name()}{built.of_package()}", errors.ProgramError, errors.ProgramError
+        f"annotator {built.name()}{built.of_package()}", errors.AnnotatorError, errors.ProgramError
     ):
         built.fingerprint()  # also where no metric will ask it for anything
     return built
