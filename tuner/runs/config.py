@@ -298,14 +298,16 @@ def _read_toml(path: Path) -> dict[str, Any]:
 
 
 def _override(tables: dict[str, Any], override: str) -> None:
-    dotted, equals, text = cut(override, "=")
+    with faults_at("--set", ConfigError, ConfigError):
+        dotted, equals, text = cut(override, "=")
     keys = [key.strip() for key in dotted.split(".")]
     if not equals or not all(keys) or (len(keys) < 2 and keys != ["metric"]):
         raise ConfigError(f"--set {override}: expected table.key=value, for example tune.seed=3")
     try:
         value = documents.parse_toml(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
-        value = unquoted(text.strip())
+        with faults_at(f"--set {dotted}", ConfigError, ConfigError):
+            value = unquoted(text.strip())
     except ValueError as error:
         raise ConfigError(f"--set {dotted}: {str(error).removeprefix('value ')}") from None
     table = tables

@@ -136,6 +136,8 @@ def test_an_unknown_key_names_file_table_and_the_nearest(folder, override, said)
         ("executor.jobs=5", "[executor]: name must be given, expected one of local, dask:AD"),
         ("executor={name='local',cores=5}", "overrides executor={name='local',cores=5}: exp"),
         ("constraints=5", "overrides constraints=5: expected table.key=value"),
+        ("constraints.fixed=['F.]", "overrides constraints.fixed: '['F.]': the quote ' before "),
+        ("a'.b=3", "overrides: 'a'.b=3': the quote ' before '.b=3' is not closed"),
     ],
 )  # fmt: skip
 def test_a_wrong_value_says_what_was_expected(folder, override, said):
