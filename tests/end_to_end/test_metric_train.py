@@ -150,7 +150,7 @@ def test_faults_are_one_line():
     assert "table: its number of lines, 1, is no multiple of three; expected three" in message
     rows = Path("human.tsv").read_text()
     Path("human.tsv").write_text(rows.replace("d1", "d0"))
-    assert "1 document; the halves" in fault("metric-train", *ALL)
+    assert "human.tsv: 1 document; the halves" in fault("metric-train", *ALL)
     cells = [line.split("\t") for line in rows.splitlines()]
     Path("human.tsv").write_text("".join(f"{a}\t{b}\t{d}\n" for a, b, _, d in cells))
     result = run("metric-train", *ALL)

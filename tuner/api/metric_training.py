@@ -14,7 +14,7 @@ from portmert.metrics._base import Batch, IntArray, Need
 
 from ..base import arguments, pipes, processes
 from ..base.context import phases, using
-from ..base.errors import InputError
+from ..base.errors import InputError, faults_at
 from ..base.numbers import Natural, Positive
 from ..base.tables import Table
 from ..base.warn import notice
@@ -120,7 +120,8 @@ def train_metric(
         return training.Examples(values[used], scored.human, scored.lengths, scored.documents)
 
     examples = examples_of(batch)
-    halves = _Halves(scored, widest.groups, samples, seed)
+    with faults_at(judged.human, InputError, InputError):
+        halves = _Halves(scored, widest.groups, samples, seed)
     tried = training.all_conditions(available) if with_table else [learned_features.groups]
     conditions = [halves.condition(examples, groups) for groups in tried]
     report_tables = [_table(conditions, halves, scored, published)]
