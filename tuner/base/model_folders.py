@@ -9,6 +9,7 @@ import secrets
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +96,24 @@ def _check_room(folder: Path) -> None:
                 raise
 
 
+def _locked_part(folder: Path) -> tuple[Path, int]:
+    """Make the folder in which a model is written; return it and its lock.
+
+    The lock ends with this process, however it ends. Until it is held, another process may take
+    the new folder for a dead one and clear it: then the next one is made.
+    """
+    while True:
+        aside = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}.part")
+        aside.mkdir(parents=True)
+        with suppress(FileNotFoundError):
+            lock = os.open(aside, os.O_RDONLY)
+            with suppress(OSError):  # a disk without locks: then nothing is ever cleared there
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            if aside.exists():
+                return aside, lock
+            os.close(lock)
+
+
 def make_folder(
     folder: Path, fingerprint: Mapping[str, Any], make: Callable[[Path], Mapping[str, Any]]
 ) -> dict[str, Any]:
@@ -128,13 +147,9 @@ def make_folder(
             f"another folder"
         )
     clear_parts(folder.parent, folder.name)
-    aside = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}.part")
-    lock = -1
+    aside, lock = folder, -1
     try:
-        aside.mkdir(parents=True)
-        lock = os.open(aside, os.O_RDONLY)
-        fcntl.flock(lock, fcntl.LOCK_EX)  # ends with the process, however
-        aside.mkdir(exist_ok=True)  # another one may have cleared it before the lock
+        aside, lock = _locked_part(folder)
         notes = make(aside)
         _check_room(aside)
         digests = {name: _digest(path) for name, path in _files_of(aside).items()}
@@ -149,8 +164,8 @@ def make_folder(
     except OSError as error:
         raise StateError(f"{folder}: cannot write: {error.strerror or error}") from None
     finally:
-        shutil.rmtree(aside, ignore_errors=True)
         if lock >= 0:
+            shutil.rmtree(aside, ignore_errors=True)
             os.close(lock)
     finished = read_record(folder)
     if finished is None:

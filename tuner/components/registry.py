@@ -120,9 +120,11 @@ def metric(text: str | Metric) -> Metric:
             raise errors.ConfigError(f"metric {text}: write it as {name}:{external.NAMES[name]}")
         if name.startswith("command") or not argument:
             return formula.outside_metric(name, argument)
-        unquoted(argument)  # an unclosed quote is no fault of a formula
+        with errors.faults_at("metric", errors.ConfigError, errors.ConfigError):
+            unquoted(argument)  # an unclosed quote is no fault of a formula
         return formula.outside(text) or formula.parse(text, metric)
-    parts = split(text, ",")
+    with errors.faults_at("metric", errors.ConfigError, errors.ConfigError):
+        parts = split(text, ",")
     if len(parts) > 1 and {_canonical(part).partition(":")[0] for part in parts} <= {
         *families.names("metric")
     }:
@@ -163,7 +165,8 @@ def _has_files(name: str, argument: str) -> bool:
     """Return whether a metric from outside has existing files, and options, and nothing else."""
     if name.startswith("command") or not argument:
         return False
-    parts = split(argument, ",")
+    with errors.faults_at("metric", errors.ConfigError, errors.ConfigError):
+        parts = split(argument, ",")
     options = [part for part in parts if not exists(part)]
     simple = all(re.fullmatch(r"\w+=[\w.:-]+", part) for part in options)
     return simple and len(options) < len(parts)

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import hashlib
 import json
 import os
+from pathlib import Path
 
 import pytest
 
@@ -142,3 +144,25 @@ def test_a_model_behind_which_there_is_no_room_may_be_cut_off(
         make_folder(folder, {}, make)
         assert (folder / "table").stat().st_size == 100_000
     assert asked[0] > 100_000
+
+
+@pytest.mark.parametrize("moment", ["open", "flock"])
+def test_a_folder_that_another_process_clears_before_it_is_locked_is_made_again(
+    tmp_path, monkeypatch, moment
+):
+    module = {"open": os, "flock": fcntl}[moment]
+    original = getattr(module, moment)
+    calls = []
+
+    def cleared_before(target, flags, *mode, **folder):
+        part = target if moment == "open" else Path(os.readlink(f"/proc/self/fd/{target}"))
+        if str(part).endswith(".part") and not calls:
+            calls.append(part)
+            Path(part).rmdir()
+        return original(target, flags, *mode, **folder)
+
+    monkeypatch.setattr(module, moment, cleared_before)
+    record = make_folder(tmp_path / "model", {"seed": 1}, make)
+    assert calls
+    assert read_record(tmp_path / "model") == record
+    assert not list(tmp_path.glob(".*"))

@@ -6,7 +6,7 @@ from annotated_types import Ge, Gt, Le, Lt
 
 from portmert.tuner import families
 from portmert.tuner.base.errors import ConfigError
-from portmert.tuner.components import catalogue
+from portmert.tuner.components import catalogue, registry
 from portmert.tuner.components.catalogue import describe
 
 
@@ -69,3 +69,20 @@ def test_bounds_are_part_of_the_values():
 def test_an_unknown_name_is_an_error_that_suggests():
     with pytest.raises(ConfigError, match="unknown metric 'prot'; did you mean 'port'"):
         catalogue.describe("metric", "prot")
+
+
+@pytest.mark.parametrize(
+    ("family", "text"),
+    [
+        ("metric", "port:alp'a=0.5"),
+        ("metric", "po'rt"),
+        ("metric", "scores:fi'le"),
+        ("metric", "0.5*bleu:max_order='4 + 0.5*port"),
+        ("optimizer", "mert:se'ed=1"),
+        ("reader", "jsonl:i'd=x"),
+        ("annotator", "stanza:lang'uage=en"),
+    ],
+)
+def test_an_unclosed_quote_is_told_with_its_family(family, text):
+    with pytest.raises(ConfigError, match=rf"^({family}|formula).* is not closed"):
+        getattr(registry, family)(text)
