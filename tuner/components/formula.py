@@ -125,15 +125,15 @@ def outside_metric(name: str, argument: str) -> Metric:
 def _m2(argument: str) -> M2:
     """Return the metric of `FILE,beta=1,level=0.5`; each part may be left out."""
     gold, values = None, {}
-    for part in split(argument, ",") if argument else ():
-        name, equals, value = part.partition("=")
-        if equals and name in ("beta", "level") and not exists(part):
-            values[name] = value
-        elif gold is None:
-            gold = path(part)
-        else:
-            raise ConfigError(f"metric m2: '{part}', expected one FILE, beta=NUMBER, level=NUMBER")
     with faults_at("metric m2", (ValueError, ConfigError), ConfigError):
+        for part in split(argument, ",") if argument else ():
+            name, equals, value = part.partition("=")
+            if equals and name in ("beta", "level") and not exists(part):
+                values[name] = value
+            elif gold is None:
+                gold = path(part)
+            else:
+                raise ConfigError(f"'{part}', expected one FILE, beta=NUMBER, level=NUMBER")
         return M2(gold, **values)  # type: ignore[arg-type]  # read as numbers by pydantic
 
 

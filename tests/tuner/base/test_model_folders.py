@@ -155,7 +155,7 @@ def test_a_folder_that_another_process_clears_before_it_is_locked_is_made_again(
     calls = []
 
     def cleared_before(target, flags, *mode, **folder):
-        part = target if moment == "open" else Path(os.readlink(f"/proc/self/fd/{target}"))
+        part = target if moment == "open" else Path(f"/proc/self/fd/{target}").readlink()
         if str(part).endswith(".part") and not calls:
             calls.append(part)
             Path(part).rmdir()

@@ -77,6 +77,7 @@ def test_an_unknown_name_is_an_error_that_suggests():
         ("metric", "port:alp'a=0.5"),
         ("metric", "po'rt"),
         ("metric", "scores:fi'le"),
+        ("metric", "m2:fi'le"),
         ("metric", "0.5*bleu:max_order='4 + 0.5*port"),
         ("optimizer", "mert:se'ed=1"),
         ("reader", "jsonl:i'd=x"),
