@@ -161,7 +161,8 @@ def _faults_of_files(target, ended, before, after):
     outputs = [name for name in target.out if name in after]
     if ended.status in (1, 2) and outputs:
         yield f"failed, but wrote {outputs}"
-    if ended.status == 0 and len(outputs) < len(target.out):
+    helped = ended.stdout.startswith("Usage: ")  # damage made an argument `-h`
+    if ended.status == 0 and len(outputs) < len(target.out) and not helped:
         yield f"{target.out} is missing"
     for name in outputs:
         if name.endswith(".json"):
