@@ -1,0 +1,79 @@
+"""`Reranker` orders the candidates of a request as `rerank` orders a list of them."""
+
+import json
+import logging
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import portmert
+
+NUMBERS = st.sampled_from([-1.5, -0.1, 0.0, 0.1, 0.3, 1 / 3, 7.0])
+WEIGHTS = {"LM": 0.3, "TM": (0.1, -0.7), "idle": 0.0}
+
+
+def weights_file(folder, **more):
+    path = folder / "weights.json"
+    content = {"weights": {"LM": [0.3], "TM": [0.1]}, **more}
+    path.write_text(json.dumps(content), encoding="utf-8")
+    return path
+
+
+@given(st.lists(st.tuples(NUMBERS, NUMBERS, NUMBERS), min_size=1, max_size=8))
+def test_the_first_is_what_rerank_chooses(rows):
+    candidates = [{"TM": [tm, other], "LM": lm, "idle": 1.0} for lm, tm, other in rows]
+    records = [
+        {"id": 0, "text": f"w{n}", "features": features} for n, features in enumerate(candidates)
+    ]
+    chosen = portmert.rerank(portmert.Lists.from_records(records), WEIGHTS)
+    reranker = portmert.Reranker(WEIGHTS)
+    order = reranker.order(candidates)
+    assert order[0] == chosen.indices[0]
+    assert sorted(order) == list(range(len(rows)))
+    scores = [0.3 * lm + 0.1 * tm - 0.7 * other for lm, tm, other in rows]
+    assert np.array(scores)[order] == pytest.approx(sorted(scores)[::-1])
+    by_column = [[lm, tm, other, 1.0] for lm, tm, other in rows]
+    assert reranker.features == ("LM", "TM", "TM", "idle")
+    assert np.array(scores)[reranker.order(by_column)] == pytest.approx(sorted(scores)[::-1])
+
+
+def test_ties_stay_in_their_order_and_idle_features_may_be_missing():
+    assert portmert.Reranker(WEIGHTS).order([{"LM": 1, "TM": (0, 0)}] * 3) == [0, 1, 2]
+
+
+def test_a_length_penalty_divides_by_the_tokens(tmp_path):
+    reranker = portmert.Reranker(weights_file(tmp_path, length_penalty=1.0))
+    candidates = [{"LM": -4.0, "TM": 0.0}, {"LM": -3.0, "TM": 0.0}]
+    assert reranker.order(candidates, ["a b c d", "a b"]) == [0, 1]
+    with pytest.raises(portmert.PortmertError, match=r"length penalty \(1\).*give `texts`"):
+        reranker.order(candidates)
+    with pytest.raises(portmert.PortmertError, match="1 text for 2 candidates"):
+        reranker.order(candidates, ["a"])
+
+
+@pytest.mark.parametrize(
+    ("candidates", "fault"),
+    [
+        ([{"LM": 1.0}], "candidate 0: feature TM is missing"),
+        ([{"LM": 1.0, "TM": 1.0}, {"LM": float("nan"), "TM": 1.0}], "candidate 1: LM is nan"),
+        ([{"LM": float("inf"), "TM": 1.0}], "candidate 0: LM is inf"),
+        ([{"LM": "a", "TM": 1.0}], "the features are not numbers"),
+        ([{"LM": [1.0, 2.0], "TM": 1.0}], "candidate 0: feature LM has 2 values, expected 1"),
+        ([{"LM": 1.0, "TM": 1.0, "MT": 1.0}], "no weight for feature MT; known: LM, TM"),
+        ([[1.0]], r"the features have the shape \(1, 1\), expected \(N, 2\): LM, TM"),
+    ],
+)
+def test_unusable_candidates_are_told(tmp_path, candidates, fault):
+    reranker = portmert.Reranker(weights_file(tmp_path))
+    with pytest.raises(portmert.PortmertError, match=fault):
+        reranker.order(candidates)
+
+
+def test_a_request_writes_no_log(tmp_path, caplog):
+    caplog.set_level(logging.DEBUG)
+    reranker = portmert.Reranker(weights_file(tmp_path))
+    assert reranker.order([{"LM": 1.0, "TM": 0.0}, {"LM": 2.0, "TM": 0.0}]) == [1, 0]
+    assert reranker.order([]) == []
+    assert not caplog.records

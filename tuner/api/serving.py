@@ -1,0 +1,154 @@
+"""Order the candidates of one request after another under weights, as a service does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from portmert.metrics._base import FloatArray
+from portmert.metrics._elementary import power
+
+from ..base.errors import InputError, counted, suggest
+from .optimizing import WeightsLike, as_weights
+
+
+class Reranker:
+    """Weights, ready to order the candidates of one request after another.
+
+    It chooses what `rerank` chooses from a list of the same candidates. It writes no log and keeps
+    nothing from one call to the next, so threads may share it.
+
+    Parameters
+    ----------
+    weights
+        Weights: a file, weights by name, or the result of a tuning, as for `rerank`.
+
+    Raises
+    ------
+    PortmertError
+        The file is missing, or holds no weights.
+
+    Examples
+    --------
+    >>> import portmert
+    >>> reranker = portmert.Reranker({"LM": 1.0, "TM": 0.1})
+    >>> reranker.order([{"LM": -2.0, "TM": -1.0}, {"LM": -1.0, "TM": -3.0}])
+    [1, 0]
+    >>> reranker.order([[-2.0, -1.0], [-1.0, -3.0]])
+    [1, 0]
+    """
+
+    def __init__(self, weights: WeightsLike) -> None:
+        by_name, self._alpha, self._origin = as_weights(weights)
+        self._weights = {} if by_name is None else dict(by_name.values)
+        if not self._weights:
+            raise InputError(f"{self._origin}: no weights, expected a number for each feature")
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The names of the features in the order of an array's columns.
+
+        A feature with several values has a column for each of them.
+        """
+        return tuple(name for name, numbers in self._weights.items() for _ in numbers)
+
+    def order(
+        self,
+        candidates: Sequence[Mapping[str, Any]] | ArrayLike,
+        texts: Sequence[str] | None = None,
+    ) -> list[int]:
+        """Return the places of the candidates, from 0, best first; ties stay in their order.
+
+        Parameters
+        ----------
+        candidates : sequence of mappings, or (N, F)
+            The features of each candidate: by name, or an array whose columns are `features`. A
+            feature whose weight is 0 may be missing.
+        texts
+            The text of each candidate, tokens separated by spaces. Weights that were tuned with a
+            length penalty need them.
+
+        Raises
+        ------
+        InputError
+            A feature is missing or has no weight, a value is not a finite number, or the weights
+            have a length penalty and there are no texts.
+        """
+        names = list(self._weights)
+        rows: Any = candidates
+        first = next(iter(candidates), None) if isinstance(candidates, Sequence) else None
+        if isinstance(first, Mapping):
+            # In the order of the first candidate's features: so `rerank` adds them up.
+            names = list(dict.fromkeys([*first, *names]))
+            rows = [self._row(names, *numbered) for numbered in enumerate(rows)]
+        labels = [name for name in names for _ in self._weights[name]]
+        features = _matrix(rows, labels)
+        if self._alpha:
+            features = features / self._divisors(texts, len(features))[:, None]
+        # Column by column: equal candidates have scores equal to the last bit.
+        scores = np.zeros(len(features))
+        weights = (weight for name in names for weight in self._weights[name])
+        for column, weight in enumerate(weights):
+            scores += weight * features[:, column]
+        order: list[int] = np.argsort(-scores, kind="stable").tolist()
+        return order
+
+    def _row(self, names: list[str], number: int, candidate: Mapping[str, Any]) -> list[Any]:
+        """Return the features of a candidate in the order of the names."""
+        for name in candidate:
+            if name not in self._weights:
+                raise InputError(
+                    f"candidate {number}: no weight for feature {name}"
+                    f"{suggest(name, self._weights)}"
+                )
+        row: list[Any] = []
+        for name in names:
+            numbers = self._weights[name]
+            if name not in candidate and any(numbers):
+                raise InputError(f"candidate {number}: feature {name} is missing")
+            values = np.ravel(candidate.get(name, numbers)).tolist()
+            if len(values) != len(numbers):
+                raise InputError(
+                    f"candidate {number}: feature {name} has {counted(len(values), 'value')}, "
+                    f"expected {len(numbers)}"
+                )
+            row += values
+        return row
+
+    def _divisors(self, texts: Sequence[str] | None, count: int) -> FloatArray:
+        """Return (N,) numbers by which the length penalty divides features."""
+        if texts is None:
+            raise InputError(
+                f"{self._origin}: these weights go with a length penalty ({self._alpha:g}), which "
+                f"needs the texts of the candidates: give `texts`"
+            )
+        if len(texts) != count:
+            raise InputError(f"{counted(len(texts), 'text')} for {counted(count, 'candidate')}")
+        lengths = np.array([max(1, len(text.split())) for text in texts], dtype=np.float64)
+        return power(lengths, self._alpha)
+
+
+def _matrix(rows: Any, labels: list[str]) -> FloatArray:
+    """Return (N, F) features, checked."""
+    try:
+        features = np.array(rows, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"the features are not numbers: {error}") from None
+    if not len(features):
+        return np.empty((0, len(labels)))
+    if features.ndim != 2 or features.shape[1] != len(labels):
+        raise InputError(
+            f"the features have the shape {features.shape}, expected (N, {len(labels)}): "
+            f"{', '.join(labels)}"
+        )
+    finite = np.isfinite(features)
+    if not finite.all():
+        row, column = np.argwhere(~finite)[0].tolist()
+        raise InputError(
+            f"candidate {row}: {labels[column]} is {features[row, column]}, expected a finite "
+            f"number"
+        )
+    return features
