@@ -50,20 +50,28 @@ def test_the_citation_names_this_version():
     assert citation["authors"]
 
 
-def test_workflows_run_targets_and_extras_that_exist():
-    workflow = yaml.safe_load((ROOT / ".github/workflows/checks.yml").read_text(encoding="utf-8"))
+@pytest.mark.parametrize("name", ["checks.yml", "release.yml"])
+def test_workflows_run_targets_and_extras_that_exist(name):
+    workflow = yaml.safe_load((ROOT / ".github/workflows" / name).read_text(encoding="utf-8"))
+    jobs = workflow["jobs"]
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    ran = "\n".join(
-        step["run"] for job in workflow["jobs"].values() for step in job["steps"] if "run" in step
-    )
+    ran = "\n".join(step["run"] for job in jobs.values() for step in job["steps"] if "run" in step)
     targets = re.findall(r"^make (.*)$", ran, re.MULTILINE)
     assert targets
     for target in " ".join(targets).split():
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
     for extra in re.findall(r"'\.\[(\w+)\]'", ran):
         assert extra in PROJECT["project"]["optional-dependencies"]
-    oldest = workflow["jobs"]["tests"]["strategy"]["matrix"]["python"][0]
-    assert PROJECT["project"]["requires-python"] == f">={oldest}"
+    for file in re.findall(r"configs/[\w./-]+", ran):
+        assert (ROOT / file).exists(), file
+    assert {job["needs"] for job in jobs.values() if "needs" in job} <= set(jobs)
+    (versions,) = (
+        job["strategy"]["matrix"]["python"] for job in jobs.values() if "resolution" in str(job)
+    )
+    label = "Programming Language :: Python :: "
+    classifiers = [entry.removeprefix(label) for entry in PROJECT["project"]["classifiers"]]
+    assert versions == [entry for entry in classifiers if re.fullmatch(r"3\.\d+", entry)]
+    assert PROJECT["project"]["requires-python"] == f">={versions[0]}"
 
 
 def test_pre_commit_checks_with_the_ruff_of_the_project():
