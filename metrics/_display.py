@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 if TYPE_CHECKING:
     from ._base import Metric
 
 Value = TypeVar("Value")
 """A number or an array of numbers."""
+
+NOTHING = "\N{EN DASH}"
+"""Stands in for a number that is not known, or has no value."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,7 +39,7 @@ class Display:
     is_error_rate: bool = False
 
     @classmethod
-    def of(cls, described: Mapping[str, Any]) -> Display:
+    def of(cls, described: Mapping[str, Any]) -> Self:
         """Return the display of a metric that JSON describes; keys that it lacks have defaults."""
         names = (field.name for field in dataclasses.fields(cls))
         return cls(**{name: described[name] for name in names if name in described})
@@ -101,17 +104,19 @@ class Display:
             return {**score, "mean": self.value(score["mean"])}
         return None if score is None else self.value(score)
 
-    def shown(self, score: float) -> str:
+    def shown(self, score: float | None) -> str:
         """Return a score as it is printed: a share in percent, an error rate as the rate."""
-        return self._printed(self.value(score))
+        return NOTHING if score is None else self._printed(self.value(score))
 
-    def shown_change(self, difference: float, *, sign: bool = True) -> str:
+    def shown_change(self, difference: float | None, *, sign: bool = True) -> str:
         """Return a difference of scores as printed; `sign`: with a plus where the value rises."""
+        if difference is None:
+            return NOTHING
         return self._printed(self.change(difference), "+" if sign else "")
 
-    def shown_spread(self, deviation: float) -> str:
+    def shown_spread(self, deviation: float | None) -> str:
         """Return a standard deviation or error of scores as printed."""
-        return self._printed(deviation)
+        return NOTHING if deviation is None else self._printed(deviation)
 
     def _printed(self, value: float, sign: str = "") -> str:
         # `z`: what rounds to 0 has no minus.

@@ -25,8 +25,7 @@ import click
 import portmert
 from portmert.tuner.base.tables import aligned
 from portmert.tuner.base.warn import notices_to
-from portmert.tuner.evaluation.crossval.report import with_error
-from portmert.tuner.evaluation.formatting import shown, signed
+from portmert.tuner.evaluation.formatting import ShownMetric
 from portmert.tuner.runs.config import load_config
 from portmert.tuner.runs.experiment import run
 from portmert.tuner.search import DEFAULT_OPTIMIZER
@@ -144,22 +143,20 @@ def attainable(documents: Mapping[str, Mapping[str, Any]]) -> str:
     """Return tables of what the best choice reached, and of what each loses to it."""
     rows, losses = [], {}
     for title, document in documents.items():
-        (metric,) = document["metrics"]
-        sign = 1 if metric["higher_is_better"] else -1
-        judged = {
-            choice["name"]: choice["judged"][metric["label"]] for choice in document["choices"]
-        }
+        metric = ShownMetric.of(document["metrics"][0])
+        sign = 1 if metric.higher_is_better else -1
+        judged = {choice["name"]: choice["judged"][metric.label] for choice in document["choices"]}
         best = max(judged, key=lambda name: sign * judged[name]["unseen"])
         gain, error = judged[best]["gain"], judged[best]["error"]
-        regret = "" if gain is None else with_error(-gain, error, metric)
+        regret = "" if gain is None else metric.with_error(-gain, error)
         rows.append(
-            [title, *(shown(one["unseen"], metric) for one in judged.values()), best, regret]
+            [title, *(metric.shown(one["unseen"]) for one in judged.values()), best, regret]
         )
         for name, one in judged.items():
             loss = sign * (judged[best]["unseen"] - one["unseen"])
             losses.setdefault(name, []).append(loss)
     first = [
-        [name, signed(-statistics.mean(lost), metric), signed(-max(lost), metric)]
+        [name, metric.signed(-statistics.mean(lost)), metric.signed(-max(lost))]
         for name, lost in losses.items()
     ]
     return "\n\n".join(

@@ -11,9 +11,9 @@ from portmert.metrics._base import Metric
 from portmert.metrics._display import Display
 from portmert.tuner import families
 from portmert.tuner.components import registry
-from portmert.tuner.evaluation import formatting
 from portmert.tuner.evaluation.comparison.scores import in_families
 from portmert.tuner.evaluation.comparison.sentences import against, headlines, summaries
+from portmert.tuner.evaluation.formatting import ShownMetric
 from portmert.tuner.texts.prepare import Preparation
 from portmert.tuner.texts.scoring import as_json, as_text, score_texts
 from portmert.tuner.texts.text_pipeline import TextPipeline
@@ -48,18 +48,18 @@ def test_error_rates_are_those_that_have_a_rate():
 def test_value_arrow_and_differences_agree(metric):
     display, known = metric.display, described(metric)
     assert Display.of(known) == display
+    shown = ShownMetric.of(known)
     unit = 100 if metric.in_percent else 1
     worse, better = (LOW, HIGH) if metric.higher_is_better else (HIGH, LOW)
     values = [number(display.shown(score)) for score in (worse, better)]
-    assert values == [number(formatting.shown(score, known)) for score in (worse, better)]
     assert display.lower_is_better == (values[1] < values[0])
     assert display.arrow == ("↓" if values[1] < values[0] else "↑")
-    assert formatting.directed(known).endswith("↓") == display.lower_is_better
-    change = number(formatting.signed(better - worse, known))
-    assert change == number(formatting.changed(better - worse, known))
+    assert shown.directed.endswith("↓") == display.lower_is_better
+    change = number(shown.signed(better - worse))
+    assert change == number(shown.shown_change(better - worse))
     assert change == pytest.approx(values[1] - values[0])
-    low, high = formatting.span(LOW, HIGH, known)
-    assert number(formatting.shown(low, known)) < number(formatting.shown(high, known))
+    low, high = shown.span(LOW, HIGH)
+    assert number(shown.shown(low)) < number(shown.shown(high))
     assert number(display.shown_spread(LOW)) == unit * LOW
     if metric.is_error_rate:
         assert metric.display.lower_is_better
@@ -93,7 +93,7 @@ def test_a_comparison_says_better_where_the_shown_value_is(metric):
         "confidence": 0.95, "tuning_luck_untested": [], "samples": 1, "seed": 1,
     }  # fmt: skip
     (line,), (summary,) = headlines(document), summaries(document)
-    assert line.startswith(f"{formatting.directed(known)}: b is better than a")
+    assert line.startswith(f"{ShownMetric.of(known).directed}: b is better than a")
     assert "b is better than a on" in summary
     assert against(document, "b")[0].startswith("b beats a")
     sign = "-" if metric.display.lower_is_better else "+"

@@ -9,7 +9,7 @@ import re
 
 import pytest
 
-from portmert.tuner.base.tables import NOTHING
+from portmert.metrics._display import NOTHING
 from portmert.tuner.cli import main
 from tests.support import evaluations
 from tests.support.cli import fault, run

@@ -30,7 +30,7 @@ from ..evaluation.comparison.report import document_of
 from ..evaluation.comparison.scores import Counted, described, in_families, score_systems
 from ..evaluation.comparison.sentences import against, correction, headlines
 from ..evaluation.comparison.systems import TestSet
-from ..evaluation.formatting import changed, directed, interval, p_or_dash, shown, spread
+from ..evaluation.formatting import ShownMetric, p_or_dash
 from ..evaluation.report import Report
 from ..evaluation.significance import Resampling
 from ..nbest.extra import answers_of, numbers_of
@@ -97,17 +97,17 @@ class RerankTuned:
 
 def _table(found: Mapping[str, Any]) -> Table:
     """Return the scores of all choices, and their distance from those of the tuned outputs."""
-    metrics = {metric["label"]: metric for metric in found["metrics"]}
+    metrics = {x["label"]: ShownMetric.of(x) for x in found["metrics"]}
     rows = []
     for score in found["scores"]:
         metric = metrics[score["metric"]]
-        error = "" if score["s_opt"] is None else f" ± {spread(score['s_opt'], metric)}"
-        value = f"{shown(score['score'], metric)}{error}"
-        row = [score["system"], directed(metric), value, "", "", ""]
+        error = "" if score["s_opt"] is None else f" ± {metric.shown_spread(score['s_opt'])}"
+        value = f"{metric.shown(score['score'])}{error}"
+        row = [score["system"], metric.directed, value, "", "", ""]
         if score["difference"] is not None:
             row[3:] = [
-                changed(score["difference"], metric),
-                interval(score["difference_low"], score["difference_high"], metric),
+                metric.shown_change(score["difference"]),
+                metric.interval(score["difference_low"], score["difference_high"]),
                 p_or_dash(score["p_holm"]),
             ]
         rows.append(row)

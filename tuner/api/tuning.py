@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
 from portmert.metrics._base import Metric
-from portmert.metrics._display import Display
+from portmert.metrics._display import NOTHING, Display
 
 from ..base.arguments import checked
 from ..base.context import phases, using
 from ..base.errors import ConfigError, InputError, counted, suggest
 from ..base.files import make_folder, read_lines, write_text
-from ..base.tables import NOTHING
 from ..components import registry
 from ..decoders._function import Decode, FunctionDecoder
 from ..evaluation.report import Report

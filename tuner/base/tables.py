@@ -6,8 +6,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Self
 
-NOTHING = "\N{EN DASH}"
-"""Stands in for a number that is not known, or has no value."""
 WIDTH = 99
 """Characters of a line of prose."""
 COLUMN_WIDTH = 60

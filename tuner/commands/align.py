@@ -7,10 +7,10 @@ from typing import Any
 import click
 
 import portmert
+from portmert.metrics._display import NOTHING
 
 from ..base.errors import ConfigError, counted
 from ..base.files import write_text
-from ..base.tables import NOTHING
 from ..families import component
 from . import _groups
 from ._groups import key_values, refuse_all_but

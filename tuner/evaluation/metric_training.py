@@ -20,12 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from portmert.metrics._base import FloatArray, IntArray
+from portmert.metrics._display import NOTHING
 from portmert.metrics.learned import GROUPS, feature_names
 
 from ..base import streams
 from ..base.errors import InputError
 from ..base.samples import interval
-from ..base.tables import NOTHING, Table
+from ..base.tables import Table
 from .correlation import from_sums, mean_removed, pearson
 from .formatting import decimals
 

@@ -23,6 +23,7 @@ import numpy as np
 
 import portmert
 from portmert.metrics._base import Metric
+from portmert.metrics._display import NOTHING
 
 from ..base import files, streams, tables
 from ..base.documents import plain
@@ -135,7 +136,7 @@ class Replicas:
 
     def _cell(self, row: Mapping[str, Any], key: str, *, is_spread: bool) -> str:
         if row.get(key) is None:
-            return tables.NOTHING if is_spread else ""
+            return NOTHING if is_spread else ""
         if is_spread:
             return self.metric.display.shown_spread(row[key])
         error = row.get("unseen_error") if key == "unseen_score" else None

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from portmert.metrics._base import IntArray, Metric
+from portmert.metrics._display import NOTHING
 
 from ..base import errors, streams, tables
 from ..base.context import current
@@ -45,7 +46,7 @@ class Confidence:
             [
                 f"{name}_{i}" if len(values) > 1 else name,
                 *(
-                    [tables.NOTHING] * len(PERCENTILES)
+                    [NOTHING] * len(PERCENTILES)
                     if value is None
                     else [f"{number:.4f}" for number in value]
                 ),

@@ -4,6 +4,7 @@ Results are parts of the document that `compare_systems` returns.
 """
 
 import itertools
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
@@ -207,121 +208,55 @@ MAX_ORDER = 4
 MAX_NGRAMS = 10
 """N-grams shown for each system and direction."""
 
+Ngrams = Counter[tuple[int, ...]]
+
 
 def ngram_differences(names: Sequence[str], material: Material) -> list[dict[str, Any]]:
     """Return, for each system but the first, the n-grams of largest gain and largest loss.
 
-    Counts are of clipped matches, summed over segments, means over replicas; `reference` counts
-    in references. Among n-grams with the same difference the longer one comes first.
+    A match counts at most as often as one reference of the segment has the n-gram. Counts are
+    summed over segments and are means over replicas; `reference` counts in references. Among
+    n-grams with the same difference the longer one comes first.
     """
-    entries_of_systems: list[list[tuple[float, int, str, dict[str, Any]]]] = [[] for _ in names]
-    words = material.references.texts.vocabulary.words
-    for order, ngrams, means, in_references in _matches(material):
-        for i in range(1, len(names)):
-            change = means[i] - means[0]
-            for n in _extreme(change):
-                text = " ".join(words[token] for token in ngrams[n])
-                entry = {
-                    "system": names[i],
+    references, outputs = material.references, material.outputs
+    matched: list[Ngrams] = [Counter() for _ in names]
+    in_references: Ngrams = Counter()
+    for segment in range(len(material)):
+        limits: Ngrams = Counter()
+        for row in range(*references.offsets[segment : segment + 2]):
+            limits |= _ngrams(references.texts.tokens.row(row).tolist())
+        in_references.update(limits)
+        for system, output in zip(material.systems, outputs, strict=True):
+            matched[system].update(_ngrams(output.tokens.row(segment).tolist()) & limits)
+    rows: list[dict[str, Any]] = []
+    for number, name in enumerate(names[1:], 1):
+        changes = []
+        for ngram in matched[0] | matched[number]:
+            first, mean = (matched[n][ngram] / material.replicas[n] for n in (0, number))
+            if first != mean:
+                text = " ".join(references.texts.vocabulary.words[token] for token in ngram)
+                entry: dict[str, Any] = {
+                    "system": name,
                     "ngram": text,
-                    "first_matched": float(means[0, n]),
-                    "system_matched": float(means[i, n]),
-                    "reference": float(in_references[n]),
+                    "first_matched": first,
+                    "system_matched": mean,
+                    "reference": float(in_references[ngram]),
                 }
-                entries_of_systems[i].append((float(change[n]), order, text, entry))
-    rows = []
-    for entries in entries_of_systems:
-        gains = sorted((e for e in entries if e[0] > 0), key=lambda e: (-e[0], -e[1], e[2]))
-        losses = sorted((e for e in entries if e[0] < 0), key=lambda e: (e[0], -e[1], e[2]))
-        rows += [entry[3] for entry in (*gains[:MAX_NGRAMS], *reversed(losses[:MAX_NGRAMS]))]
+                changes.append((mean - first, -len(ngram), text, entry))
+        gains = sorted((x for x in changes if x[0] > 0), key=lambda x: (-x[0], x[1:3]))
+        losses = sorted((x for x in changes if x[0] < 0), key=lambda x: x[:3])
+        rows += [x[3] for x in (*gains[:MAX_NGRAMS], *reversed(losses[:MAX_NGRAMS]))]
     return rows
 
 
-def _extreme(change: FloatArray) -> list[int]:
-    """Return the n-grams that may be among the `MAX_NGRAMS` of either direction, ties included."""
-    extremes = []
-    for values in (change, -change):
-        positive = values[values > 0]
-        if positive.size:
-            least = np.sort(positive)[::-1][:MAX_NGRAMS][-1]
-            extremes.append(np.flatnonzero(values >= least))
-    return np.concatenate(extremes).tolist() if extremes else []
-
-
-def _matches(material: Material) -> Iterator[tuple[int, IntArray, FloatArray, IntArray]]:
-    """Yield for each order (G, order) n-grams, (M, G) matches of systems, (G,) in references.
-
-    The n-grams are those of references. An n-gram is numbered by the number of its first words
-    and its last word, so that orders build on each other.
-    """
-    segments, references = np.arange(len(material)), material.references
-    texts = Ragged.joined([references.texts.tokens, *(x.tokens for x in material.outputs)])
-    tokens = texts.values.astype(np.int64)
-    text_of_token = np.repeat(np.arange(len(texts)), texts.lengths)
-    end_of_text = np.repeat(texts.lengths.cumsum(), texts.lengths)
-    reference_segments = np.repeat(segments, np.diff(references.offsets))
-    segment_of_text = np.concatenate([reference_segments, *[segments] * len(material.outputs)])
-    # The system of references is -1.
-    system_of_text = np.concatenate(
-        [np.full(len(reference_segments), -1), np.repeat(material.systems, len(segments))]
-    )
-    starts, numbers = np.arange(len(tokens)), np.zeros(len(tokens), dtype=np.int64)
-    for order in range(1, MAX_ORDER + 1):
-        fits = starts + order <= end_of_text[starts]
-        starts = starts[fits]
-        codes = numbers[fits] * len(material.texts.vocabulary) + tokens[starts + order - 1]
-        _, first, numbers = np.unique(codes, return_index=True, return_inverse=True)
-        in_references = np.unique(numbers[system_of_text[text_of_token[starts]] < 0])
-        if not len(in_references):
-            return
-        ngrams = tokens[starts[first[in_references]][:, np.newaxis] + np.arange(order)]
-        is_in_references = np.isin(numbers, in_references)
-        starts = starts[is_in_references]
-        numbers = np.searchsorted(in_references, numbers[is_in_references])
-        texts_of_ngrams = text_of_token[starts]
-        size = len(in_references)
-        matched, counts = _clipped(
-            size, texts_of_ngrams, numbers, segment_of_text, system_of_text, len(material.replicas)
+def _ngrams(tokens: Sequence[int]) -> Ngrams:
+    """Count the n-grams of a text."""
+    orders = range(1, MAX_ORDER + 1)
+    return Counter(
+        itertools.chain.from_iterable(
+            zip(*(tokens[k:] for k in range(n)), strict=False) for n in orders
         )
-        yield order, ngrams, matched / np.array(material.replicas)[:, np.newaxis], counts
-
-
-def _clipped(
-    size: int,
-    texts: IntArray,
-    numbers: IntArray,
-    segment_of_text: IntArray,
-    system_of_text: IntArray,
-    systems: int,
-) -> tuple[FloatArray, IntArray]:
-    """Return (M, G) matches of the outputs of each system, and (G,) counts in references.
-
-    A match counts at most as often as one reference of the segment has the n-gram.
-
-    Parameters
-    ----------
-    size
-        G, the number of n-grams.
-    texts, numbers : (n,) int64
-        The text and the n-gram of each occurrence.
-    systems
-        M, the number of systems.
-    """
-    keys, counts = np.unique(texts * size + numbers, return_counts=True)
-    text, ngram = np.divmod(keys, size)
-    in_segment, system = segment_of_text[text] * size + ngram, system_of_text[text]
-    is_reference = system < 0
-    limited, limit_of_reference = np.unique(in_segment[is_reference], return_inverse=True)
-    limits = np.zeros(len(limited), dtype=np.int64)
-    np.maximum.at(limits, limit_of_reference, counts[is_reference])
-    limit = np.minimum(np.searchsorted(limited, in_segment), len(limited) - 1)
-    is_match = ~is_reference & (limited[limit] == in_segment)
-    matched = np.bincount(
-        system[is_match] * size + ngram[is_match],
-        np.minimum(counts, limits[limit])[is_match],
-        minlength=systems * size,
-    ).reshape(-1, size)
-    return matched.astype(np.float64), np.bincount(limited % size, limits, minlength=size)
+    )
 
 
 def similarities(names: Sequence[str], material: Material) -> list[dict[str, Any]]:

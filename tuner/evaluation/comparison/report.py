@@ -1,15 +1,12 @@
-"""Builds the document of a comparison: its sentences, tables and charts.
-
-Every function takes the comparison as plain data, as `compare_systems` returns it.
-"""
+"""Builds the document of a comparison: its sentences, tables and charts."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from portmert.metrics._display import Display
+from portmert.metrics._display import NOTHING
 
 from ...base.errors import counted
-from ...base.tables import NOTHING, Block, Table
+from ...base.tables import Block, Form, Table
 from ..document import (
     Chart,
     ChartChoice,
@@ -20,19 +17,16 @@ from ..document import (
     Series,
     on_page,
 )
-from ..formatting import changed, charted, directed, interval, p_or_dash, shown, span, spread
+from ..formatting import ShownMetric, p_or_dash
 from ..history import report as history
 from .sentences import (
     MAX_SENTENCES,
     Comparison,
+    Row,
+    ShownComparison,
     correction,
-    is_significant,
-    metrics_by_label,
     summaries,
-    untested_luck,
 )
-
-Row = Mapping[str, Any]
 
 ORDERING = ("v", "rho", "tau", "port", "port-rho", "port-tau", "qmean")
 """Tables 8, 9 and 10 of the PORT paper."""
@@ -46,9 +40,18 @@ EXAMPLES = 1
 
 def document_of(comparison: Comparison) -> Document:
     """Return the document of a comparison."""
-    names = _names(comparison)
-    runs = history.blocks_of_runs(comparison.get("runs", ()), names)
-    blocks = [*_lead(comparison), *blocks_of(comparison), *on_page(runs)]
+    names = [system["name"] for system in comparison["systems"]]
+    is_long = len(names) > MAX_SENTENCES + 1
+    with_summary: tuple[Form, ...] = ("page", "text", "long") if is_long else ("page",)
+    headlines = () if is_long else comparison["headlines"]
+    blocks = [
+        *(Paragraph(line, "headline") for line in comparison.get("answers", ())),
+        *(Paragraph(line, "summary").only(*with_summary) for line in summaries(comparison)),
+        *(Paragraph(line, "headline").only("text", "long") for line in headlines),
+        *(Paragraph(line, "note") for line in comparison["notes"]),
+        *blocks_of(comparison),
+        *on_page(history.blocks_of_runs(comparison.get("runs", ()), names)),
+    ]
     return Document(" / ".join(names), blocks, about=about(comparison), systems=names)
 
 
@@ -83,34 +86,46 @@ def about(comparison: Comparison) -> str:
     return " · ".join([*parts, f"portmert {comparison['portmert']}"])
 
 
-def _lead(comparison: Comparison) -> Iterator[Block]:
-    """Yield the sentences: with few systems a text has a line for each metric and system."""
-    is_long = len(comparison["systems"]) > MAX_SENTENCES + 1
-    for answer in comparison.get("answers", ()):
-        yield Paragraph(answer, "headline")
-    for line in summaries(comparison):
-        yield Paragraph(line, "summary").only("page", *(("text", "long") if is_long else ()))
-    for line in () if is_long else comparison["headlines"]:
-        yield Paragraph(line, "headline").only("text", "long")
-    for note in comparison["notes"]:
-        yield Paragraph(note, "note")
-
-
 def blocks_of(comparison: Comparison) -> list[Block]:
     """Return the tables and charts of a comparison, without those that are empty."""
+    view = ShownComparison(comparison)
     blocks: list[Block | None] = [
         Heading("Scores"),
         Paragraph("Shares are in percent. s_sel: luck of the test set; s_opt: luck of tuning.")
         .only("page"),
-        _matrix(comparison),
-        _systems(comparison) if "ngrams" in comparison else None,
-        _scores(comparison),
-        _intervals(comparison),
-        _tests(comparison),
-        _difference_chart(comparison),
+        _matrix(view),
+        _systems(view) if "ngrams" in comparison else None,
+        _scores(view),
+        _intervals(view),
+        _tests(view),
+        _difference_chart(view),
     ]  # fmt: skip
     if "differences" in comparison:  # texts were compared, not only scores
-        blocks += [*_inside(comparison), *_where(comparison)]
+        differences = comparison["differences"]
+        reordering = (
+            "Scores by the reference's amount of reordering, 1 - v (0: the source's order)"
+        )
+        blocks += [
+            Heading("Inside the scores"),
+            _similarity(comparison),
+            *_ordering(comparison),
+            _ngrams(view),
+            *_alignments(view),
+            _timing(comparison),
+            Heading("Where they differ" if len(view.names) > 1 else "By kind of segment"),
+            *_buckets(
+                view,
+                (
+                    "by-length",
+                    "Scores by reference length in tokens",
+                    "tokens",
+                    differences["by_length"],
+                ),
+                ("by-reordering", reordering, "reordering", differences["by_reordering"]),
+            ),
+            _ngram_differences(view),
+            _segments(view),
+        ]
     blocks.append(Heading("Signatures"))
     blocks += [Paragraph(metric["signature"], "signature") for metric in comparison["metrics"]]
     if comparison.get("segments"):
@@ -121,156 +136,92 @@ def blocks_of(comparison: Comparison) -> list[Block]:
     ]  # fmt: skip
 
 
-def _inside(comparison: Comparison) -> list[Block | None]:
-    """Return tables of the parts of scores."""
-    return [
-        Heading("Inside the scores"),
-        _similarity(comparison),
-        _ordering(comparison, "ordering", "Word order", ORDERING[:3]),
-        _ordering(
-            comparison, "port-forms", "PORT with other measures of word order", ORDERING[3:6]
-        ),
-        _ordering(comparison, "qmean-port", "Qmean against PORT", ("qmean", "port")),
-        _ngrams(comparison),
-        _scores_by_links(comparison),
-        _agreement_of_links(comparison),
-        _timing(comparison),
-    ]
-
-
-def _where(comparison: Comparison) -> list[Block | None]:
-    """Return tables and charts of groups of segments, n-grams, and single segments."""
-    differences = comparison["differences"]
-    groups = (
-        ("by-length", "Scores by reference length in tokens", "tokens", differences["by_length"]),
-        (
-            "by-reordering",
-            "Scores by the reference's amount of reordering, 1 - v (0: the source's order)",
-            "reordering",
-            differences["by_reordering"],
-        ),
-    )
-    return [
-        Heading("Where they differ" if len(comparison["systems"]) > 1 else "By kind of segment"),
-        *(_bucket_chart(comparison, *group) for group in groups if group[-1]),
-        *(_bucket_table(comparison, *group) for group in groups),
-        _ngram_differences(comparison),
-        _segments(comparison),
-    ]
-
-
-def _names(comparison: Comparison) -> list[str]:
-    return [system["name"] for system in comparison["systems"]]
-
-
-def _score_rows(comparison: Comparison) -> dict[tuple[str, str], Row]:
-    return {(row["metric"], row["system"]): row for row in comparison["scores"]}
-
-
-def _matrix(comparison: Comparison) -> Table | None:
+def _matrix(view: ShownComparison) -> Table | None:
     """Return the metric each system was tuned on in rows, the metrics that judge in columns."""
-    if len({x["tuned_on"] for x in comparison["systems"] if x["tuned_on"]}) < 2:
+    systems = view.comparison["systems"]
+    if len({x["tuned_on"] for x in systems if x["tuned_on"]}) < 2:
         return None
-    scores, level = _score_rows(comparison), 1 - comparison["confidence"]
-    rows = []
-    for system in comparison["systems"]:
-        row = _head(system, comparison)
-        for metric in comparison["metrics"]:
-            score = scores[metric["label"], system["name"]]
-            error = "" if score["s_opt"] is None else f" ± {spread(score['s_opt'], metric)}"
-            star = " *" if is_significant(score, comparison) else ""
-            row.append(f"{shown(score['score'], metric)}{error}{star}")
-        rows.append(row)
-    note = "±: s_opt, standard deviation over replicas; " if _has_replicas(comparison) else ""
-    first = comparison["systems"][0]["name"]
+    columns, heads = _heads(view)
+    for label, metric in view.metrics.items():
+        columns.append(f"{label} {metric.arrow}")
+        for name, row in zip(view.names, heads, strict=True):
+            score = view.scores[label, name]
+            error = "" if score["s_opt"] is None else f" ± {metric.shown_spread(score['s_opt'])}"
+            star = " *" if view.is_significant(score) else ""
+            row.append(f"{metric.shown(score['score'])}{error}{star}")
+    note = "±: s_opt, standard deviation over replicas; " if view.has_replicas else ""
+    level = 1 - view.comparison["confidence"]
     return Table(
-        _with_luck(comparison, "Tuned on, and judged by"),
-        (*_head_columns(comparison), *map(_arrowed, comparison["metrics"])),
-        rows,
+        _with_luck(view, "Tuned on, and judged by"),
+        columns,
+        heads,
         label="matrix",
         left=2,
-        note=f"{note}*: differs from {first}, corrected p below {level:.2g}.",
+        note=f"{note}*: differs from {view.names[0]}, corrected p below {level:.2g}.",
     )
 
 
-def _head_columns(comparison: Comparison) -> list[str]:
-    is_tuned, has_replicas = _is_tuned(comparison), _has_replicas(comparison)
-    replicas = ["replicas"] if is_tuned or has_replicas else []
-    return ["system", *(["tuned on"] if is_tuned else []), *replicas]
-
-
-def _head(system: Row, comparison: Comparison) -> list[str]:
-    tuned_on = (system["tuned_on"] or "").partition(":")[0]
-    cells = {"system": system["name"], "tuned on": tuned_on, "replicas": str(system["replicas"])}
-    return [cells[column] for column in _head_columns(comparison)]
-
-
-def _is_tuned(comparison: Comparison) -> bool:
-    """Return whether any system was tuned, as far as that is known."""
-    return any(system["tuned_on"] for system in comparison["systems"])
-
-
-def _has_replicas(comparison: Comparison) -> bool:
-    return any(system["replicas"] > 1 for system in comparison["systems"])
-
-
-def _with_luck(comparison: Comparison, title: str) -> str:
-    """Return a title that says whose luck of tuning is untested."""
-    untested = untested_luck(_names(comparison), comparison["tuning_luck_untested"])
-    return ", ".join(filter(None, (title, untested)))
-
-
-def _arrowed(metric: Row) -> str:
-    return f"{metric['label']} {Display.of(metric).arrow}"
-
-
-def _systems(comparison: Comparison) -> Table:
+def _heads(view: ShownComparison) -> tuple[list[str], list[list[str]]]:
+    """Return the first columns of a table of systems, and its rows so far."""
+    replicas = ["replicas"] if view.is_tuned or view.has_replicas else []
+    columns = ["system", *(["tuned on"] if view.is_tuned else []), *replicas]
     rows = []
-    for system in comparison["systems"]:
+    for system in view.comparison["systems"]:
+        tuned_on = (system["tuned_on"] or "").partition(":")[0]
+        cells = {**system, "system": system["name"], "tuned on": tuned_on}
+        rows.append([str(cells[column]) for column in columns])
+    return columns, rows
+
+
+def _with_luck(view: ShownComparison, title: str) -> str:
+    """Return a title that says whose luck of tuning is untested."""
+    return ", ".join(filter(None, (title, view.untested_luck(view.names))))
+
+
+def _systems(view: ShownComparison) -> Table:
+    columns, rows = _heads(view)
+    for system, row in zip(view.comparison["systems"], rows, strict=True):
         tokens, reference_tokens = system["hypothesis_tokens"], system["reference_tokens"]
         ratio = f"{tokens / reference_tokens:.3f}" if reference_tokens else NOTHING
-        rows.append([*_head(system, comparison), f"{tokens:.0f}", ratio])
-    columns = [*_head_columns(comparison), "tokens", "tokens / reference"]
-    return Table("Systems", columns, rows, label="systems", left=1 + _is_tuned(comparison))
+        row += [f"{tokens:.0f}", ratio]
+    columns += ["tokens", "tokens / reference"]
+    return Table("Systems", columns, rows, label="systems", left=1 + view.is_tuned)
 
 
-def _scores(comparison: Comparison) -> Table:
+def _scores(view: ShownComparison) -> Table:
     """Return systems in rows, metrics in columns, with both standard deviations."""
-    columns, scores = ["system"], _score_rows(comparison)
-    spreads = ["s_sel", *(["s_opt"] if _has_replicas(comparison) else [])]
-    for metric in comparison["metrics"]:
-        columns += [_arrowed(metric), *spreads]
-    rows = []
-    for name in _names(comparison):
-        row = [name]
-        for metric in comparison["metrics"]:
-            score = scores[metric["label"], name]
-            row.append(shown(score["score"], metric))
-            row += (spread(score[key], metric) for key in spreads)
-        rows.append(row)
+    columns, rows = ["system"], [[name] for name in view.names]
+    spreads = ["s_sel", "s_opt"][: 1 + view.has_replicas]
+    for label, metric in view.metrics.items():
+        columns += [f"{label} {metric.arrow}", *spreads]
+        for name, row in zip(view.names, rows, strict=True):
+            score = view.scores[label, name]
+            row.append(metric.shown(score["score"]))
+            row += [metric.shown_spread(score[key]) for key in spreads]
     note = "s_sel: standard deviation over the choice of the test set"
-    if len(spreads) > 1:
+    if view.has_replicas:
         note = f"Means over replicas; {note}, s_opt: over replicas"
     note += "; ↑ higher is better, ↓ lower is better."
     return Table("Scores", columns, rows, label="scores", note=note)
 
 
-def _intervals(comparison: Comparison) -> Table:
+def _intervals(view: ShownComparison) -> Table:
     """Return the interval of each score, for the page."""
     rows = []
-    for metric in comparison["metrics"]:
-        for row in comparison["scores"]:
-            if row["metric"] == metric["label"] and row["low"] is not None:
-                low, high = (shown(x, metric) for x in span(row["low"], row["high"], metric))
-                score = shown(row["score"], metric)
-                rows.append([directed(metric), row["system"], score, f"{low} to {high}"])
-    title = f"Scores with {100 * comparison['confidence']:g} % bootstrap intervals over segments"
+    for label, metric in view.metrics.items():
+        for row in view.comparison["scores"]:
+            if row["metric"] == label and row["low"] is not None:
+                low, high = map(metric.shown, metric.span(row["low"], row["high"]))
+                score = metric.shown(row["score"])
+                rows.append([metric.directed, row["system"], score, f"{low} to {high}"])
+    level = 100 * view.comparison["confidence"]
+    title = f"Scores with {level:g} % bootstrap intervals over segments"
     columns = ("metric", "system", "score", "interval")
     return Table(title, columns, rows, left=2).only("page")
 
 
-def _tests(comparison: Comparison) -> Table:
-    has_replicas, metrics = _has_replicas(comparison), metrics_by_label(comparison)
+def _tests(view: ShownComparison) -> Table:
+    comparison, has_replicas = view.comparison, view.has_replicas
     keys = ("p", "p_holm", "p_randomization", "p_bootstrap")
     headers = ("p", "Holm", "p rand.", "p boot.")
     if not has_replicas:
@@ -279,15 +230,15 @@ def _tests(comparison: Comparison) -> Table:
     rows = []
     for row in comparison["scores"]:
         if row["difference"] is not None:
-            metric = metrics[row["metric"]]
+            metric = view.metrics[row["metric"]]
             rows.append(
-                (
-                    directed(metric),
+                [
+                    metric.directed,
                     row["system"],
-                    changed(row["difference"], metric),
-                    interval(row["difference_low"], row["difference_high"], metric),
+                    metric.shown_change(row["difference"]),
+                    metric.interval(row["difference_low"], row["difference_high"]),
                     *(p_or_dash(row[key]) for key in keys),
-                )
+                ]
             )
     t_test = "p: t-test of luck of the test set and of tuning, as the interval; "
     note = (
@@ -296,15 +247,17 @@ def _tests(comparison: Comparison) -> Table:
         f"two-sided, {counted(comparison['samples'], 'sample')} each, seed {comparison['seed']}. "
         f"Holm: {correction(comparison)}."
     )
-    level = f"{100 * comparison['confidence']:g} % interval"
     return Table(
-        _with_luck(comparison, f"Differences from {comparison['systems'][0]['name']}"),
-        ["metric", "system", "difference", level, *headers],
+        _with_luck(view, f"Differences from {view.names[0]}"),
+        [
+            "metric", "system", "difference",
+            f"{100 * comparison['confidence']:g} % interval", *headers,
+        ],
         rows,
         label="tests",
         left=2,
         note=note,
-    )
+    )  # fmt: skip
 
 
 def _similarity(comparison: Comparison) -> Table:
@@ -321,15 +274,22 @@ def _similarity(comparison: Comparison) -> Table:
     return Table("Similarity of outputs", columns, rows, label="similarity", left=2)
 
 
-def _ordering(comparison: Comparison, label: str, title: str, metrics: Sequence[str]) -> Table:
-    rows = [
-        (row["system"], *(_percent(row["scores"][metric]) for metric in metrics))
-        for row in comparison["ordering"]
-    ]
-    return Table(title, ("system", *metrics), rows, label=label)
+def _ordering(comparison: Comparison) -> Iterator[Table]:
+    """Yield tables 8, 9 and 10 of the PORT paper."""
+    for label, title, metrics in (
+        ("ordering", "Word order", ORDERING[:3]),
+        ("port-forms", "PORT with other measures of word order", ORDERING[3:6]),
+        ("qmean-port", "Qmean against PORT", ("qmean", "port")),
+    ):
+        rows = [
+            (row["system"], *(_percent(row["scores"][metric]) for metric in metrics))
+            for row in comparison["ordering"]
+        ]
+        yield Table(title, ("system", *metrics), rows, label=label)
 
 
-def _ngrams(comparison: Comparison) -> Table:
+def _ngrams(view: ShownComparison) -> Table:
+    ngrams = view.comparison["ngrams"]
     penalties = ("brevity_penalty", "strict_brevity_penalty", "strict_redundancy_penalty")
     rows = [
         (
@@ -337,10 +297,10 @@ def _ngrams(comparison: Comparison) -> Table:
             *(f"{order['matched']:.0f}/{order['total']:.0f}" for order in row["orders"]),
             *(f"{row[penalty]:.3f}" for penalty in penalties),
         )
-        for row in comparison["ngrams"]
+        for row in ngrams
     ]
-    orders = [f"{order['order']}-gram" for order in comparison["ngrams"][0]["orders"]]
-    means = ", means over replicas" if _has_replicas(comparison) else ""
+    orders = [f"{order['order']}-gram" for order in ngrams[0]["orders"]]
+    means = ", means over replicas" if view.has_replicas else ""
     note = (
         f"Matched / total n-grams{means}. BP: BLEU's brevity penalty; SBP, SRP: PORT's strict "
         f"brevity and redundancy penalties."
@@ -349,34 +309,25 @@ def _ngrams(comparison: Comparison) -> Table:
     return Table("N-grams and length penalties", columns, rows, label="ngrams", note=note)
 
 
-def _scores_by_links(comparison: Comparison) -> Table | None:
-    alignments = comparison["alignments"]
+def _alignments(view: ShownComparison) -> Iterator[Table]:
+    """Yield scores under several sets of links, and how far those of references disagree."""
+    alignments = view.comparison["alignments"]
     if alignments is None:
-        return None
+        return
     scores = {(x["links"], x["system"], x["metric"]): x["score"] for x in alignments["scores"]}
     linked = {row["metric"] for row in alignments["scores"]}
-    metrics = [metric for metric in comparison["metrics"] if metric["label"] in linked]
-    if not metrics:
-        return None
+    metrics = [metric for label, metric in view.metrics.items() if label in linked]
     rows = [
-        (links, name, *(shown(scores.get((links, name, x["label"])), x) for x in metrics))
-        for links in alignments["sets"]
-        for name in _names(comparison)
-    ]
-    columns = ("alignment", "system", *map(directed, metrics))
-    return Table("Scores under several word alignments", columns, rows, label="alignments", left=2)
-
-
-def _agreement_of_links(comparison: Comparison) -> Table | None:
-    """Return how far the sets of reference links disagree."""
-    if comparison["alignments"] is None:
-        return None
-    rows = [
-        (pair["first"], pair["second"], _percent(pair["aer"]))
-        for pair in comparison["alignments"]["agreement"]
-    ]
+        (links, name, *(x.shown(scores.get((links, name, x.label))) for x in metrics))
+        for links in alignments["sets"] if metrics
+        for name in view.names
+    ]  # fmt: skip
+    columns = ["alignment", "system", *(metric.directed for metric in metrics)]
+    title = "Scores under several word alignments"
+    yield Table(title, columns, rows, label="alignments", left=2)
+    rows = [(x["first"], x["second"], _percent(x["aer"])) for x in alignments["agreement"]]
     title = "Disagreement of the alignments of the references"
-    return Table(title, ("alignment", "against", "AER %"), rows, label="agreement", left=2)
+    yield Table(title, ("alignment", "against", "AER %"), rows, label="agreement", left=2)
 
 
 def _timing(comparison: Comparison) -> Table:
@@ -388,158 +339,123 @@ def _timing(comparison: Comparison) -> Table:
     return Table("Time to count one output", columns, rows, label="timing")
 
 
-def _bucket_table(
-    comparison: Comparison, label: str, title: str, unit: str, buckets: Sequence[Row]
-) -> Table:
-    rows = [
-        (
-            directed(metric),
-            name,
-            *(shown(bucket["scores"][metric["label"]][number], metric) for bucket in buckets),
-        )
-        for metric in comparison["metrics"]
-        for number, name in enumerate(_names(comparison))
-    ]
-    columns = ["metric", "system", *map(_bucket_label, buckets)]
-    note = f"Columns: {unit}, in brackets the number of segments."
-    return Table(title, columns, rows if buckets else [], label=label, left=2, note=note)
+def _buckets(
+    view: ShownComparison, *groups: tuple[str, str, str, Sequence[Row]]
+) -> list[Chart | Table]:
+    """Return the scores of groups of segments: a chart and a table for each grouping.
+
+    A grouping is a label, a title, a unit and its groups.
+    """
+    charts, tables = [], []
+    for label, title, unit, buckets in groups:
+        columns = [f"{bucket['label']} ({bucket['segments']})" for bucket in buckets]
+        choices, rows = [], []
+        for metric in view.metrics.values():
+            series = []
+            for number, name in enumerate(view.names):
+                scores = [bucket["scores"][metric.label][number] for bucket in buckets]
+                series.append(Series(name, list(map(metric.charted, scores)), colour=number))
+                rows.append([metric.directed, name, *map(metric.shown, scores)])
+            choices.append(ChartChoice(metric.directed, series, metric.in_percent, columns))
+        if buckets:
+            caption = "Score of the segments of each group by itself; in brackets, how many."
+            charts.append(Chart(label, "bars", title, choices, caption, x="score", y=unit))
+            note = f"Columns: {unit}, in brackets the number of segments."
+            headers = ["metric", "system", *columns]
+            tables.append(Table(title, headers, rows, label=label, left=2, note=note))
+    return [*charts, *tables]
 
 
-def _bucket_label(bucket: Row) -> str:
-    return f"{bucket['label']} ({bucket['segments']})"
-
-
-def _ngram_differences(comparison: Comparison) -> Table:
-    first, rows = comparison["systems"][0]["name"], []
-    for system in _names(comparison)[1:]:
-        ngrams = [x for x in comparison["differences"]["ngrams"] if x["system"] == system]
+def _ngram_differences(view: ShownComparison) -> Table:
+    first, rows = view.names[0], []
+    for system in view.names[1:]:
+        ngrams = [
+            x for x in view.comparison["differences"]["ngrams"] if x["system"] == system
+        ]  # fmt: skip
         gains = [x for x in ngrams if x["system_matched"] > x["first_matched"]]
         losses = [x for x in ngrams if x["system_matched"] < x["first_matched"]]
-        rows += [
-            (
-                system,
-                ngram["ngram"],
-                _mean_count(ngram["system_matched"]),
-                _mean_count(ngram["first_matched"]),
-                str(int(ngram["reference"])),
-            )
-            for ngram in (*gains[:MAX_NGRAMS], *losses[-MAX_NGRAMS:])
-        ]
+        for ngram in (*gains[:MAX_NGRAMS], *losses[-MAX_NGRAMS:]):
+            means = [ngram[key] for key in ("system_matched", "first_matched")]
+            counts = [f"{mean:.{1 if mean % 1 else 0}f}" for mean in means]
+            rows.append([system, ngram["ngram"], *counts, str(int(ngram["reference"]))])
     columns = ("system", "n-gram", "right", f"right in {first}", "in references")
     title = f"N-grams right more, or less, often than in {first}"
     return Table(title, columns, rows, label="ngram-differences", left=2)
 
 
-def _segments(comparison: Comparison) -> Table:
+def _segments(view: ShownComparison) -> Table:
     """Return examples of segments, for text and LaTeX; the page has all segments."""
-    names = _names(comparison)
-    rows = []
-    for metric in comparison["metrics"]:
-        for number, system in enumerate(names[1:], 1):
-            for place in _examples(comparison, metric, system):
-                segment = comparison["segments"][place]
+    rows: list[Sequence[str]] = []
+    for metric in view.metrics.values():
+        for number, system in enumerate(view.names[1:], 1):
+            for place in _examples(view.comparison, metric, system):
+                segment = view.comparison["segments"][place]
                 for n, reference in enumerate(segment["references"]):
                     name = f"reference {n + 1}" if segment["references"][1:] else "reference"
-                    head = ("", "") if n else (directed(metric), str(place + 1))
+                    head = ("", "") if n else (metric.directed, str(place + 1))
                     rows.append((*head, name, reference["text"], ""))
                 for output in (0, number):
-                    score = shown(segment["scores"][metric["label"]][output], metric)
-                    rows.append(("", "", names[output], segment["outputs"][output]["text"], score))
+                    score = metric.shown(segment["scores"][metric.label][output])
+                    text = segment["outputs"][output]["text"]
+                    rows.append(("", "", view.names[output], text, score))
     columns = ("metric", "line", "", "text", "score")
     title = "Segments with the largest differences"
     table = Table(title, columns, rows, label="segments", left=4, prose=(3,))
     return table.only("text", "long", "latex")
 
 
-def _examples(comparison: Comparison, metric: Row, system: str) -> list[int]:
+def _examples(comparison: Comparison, metric: ShownMetric, system: str) -> list[int]:
     """Return the segments of the best gains and the largest losses."""
     gains: list[int] = []
     losses: list[int] = []
     for row in comparison["differences"]["segments"]:
-        if (row["metric"], row["system"]) == (metric["label"], system):
-            is_gain = (row["difference"] > 0) == metric["higher_is_better"]
+        if (row["metric"], row["system"]) == (metric.label, system):
+            is_gain = (row["difference"] > 0) == metric.higher_is_better
             (gains if is_gain else losses).append(row["segment"])
     return [*gains[:EXAMPLES], *losses[-EXAMPLES:]]
-
-
-def _mean_count(value: float) -> str:
-    return f"{value:.0f}" if float(value).is_integer() else f"{value:.1f}"
 
 
 def _percent(value: float) -> str:
     return f"{100.0 * value:.2f}"
 
 
-# Charts.
-
-
-def _bucket_chart(
-    comparison: Comparison, name: str, title: str, unit: str, buckets: Sequence[Row]
-) -> Chart:
-    """Return the scores of groups of segments."""
-    choices = []
-    for metric in comparison["metrics"]:
-        series = [
-            Series(
-                system,
-                [charted(x["scores"][metric["label"]][number], metric) for x in buckets],
-                colour=number,
-            )
-            for number, system in enumerate(_names(comparison))
-        ]
-        choices.append(
-            ChartChoice(
-                directed(metric), series, metric["in_percent"], [*map(_bucket_label, buckets)]
-            )
-        )
-    caption = "Score of the segments of each group by itself; in brackets, how many."
-    return Chart(name, "bars", title, choices, caption, x="score", y=unit)
-
-
-def _difference_chart(comparison: Comparison) -> Chart | None:
+def _difference_chart(view: ShownComparison) -> Chart | None:
     """Return differences from the first system with intervals, on metrics in percent."""
-    first, *systems = _names(comparison)
-    metrics, rows = [x for x in comparison["metrics"] if x["in_percent"]], _score_rows(comparison)
+    first, *systems = view.names
+    metrics = [metric for metric in view.metrics.values() if metric.in_percent]
     if not systems or not metrics:
         return None
-    labels = [f"{x['label']} (sign turned)" if _is_lower(x) else x["label"] for x in metrics]
-    gains = [[_gain(rows[x["label"], name], x) for name in systems] for x in metrics]
-    if len(systems) <= MAX_TOGETHER:
-        series = [
-            _gain_series(name, [of_metric[n] for of_metric in gains], n + 1)
-            for n, name in enumerate(systems)
-        ]
-        choices = [ChartChoice("", series, in_percent=True, categories=labels, marker=0)]
-    else:
-        choices = [
-            ChartChoice(
-                label, [_gain_series(label, of_metric)], in_percent=True, categories=systems,
-                marker=0,
-            )
-            for label, of_metric in zip(labels, gains, strict=True)
-        ]  # fmt: skip
-    lower = any(map(_is_lower, metrics))
+    labels = [f"{x.label} (sign turned)" if x.lower_is_better else x.label for x in metrics]
+    gains = [[_gain(view.scores[x.label, name], x) for name in systems] for x in metrics]
+    together = len(systems) <= MAX_TOGETHER
+    categories = labels if together else systems
+    by_name = (
+        dict(zip(systems, zip(*gains, strict=True), strict=True))
+        if together
+        else dict(zip(labels, gains, strict=True))
+    )
+    series = []
+    for number, (name, ends) in enumerate(by_name.items(), 1):
+        low, values, high = zip(*ends, strict=True)
+        series.append(Series(name, values, low=low, high=high, colour=number if together else 0))
+    groups = [("", series)] if together else [(each.name, [each]) for each in series]
+    choices = [
+        ChartChoice(label, each, in_percent=True, categories=categories, marker=0)
+        for label, each in groups
+    ]
+    lower = any(metric.lower_is_better for metric in metrics)
     turned = " Where lower is better, a difference is drawn with its sign turned." if lower else ""
     caption = (
-        f"In points, with {100 * comparison['confidence']:g} % intervals; right of the dashed "
-        f"line is better.{turned}"
+        f"In points, with {100 * view.comparison['confidence']:g} % intervals; right of the "
+        f"dashed line is better.{turned}"
     )
     title = f"Difference from {first}"
     return Chart("differences", "intervals", title, choices, caption, x="gain (points)")
 
 
-def _is_lower(metric: Row) -> bool:
-    return Display.of(metric).lower_is_better
-
-
-def _gain(row: Row, metric: Row) -> list[float | None]:
+def _gain(row: Row, metric: ShownMetric) -> list[float | None]:
     """Return a difference between the ends of its interval; a higher value is better."""
     values = [row[key] for key in ("difference_low", "difference", "difference_high")]
-    if metric["higher_is_better"]:
+    if metric.higher_is_better:
         return values
     return [None if value is None else -value for value in reversed(values)]
-
-
-def _gain_series(name: str, gains: Sequence[list[float | None]], colour: int = 0) -> Series:
-    low, values, high = zip(*gains, strict=True)
-    return Series(name, values, low=low, high=high, colour=colour)

@@ -1,20 +1,78 @@
-"""Sentences about a comparison: which system is better, by how much, and how sure that is.
+"""Sentences about a comparison: which system is better, by how much, and how sure that is."""
 
-Every function takes the comparison as plain data, as `compare_systems` returns it.
-"""
-
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from portmert.metrics._display import Display
-
 from ...base.numbers import shown_p
-from ..formatting import changed, directed, listed, p_value, signed, spread
+from ..formatting import ShownMetric, listed, p_value
 
 Comparison = Mapping[str, Any]
+"""A comparison as plain data, as `compare_systems` returns it."""
+Row = Mapping[str, Any]
 
 MAX_SENTENCES = 3
 """Systems that get a sentence each, with numbers. More share a sentence for each verdict."""
+
+
+class ShownComparison:
+    """What sentences and tables of a comparison use.
+
+    Parameters
+    ----------
+    comparison
+        Its `systems`, `metrics`, `scores`, `confidence` and `tuning_luck_untested` are enough for
+        sentences.
+
+    Attributes
+    ----------
+    names
+        The names of the systems; the others are compared with the first.
+    metrics
+        By their labels.
+    scores
+        Metric and system -> row of `scores`.
+    called
+        Name of each system in sentences. Two of the same name keep their own.
+    """
+
+    def __init__(self, comparison: Comparison) -> None:
+        systems = comparison["systems"]
+        self.comparison = comparison
+        self.names = [system["name"] for system in systems]
+        self.metrics = {x["label"]: ShownMetric.of(x) for x in comparison["metrics"]}
+        self.scores = {(row["metric"], row["system"]): row for row in comparison["scores"]}
+        self.is_tuned = any(system["tuned_on"] for system in systems)
+        by_metric = [called_by_metric(x["name"], x["tuned_on"]) for x in systems]
+        self.called = {
+            name: name if by_metric.count(called) > 1 else called
+            for name, called in zip(self.names, by_metric, strict=True)
+        }
+
+    @property
+    def has_replicas(self) -> bool:
+        """Whether any system has several outputs."""
+        return any(system["replicas"] > 1 for system in self.comparison["systems"])
+
+    def is_significant(self, row: Row) -> bool:
+        """Return whether the corrected p of a difference is below 1 - `confidence`."""
+        return row["p_holm"] is not None and row["p_holm"] < 1 - self.comparison["confidence"]
+
+    def verdicts(self) -> Iterator[tuple[str, Row, ShownMetric]]:
+        """Yield `better`, `worse` or `neither` of each tested difference, its row and metric."""
+        for row in self.comparison["scores"]:
+            if row["difference"] is not None and row["p_holm"] is not None:
+                metric = self.metrics[row["metric"]]
+                is_better = (row["difference"] > 0) == metric.higher_is_better
+                shown = self.is_significant(row) and row["difference"] != 0
+                yield "neither" if not shown else "better" if is_better else "worse", row, metric
+
+    def untested_luck(self, names: Collection[str]) -> str:
+        """Return which of these systems were tuned once, so that luck of tuning is untested."""
+        untested = self.comparison["tuning_luck_untested"]
+        single = [name for name in names if name in untested]
+        if len(single) == len(names):
+            return "tuning luck untested"
+        return f"tuning luck of {', '.join(single)} untested" if single else ""
 
 
 def called_by_metric(system: str, tuned_on: str | None) -> str:
@@ -34,30 +92,21 @@ def headlines(comparison: Comparison) -> tuple[str, ...]:
 
     A difference is shown if its corrected p is below 1 - `confidence`. If a system was tuned
     once, the sentence says that luck of tuning is untested.
-
-    Parameters
-    ----------
-    comparison
-        Its `systems`, `metrics`, `scores`, `confidence` and `tuning_luck_untested` are enough,
-        here and in `summaries`.
     """
-    names, metrics, lines = _names_in_sentences(comparison), metrics_by_label(comparison), []
-    first = next(iter(names.values()), "")
-    for row in comparison["scores"]:
-        if row["difference"] is None or row["p"] is None or row["p_holm"] is None:
-            continue
-        metric, system = metrics[row["metric"]], names[row["system"]]
-        p, corrected = (_equation(row[key]) for key in ("p", "p_holm"))
-        change = f"{changed(row['difference'], metric)}, p {p}"
+    view, lines = ShownComparison(comparison), []
+    first = next(iter(view.called.values()), "")
+    for verdict, row, metric in view.verdicts():
+        system = view.called[row["system"]]
+        p, corrected = (_equation(shown_p(row[key])) for key in ("p", "p_holm"))
+        change = f"{metric.shown_change(row['difference'])}, p {p}"
         if corrected != p:
             change += f", {corrected.removeprefix('= ')} corrected"
-        if untested := untested_luck([first, system], _untested(comparison, names)):
+        if untested := view.untested_luck([view.names[0], row["system"]]):
             change += f"; {untested}"
-        verdict = _verdict(row, metric, comparison)
         sentence = f"{system} is {verdict} than {first}"
         if verdict == "neither":
             sentence = f"no difference shown between {system} and {first}"
-        lines.append(f"{directed(metric)}: {sentence} ({change})")
+        lines.append(f"{metric.directed}: {sentence} ({change})")
     return tuple(lines)
 
 
@@ -66,22 +115,47 @@ def summaries(comparison: Comparison) -> list[str]:
 
     If there are many, systems with the same verdict share a sentence without numbers.
     """
-    names, metrics = _names_in_sentences(comparison), metrics_by_label(comparison)
-    verdicts: dict[str, dict[str, list[str]]] = {
-        name: {"better": [], "worse": [], "neither": []} for name in list(names)[1:]
+    view = ShownComparison(comparison)
+    others = view.names[1:]
+    by_system: dict[str, dict[str, dict[str, str]]] = {
+        name: {"better": {}, "worse": {}, "neither": {}} for name in others
     }
-    for row in comparison["scores"]:
-        if row["system"] in verdicts and row["p_holm"] is not None:
-            verdict = _verdict(row, metrics[row["metric"]], comparison)
-            verdicts[row["system"]][verdict].append(row["metric"])
+    for verdict, row, metric in view.verdicts():
+        p = _equation(p_value(row["p_holm"]))
+        change = f"{metric.directed} ({metric.signed(row['difference'])}, p {p})"
+        by_system[row["system"]][verdict][metric.label] = change
     groups: dict[Any, list[str]] = {}
-    for number, (name, by_verdict) in enumerate(verdicts.items()):
-        same = tuple(map(tuple, by_verdict.values()))
-        groups.setdefault(same if len(verdicts) > MAX_SENTENCES else number, []).append(name)
-    sentences = (
-        _summary(comparison, names, group, verdicts[group[0]]) for group in groups.values()
-    )
+    for name, verdicts in by_system.items():
+        same = tuple(map(tuple, verdicts.values())) if len(others) > MAX_SENTENCES else name
+        groups.setdefault(same, []).append(name)
+    sentences = (_summary(view, group, by_system[group[0]]) for group in groups.values())
     return list(filter(None, sentences))
+
+
+def _summary(
+    view: ShownComparison, group: Sequence[str], verdicts: Mapping[str, Mapping[str, str]]
+) -> str:
+    """Return a sentence on systems with one verdict; empty if they were not tested."""
+    first, systems = view.called[view.names[0]], listed([view.called[name] for name in group])
+    with_numbers = len(view.names) - 1 <= MAX_SENTENCES
+    parts = []
+    for verdict in ("better", "worse"):
+        if changes := verdicts[verdict]:
+            described = listed([*(changes.values() if with_numbers else changes)])
+            parts.append(f"{verdict} than {first} on {described}")
+    undecided = listed([*verdicts["neither"]])
+    neither = f"no difference shown on {undecided}" if undecided else ""
+    is_one = len(group) == 1
+    if parts:
+        sentence = f"{systems} {'is' if is_one else 'are'} {', '.join(parts)}"
+    elif neither:
+        sentence = f"{systems} {'and' if is_one else 'against'} {first}: {neither}"
+        neither = ""
+    else:
+        return ""
+    return "; ".join(
+        filter(None, (sentence, neither, view.untested_luck([view.names[0], *group])))
+    )
 
 
 def against(comparison: Comparison, name: str) -> list[str]:
@@ -89,31 +163,22 @@ def against(comparison: Comparison, name: str) -> list[str]:
 
     The planned comparison is the first.
     """
-    metrics, base, sentences = metrics_by_label(comparison), comparison["systems"][0]["name"], []
-    for row in sorted(comparison["scores"], key=lambda row: row["family"] != "planned"):
-        if row["system"] != name or row["p_holm"] is None:
+    view, sentences = ShownComparison(comparison), []
+    base = view.names[0]
+    for verdict, row, metric in sorted(view.verdicts(), key=lambda x: x[1]["family"] != "planned"):
+        if row["system"] != name:
             continue
-        metric = metrics[row["metric"]]
-        verdict = _verdict(row, metric, comparison)
-        p = f"p {_equation(row['p_holm'])}"
-        size = spread(abs(row["difference"]), metric)
+        p = f"p {_equation(shown_p(row['p_holm']))}"
+        size = metric.shown_spread(abs(row["difference"]))
         winner, loser = (base, name) if verdict == "worse" else (name, base)
         if verdict == "neither":
-            change = f"{changed(-row['difference'], metric)} {directed(metric)}"
+            change = f"{metric.shown_change(-row['difference'])} {metric.directed}"
             sentences.append(f"no difference shown between {base} and {name} ({change}, {p})")
-        elif Display.of(metric).lower_is_better:
-            sentences.append(f"{winner} beats {loser}: it lowers {row['metric']} by {size}, {p}")
+        elif metric.lower_is_better:
+            sentences.append(f"{winner} beats {loser}: it lowers {metric.label} by {size}, {p}")
         else:
-            sentences.append(f"{winner} beats {loser} by {size} {row['metric']}, {p}")
+            sentences.append(f"{winner} beats {loser} by {size} {metric.label}, {p}")
     return sentences
-
-
-def untested_luck(systems: Sequence[str], untested: Collection[str]) -> str:
-    """Return which of these systems were tuned once, so that luck of tuning is untested."""
-    single = [name for name in systems if name in untested]
-    if len(single) == len(systems):
-        return "tuning luck untested"
-    return f"tuning luck of {', '.join(single)} untested" if single else ""
 
 
 def correction(comparison: Comparison) -> str:
@@ -128,73 +193,6 @@ def correction(comparison: Comparison) -> str:
     return f"corrected for the planned rows ({systems} on {metric}), and for all others"
 
 
-def is_significant(row: Mapping[str, Any], comparison: Comparison) -> bool:
-    """Return whether the corrected p of a difference is below 1 - `confidence`."""
-    return row["p_holm"] is not None and row["p_holm"] < 1 - comparison["confidence"]
-
-
-def metrics_by_label(comparison: Comparison) -> dict[str, Mapping[str, Any]]:
-    """Return the metrics of a comparison by their labels."""
-    return {metric["label"]: metric for metric in comparison["metrics"]}
-
-
-def _names_in_sentences(comparison: Comparison) -> dict[str, str]:
-    """Return the name of each system in sentences. Two of the same name keep their own."""
-    names = {x["name"]: called_by_metric(x["name"], x["tuned_on"]) for x in comparison["systems"]}
-    in_sentences = list(names.values())
-    return {
-        name: name if in_sentences.count(by_metric) > 1 else by_metric
-        for name, by_metric in names.items()
-    }
-
-
-def _untested(comparison: Comparison, names: Mapping[str, str]) -> set[str]:
-    return {names[name] for name in comparison["tuning_luck_untested"]}
-
-
-def _verdict(row: Mapping[str, Any], metric: Mapping[str, Any], comparison: Comparison) -> str:
-    if not is_significant(row, comparison) or row["difference"] == 0:
-        return "neither"
-    return "better" if (row["difference"] > 0) == metric["higher_is_better"] else "worse"
-
-
-def _equation(p: float) -> str:
-    p_text = shown_p(p)
-    return p_text.replace("<", "< ") if p_text.startswith("<") else f"= {p_text}"
-
-
-def _summary(
-    comparison: Comparison,
-    names: Mapping[str, str],
-    group: list[str],
-    metrics_by_verdict: dict[str, list[str]],
-) -> str:
-    """Return a sentence on systems with one verdict; empty if they were not tested."""
-    first, systems = next(iter(names.values())), listed([names[name] for name in group])
-    with_numbers = len(names) - 1 <= MAX_SENTENCES
-    rows = {row["metric"]: row for row in comparison["scores"] if row["system"] == group[0]}
-    metrics = metrics_by_label(comparison)
-
-    def with_change(label: str) -> str:
-        p = p_value(rows[label]["p_holm"])
-        equation = p if p.startswith("<") else f"= {p}"
-        change = signed(rows[label]["difference"], metrics[label])
-        return f"{directed(metrics[label])} ({change}, p {equation})"
-
-    parts = []
-    for verdict in ("better", "worse"):
-        if labels := metrics_by_verdict[verdict]:
-            described = listed([*map(with_change, labels)] if with_numbers else labels)
-            parts.append(f"{verdict} than {first} on {described}")
-    undecided = metrics_by_verdict["neither"]
-    neither = f"no difference shown on {listed(undecided)}" if undecided else ""
-    is_one = len(group) == 1
-    if parts:
-        sentence = f"{systems} {'is' if is_one else 'are'} {', '.join(parts)}"
-        sentence = "; ".join(filter(None, (sentence, neither)))
-    elif neither:
-        sentence = f"{systems} {'and' if is_one else 'against'} {first}: {neither}"
-    else:
-        return ""
-    luck = untested_luck([first, *(names[name] for name in group)], _untested(comparison, names))
-    return "; ".join(filter(None, (sentence, luck)))
+def _equation(p: str) -> str:
+    """Return a p-value behind a sign of equality, or as it is if it is below the least."""
+    return f"< {p.lstrip('< ')}" if p.startswith("<") else f"= {p}"

@@ -3,20 +3,21 @@
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 import portmert
 from portmert.metrics._base import FloatArray, Metric
-from portmert.metrics._display import Display
+from portmert.metrics._display import NOTHING
 
 from ...base.documents import plain
 from ...base.errors import counted
 from ...base.samples import TIE, deviation, is_constant
-from ...base.tables import NOTHING, Table
+from ...base.tables import Table
 from ..document import Chart, ChartChoice, Document, Heading, Paragraph, Series, on_page
-from ..formatting import LIKELY, charted, decimals, directed, p_value, shown, signed, spread
+from ..formatting import LIKELY, ShownMetric, decimals, p_value
 from ..significance import holm_in_families
 from .cells import FIRST, CrossPlan, MeasuredChoice
 
@@ -233,130 +234,104 @@ def headlines(document: Mapping[str, Any]) -> list[str]:
 
     It is called best only if no row of the table is better.
     """
-    return [_headline(document, metric) for metric in document["metrics"]]
+    return [_headline(document, ShownMetric.of(metric)) for metric in document["metrics"]]
 
 
-def _headline(document: Mapping[str, Any], metric: Mapping[str, Any]) -> str:
-    label, sign = metric["label"], 1 if metric["higher_is_better"] else -1
-    rows = [(choice["name"], choice["judged"][label]) for choice in document["choices"]]
+def _headline(document: Mapping[str, Any], metric: ShownMetric) -> str:
+    sign = 1 if metric.higher_is_better else -1
+    rows = [(choice["name"], choice["judged"][metric.label]) for choice in document["choices"]]
     searched = {choice["name"] for choice in document["choices"] if choice["optimizer"]} | {FIRST}
-    scored = [row for row in rows if row[1]["unseen"] is not None and row[0] in searched]
-    if not scored:
-        return f"{directed(metric)}: no score on unseen segments is a finite number"
-    name, best = max(scored, key=lambda row: sign * row[1]["unseen"])  # of equal ones the first
+    scored = [row for row in rows if row[1]["unseen"] is not None]
+    candidates = [row for row in scored if row[0] in searched]
+    if not candidates:
+        return f"{metric.directed}: no score on unseen segments is a finite number"
+    by_score = partial(max, key=lambda row: sign * row[1]["unseen"])  # of equal ones the first
+    (name, best), (leader, highest) = by_score(candidates), by_score(scored)
     opponent_name, opponent = rows[0][0], best
     if best is rows[0][1]:  # its gain over `first` stands there
         opponent_name, opponent = FIRST, dict(rows)[FIRST]
-    value = shown(best["unseen"], metric)
-    lower, p = Display.of(metric).lower_is_better, opponent["p_holm"]
-    most, top = "lowest" if lower else "highest", _top(rows, best, sign)
-    leader = f"; {most} on unseen segments is {top[0]}, {shown(top[1], metric)}" if top else ""
+    most = "lowest" if metric.lower_is_better else "highest"
+    is_topped = sign * highest["unseen"] > sign * best["unseen"]
+    top = f"; {most} on unseen segments is {leader}, {metric.shown(highest['unseen'])}"
+    ending, value = top if is_topped else "", metric.shown(best["unseen"])
     if opponent["gain"] is None:
-        text = f"{directed(metric)}: {name} {'has' if top else 'is best on unseen segments,'} "
-        return f"{text}{value}; a score of {opponent_name} is not a finite number{leader}"
-    gain = with_error(
-        -abs(opponent["gain"]) if lower else abs(opponent["gain"]),
-        opponent["error"],
-        gain_of(metric),
-    )
-    if p is None or p >= LIKELY:
-        text = f"no difference shown: {f'{name} has' if top else f'{most} on unseen segments is'} "
-        text += value if top else f"{name}, {value}"
-    else:
-        text = (
-            f"{name} {f'beats {opponent_name}' if top else 'is best on unseen segments'}, {value}"
+        verb = "has" if is_topped else "is best on unseen segments,"
+        return (
+            f"{metric.directed}: {name} {verb} {value}; a score of {opponent_name} is not a "
+            f"finite number{ending}"
         )
-    count = sum(row["family"] == opponent["family"] for row in _all_rows(document))
+    size, p = abs(opponent["gain"]), opponent["p_holm"]
+    gain = _gains(metric).with_error(-size if metric.lower_is_better else size, opponent["error"])
+    if p is not None and p < LIKELY:
+        verb = f"beats {opponent_name}" if is_topped else "is best on unseen segments"
+        text = f"{name} {verb}, {value}"
+    elif is_topped:
+        text = f"no difference shown: {name} has {value}"
+    else:
+        text = f"no difference shown: {most} on unseen segments is {name}, {value}"
+    verdicts = [row for choice in document["choices"] for row in choice["judged"].values()]
+    count = sum(row["family"] == opponent["family"] for row in verdicts)
     many = f", corrected for {count} comparisons" if p is not None and count > 1 else ""
-    against = f"{text}, {gain} against {opponent_name} (p {p_value(p)}{many})"
-    return f"{directed(metric)}: {against}{leader}"
+    against = f"{gain} against {opponent_name} (p {p_value(p)}{many})"
+    return f"{metric.directed}: {text}, {against}{ending}"
 
 
-def _top(
-    rows: Sequence[tuple[str, Mapping[str, Any]]], best: Mapping[str, Any], sign: int
-) -> tuple[str, float] | None:
-    """Return name and score of the best row of the table if it is better than `best`."""
-    scores = [(name, row["unseen"]) for name, row in rows if row["unseen"] is not None]
-    top = max(scores, key=lambda row: sign * row[1])
-    return top if sign * top[1] > sign * best["unseen"] else None
-
-
-def _all_rows(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    return [row for choice in document["choices"] for row in choice["judged"].values()]
+def _gains(metric: ShownMetric) -> ShownMetric:
+    """Return how gains are shown on a metric: above 0 is better."""
+    return ShownMetric(in_percent=metric.in_percent)
 
 
 def _tables(document: Mapping[str, Any]) -> list[Table]:
     """Return a table for each metric. If there are several, one of all side by side is first."""
-    metrics = document["metrics"]
+    metrics = [ShownMetric.of(metric) for metric in document["metrics"]]
     tables = [_judged(document, metric) for metric in metrics]
     headers = {header for table in tables for header in table.headers}
     note = LEGEND + "".join(text for header, text in MORE.items() if header in headers)
     tables[-1] = replace(tables[-1], note=note)
-    return [_matrix(document), *tables] if len(metrics) > 1 else tables
-
-
-def _matrix(document: Mapping[str, Any]) -> Table:
+    if len(metrics) < 2:
+        return tables
     rows = []
     for choice in document["choices"]:
         row = [choice["name"]]
-        for metric in document["metrics"]:
-            verdict = choice["judged"][metric["label"]]
-            sure = (
-                verdict["p_holm"] is not None
-                and verdict["gain"] > 0
-                and verdict["p_holm"] < LIKELY
-            )
-            row.append(shown(verdict["unseen"], metric) + (" *" if sure else ""))
+        for metric in metrics:
+            verdict = choice["judged"][metric.label]
+            p = verdict["p_holm"]
+            star = " *" if p is not None and verdict["gain"] > 0 and p < LIKELY else ""
+            row.append(metric.shown(verdict["unseen"]) + star)
         rows.append(row)
-    return Table("Judged by", ["", *map(directed, document["metrics"])], rows, note=MATRIX)
+    columns = ["", *(metric.directed for metric in metrics)]
+    return [Table("Judged by", columns, rows, note=MATRIX), *tables]
 
 
-def _judged(document: Mapping[str, Any], metric: Mapping[str, Any]) -> Table:
+def _judged(document: Mapping[str, Any], metric: ShownMetric) -> Table:
     rows = []
     for number, choice in enumerate(document["choices"]):
-        verdict = choice["judged"][metric["label"]]
+        verdict = choice["judged"][metric.label]
+        gain = _gains(metric).with_error(verdict["gain"], verdict["error"]) or NOTHING
         rows.append(
             [
                 choice["name"],
-                shown(verdict["seen"], metric),
-                shown(verdict["unseen"], metric),
-                with_error(verdict["gain"], verdict["error"], gain_of(metric)) or NOTHING
-                if number
-                else "",
+                metric.shown(verdict["seen"]),
+                metric.shown(verdict["unseen"]),
+                gain if number else "",
                 p_value(verdict["p"]) if number else "",
-                spread(verdict["seed_spread"], metric),
-                with_error(verdict["estimate"], verdict["estimate_error"], metric),
+                metric.shown_spread(verdict["seed_spread"]),
+                metric.with_error(verdict["estimate"], verdict["estimate_error"]),
                 decimals(choice["cpu_seconds"], 2),
             ]
         )
     headers = ["", "seen", "unseen", "better", "p", "seeds", "estimate", "CPU s"]
     filled = [
-        place
-        for place, header in enumerate(headers)
-        if header in ("", "seen", "unseen") or any(row[place] not in ("", NOTHING) for row in rows)
-    ]
+        place for place in range(len(headers))
+        if place < 3 or any(row[place] not in ("", NOTHING) for row in rows)
+    ]  # fmt: skip
     splits, seeds = (counted(document[f"{noun}s"], noun) for noun in ("split", "seed"))
     return Table(
-        f"{directed(metric)}: learnt from {counted(document['learnt_from'], 'segment')}, judged "
+        f"{metric.directed}: learnt from {counted(document['learnt_from'], 'segment')}, judged "
         f"on {document['judged_on']}; {splits}, {seeds}",
         [headers[place] for place in filled],
         [[row[place] for place in filled] for row in rows],
     )
-
-
-def with_error(value: float | None, error: float | None, metric: Mapping[str, Any]) -> str:
-    """Return a difference and its standard error; empty if there is none."""
-    if value is None:
-        return ""
-    return signed(value, metric) + ("" if error is None else f" ± {spread(error, metric)}")
-
-
-def gain_of(metric: Mapping[str, Any]) -> dict[str, Any]:
-    """Return how gains are shown on a metric: above 0 is better."""
-    return {"in_percent": metric["in_percent"]}
-
-
-# Charts.
 
 
 def _charts(results: Mapping[str, Any]) -> list[Chart]:
@@ -365,9 +340,8 @@ def _charts(results: Mapping[str, Any]) -> list[Chart]:
     if len(names) < 2:
         return []
     gains, halves = [], []
-    for metric in results["metrics"]:
-        label, in_percent = metric["label"], metric["in_percent"]
-        rows = [choice["judged"][label] for choice in results["choices"]]
+    for metric in map(ShownMetric.of, results["metrics"]):
+        rows = [choice["judged"][metric.label] for choice in results["choices"]]
         low, high = (
             [
                 None if row["gain"] is None or row["error"] is None
@@ -376,13 +350,13 @@ def _charts(results: Mapping[str, Any]) -> list[Chart]:
             ]
             for sign in (-1, 1)
         )  # fmt: skip
-        gain = Series(label, [row["gain"] for row in rows[1:]], low=low, high=high)
-        gains.append(ChartChoice(label, [gain], in_percent, names[1:], marker=0))
+        gain = Series(metric.label, [row["gain"] for row in rows[1:]], low=low, high=high)
+        gains.append(ChartChoice(metric.label, [gain], metric.in_percent, names[1:], marker=0))
         series = [
-            Series(half, [charted(row[half], metric) for row in rows], colour=number)
+            Series(half, [metric.charted(row[half]) for row in rows], colour=number)
             for number, half in enumerate(("seen", "unseen"))
         ]
-        halves.append(ChartChoice(label, series, in_percent, names))
+        halves.append(ChartChoice(metric.label, series, metric.in_percent, names))
     return [
         Chart(
             "gains",

@@ -8,11 +8,11 @@ from functools import partial
 from typing import Any
 
 import portmert
-from portmert.metrics._display import Display
+from portmert.metrics._display import NOTHING
 
-from ...base.tables import NOTHING, Block, Table
+from ...base.tables import Block, Table
 from ..document import Chart, ChartChoice, Heading, Paragraph, Series
-from ..formatting import charted, shown
+from ..formatting import ShownMetric
 
 Run = Mapping[str, Any]
 Replica = Mapping[str, Any]
@@ -53,8 +53,9 @@ def headlines(run: Run) -> list[str]:
     if result and result["dev"] is not None:
         line = _gain(run["name"], run, replicas[0]["passes"][0]["dev_score"], result["dev"])
         test, untuned = result["test"], result.get("start_test")
-        line += "" if test is None else f", {shown(test, run)} on test"
-        remark = "" if test is None or untuned is None else f"untuned {shown(untuned, run)}; "
+        shown = _metric(run).shown
+        line += "" if test is None else f", {shown(test)} on test"
+        remark = "" if test is None or untuned is None else f"untuned {shown(untuned)}; "
         if len(replicas) > 1:
             return [f"{line} ({remark}averaged weights of {len(replicas)} replicas)"]
         return [f"{line} ({remark}{_best_iteration(replicas[0])})"]
@@ -68,12 +69,13 @@ def headlines(run: Run) -> list[str]:
 
 
 def _gain(name: str, run: Run, start: float, best: float) -> str:
-    return f"{name}: {tuned_on(run)} {shown(start, run)} → {shown(best, run)} on dev"
+    metric = _metric(run)
+    return f"{name}: {metric.directed} {metric.shown(start)} → {metric.shown(best)} on dev"
 
 
-def tuned_on(run: Run) -> str:
-    """Return the metric tuned on, with an arrow where lower is better."""
-    return Display.of(run).labelled(run["metric"])
+def _metric(run: Run) -> ShownMetric:
+    """Return the metric tuned on."""
+    return ShownMetric.of({**run, "label": run["metric"]})
 
 
 def _scored(replica: Replica) -> list[Iteration]:
@@ -129,11 +131,14 @@ def blocks_of_runs(runs: Sequence[Run], systems: Sequence[str] = ()) -> list[Blo
 
 def _iterations(run: Run, replica: Replica) -> Table:
     """Return a row for each iteration of one tuning."""
-    displays = run["displays"] or {}
-    metrics = [label for label in displays if label != run["metric"]]
+    tuned_on, displays = _metric(run), run["displays"] or {}
+    metrics = [
+        ShownMetric.of({**displays[label], "label": label})
+        for label in displays if label != run["metric"]
+    ]  # fmt: skip
     held_out = any(p["held_out_score"] is not None for r in run["replicas"] for p in r["passes"])
     scores = {
-        f"dev {tuned_on(run)}": "dev_score",
+        f"dev {tuned_on.directed}": "dev_score",
         **({"held out": "held_out_score"} if held_out else {}),
         "projected": "optimized_score",
         "oracle": "oracle_score",
@@ -142,21 +147,21 @@ def _iterations(run: Run, replica: Replica) -> Table:
         [
             str(iteration["number"]),
             *("" if iteration[x] is None else str(iteration[x]) for x in ("hypotheses", "new")),
-            *(_shown_or_blank(iteration[key], run) for key in scores.values()),
+            *(_shown_or_blank(iteration[key], tuned_on) for key in scores.values()),
             "" if iteration["change"] is None else f"{iteration['change']:.4f}",
-            *(_shown_or_blank((iteration["scores"] or {}).get(x), displays[x]) for x in metrics),
+            *(_shown_or_blank((iteration["scores"] or {}).get(x.label), x) for x in metrics),
         ]
         for iteration in replica["passes"]
     ]
     state = replica["stopped"] or replica["doing"]
     headers = ["iteration", "hypotheses", "new", *scores, "change"]
-    headers += [f"dev {Display.of(displays[x]).labelled(x)}" for x in metrics]
+    headers += [f"dev {metric.directed}" for metric in metrics]
     title = f"{replica['name']}: {replica['state']}" + (f" ({state})" if state else "")
     return Table(title, headers, rows, left=0)
 
 
-def _shown_or_blank(score: float | None, display: Mapping[str, Any]) -> str:
-    return "" if score is None else shown(score, display)
+def _shown_or_blank(score: float | None, metric: ShownMetric) -> str:
+    return "" if score is None else metric.shown(score)
 
 
 def _weights(run: Run) -> Table:
@@ -310,8 +315,9 @@ def _choice(
     score: Callable[[Iteration], float | None],
 ) -> ChartChoice:
     """Return one metric's scores of all iterations, as they are shown."""
-    series = _series(runs, lambda iteration: charted(score(iteration), display))
-    return ChartChoice(Display.of(display).labelled(label), series, Display.of(display).in_percent)
+    metric = ShownMetric.of({**display, "label": label})
+    series = _series(runs, lambda iteration: metric.charted(score(iteration)))
+    return ChartChoice(metric.directed, series, metric.in_percent)
 
 
 def _projected_choices(runs: Colored) -> list[ChartChoice]:
@@ -323,28 +329,29 @@ def _projected_choices(runs: Colored) -> list[ChartChoice]:
         ("oracle of the lists", "oracle_score", 0),
     )
     for colour, run in runs:
+        metric = _metric(run)
         for replica in run["replicas"]:
             series: list[Series] = []
             for dash, (name, key, later) in enumerate(kinds):
-                points = [(x["number"] + later, charted(x[key], run)) for x in replica["passes"]]
+                points = [(x["number"] + later, metric.charted(x[key])) for x in replica["passes"]]
                 series += _line(name, colour, dash, points)
-            label = f"{_name(run, replica)} ({tuned_on(run)})"
+            label = f"{_name(run, replica)} ({metric.directed})"
             choices.append(ChartChoice(label, series, run["in_percent"]))
     return [choice for choice in choices if choice.series]
 
 
 def _surface(colour: int, run: Run) -> Chart:
     """Return the exact error surface along each weight."""
-    choices = []
+    metric, choices = _metric(run), []
     for piece in run["slices"]:
-        scores = [charted(score, run) for score in (*piece["scores"], piece["scores"][-1])]
+        scores = [metric.charted(score) for score in (*piece["scores"], piece["scores"][-1])]
         points = list(zip(piece["ends"], scores, strict=True))
         series = _line(run["metric"], colour, 0, points)
         choices.append(
             ChartChoice(piece["feature"], series, run["in_percent"], marker=piece["weight"])
         )
     of_replica = f" of {run['sliced']}" if len(run["replicas"]) > 1 else ""
-    title = f"{run['name']}: {tuned_on(run)} along one weight{of_replica}"
+    title = f"{run['name']}: {metric.directed} along one weight{of_replica}"
     caption = "Weights are the decoder's own, not scaled."
-    y = f"dev {tuned_on(run)}"
+    y = f"dev {metric.directed}"
     return Chart(f"surface-{colour}", "steps", title, choices, caption, x="weight", y=y)

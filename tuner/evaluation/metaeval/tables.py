@@ -6,9 +6,10 @@ from dataclasses import replace
 import numpy as np
 
 from portmert.metrics._base import FloatArray
+from portmert.metrics._display import NOTHING
 
 from ...base.numbers import shown_p
-from ...base.tables import NOTHING, Table
+from ...base.tables import Table
 from ..formatting import decimals
 from . import evaluation
 from .combined import Combined

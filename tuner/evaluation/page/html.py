@@ -23,7 +23,7 @@ import portmert
 
 from ...base.tables import Block
 from ..document import Chart, Document, Heading, Paragraph, SegmentBrowser
-from ..formatting import charted, directed
+from ..formatting import ShownMetric
 
 SCRIPTS = ("theme.js", "tables.js", "charts.js", "drawing.js", "segments.js", "start.js")
 
@@ -128,8 +128,8 @@ def _browser(
     return {
         "systems": [system["name"] for system in comparison["systems"]],
         "metrics": [
-            {"label": directed(metric), "percent": metric["in_percent"]}
-            for metric in comparison["metrics"]
+            {"label": metric.directed, "percent": metric.in_percent}
+            for metric in map(ShownMetric.of, comparison["metrics"])
         ],
         "replicas": any(system["replicas"] > 1 for system in comparison["systems"]),
         "opening": _opening(comparison),
@@ -166,6 +166,7 @@ def _segments(
     comparison: Mapping[str, Any], *, with_links: bool, with_segments: bool
 ) -> list[dict[str, Any]]:
     """Return the segments in few letters, see segments.js."""
+    metrics = [ShownMetric.of(metric) for metric in comparison["metrics"]]
     different = {row["segment"] for row in comparison["differences"]["segments"]}
 
     def short(text: Mapping[str, Any], *, with_links: bool) -> list[Any]:
@@ -185,10 +186,10 @@ def _segments(
             },
             "c": [
                 [
-                    _rounded(charted(score, metric), 5)
-                    for score in segment["scores"].get(metric["label"]) or ()
+                    _rounded(metric.charted(score), 5)
+                    for score in segment["scores"].get(metric.label) or ()
                 ]
-                for metric in comparison["metrics"]
+                for metric in metrics
             ],
             "m": _rounded(segment["reordering"], 4),
         }

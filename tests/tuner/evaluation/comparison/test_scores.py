@@ -54,7 +54,11 @@ def luck_untested(systems):
 def test_the_answer_names_the_winner(metric, change, p, said):
     scores = [score("tuned", 3), score("first", 1, change, p)]
     scores = [{**row, "metric": metric["label"]} for row in scores]
-    known = {"systems": [{"name": "tuned"}], "metrics": [metric], "scores": scores}
+    known = {
+        "systems": [{"name": "tuned", "tuned_on": None}],
+        "metrics": [metric],
+        "scores": scores,
+    }
     assert against(known | {"confidence": 0.95}, "first") == [said]
 
 

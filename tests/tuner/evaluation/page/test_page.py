@@ -8,7 +8,7 @@ from portmert.tuner.evaluation.comparison import report
 from portmert.tuner.evaluation.comparison.sentences import summaries
 from portmert.tuner.evaluation.crossval.report import document_of as document_of_crossval
 from portmert.tuner.evaluation.document import Chart
-from portmert.tuner.evaluation.formatting import decimals, p_value, shown, signed
+from portmert.tuner.evaluation.formatting import ShownMetric, decimals, p_value
 from portmert.tuner.evaluation.page.html import MAX_BYTES
 from portmert.tuner.evaluation.page.html import html as page_of
 from portmert.tuner.families import component, own_names
@@ -210,14 +210,14 @@ def test_the_same_document_makes_the_same_page():
     [(0.61234, "61.23"), (None, "\N{EN DASH}"), (-0.005, "-0.50")],
 )
 def test_scores_are_shown_in_percent(value, text):
-    assert shown(value, {"in_percent": True}) == text
+    assert ShownMetric().shown(value) == text
 
 
 def test_numbers_are_shown_with_the_digits_that_matter():
-    assert shown(1.5, {"in_percent": False}) == "1.5000"
-    assert signed(0.0061, {"in_percent": True}) == "+0.61"
-    assert signed(-0.0061, {"in_percent": True}) == "\N{MINUS SIGN}0.61"
-    assert signed(0.0, {"in_percent": True}) == "0.00"
+    assert ShownMetric(in_percent=False).shown(1.5) == "1.5000"
+    assert ShownMetric().signed(0.0061) == "+0.61"
+    assert ShownMetric().signed(-0.0061) == "\N{MINUS SIGN}0.61"
+    assert ShownMetric().signed(0.0) == "0.00"
     assert [decimals(x, 1) for x in (-1.25, -0.01)] == ["-1.2", "0.0"]
     assert [p_value(p) for p in (0.00001, 0.00009999, 0.0312, 0.5, 1.0)] == [
         "< 0.0001",
