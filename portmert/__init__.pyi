@@ -23,7 +23,6 @@ from .tuner.api.lists import Lists as Lists
 from .tuner.api.lists import ReadOptions as ReadOptions
 from .tuner.api.metric_training import TrainedMetric as TrainedMetric
 from .tuner.api.metric_training import train_metric as train_metric
-from .tuner.api.optimizing import Optimized as Optimized
 from .tuner.api.optimizing import Search as Search
 from .tuner.api.optimizing import SearchOptions as SearchOptions
 from .tuner.api.optimizing import optimize as optimize
@@ -61,6 +60,7 @@ from .tuner.search.constraints import Constraints as Constraints
 from .tuner.search.optimizers._base import Found as Found
 from .tuner.search.optimizers._base import Optimizer as Optimizer
 from .tuner.search.problem import TuningProblem as TuningProblem
+from .tuner.search.results import Optimized as Optimized
 from .tuner.texts.annotator import Annotation as Annotation
 from .tuner.texts.annotator import Annotator as Annotator
 from .tuner.texts.scoring import Score as Score

@@ -63,7 +63,7 @@ def main() -> None:
                 found = optimize_dat(dat, metric, Setup(optimizer, (start,), seed=seed))
             seconds = time.process_time() - begin
             units.append(seconds / ((before + unit_seconds()) / 2))
-            scores.append(found.final_score)
+            scores.append(found.score)
             searches.append(found.line_searches)
         rows.append(
             [

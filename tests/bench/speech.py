@@ -164,7 +164,7 @@ def exact(optimizer: str) -> Search:
             seed=seed,
             threads=1,
         )
-        return found.vector, found.found.line_searches
+        return found.vector, found.line_searches
 
     return search
 

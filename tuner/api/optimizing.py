@@ -5,19 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 
-from portmert.metrics._base import FloatArray, IntArray, Metric, rows_taken
-from portmert.metrics._display import Rated
+from portmert.metrics._base import IntArray, Metric, rows_taken
 
 from ..base import arguments
 from ..base.context import current, using
-from ..base.documents import to_json
-from ..base.errors import ConfigError, counted, faults_at, suggest
+from ..base.errors import ConfigError, faults_at, suggest
 from ..base.numbers import Natural, NonNegative
 from ..base.warn import notice, notices_once, warn, warn_of, warn_of_machine, warnings_so_far
 from ..components import external, registry
@@ -30,10 +28,11 @@ from ..nbest.model import NBest, best_hypotheses, model_scores
 from ..search import DEFAULT_OPTIMIZER
 from ..search.constraints import Constraints, ConstraintsLike
 from ..search.length_penalty import LengthPenalty, optimize_penalised
-from ..search.optimization import Optimization, Setup, equal_weights
+from ..search.optimization import Setup, equal_weights
 from ..search.optimizers._base import Optimizer
 from ..search.problem import StatTable
-from ..search.weight_bootstrap import Confidence, bootstrap, confidence
+from ..search.results import Optimized, OtherScore
+from ..search.weight_bootstrap import bootstrap, confidence
 from ..texts import corpus, statistics
 from ..texts.prepare import Preparation, depth, signature
 from ..weights.feature_weights import FeatureWeights, read_penalised_weights
@@ -343,173 +342,7 @@ def influences(formula: Formula, stats: StatTable, offsets: IntArray) -> str:
     )
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Optimized(Rated):
-    """Tuned weights and their scores.
-
-    Parameters
-    ----------
-    weights : FeatureWeights
-        By name: `weights.values["LM"]`.
-    first_score, score : float
-        The score of the first hypothesis of each segment, as the system ranked them, and the score
-        under `weights`. All scores are on the metric's own scale.
-    start_score, oracle_score : float
-        The score under the start weights, and the oracle score: about the best of any choice of
-        hypotheses.
-    unseen_score, unseen_error : float or None
-        An estimate of the score on unseen text, and its standard error; None if the optimizer
-        holds no segments out.
-    length_penalty : float or None
-        Model scores are divided by the length to this power; None if no penalty was asked for.
-    signature : str
-        The metric and everything else on which scores depend.
-    metric : Metric
-    found : Optimization
-        Everything that the search found.
-    bootstrap : Confidence or None
-        How much the weights vary over resampled sets of segments.
-    also : tuple of OtherScore
-        The scores of the weights by other metrics.
-    annotations : dict
-        If texts were annotated: the number of hypotheses (`annotated`), and of sentences in the
-        cache (`hits`), new (`misses`), and without a parse (`failed`).
-    annotated_by : str
-        The annotator, and the length of its lists of parses if that is less than asked for.
-    seconds : dict
-        The seconds that each phase took.
-    warnings : tuple of str
-        What looks wrong with lists, weights and constraints, one line each.
-    """
-
-    weights: FeatureWeights
-    first_score: float
-    score: float
-    start_score: float
-    oracle_score: float
-    unseen_score: float | None
-    unseen_error: float | None
-    length_penalty: float | None
-    signature: str
-    metric: Metric = field(repr=False)
-    found: Optimization = field(repr=False)
-    bootstrap: Confidence | None = field(repr=False)
-    annotations: dict[str, int] = field(repr=False)
-    annotated_by: str = field(repr=False)
-    seconds: dict[str, float] = field(repr=False)
-    also: tuple[OtherScore, ...] = field(default=(), repr=False)
-    warnings: tuple[str, ...] = field(default_factory=warnings_so_far, repr=False, kw_only=True)
-
-    @property
-    def vector(self) -> FloatArray:
-        """(F,) float64: the weights of the dense features, in the order of their columns."""
-        return self.weights.vector(self.weights.names)
-
-    @property
-    def summary(self) -> list[str]:
-        """The lines that the command prints."""
-        display, search, counts = self.metric.display, self.found, self.annotations
-        form, alpha, error = display.shown, self.length_penalty, self.unseen_error
-        penalised = "" if alpha is None else f" with length penalty {alpha:.4g}"
-        unseen = "" if self.unseen_score is None else f", unseen {form(self.unseen_score)}"
-        unseen += "" if error is None else f" +- {display.shown_spread(error)}"
-        searches = f"{search.line_searches} line searches, " if search.line_searches else ""
-        first = (
-            f"{display.labelled(self.signature)}: first {form(self.first_score)} -> tuned "
-            f"{form(self.score)}{unseen}{penalised} (start weights {form(self.start_score)}, "
-            f"oracle {form(self.oracle_score)}{' of those annotated' if counts else ''}; "
-            f"{counted(search.hypotheses, 'hypothesis')}, {searches}{self.seconds['total']:.1f} s)"
-        )
-        lines = [first]
-        if counts:
-            lines.append(
-                f"annotated: {counted(counts['annotated'], 'hypothesis')} "
-                f"({counts['annotated'] / search.hypotheses:.1%}); sentences: {counts['hits']} "
-                f"from the cache, {counts['misses']} new, {counts['failed']} without a parse; "
-                f"{self.seconds['annotating']:.1f} s; by {self.annotated_by}"
-            )
-        return [*lines, *(f"also {score}" for score in self.also)]
-
-    def to_json(self) -> str:
-        """Return the text of a file of weights; nothing in it changes from run to run."""
-        scores = {**self._weights(), "metric": self.signature, "score": self.score}
-        return to_json(self.metric.display.with_rates(scores)) + "\n"
-
-    def as_json(self) -> dict[str, object]:
-        """Return what `portmert optimize --json` prints."""
-        search = self.found
-        scores = {
-            "first_score": self.first_score,
-            "start_score": self.start_score,
-            "final_score": self.score,
-            "unseen_score": self.unseen_score,
-            "unseen_error": self.unseen_error,
-            "oracle_score": self.oracle_score,
-        }
-        return {
-            **self.metric.display.with_rates(scores),
-            "higher_is_better": self.metric.higher_is_better,
-            **({"also": [score.as_json() for score in self.also]} if self.also else {}),
-            "restarts": list(search.restarts),
-            **self._weights(),
-            "hypotheses": search.hypotheses,
-            **self.annotations,
-            "line_searches": search.line_searches,
-            **({} if self.bootstrap is None else {"bootstrap": self.bootstrap.as_json()}),
-            "seconds": {phase: round(value, 3) for phase, value in self.seconds.items()},
-            **({"warnings": list(self.warnings)} if self.warnings else {}),
-        }
-
-    def _weights(self) -> dict[str, object]:
-        numbers = {name: list(values) for name, values in self.weights.values.items()}
-        alpha = self.length_penalty
-        return {"weights": numbers, **({} if alpha is None else {"length_penalty": alpha})}
-
-
 WeightsLike = PathLike | FeatureWeights | Optimized | Mapping[str, float | Sequence[float]]
-
-
-@dataclass(frozen=True, repr=False)
-class OtherScore(Rated):
-    """The score of tuned weights by another metric.
-
-    Parameters
-    ----------
-    metric : Metric
-    signature : str
-        The metric and everything else on which scores depend.
-    first_score, start_score, score : float
-        The score of the first hypotheses, under the start weights, and under the weights found.
-    unseen_score : float or None
-        The score of the hypotheses chosen for segments while they were held out, if any were.
-    """
-
-    metric: Metric = field(repr=False)
-    signature: str
-    first_score: float
-    start_score: float
-    score: float
-    unseen_score: float | None = None
-
-    def as_json(self) -> dict[str, object]:
-        """Return what `portmert optimize --json` prints."""
-        document = {
-            "metric": self.signature,
-            "higher_is_better": self.metric.higher_is_better,
-            "first_score": self.first_score,
-            "start_score": self.start_score,
-            "final_score": self.score,
-            "unseen_score": self.unseen_score,
-        }
-        return {**self.metric.display.with_rates(document)}
-
-    def __str__(self) -> str:
-        form = self.metric.shown
-        unseen = "" if self.unseen_score is None else f", unseen {form(self.unseen_score)}"
-        return (
-            f"{self.metric.display.labelled(self.signature)}: first {form(self.first_score)} -> "
-            f"tuned {form(self.score)}{unseen} (start weights {form(self.start_score)})"
-        )
 
 
 @arguments.checked
@@ -572,7 +405,7 @@ def optimize(
     with using(progress=progress), prepared as (problem, setup):
         if not samples and dev_lists.annotator is None:
             _check_work(setup)
-        optimization, alpha = optimize_penalised(
+        optimized, alpha = optimize_penalised(
             problem.scored,
             problem.stats,
             problem.metric,
@@ -581,59 +414,40 @@ def optimize(
             lengths=problem.lengths,
             start_alpha=problem.start_alpha,
         )
-        warn_of(optimization.warnings)
+        warn_of(optimized.warnings)
         nbest = problem.penalised(alpha)
         start = setup.starts[0] if setup.starts else equal_weights(nbest.feature_names)
         sure = None
         if samples:
-            resampled_setup = replace(setup, starts=(optimization.weights,), toward=start)
+            resampled_setup = replace(setup, starts=(optimized.weights,), toward=start)
             counted = nbest, problem.stats, problem.metric
             tuned = dict(bootstrap(*counted, resampled_setup, range(samples)))
             sure = confidence([tuned[sample] for sample in range(samples)])
-        other_scores = _other_scores(judges, problem, optimization, nbest, start)
-        result = _result(problem, optimization, alpha, sure, other_scores)
-    result.seconds["total"] = time.perf_counter() - begin
-    return result
-
-
-def _result(
-    problem: ListProblem,
-    optimization: Optimization,
-    alpha: float,
-    sure: Confidence | None,
-    also: tuple[OtherScore, ...],
-) -> Optimized:
-    """Return everything that was found."""
-    seconds, annotations, by = {**problem.seconds, **optimization.seconds}, {}, ""
-    first = float(problem.metric.score(problem.stats.total(problem.nbest.offsets[:-1])))
-    if (used := problem.preparation.annotator) is not None:
-        seconds["annotating"] = used.seconds  # of the others
-        annotations = {"annotated": problem.stats.known, **used.counts}
-        by = f"{used.name}{depth(used)}"
-    return Optimized(
-        weights=optimization.weights,
+        also_scored = _other_scores(judges, problem, optimized, nbest, start)
+        seconds, annotations, by = {**problem.seconds, **optimized.seconds}, {}, ""
+        first = float(problem.metric.score(problem.stats.total(problem.nbest.offsets[:-1])))
+        if (used := problem.preparation.annotator) is not None:
+            seconds["annotating"] = used.seconds  # of the others
+            annotations = {"annotated": problem.stats.known, **used.counts}
+            by = f"{used.name}{depth(used)}"
+    return replace(
+        optimized,
         first_score=first,
-        score=optimization.final_score,
-        start_score=optimization.start_score,
-        oracle_score=optimization.oracle_score,
-        unseen_score=optimization.unseen_score,
-        unseen_error=optimization.unseen_error,
         length_penalty=alpha if problem.has_penalty else None,
         signature=problem.name,
-        metric=problem.metric,
-        found=optimization,
         bootstrap=sure,
         annotations=annotations,
         annotated_by=by,
-        seconds=seconds,
-        also=also,
+        seconds=seconds | {"total": time.perf_counter() - begin},
+        also=also_scored,
+        warnings=warnings_so_far(),
     )
 
 
 def _other_scores(
     metrics: Sequence[Metric],
     problem: ListProblem,
-    optimization: Optimization,
+    optimized: Optimized,
     nbest: NBest,
     start: FeatureWeights,
 ) -> tuple[OtherScore, ...]:
@@ -641,10 +455,10 @@ def _other_scores(
     choices = [
         problem.nbest.offsets[:-1],
         problem.best(start, problem.start_alpha),
-        best_hypotheses(nbest, model_scores(nbest, optimization.weights)),
+        best_hypotheses(nbest, model_scores(nbest, optimized.weights)),
     ]
-    if optimization.unseen is not None:
-        choices.append(np.asarray(optimization.unseen.rows, dtype=np.int64))
+    if optimized.unseen is not None:
+        choices.append(np.asarray(optimized.unseen.rows, dtype=np.int64))
     scored = []
     for metric in metrics:
         stats = problem.statistics(metric, lazily=True)

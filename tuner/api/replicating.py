@@ -34,9 +34,10 @@ from ..runs.inputs import write_inputs
 from ..runs.replicas import SCORES, Chosen, Replicas, run_tasks, write_result
 from ..runs.scorer import NUMBER, Scored, finish, is_finished, read_json, write_json
 from ..search.averaging import averaged_within, spread_size
-from ..search.optimization import Optimization, Setup, equal_weights, optimize_stats
+from ..search.optimization import Setup, equal_weights, optimize_stats
 from ..search.oracle import oracle
 from ..search.problem import StatTable
+from ..search.results import Optimized
 from ..texts.statistics import finite_scores
 from ..weights.feature_weights import FeatureWeights
 from ..weights.weights_file import WeightsFile, read_weights_file
@@ -293,23 +294,23 @@ class ReplicaRun:
             (nullcontext() if number == 1 else collected_notices(), task)
             for number, task in zip(missing, tasks, strict=True)
         ]
-        for place, optimization in run_tasks(workers or Team(1), _searched, cells, phase):
-            self._write(self.folder.replica(missing[place]), setups[place].seed, optimization)
+        for place, optimized in run_tasks(workers or Team(1), _searched, cells, phase):
+            self._write(self.folder.replica(missing[place]), setups[place].seed, optimized)
 
-    def _write(self, folder: Path, seed: int, optimization: Optimization) -> None:
+    def _write(self, folder: Path, seed: int, optimized: Optimized) -> None:
         folder.mkdir(exist_ok=True)
-        self._write_weights(folder / "weights.json", optimization.weights)
-        test = self._test(optimization.weights, folder / "test")
+        self._write_weights(folder / "weights.json", optimized.weights)
+        test = self._test(optimized.weights, folder / "test")
         finish(
             folder / "result.json",
             {
                 "metric": self.problem.name,
                 "seed": seed,
-                "dev_score": optimization.final_score,
-                "unseen_score": optimization.unseen_score,
-                "unseen_error": optimization.unseen_error,
+                "dev_score": optimized.score,
+                "unseen_score": optimized.unseen_score,
+                "unseen_error": optimized.unseen_error,
                 "test_score": None if test is None else test.score,
-                **({"warnings": optimization.warnings} if optimization.warnings else {}),
+                **({"warnings": optimized.warnings} if optimized.warnings else {}),
             },
         )
 
@@ -516,8 +517,8 @@ def _check_same_features(dev: NBest, test: NBest) -> None:
 
 def _searched(
     nbest: NBest, stats: StatTable, metric: Metric, setup: Setup
-) -> tuple[Optimization, list[str]]:
+) -> tuple[Optimized, list[str]]:
     """Search; return the result and the notices."""
     with collected_notices() as lines:
-        optimization = optimize_stats(nbest, stats, metric, setup)
-    return optimization, lines
+        optimized = optimize_stats(nbest, stats, metric, setup)
+    return optimized, lines

@@ -314,7 +314,7 @@ def search(
     warn_of(optimum.warnings)
     sized = partial(_sized, names=() if active else names)
     if step is None:
-        return sized(optimum.weights), optimum.final_score, None
+        return sized(optimum.weights), optimum.score, None
     before, to = sized(step.weights), sized(optimum.weights)
     share = 1.0 if step.is_whole else averaging.step_share(step.number, before, to)
     weights = sized(before.towards(to, share))

@@ -27,10 +27,11 @@ from ..nbest.check import few_segments, model_score_mismatch
 from ..nbest.model import NBest, best_hypotheses, model_scores
 from ..search.averaging import step_share, weight_change
 from ..search.constraints import moves
-from ..search.optimization import Optimization, Setup, optimize_stats
+from ..search.optimization import Setup, optimize_stats
 from ..search.problem import StatTable
+from ..search.results import Confidence, Optimized
 from ..search.unseen import chosen_by_others, gain_of, worths_without
-from ..search.weight_bootstrap import Confidence, bootstrap, confidence
+from ..search.weight_bootstrap import bootstrap, confidence
 from ..weights.feature_weights import FeatureWeights, read_weights
 from . import inputs, scorer
 from .config import Experiment
@@ -403,7 +404,7 @@ class _Run:
         )
         return {
             "start_score": optimization.start_score,
-            "optimized_score": optimization.final_score,
+            "optimized_score": optimization.score,
             "oracle_score": optimization.oracle_score,
             "unseen_score": optimization.unseen_score,
             "unseen_error": optimization.unseen_error,
@@ -417,7 +418,7 @@ class _Run:
     def _next(
         self,
         last: Iteration,
-        result: Optimization,
+        result: Optimized,
         after: FeatureWeights,
         nbest: NBest,
         stats: StatTable,
@@ -442,7 +443,7 @@ class _Run:
             return {"next_score": score, **unknown}
         share = self._share(last.number, result.weights)
         excess = (1 - share) * (last.dev_score - last.unseen_score)
-        excess += share * (result.final_score - result.unseen_score)
+        excess += share * (result.score - result.unseen_score)
         folds, unseen = self.evaluator.folds, result.unseen
         taught = unseen.without if np.array_equal(folds, unseen.folds) else unseen.rows
         tables += [
@@ -457,9 +458,7 @@ class _Run:
         gain, error = gain_of(metric, tables[:2], result.unseen.seed)
         return {**content, "gain": gain, "gain_error": error or None}
 
-    def _report_annotation(
-        self, number: int, phase: str, result: Optimization | None = None
-    ) -> None:
+    def _report_annotation(self, number: int, phase: str, result: Optimized | None = None) -> None:
         """Log and write how many sentences a phase of an iteration has annotated.
 
         The counts have a file of their own, because they depend on the cache of earlier runs.

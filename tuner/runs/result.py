@@ -7,7 +7,7 @@ from pathlib import Path
 from portmert.metrics._base import Metric
 
 from ..base.errors import counted
-from ..search.weight_bootstrap import Confidence
+from ..search.results import Confidence
 from ..weights.feature_weights import FeatureWeights
 from . import config, scorer
 

@@ -21,6 +21,7 @@ from ..base.numbers import parse_number
 from ..base.warn import collected_notices, notice
 from ..nbest.model import NBest, best_hypotheses, model_scores
 from . import optimization, problem
+from .results import Optimized
 from .unseen import typical
 
 GRID_POINTS = 9
@@ -93,7 +94,7 @@ def optimize_penalised(
     penalty: LengthPenalty,
     lengths: IntArray,
     start_alpha: float,
-) -> tuple[optimization.Optimization, float]:
+) -> tuple[Optimized, float]:
     """Find weights and alpha under which the lists' best hypotheses score highest.
 
     An optimizer that holds segments out chooses alpha by its estimates for unseen text. The
@@ -111,7 +112,7 @@ def optimize_penalised(
 
     Returns
     -------
-    result : Optimization
+    result : Optimized
         `known`, `line_searches` and all seconds are sums over all alphas.
     alpha : float
         With equal scores, the alpha nearest 0.
@@ -119,7 +120,7 @@ def optimize_penalised(
     if penalty == LengthPenalty(0.0, 0.0) and start_alpha == 0.0:
         result = optimization.optimize_stats(nbest, stats, metric, setup)
         return result, 0.0
-    tried: dict[float, optimization.Optimization] = {}
+    tried: dict[float, Optimized] = {}
     without_score: dict[float, ScoreError] = {}
     notices: dict[float, list[str]] = {}
 
@@ -140,7 +141,7 @@ def optimize_penalised(
             return -math.inf, -abs(alpha)
         score = tried[alpha].unseen_score
         if score is None:
-            score = tried[alpha].final_score
+            score = tried[alpha].score
         return problem.worth(metric, score), -abs(alpha)
 
     alpha = search_alpha(value, penalty)
@@ -166,6 +167,7 @@ def optimize_penalised(
         },
         unseen=unseen,
         unseen_score=None if unseen is None else unseen.score(metric),
+        unseen_error=None if unseen is None else unseen.error or None,
     ), alpha
 
 

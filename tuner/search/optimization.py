@@ -20,8 +20,8 @@ from .constraints import Bounds, Constraints, moves
 from .optimizers._base import Found, Optimizer
 from .oracle import oracle
 from .problem import NOTHING, Prior, StatTable, TuningProblem, worth
+from .results import Optimized
 from .stat_tables import moses_stats
-from .unseen import Unseen
 from .variables import Variables, choose_variables
 
 NO_SEARCH = "no feature is left to search; the weights are the start weights"
@@ -53,62 +53,6 @@ class Setup:
     toward: FeatureWeights | None = None
 
 
-@dataclass(frozen=True)
-class Optimization:
-    """The result of an optimization; all scores are on the metric's own scale.
-
-    Parameters
-    ----------
-    weights : FeatureWeights
-        All weights are finite. A weight is 0 only if it was 0 at the start and was not searched.
-    start_score, final_score : float
-        Scores of the best hypotheses under the start weights and under `weights`, computed from
-        scratch. The final score is not worse unless the start is out of bounds or there is a
-        prior.
-    oracle_score : float
-        About the highest score of any choice of hypotheses, see `oracle`. No weights can exceed it
-        by much. Only hypotheses whose statistics are known can be chosen.
-    restarts : tuple of float
-        The score at the end of each restart, before weights were normalised, less the prior's
-        penalty.
-    hypotheses, known : int
-        Number of all hypotheses, and of those whose statistics are known. If the metric needs
-        annotations, only the hypotheses that a search asked for are known.
-    line_searches : int
-        Number of line searches; some optimizers make none.
-    unseen_score, unseen_error : float or None
-        An estimate of the score of `weights` on unseen text, with its standard error, from
-        segments that were held out; None if the optimizer holds none out.
-    unseen : Unseen or None
-        The same estimate with its hypotheses, as an objective: negated if lower is better.
-    cpu_seconds : float
-        Processor time of the search, all threads together.
-    warnings : tuple of str
-        What looks wrong about start, constraints and lists; whoever asked for the search warns.
-    seconds : dict
-        Wall-clock time of each phase.
-    """
-
-    weights: FeatureWeights
-    start_score: float
-    final_score: float
-    oracle_score: float
-    restarts: tuple[float, ...]
-    hypotheses: int
-    known: int
-    line_searches: int
-    seconds: dict[str, float]
-    unseen_score: float | None = None
-    unseen: Unseen | None = field(default=None, compare=False, repr=False)
-    cpu_seconds: float = 0.0
-    warnings: tuple[str, ...] = ()
-
-    @property
-    def unseen_error(self) -> float | None:
-        """Standard error of `unseen_score`; None if it does not vary over samples of segments."""
-        return None if self.unseen is None else self.unseen.error or None
-
-
 def optimize_stats(
     nbest: NBest,
     stats: StatTable,
@@ -116,7 +60,7 @@ def optimize_stats(
     setup: Setup,
     *,
     segments: IntArray | None = None,
-) -> Optimization:
+) -> Optimized:
     """Find the weights under which the lists' best hypotheses score highest.
 
     Parameters
@@ -169,10 +113,11 @@ def optimize_stats(
                 f"{label} is {metric.shown(start_score)} under the start weights and no weights "
                 f"were found under which it is better{where}"
             )
-    return Optimization(
+    return Optimized(
         weights=final,
+        metric=metric,
         start_score=start_score,
-        final_score=final_score,
+        score=final_score,
         oracle_score=oracle_score,
         restarts=tuple(metric.oriented(value) for value in search.restarts),
         hypotheses=space.lists.size,
@@ -180,6 +125,7 @@ def optimize_stats(
         line_searches=search.line_searches,
         seconds={"search": searched - begin, "oracle": time.perf_counter() - searched},
         unseen_score=None if search.unseen is None else search.unseen.score(metric),
+        unseen_error=None if search.unseen is None else search.unseen.error or None,
         unseen=search.unseen,
         cpu_seconds=search.seconds,
         warnings=(
@@ -190,7 +136,7 @@ def optimize_stats(
     )
 
 
-def optimize_dat(lists: moses_dat.DatLists, metric: Metric, setup: Setup) -> Optimization:
+def optimize_dat(lists: moses_dat.DatLists, metric: Metric, setup: Setup) -> Optimized:
     """Find weights as `optimize_stats` does, over Moses' features.dat and scores.dat.
 
     Raises

@@ -1,14 +1,13 @@
 """Measure how sure weights are: tune again on segments drawn with replacement."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from portmert.metrics._base import IntArray, Metric
-from portmert.metrics._display import NOTHING
 
-from ..base import errors, streams, tables
+from ..base import streams
 from ..base.context import current
 from ..base.samples import is_constant
 from ..base.team import Team
@@ -16,49 +15,7 @@ from ..base.warn import collected_notices, notice
 from ..nbest.model import NBest, without_texts
 from ..weights.feature_weights import FeatureWeights, columns_by_name
 from . import averaging, optimization, problem
-
-PERCENTILES = (2.5, 50.0, 97.5)
-"""The middle one, and the ends of the interval of 95 % of the samples."""
-
-
-@dataclass(frozen=True)
-class Confidence:
-    """Percentiles of each weight over samples, whose absolute weights are scaled to sum 1.
-
-    Parameters
-    ----------
-    samples : int
-    weights : dict
-        Name -> the `PERCENTILES` of the weight of each of the feature's values; None if it is the
-        same in all samples.
-    """
-
-    samples: int
-    weights: dict[str, list[list[float] | None]]
-
-    def as_json(self) -> dict[str, object]:
-        """Return it as the JSON object of reports."""
-        return {"samples": self.samples, "percentiles": list(PERCENTILES), "weights": self.weights}
-
-    def as_text(self) -> str:
-        """Return the percentiles of each weight as a table."""
-        rows = [
-            [
-                f"{name}_{i}" if len(values) > 1 else name,
-                *(
-                    [NOTHING] * len(PERCENTILES)
-                    if value is None
-                    else [f"{number:.4f}" for number in value]
-                ),
-            ]
-            for name, values in self.weights.items()
-            for i, value in enumerate(values)
-        ]
-        headers = [
-            f"weight, {errors.counted(self.samples, 'sample')}",
-            *(f"{p:g} %" for p in PERCENTILES),
-        ]
-        return tables.aligned(headers, rows)
+from .results import PERCENTILES, Confidence
 
 
 def resampled(segments: int, *, seed: int, sample: int) -> tuple[IntArray, int]:

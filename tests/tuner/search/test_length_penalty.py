@@ -88,7 +88,7 @@ def test_search_finds_the_alpha_under_which_the_long_hypothesis_wins(lists):
     # positive weights; the least alpha of the best score, up to the tolerance
     assert found.weights.values["F0"][0] > 0
     assert THRESHOLD < alpha <= THRESHOLD + TOLERANCE * 2
-    assert found.final_score == pytest.approx(1.0)
+    assert found.score == pytest.approx(1.0)
     assert found.start_score < 1.0
     assert len(said) == len(set(said))
     assert found.seconds["search"] > 0
@@ -97,13 +97,13 @@ def test_search_finds_the_alpha_under_which_the_long_hypothesis_wins(lists):
     stats = statistics_table(nbest, references, metric)
     again = penalised(nbest, alpha, lengths=nbest.texts.tokens.lengths)
     best = best_hypotheses(again, model_scores(again, found.weights))
-    assert float(metric.score(stats.total(best))) == found.final_score
+    assert float(metric.score(stats.total(best))) == found.score
 
 
 def test_fixed_alpha_is_taken_and_start_score_is_of_the_start(lists):
     found, alpha, _ = optimized(lists, "1", start_alpha=1.0)
     assert alpha == 1.0
-    assert found.start_score == found.final_score == pytest.approx(1.0)
+    assert found.start_score == found.score == pytest.approx(1.0)
 
 
 @settings(max_examples=200, deadline=None)

@@ -105,7 +105,7 @@ def test_every_metric_tunes_to_the_best_of_this_list(tmp_path, metric):
     for start, winners in STARTS:
         found, nbest = optimize(tmp_path, metric, starts=(start,))
         assert best_hypotheses(nbest, model_scores(nbest, start)).tolist() == winners
-        assert found.final_score == pytest.approx(best)
+        assert found.score == pytest.approx(best)
         assert found.oracle_score == pytest.approx(best)
         assert found.hypotheses == 6
         losses.append(best - found.start_score)
@@ -166,20 +166,20 @@ def test_constant_features_are_left_and_said(tmp_path):
     found, _ = optimize(tmp_path, text=text, starts=(start,), said=said)
     assert found.weights.values["WP0"] == (0.2,)
     assert "left at their start value: WP0" in said[0]
-    assert found.final_score == pytest.approx(1.0)
+    assert found.score == pytest.approx(1.0)
 
 
 def test_nothing_to_search_returns_the_start_and_says_so(tmp_path):
     one_each = "".join(LIST.splitlines(keepends=True)[i] for i in (1, 4))
     found, _ = optimize(tmp_path, text=one_each)
-    assert found.start_score == found.final_score
+    assert found.start_score == found.score
     assert any("no feature is left to search" in line for line in found.warnings)
 
 
 def test_a_metric_that_is_zero_everywhere_returns_the_start_and_says_so(tmp_path):
     text = LIST.replace("cat", "x").replace("dog", "y").replace("ran", "z").replace("the", "w")
     found, nbest = optimize(tmp_path, "bleu", text=text)
-    assert found.final_score == 0.0
+    assert found.score == 0.0
     assert found.weights == equal_weights(nbest.feature_names)
     assert any("nothing better than the start weights choose (bleu 0.00)" in line
                for line in found.warnings)  # fmt: skip
@@ -195,7 +195,7 @@ def test_a_start_of_zeros_ends_in_finite_weights(tmp_path, optimizer):
         assert np.isfinite(
             [number for row in found.weights.values.values() for number in row]
         ).all()
-        assert found.final_score == found.oracle_score
+        assert found.score == found.oracle_score
 
 
 def test_sparse_features_count_with_their_weight_and_stay(tmp_path):
@@ -231,7 +231,7 @@ def test_sparse_features_are_searched_by_those_that_can(tmp_path, name):
     assert found.weights.values["LM0"] == (0.1, 0.09)
     assert found.weights.values["wt_short"][0] < -0.02
     assert best_hypotheses(nbest, model_scores(nbest, found.weights)).tolist() != [2, 5]
-    assert found.final_score > found.start_score
+    assert found.score > found.start_score
     assert found.line_searches == 0
 
 
@@ -329,7 +329,7 @@ def test_impossible_statistics_of_dat_files_are_placed():
 
 def test_dat_lists_are_optimized():
     found = optimize_dat(dat_lists(), registry.metric("bleu"), Setup(QUICK))
-    assert found.final_score == found.oracle_score > found.start_score
+    assert found.score == found.oracle_score > found.start_score
     assert found.weights.names == (("LM0", 2),)
 
 
@@ -390,7 +390,7 @@ def test_a_metric_that_divides_0_by_0_is_tuned_on_and_said_once(optimizer, prior
     assert np.isnan(found.start_score)
     assert np.isfinite(found.weights.values["LM0"]).all()
     if optimizer not in ("pro", "kbmira"):  # they do not look for it
-        assert found.final_score == pytest.approx(0.8 if prior == 0 else found.final_score)
+        assert found.score == pytest.approx(0.8 if prior == 0 else found.score)
     (line,) = [line for line in found.warnings if "is no finite number" in line]
     assert f"as of the sums {F1.stat_names[0]} 0, " in line
 
@@ -404,7 +404,7 @@ def test_the_default_takes_any_score_before_none():
     setup = Setup(registry.optimizer("bagged"), (FeatureWeights({"LM0": (1.0, 0.1)}),))
     found = optimize_stats(nbest, StatTable(stats), F1(), setup)
     assert np.isnan(found.start_score)
-    assert found.final_score == pytest.approx(2 * 4 / (40 + 40))
+    assert found.score == pytest.approx(2 * 4 / (40 + 40))
 
 
 class Even(F1):
@@ -423,7 +423,7 @@ def test_where_the_averages_have_no_score_the_default_takes_weights_that_have_on
         nbest = without_texts(features, np.arange(0, 161, 8), (("A", 3),), None)
         setup = Setup(registry.optimizer("bagged"), (FeatureWeights({"A": (1.0, 0.5, 0.2)}),))
         found = optimize_stats(nbest, StatTable(stats), Even(), setup)
-        assert np.isfinite(found.final_score)
+        assert np.isfinite(found.score)
         starts.append(found.start_score)
     assert 3 <= np.isnan(starts).sum() <= 9
 
@@ -483,7 +483,7 @@ def test_annotating_what_is_asked_for_ends_as_annotating_all(tmp_path, optimizer
     for one in (lazy, threads):
         assert one.weights == eager.weights
         assert one.start_score == eager.start_score
-        assert one.final_score == eager.final_score
+        assert one.score == eager.score
         assert one.restarts == eager.restarts
         assert one.known == lazy.known
     assert eager.known == eager.hypotheses == 150
@@ -544,8 +544,8 @@ def test_real_lists_beat_what_moses_found():
                 registry.metric(metric),
                 Setup(registry.optimizer("mert", {"searches_per_feature": 50}), (start,)),
             )
-        assert found.final_score > max(low, found.start_score + 0.02)
-        assert found.final_score < found.oracle_score
+        assert found.score > max(low, found.start_score + 0.02)
+        assert found.score < found.oracle_score
 
 
 def test_lists_that_hold_nothing_better_are_named_as_the_reason(tmp_path):
@@ -555,7 +555,7 @@ def test_lists_that_hold_nothing_better_are_named_as_the_reason(tmp_path):
     start = FeatureWeights({"LM0": (1.0, 1.0), "WP0": (1.0,)})
     setup = Setup(QUICK, (start,))
     found = optimize_lists(nbest, references, registry.metric("wer"), setup)
-    assert found.oracle_score == found.final_score == found.start_score
+    assert found.oracle_score == found.score == found.start_score
     assert any("the lists hold nothing better" in line for line in found.warnings)
     worse = FeatureWeights({"LM0": (-1.0, -1.0), "WP0": (-1.0,)})
     setup = Setup(QUICK, (worse,))

@@ -51,7 +51,7 @@ def test_segments_named_are_those_that_count(tmp_path, segments):
     # Under the start weights hypothesis 1 wins in either segment (rows 1 and 4).
     rows = stats.rows[[1, 4]][segments].sum(axis=0)
     assert found.start_score == pytest.approx(float(metric.score(rows)))
-    assert found.final_score == pytest.approx(1.0)
+    assert found.score == pytest.approx(1.0)
     assert found.hypotheses == 3 * len(segments)
 
 

@@ -406,5 +406,5 @@ def test_real_lists_get_better():
             registry.metric("bleu"),
             Setup(registry.optimizer(name, {}), (start,)),
         )
-        assert found.final_score > low, name
+        assert found.score > low, name
         assert found.start_score < 0.2986
