@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import chain
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self, TypeVar, cast
 
@@ -109,12 +110,8 @@ def read_bytes(path: Path | str) -> bytes:
         The file cannot be read, its compressed stream is damaged or cut off, or its name does not
         say that it is compressed.
     """
-    file = standing(path)
     try:
-        with faults_at(called(path), (OSError, DamagedError), InputError):
-            data = file.read_bytes()
-            _check_name(file, data)
-            return b"".join(expanding([data], file.suffix, len(data)))
+        return b"".join(reading(path))
     except MemoryError:
         raise InputError(f"{called(path)}: does not fit into memory") from None
 
@@ -126,7 +123,7 @@ def _check_name(path: Path | str, begin: bytes) -> None:
         raise InputError(f"{path}: is compressed; give it a name that ends in {suffix}")
 
 
-def reading(path: Path) -> Iterator[bytes]:
+def reading(path: Path | str) -> Iterator[bytes]:
     """Yield the content of a file piece by piece, decompressed by its suffix.
 
     Raises
@@ -136,7 +133,9 @@ def reading(path: Path) -> Iterator[bytes]:
     """
     whole = standing(path)
     with faults_at(called(path), (OSError, DamagedError), InputError), whole.open("rb") as file:
-        blocks = iter(lambda: file.read(_READ), b"")
+        begin = file.read(_READ)
+        _check_name(whole, begin)
+        blocks = chain([begin], iter(lambda: file.read(_READ), b""))
         yield from expanding(blocks, whole.suffix, os.fstat(file.fileno()).st_size)
 
 

@@ -127,7 +127,7 @@ def _arrived(nbests: Sequence[str], nbest: NBest) -> list[list[int]]:
     row_of_line = {line: row for row, line in enumerate(nbest.lines.tolist())}
     rows: dict[tuple[bytes, ...], int] = {}
     row_lists: list[list[int]] = [[] for _ in range(len(nbest))]
-    lines = (line for path in nbests for line in read_list(path).byte_lines)
+    lines = (line for path in nbests for line in read_list(path).byte_lines())
     for number, line in enumerate(lines):
         key = tuple(field.strip() for field in line.split(b"|||", 3)[:3])
         row = rows.setdefault(key, row_of_line.get(number, -1))

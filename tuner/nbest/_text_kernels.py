@@ -16,10 +16,12 @@ from ..texts._kernels import (
     ByteArray,
     empty_table,
     grown,
+    hash_of,
     intern,
     is_space,
     read_natural,
     read_number,
+    scan_number,
 )
 
 FIELDS = 6
@@ -31,7 +33,7 @@ TOO_FEW, TOO_MANY, TOO_LONG = 8, 9, 10
 @kernel
 def split_lines(
     text: ByteArray, lines: int, fields: int
-) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+) -> tuple[IntArray, IntArray, IntArray, IntArray, bool]:
     """Find the fields of each line, separated by the token `|||`.
 
     Parameters
@@ -49,29 +51,32 @@ def split_lines(
         Spans of the first fields without white space around them.
     ids : (lines,) int64
         The first field as a number, -1 where it is none.
+    glued : bool
+        Whether `|||` stands somewhere without white space on both sides.
     """
     starts = np.empty(lines + 1, dtype=np.int64)
     counts = np.empty(lines, dtype=np.int64)
     cuts = np.empty((lines, fields, 2), dtype=np.int64)
     ids = np.empty(lines, dtype=np.int64)
-    size, i = text.size, 0
+    size, i, glued = text.size, 0, False
     for line in range(lines):
         starts[line] = begin = i
         count = 0
         while True:
             ended = i >= size or text[i] == 10
-            if not ended and text[i] != 124:
-                i += 1
-                continue
-            if not ended and not (
-                i + 2 < size
-                and text[i + 1] == 124
-                and text[i + 2] == 124
-                and (i == starts[line] or is_space(text[i - 1]))
-                and (i + 3 == size or is_space(text[i + 3]))
-            ):
-                i += 1
-                continue
+            if not ended:
+                if not (
+                    text[i] == 124 and i + 2 < size and text[i + 1] == 124 and text[i + 2] == 124
+                ):
+                    i += 1
+                    continue
+                if not (
+                    (i == starts[line] or is_space(text[i - 1]))
+                    and (i + 3 == size or is_space(text[i + 3]))
+                ):
+                    glued = True
+                    i += 1
+                    continue
             if count < fields:
                 left, right = begin, i
                 while left < right and is_space(text[left]):
@@ -92,7 +97,7 @@ def split_lines(
         if after != cuts[line, 0, 1]:
             ids[line] = -1
     starts[lines] = size
-    return starts, counts, cuts, ids
+    return starts, counts, cuts, ids, glued
 
 
 @helper
@@ -102,6 +107,19 @@ def _noted(rows: IntArray, count: int, place: int, begin: int, end: int) -> IntA
         rows = np.concatenate((rows, np.empty_like(rows)))
     rows[count, 0], rows[count, 1], rows[count, 2] = place, begin, end
     return rows
+
+
+@helper
+def _begins(text: ByteArray, i: int, span: IntArray) -> bool:
+    """Whether `name=` of a name at `span` stands at i too."""
+    at = span[0]
+    if i + span[1] - at >= text.size:
+        return False
+    while at < span[1] and text[at] == text[i]:
+        at += 1
+        i += 1
+    begins: bool = at == span[1] and text[i] == 61
+    return begins
 
 
 @helper
@@ -138,8 +156,8 @@ def parse_features(
     scores, offsets = np.empty(lines), np.zeros(lines + 1, dtype=np.int64)
     values, labels = np.empty(most), np.empty(most, dtype=np.int32)
     table = empty_table(256)
-    hashes, spans = np.empty(most, dtype=np.uint64), np.empty((most, 2), dtype=np.int64)
-    last_line = np.empty(most, dtype=np.int64)
+    hashes, spans = np.empty(128, dtype=np.uint64), np.empty((128, 2), dtype=np.int64)
+    last_line = np.empty(128, dtype=np.int64)
     slow, slows = np.empty((64, 3), dtype=np.int64), 0
     count, n, same = 0, 0, True
     code, position = OK, 0
@@ -147,12 +165,20 @@ def parse_features(
         i, end = cuts[line, 2, 0], cuts[line, 2, 1]
         label, name_at, valued = -1, i, True
         while i < end:
-            begin, equals = i, -1
-            while i < end and not is_space(text[i]):
-                if text[i] == 61:
-                    equals = i
-                i += 1
-            token_end = i
+            begin, equals, known, at = i, -1, -1, n - offsets[line]
+            value, exact, token_end = scan_number(text, i, end)
+            is_number = exact and (token_end == end or is_space(text[token_end]))
+            if not is_number:
+                if line > 0 and same and at < offsets[1] and _begins(text, i, spans[labels[at]]):
+                    known = labels[at]  # as in the first line
+                    equals = i + spans[known, 1] - spans[known, 0]
+                    i = equals + 1
+                while i < end and not is_space(text[i]):
+                    if text[i] == 61:
+                        equals, known = i, -1
+                    i += 1
+                token_end = i
+            i = token_end
             if equals >= 0:
                 if not valued:
                     code, position = NO_VALUE, name_at
@@ -160,9 +186,13 @@ def parse_features(
                 if equals == begin:
                     code, position = NO_NAME, begin
                     break
-                if 2 * count >= table.size:
-                    table = grown(table, hashes, count)
-                label = intern(text, begin, equals, table, hashes, spans, count)
+                label = known
+                if known < 0:
+                    if count == hashes.size:
+                        table, hashes, spans = grown(table, hashes, spans)
+                        last_line = np.concatenate((last_line, np.empty_like(last_line)))
+                    h = hash_of(text, begin, equals)
+                    label = intern(text, begin, equals, h, table, hashes, spans, count)
                 if label == count:
                     count += 1
                 elif last_line[label] == line:
@@ -174,13 +204,13 @@ def parse_features(
                 code, position = NO_LABEL, begin
                 break
             if begin < token_end:
-                value, exact = read_number(text, begin, token_end)
+                if not is_number:
+                    value, exact = read_number(text, begin, token_end)
                 if not exact:
                     slow = _noted(slow, slows, n, begin, token_end)
                     slows += 1
                 values[n] = value
                 if same and line > 0:
-                    at = n - offsets[line]
                     same = at < offsets[1] and labels[at] == label
                     if not same:
                         _repeat(labels, offsets[1], n)
@@ -290,7 +320,7 @@ def _span(text: ByteArray, i: int, end: int) -> tuple[int, int, int]:
 
 @kernel
 def expand_segmentation(
-    text: ByteArray, cuts: IntArray, column: int, token_offsets: IntArray, most: int
+    text: ByteArray, cuts: IntArray, column: int, token_offsets: IntArray, most: int, keeps: bool
 ) -> tuple[int, int, TokenArray, IntArray]:
     """Read `0-1=0-2 2=3`: each source phrase, linked word by word with its target phrase.
 
@@ -301,6 +331,8 @@ def expand_segmentation(
     ----------
     most : int
         Words that a source phrase may have.
+    keeps : bool
+        Whether links are returned; otherwise phrases are only checked.
 
     Returns
     -------
@@ -335,6 +367,8 @@ def expand_segmentation(
                 return OUT_OF_RANGE, begin, links[:0], offsets
             if source_last - source_first >= most:
                 return TOO_LONG, begin, links[:0], offsets
+            if not keeps:
+                continue
             more = (source_last - source_first + 1) * (target_last - target_first + 1)
             while n + more > links.shape[0]:
                 links = np.concatenate((links, np.empty_like(links)))

@@ -71,13 +71,13 @@ class DistinctRows:
             self._hashes, self._is_borrowed = hashes[is_new], True
             return is_new
         self._own()
-        self._extend(block)
+        extend_rows(self.rows, block)
         _extend(self._hashes, kernels.hash_rows(*keys_of(block)))
         is_new = np.asarray(kernels.find_new(*keys_of(self.rows), self._hashes, size))
         if not is_new.all():
             hashes = self._hashes[size:][is_new]
             self._shrink(size)
-            self._extend(take_rows(block, np.flatnonzero(is_new)))
+            extend_rows(self.rows, take_rows(block, np.flatnonzero(is_new)))
             _extend(self._hashes, hashes)
         return is_new
 
@@ -86,16 +86,6 @@ class DistinctRows:
         for name in Rows._fields if self._is_borrowed else ():
             self.rows = self.rows._replace(**{name: getattr(self.rows, name).copy()})
         self._is_borrowed = False
-
-    def _extend(self, block: Rows) -> None:
-        array: NDArray[Any]
-        addition: NDArray[Any]
-        for name in Rows._fields:
-            array, addition = getattr(self.rows, name), getattr(block, name)
-            if name.endswith("offsets"):
-                _extend(array, addition[1:] + (array[-1] - addition[0]))
-            else:
-                _extend(array, addition)
 
     def _shrink(self, size: int) -> None:
         """Keep the first `size` rows."""
@@ -449,6 +439,18 @@ def _reordered(rows: Rows, order: IntArray) -> Rows:
         sparse_offsets=sparse_offsets,
         **{name: array[order] if len(array) else array for name, array in carried},
     )
+
+
+def extend_rows(rows: Rows, block: Rows) -> None:
+    """Append rows; those that are there own their memory, and grow in place."""
+    array: NDArray[Any]
+    addition: NDArray[Any]
+    for name in Rows._fields:
+        array, addition = getattr(rows, name), getattr(block, name)
+        if name.endswith("offsets"):
+            _extend(array, addition[1:] + (array[-1] - addition[0]))
+        else:
+            _extend(array, addition)
 
 
 def _extend(array: NDArray[Any], addition: NDArray[Any]) -> None:

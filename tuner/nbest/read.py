@@ -68,7 +68,6 @@ def read_nbest(
             raise InputError(
                 f"{file.where}: its segments are numbers, those of another list are names"
             )
-        file = replace(file, data=b"")  # frees the text: the arrays are all that is needed
         if reader is not None:
             prefix = f"{file.where}: " if len(paths) > 1 else ""
             notice(prefix + format_reader.describe(arrays, file))
@@ -99,11 +98,11 @@ def read_first_hypotheses(path: Path, vocabulary: _base.Vocabulary, *, segments:
     """
     file = read_list(path)
     firsts: dict[bytes, bytes] = {}
-    for line in file.byte_lines:
+    for line in file.byte_lines():
         firsts.setdefault(line.partition(b"|||")[0].strip(), line)
     data = b"".join(line + b"\n" for line in firsts.values())
     merger = Merger()
-    merger.add(MosesReader().read(replace(file, data=data, segments=segments), vocabulary))
+    merger.add(MosesReader().read(replace(file, memory=data, segments=segments), vocabulary))
     return merger.finish(vocabulary, segments, file.names)
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import io
 import itertools
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +15,7 @@ from portmert.metrics._base import IntArray
 
 from ..base.columns import DROP
 from ..base.errors import InputError, counted, shown
-from ..base.files import called, decode_line, read_bytes
+from ..base.files import called, decode_line, read_bytes, reading
 from ..base.numbers import FINITE, parse_number
 from ..texts.joining import nearest
 
@@ -25,6 +24,9 @@ HEAD_LINES = 20
 
 TABLES = "*best_recog/*"
 """The tables of ESPnet 2 in a folder, at any depth."""
+
+_BLOCK = 1 << 21
+"""Bytes of a list that are parsed at once. With fewer each word is looked up more often."""
 
 Place = int | str
 """Where something stands in a list: the number of its line from 1, or a way through its JSON."""
@@ -160,14 +162,14 @@ class SegmentNames:
 
 @dataclass(frozen=True)
 class ListFile:
-    """One file of an n-best list, decompressed.
+    """One file of an n-best list; it is decompressed as it is read.
 
     Parameters
     ----------
     where : str
-        Its name in messages.
-    data : bytes
-        Not empty.
+        Its name in messages; the path of the file, unless its content is in memory.
+    memory : bytes or None
+        Content that is not in a file.
     names : SegmentNames
         Numbers segments whose ids are names; the same for all lists that are merged.
     segments : int or None
@@ -177,36 +179,60 @@ class ListFile:
     """
 
     where: str
-    data: bytes
+    memory: bytes | None = None
     names: SegmentNames = field(default_factory=SegmentNames)
     segments: int | None = None
     remarks: list[str] = field(default_factory=list)
 
-    @cached_property
-    def byte_lines(self) -> list[bytes]:
-        """The lines without their ends."""
-        lines = self.data.split(b"\n")
-        if lines[-1] == b"":
-            lines.pop()
-        return [line.removesuffix(b"\r") for line in lines]
+    def blocks(self) -> Iterator[bytes]:
+        """Yield the content in blocks of whole lines; the last may have no line end."""
+        if self.memory is not None:
+            yield self.memory
+            return
+        begun: list[bytes] = []
+        size, enough = 0, _BLOCK
+        for piece in reading(Path(self.where)):
+            begun.append(piece)
+            size += len(piece)
+            if size >= enough:
+                data = b"".join(begun)
+                end = data.rfind(b"\n") + 1
+                if end:
+                    yield data[:end].removeprefix(BYTE_ORDER_MARK)
+                begun = [data[end:]]
+                size = len(data) - end
+                enough = max(_BLOCK, 2 * size)  # an endless line is not searched again and again
+        if size:
+            yield b"".join(begun).removeprefix(BYTE_ORDER_MARK)
+
+    @property
+    def data(self) -> bytes:
+        """The whole content."""
+        return b"".join(self.blocks())
+
+    def byte_lines(self) -> Iterator[bytes]:
+        """Yield the lines without their ends."""
+        for block in self.blocks():
+            for line in block.removesuffix(b"\n").split(b"\n"):
+                yield line.removesuffix(b"\r")
 
     @cached_property
     def head(self) -> list[str]:
         """The first lines that are not blank; bytes that are not UTF-8 replaced."""
-        begin = itertools.islice(io.BytesIO(self.data), HEAD_LINES)
-        lines = (line.decode("utf-8", errors="replace").rstrip("\r\n") for line in begin)
+        begin = itertools.islice(self.byte_lines(), HEAD_LINES)
+        lines = (line.decode("utf-8", errors="replace") for line in begin)
         return [line for line in lines if line.strip()]
 
-    def lines(self) -> list[str]:
-        """Return the lines as text.
+    def lines(self) -> Iterator[str]:
+        """Yield the lines as text.
 
         Raises
         ------
         InputError
             A line is not UTF-8.
         """
-        numbered = enumerate(self.byte_lines, 1)
-        return [decode_line(line, self.where, n) for n, line in numbered]
+        for number, line in enumerate(self.byte_lines(), 1):
+            yield decode_line(line, self.where, number)
 
     def fail(self, place: Place, message: str) -> NoReturn:
         """Raise the error of a place."""
@@ -267,7 +293,7 @@ class ListFile:
 
 
 def read_list(path: Path | str) -> ListFile:
-    """Read the bytes of a list; of a folder, the names of the tables in it, one a line.
+    """Open a list; of a folder, the names of the tables in it are the lines.
 
     Raises
     ------
@@ -284,10 +310,12 @@ def read_list(path: Path | str) -> ListFile:
                 f"1best_recog/text"
             )
         return ListFile(where, data)
-    data = read_bytes(path).removeprefix(BYTE_ORDER_MARK)
-    if not data:
+    file = ListFile(where)
+    if not Path(where).is_file():  # a pipe; or it is not there
+        file = ListFile(where, read_bytes(path).removeprefix(BYTE_ORDER_MARK))
+    if not next(file.blocks(), b""):
         raise empty_list(where)
-    return ListFile(where, data)
+    return file
 
 
 def empty_list(where: str) -> InputError:

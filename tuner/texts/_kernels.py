@@ -44,6 +44,7 @@ def _powers_of_five() -> HashArray:
 
 _FIVES = _powers_of_five()
 _TENS = 10.0 ** np.arange(23)  # the powers of ten that float64 holds exactly
+_FULL = 10**17  # from here on another digit is the nineteenth
 _HASH_START = np.uint64(0xCBF29CE484222325)  # FNV-1a, Fowler, Noll and Vo
 HASH_PRIME = np.uint64(0x100000001B3)
 MIX_PRIME = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: Knuth's multiplicative hashing
@@ -95,57 +96,69 @@ def _rounded(mantissa: int, power: int) -> tuple[float, bool]:
 
 
 @helper
-def read_number(text: ByteArray, begin: int, end: int) -> tuple[float, bool]:
-    """Return the number text[begin:end] correctly rounded, and whether it was that simple.
+def scan_number(text: ByteArray, begin: int, end: int) -> tuple[float, bool, int]:
+    """Read a number from `begin` on: return it, whether it is certain, and where it ends.
 
-    If it was not, Python has to decide (base.numbers): for more than 18 digits, large exponents,
-    inf, nan, large values, and texts that are no numbers. -0 is read as 0, so that equal values
-    have equal bits.
+    It is correctly rounded. If it is not certain, Python has to decide (base.numbers): for more
+    than 18 digits, large exponents, inf, nan, large values, and texts that are no numbers. -0 is
+    read as 0, so that equal values have equal bits.
     """
     i, negative = begin, False
     if i < end and (text[i] == 45 or text[i] == 43):
         negative = text[i] == 45
         i += 1
     mantissa: Any = 0
-    digits, power, seen, point = 0, 0, False, 0
-    while i < end:
-        if 48 <= text[i] <= 57:
-            mantissa = mantissa * 10 + (np.int64(text[i]) - 48)
-            digits += mantissa != 0
-            power -= point
-            seen = True
-            if digits > 18:
-                return 0.0, False
-        elif text[i] == 46 and point == 0:
-            point = 1
-        else:
-            break
+    start, power = i, 0
+    while i < end and 48 <= text[i] <= 57:
+        if mantissa >= _FULL:
+            return 0.0, False, i
+        mantissa = mantissa * 10 + (np.int64(text[i]) - 48)
         i += 1
-    if seen and i < end and (text[i] == 101 or text[i] == 69):
+    seen = i - start
+    if i < end and text[i] == 46:
+        i += 1
+        point = i
+        while i < end and 48 <= text[i] <= 57:
+            if mantissa >= _FULL:
+                return 0.0, False, i
+            mantissa = mantissa * 10 + (np.int64(text[i]) - 48)
+            i += 1
+        power = point - i
+        seen -= power
+    if seen > 0 and i < end and (text[i] == 101 or text[i] == 69):
         i += 1
         sign = 1
         size: Any = 0
         if i < end and (text[i] == 45 or text[i] == 43):
             sign = -1 if text[i] == 45 else 1
             i += 1
-        seen = False
+        seen = 0
         while i < end and 48 <= text[i] <= 57 and size < 10000:
             size = size * 10 + (np.int64(text[i]) - 48)
-            seen = True
+            seen = 1
             i += 1
         power += sign * size
-    if not seen or i != end:
-        return 0.0, False
+    if seen == 0:
+        return 0.0, False, i
     if mantissa == 0:
-        return 0.0, True
+        return 0.0, True, i
     if mantissa <= 9007199254740992 and -22 <= power <= 22:  # Clinger: both exact in float64
         value = mantissa * _TENS[power] if power >= 0 else mantissa / _TENS[-power]
         exact = True
     elif -LARGEST_POWER <= power <= LARGEST_POWER:
         value, exact = _rounded(mantissa, power)
     else:
+        return 0.0, False, i
+    return (-value if negative else value), exact and value <= _LARGEST, i
+
+
+@helper
+def read_number(text: ByteArray, begin: int, end: int) -> tuple[float, bool]:
+    """Return the number text[begin:end], and whether it is certain; see `scan_number`."""
+    value, exact, stop = scan_number(text, begin, end)
+    if stop != end:
         return 0.0, False
-    return (-value if negative else value), exact and value <= _LARGEST
+    return value, exact
 
 
 @kernel
@@ -180,9 +193,11 @@ def empty_table(size: int) -> TokenArray:
 
 
 @helper
-def grown(table: TokenArray, hashes: HashArray, count: int) -> TokenArray:
-    """Return a hash table of twice the size with entries 0..count-1."""
-    size = 2 * table.size
+def grown(
+    table: TokenArray, hashes: HashArray, spans: IntArray
+) -> tuple[TokenArray, HashArray, IntArray]:
+    """Return a hash table of twice the size, and its entries with room for as many more."""
+    size, count = 2 * table.size, hashes.size
     larger: TokenArray = empty_table(size)
     mask = np.uint64(size - 1)
     for entry in range(count):
@@ -190,7 +205,17 @@ def grown(table: TokenArray, hashes: HashArray, count: int) -> TokenArray:
         while larger[slot] >= 0:
             slot = (slot + np.uint64(1)) & mask
         larger[slot] = entry
-    return larger
+    hashes = np.concatenate((hashes, np.empty_like(hashes)))
+    return larger, hashes, np.concatenate((spans, np.empty_like(spans)))
+
+
+@helper
+def hash_of(text: ByteArray, begin: int, end: int) -> Any:
+    """Return the hash of text[begin:end] before `intern` mixes it."""
+    h = _HASH_START
+    for i in range(begin, end):
+        h = (h ^ np.uint64(text[i])) * HASH_PRIME
+    return h
 
 
 @helper
@@ -198,6 +223,7 @@ def intern(
     text: ByteArray,
     begin: int,
     end: int,
+    h: Any,
     table: TokenArray,
     hashes: HashArray,
     spans: IntArray,
@@ -205,11 +231,9 @@ def intern(
 ) -> int:
     """Return the entry whose bytes are text[begin:end]; a new entry gets the number `count`.
 
-    `table`, `hashes` (at `count`) and `spans` (at `count`) are modified in place.
+    `h` is the hash of the bytes, see `hash_of`. `table`, `hashes` (at `count`) and `spans` (at
+    `count`) are modified in place.
     """
-    h = _HASH_START
-    for i in range(begin, end):
-        h = (h ^ np.uint64(text[i])) * HASH_PRIME
     h ^= h >> np.uint64(29)  # the low bits of FNV depend on few bits of the text
     mask = np.uint64(table.size - 1)
     slot = h & mask
@@ -238,7 +262,7 @@ def intern_tokens(
     Parameters
     ----------
     most : int
-        At least the number of tokens. Unused memory is never touched.
+        At least the number of tokens.
 
     Returns
     -------
@@ -251,19 +275,20 @@ def intern_tokens(
     tokens = np.empty(most, dtype=np.int32)
     offsets = np.zeros(lines + 1, dtype=np.int64)
     table = empty_table(1024)
-    hashes, spans = np.empty(most, dtype=np.uint64), np.empty((most, 2), dtype=np.int64)
+    hashes, spans = np.empty(512, dtype=np.uint64), np.empty((512, 2), dtype=np.int64)
     count, n = 0, 0
     for line in range(lines):
         i, end = cuts[line, column, 0], cuts[line, column, 1]
         while i < end and is_space(text[i]):
             i += 1
         while i < end:
-            begin = i
+            begin, h = i, _HASH_START
             while i < end and not is_space(text[i]):
+                h = (h ^ np.uint64(text[i])) * HASH_PRIME
                 i += 1
-            if 2 * count >= table.size:
-                table = grown(table, hashes, count)
-            entry = intern(text, begin, i, table, hashes, spans, count)
+            if count == hashes.size:
+                table, hashes, spans = grown(table, hashes, spans)
+            entry = intern(text, begin, i, h, table, hashes, spans, count)
             count += entry == count
             tokens[n] = entry
             n += 1

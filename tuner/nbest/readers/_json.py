@@ -154,7 +154,7 @@ def objects(file: ListFile, *, list_key: str = "") -> Iterator[tuple[int, JsonOb
     A document is one object over several lines, or a list of objects. With `list_key`, a list in
     place of an object is what an object has under this key.
     """
-    lines = file.lines()
+    lines = list(file.lines())
     first = lines[0].strip()
     if first == "{" or (first.startswith("[") and not (list_key and _are_lists(lines))):
         content = _parsed(file, lines)
@@ -236,7 +236,7 @@ def as_object(hypothesis: Any) -> dict[str, Any] | None:
 
 def document(file: ListFile) -> JsonObject:
     """Return the one object of a whole file."""
-    content = _parsed(file, file.lines())
+    content = _parsed(file, list(file.lines()))
     if not isinstance(content, dict):
         file.fail(1, "expected one JSON object")
     return JsonObject(file, 1, content)

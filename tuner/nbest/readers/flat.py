@@ -53,7 +53,7 @@ class Flat(Reader):
 
     def records(self, file: ListFile) -> Iterator[Hypothesis]:
         """Yield the hypotheses of a whole file."""
-        lines = file.lines()
+        lines = list(file.lines())
         fields = self._fields(file, lines)
         if "id" not in fields:
             self._check_size(file, len(lines))

@@ -52,7 +52,7 @@ class Kaldi(Reader):
         costs = self._costs()
         unused = {name: dict.fromkeys(by_key) for name, (_, by_key) in costs.items()}
         utterances = set()
-        for number, key, text in keyed_lines(file.lines(), file.where):
+        for number, key, text in keyed_lines(list(file.lines()), file.where):
             utterance, _, rank = key.rpartition("-")
             utterances.add(utterance)
             features: dict[str, float | list[float]] = {}

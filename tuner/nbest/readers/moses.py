@@ -1,6 +1,7 @@
 """Read lists of Moses, and of programs that separate fields by ||| too."""
 
 import re
+from collections.abc import Iterator
 from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
@@ -8,12 +9,10 @@ from pydantic.dataclasses import dataclass
 from ...base.errors import counted
 from ...base.numbers import parse_number
 from ..records import ListFile
-from ._bars import BarsReader, are_named_values, split_fields
+from ._bars import BarsReader, are_named_values, joined_lines, split_fields
 
-_GLUED = re.compile(rb"(?<=\S)\|\|\||\|\|\|(?=\S)")
-"""Moses' own reader (mert/Data.cpp) asks for no blanks; old versions wrote none behind the id."""
 _JOSHUA = re.compile(r"tm_\w+_\d+=|lm_\d+=|OOVPenalty=")
-_TREE = re.compile(rb"[0-9]+ \|\|\| \(\S+\{[0-9]+-[0-9]+\} ")
+_TREE = re.compile(r"[0-9]+ \|\|\| \(\S+\{[0-9]+-[0-9]+\} ")
 _LINK = re.compile(rb"[0-9]{1,9}-([0-9]{1,9})")
 
 
@@ -27,6 +26,7 @@ class MosesReader(BarsReader):
 
     title: ClassVar[str] = "Moses"
     absent_is_zero: ClassVar[bool] = False
+    may_be_glued: ClassVar[bool] = True  # as for Moses' own reader, mert/Data.cpp
     example: ClassVar[tuple[str, ...]] = (
         "",
         "0 ||| a b ||| LM0= -1.5 TM0= 1 2 ||| -3\n",
@@ -40,15 +40,6 @@ class MosesReader(BarsReader):
         return all(
             _are_apart(row[2]) and not row[2].startswith(("F0=", "WordScores=")) for row in rows
         ) and not any(_JOSHUA.match(token) for row in rows for token in row[2].split())
-
-    def as_moses(self, file: ListFile) -> bytes:
-        """Return the list with blanks around `|||` in lines that are no list without them."""
-
-        def spaced(line: re.Match[bytes]) -> bytes:
-            return line[0] if len(split_fields(line[0])) > 3 else line[0].replace(b"|||", b" ||| ")
-
-        glued = _GLUED.search(file.data)
-        return re.sub(rb"[^\n]+", spaced, file.data) if glued else file.data
 
 
 def _are_apart(features: str) -> bool:
@@ -97,15 +88,15 @@ class Joshua(BarsReader):
         named = all(are_named_values(row[2]) or _are_apart(row[2]) for row in rows)
         return named and any(_JOSHUA.match(token) for row in rows for token in row[2].split())
 
-    def as_moses(self, file: ListFile) -> bytes:
-        """Return the list; raise InputError for derivation trees in place of texts."""
-        if _TREE.match(file.data):
+    def blocks(self, file: ListFile) -> Iterator[bytes]:
+        """Yield the list; raise InputError for derivation trees in place of texts."""
+        if file.head and _TREE.match(file.head[0]):
             file.fail(
                 1,
                 "the hypothesis is a derivation tree, as Joshua writes it; expected its text: set "
                 "use_tree_nbest = false in Joshua's configuration, and decode again",
             )
-        return super().as_moses(file)
+        return super().blocks(file)
 
 
 @dataclass(frozen=True)
@@ -128,10 +119,12 @@ class Travatar(BarsReader):
             for row in rows
         )
 
-    def as_moses(self, file: ListFile) -> bytes:
-        """Return the list with score and features exchanged."""
-        lines = []
-        for number, line in enumerate(file.byte_lines, 1):
+    def blocks(self, file: ListFile) -> Iterator[bytes]:
+        """Yield the list with score and features exchanged."""
+        return joined_lines(self._lines(file))
+
+    def _lines(self, file: ListFile) -> Iterator[bytes]:
+        for number, line in enumerate(file.byte_lines(), 1):
             fields = split_fields(line)
             if len(fields) != 4:
                 file.fail(
@@ -146,8 +139,7 @@ class Travatar(BarsReader):
                     "another --nbest-format",
                 )
             fields[2], fields[3] = fields[3], fields[2]
-            lines.append(b" ||| ".join(fields))
-        return b"\n".join(lines) + b"\n"
+            yield b" ||| ".join(fields)
 
 
 @dataclass(frozen=True)
@@ -178,11 +170,13 @@ class Nematus(BarsReader):
             for field in row[2:]
         )
 
-    def as_moses(self, file: ListFile) -> bytes:
-        """Return the list with named features, and the score last: the first if none is."""
-        lines: list[bytes] = []
+    def blocks(self, file: ListFile) -> Iterator[bytes]:
+        """Yield the list with named features, and the score last: the first if none is."""
+        return joined_lines(self._lines(file))
+
+    def _lines(self, file: ListFile) -> Iterator[bytes]:
         form: tuple[int, int] | None = None
-        for number, line in enumerate(file.byte_lines, 1):
+        for number, line in enumerate(file.byte_lines(), 1):
             fields = split_fields(line)
             scores = fields[2].split() if len(fields) > 2 else []
             form = form or (min(max(len(fields), 3), 4), max(len(scores), 1))
@@ -194,8 +188,7 @@ class Nematus(BarsReader):
                     f"{counted(form[1], 'score')}{', score of the list' * (form[0] - 3)}",
                 )
             named = b" ".join(b"F%d= %s" % item for item in enumerate(scores))
-            lines.append(b" ||| ".join([fields[0], fields[1], named, (*fields, scores[0])[3]]))
-        return b"\n".join(lines) + b"\n"
+            yield b" ||| ".join([fields[0], fields[1], named, (*fields, scores[0])[3]])
 
 
 @dataclass(frozen=True)
@@ -225,12 +218,14 @@ class Marian(BarsReader):
         features = re.compile(r"F0= *\S+(?: +[^\s=]+= *\S+)*")
         return all(features.fullmatch(row[-2]) for row in rows)
 
-    def as_moses(self, file: ListFile) -> bytes:
-        """Return the list with the word alignment last, without word scores."""
-        lines: list[bytes] = []
+    def blocks(self, file: ListFile) -> Iterator[bytes]:
+        """Yield the list with the word alignment last, without word scores."""
+        return joined_lines(self._lines(file))
+
+    def _lines(self, file: ListFile) -> Iterator[bytes]:
         first: tuple[bool, bool] | None = None
         remarks: dict[str, None] = {}
-        for number, line in enumerate(file.byte_lines, 1):
+        for number, line in enumerate(file.byte_lines(), 1):
             fields = split_fields(line)
             if len(fields) < 4:
                 file.fail(
@@ -255,9 +250,8 @@ class Marian(BarsReader):
                 remarks["the first of two word alignments used"] = None
             if alignments and b"," in alignments[0]:
                 remarks["soft alignment made hard"] = None
-            lines.append(b" ||| ".join(row))
+            yield b" ||| ".join(row)
         file.remarks.extend(remarks)
-        return b"\n".join(lines) + b"\n"
 
 
 _WORD_SCORES = re.compile(rb"WordScores=[ \t]*(?:[^\s=]+(?:[ \t]+|$))*")

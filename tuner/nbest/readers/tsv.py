@@ -62,7 +62,7 @@ class Tsv(Reader):
 
     def records(self, file: ListFile) -> Iterator[Hypothesis]:
         """Yield the hypotheses of a whole file."""
-        columns, *rows = table_rows(file.lines(), file.where)
+        columns, *rows = table_rows(list(file.lines()), file.where)
         id_at = _index(file, columns, "id", self.id or _usual(columns, IDS))
         text_at = _index(file, columns, "text", self.text or _usual(columns, TEXTS))
         score = self.score or _usual(columns, SCORES)
