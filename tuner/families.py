@@ -77,6 +77,10 @@ FAMILIES = {
         "portmert.tuner.search.optimizers", "portmert.tuner.search.optimizers._base.Optimizer"
     ),
     "reader": Family("portmert.tuner.nbest.readers", "portmert.tuner.nbest.readers._base.Reader"),
+    "graph-reader": Family(
+        "portmert.tuner.graphs.graph_readers",
+        "portmert.tuner.graphs.graph_readers._base.GraphReader",
+    ),
     "annotator": Family(
         "portmert.tuner.annotation.annotators", "portmert.tuner.texts.annotator.Annotator"
     ),

@@ -235,6 +235,13 @@ def reader(text: str) -> Reader:
     return built
 
 
+def graph_reader(text: str) -> Any:
+    """Return the reader of search graphs written `name:option=value`; None for `auto`."""
+    if text == "auto":
+        return None
+    return build("graph-reader", *written("graph-reader", text))
+
+
 def annotator(text: str | Annotator, *, model: str = "") -> Annotator:
     """Return the annotator written `name` or `name:option=value,option=value`; or an object.
 

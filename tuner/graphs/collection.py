@@ -1,0 +1,234 @@
+"""The graphs of a text: read from a file, a folder or an archive, and asked for k-best lists."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from portmert.metrics._base import FloatArray, Vocabulary, offsets_of
+
+from ..base import team
+from ..base.columns import in_natural_order
+from ..base.errors import InputError, shown
+from ..base.files import called, read_bytes
+from ..base.warn import notice
+from ..families import component, names
+from ..nbest.merging import ListArrays, Merger, beyond, empty_rows
+from ..nbest.model import NBest
+from ..nbest.records import SegmentNames
+from ..weights.feature_weights import FeatureWeights
+from .graph_readers._base import Block, GraphReader
+from .model import Columns, Graph, Strings
+
+_KEY = re.compile(rb"\s*([^\s={(#|]+)[ \t]*\r?\n")
+HEAD = 2000
+"""Bytes that a format is recognised by."""
+
+
+def blocks_of(path: Path | str, reader: GraphReader | None) -> tuple[GraphReader, list[Block]]:
+    """Return the graphs in a file, a folder or an archive as text, and the reader of their format.
+
+    An archive has the id of a segment above its graph, and a blank line behind it.
+
+    Raises
+    ------
+    InputError
+        There is none, it cannot be read, or fits no format.
+    """
+    where = called(path)
+    if Path(where).is_dir():
+        names_in = [file.name for file in Path(where).iterdir() if file.is_file()]
+        ordered = [names_in[place] for place in in_natural_order(names_in)]
+        # Moses puts its weights beside its hypergraphs.
+        files = [Path(where, name) for name in ordered if name[0] != "." and name != "weights"]
+        if not files:
+            raise InputError(f"{where}: an empty folder, expected a graph for each segment")
+        parts = [Block(str(f), f.name.partition(".")[0], 1, read_bytes(f)) for f in files]
+    else:
+        data = read_bytes(path)
+        parts = [*_archived(where, data)] if _KEY.match(data) else [Block(where, "", 1, data)]
+    for part in parts:
+        if not part.data.strip():
+            part.fail(0, "empty, expected a search graph")
+    reader = reader or _recognised(parts[0])
+    return reader, [block for part in parts for block in reader.blocks(part)]
+
+
+def _archived(where: str, data: bytes) -> Iterator[Block]:
+    """Yield the graphs of an archive."""
+    line, end = 1, 0
+    for match in re.finditer(rb"(?:[^\n]*\S[^\n]*(?:\n|$))+", data):
+        line += data.count(b"\n", end, match.start())
+        key = _KEY.match(match[0] + b"\n")
+        begin = Block(where, "", line, match[0])
+        if key is None:
+            begin.fail(0, f"`{shown(match[0][:80].decode('utf-8', 'replace'))}`, expected an id")
+        yield Block(where, key[1].decode("utf-8", "replace"), line + 1, match[0][key.end() :])
+        line, end = line + match[0].count(b"\n"), match.end()
+
+
+def _recognised(block: Block) -> GraphReader:
+    """Return the reader of the format that a graph shows."""
+    head = block.data[:HEAD].decode("utf-8", "replace")
+    head = head[: head.rfind("\n") + 1] or head
+    classes = [component("graph-reader", name) for name in names("graph-reader")]
+    fitting = [cls for cls in classes if cls.recognises(head)]
+    if len(fitting) != 1:
+        what = "is an n-best list; give it as --nbest" if " ||| " in head[:200] else "fits no format"
+        known = ", ".join(names("graph-reader"))
+        block.fail(0, f"`{shown(head[:60])}` {what}; formats of graphs: {known}")
+    reader: GraphReader = fitting[0]()
+    return reader
+
+
+@dataclass(frozen=True, eq=False)
+class Graphs:
+    """The graphs of S segments, in the order of the files.
+
+    Parameters
+    ----------
+    where : str
+        The name of the first file.
+    segments : tuple of str
+        Their ids: names, or numbers from 0.
+    graphs : tuple of Graph
+    columns : Columns
+        The features and words of all.
+    """
+
+    where: str
+    segments: tuple[str, ...]
+    graphs: tuple[Graph, ...]
+    columns: Columns
+
+    @classmethod
+    def read(
+        cls,
+        paths: Sequence[Path | str],
+        vocabulary: Vocabulary,
+        reader: GraphReader | None = None,
+    ) -> Graphs:
+        """Read the graphs of all paths; several may be of one segment.
+
+        Raises
+        ------
+        InputError
+            A file is not what it should be; the message says which line and segment.
+        """
+        columns = Columns(vocabulary)
+        segments, graphs = [], []
+        for path in paths:
+            path_reader, blocks = blocks_of(path, reader)
+            for number, block in enumerate(blocks):
+                graphs.append(path_reader.graph(block, columns))
+                segments.append(block.segment or str(number))
+            notice(
+                f"{called(path)}: {path_reader.title}, {len(blocks)} segments, "
+                f"{sum(map(len, graphs[-len(blocks) :])) // max(1, len(blocks))} arcs on average"
+            )
+        return cls(called(paths[0]), tuple(segments), tuple(graphs), columns)
+
+    def nbest(
+        self,
+        weights: Sequence[FeatureWeights],
+        size: int,
+        *,
+        names: SegmentNames | None = None,
+        segments: int | None = None,
+        origin: str = "weights",
+        features: FeatureWeights | None = None,
+    ) -> NBest:
+        """Return the best distinct strings of each graph under each weights, merged.
+
+        Parameters
+        ----------
+        weights, size
+            `size` strings under each of them; best first if it is one.
+        names, segments
+            See `nbest.read.read_nbest`.
+        origin
+            Names where the weights are from.
+        features
+            Leave out features that have no weight here.
+
+        Raises
+        ------
+        InputError
+            A feature has no weight, or an id is no segment of the references.
+        """
+        vectors = [self.columns.vector(each, origin=origin) for each in weights]
+        numbers = self._numbers(names or SegmentNames(), segments)
+
+        def of_graph(number: int) -> list[Strings]:
+            return [self.graphs[number].best(vector, size) for vector in vectors]
+
+        lists = team.each(of_graph, len(self.graphs), phase="decoding")
+        merger = Merger()
+        merger.add(self._arrays(lists, numbers, features))
+        return merger.finish(self.columns.vocabulary, segments, names or SegmentNames())
+
+    def _numbers(self, names: SegmentNames, segments: int | None) -> list[int]:
+        """Return the number of each graph's segment."""
+        numbers = []
+        for segment in self.segments:
+            if names.decide(segment):
+                try:
+                    numbers.append(names.number(segment, segments))
+                except ValueError as error:
+                    raise InputError(f"{self.where}: {error}") from None
+                continue
+            if not segment.isdecimal():
+                raise InputError(f"{self.where}: segment '{shown(segment)}' is no number")
+            numbers.append(int(segment))
+            if segments is not None and numbers[-1] >= segments:
+                raise InputError(f"{self.where}: {beyond(numbers[-1], segments)}")
+        return numbers
+
+    def _arrays(
+        self,
+        lists: Sequence[Sequence[Strings]],
+        numbers: Sequence[int],
+        features: FeatureWeights | None,
+    ) -> ListArrays:
+        """Return all strings as the merger takes them."""
+        strings = [each for of_graph in lists for each in of_graph]
+        counts = [len(each.scores) for each in strings]
+        repeats = [len(of_graph) for of_graph in lists]
+        columns, has_links = self.columns, all(graph.has_spans for graph in self.graphs)
+        dense = [pair for pair in columns.dense if features is None or pair[0] in features.values]
+        places = [column for name, _ in dense for column in columns.features[name]]
+        sparse = [columns.features[name][0] for name in columns.features if name in columns.sparse]
+        tables = [each.features for each in strings]
+        in_sparse = [np.nonzero(table[:, sparse]) for table in tables]
+        rows = empty_rows(sum(counts), features=0, stats=0)._replace(
+            segments=np.repeat(np.repeat(numbers, repeats), counts),
+            tokens=np.concatenate([each.tokens for each in strings]),
+            token_offsets=_chained([each.token_offsets for each in strings]),
+            features=np.ascontiguousarray(np.concatenate([t[:, places] for t in tables])) + 0.0,
+            scores=np.concatenate([each.scores for each in strings]) + 0.0,
+            sparse_columns=np.concatenate([entries[1] for entries in in_sparse]).astype(np.int32),
+            sparse_values=np.concatenate(
+                [t[:, sparse][entries] for t, entries in zip(tables, in_sparse, strict=True)]
+            ),
+            sparse_offsets=offsets_of(
+                np.concatenate(
+                    [np.bincount(e[0], minlength=n) for e, n in zip(in_sparse, counts, strict=True)]
+                )
+            ),
+        )
+        if has_links:
+            rows = rows._replace(
+                links=np.concatenate([each.links for each in strings]),
+                link_offsets=_chained([each.link_offsets for each in strings]),
+            )
+        names = tuple(name for name in columns.features if name in columns.sparse)
+        return ListArrays(rows, tuple(dense), names, has_links, self.where)
+
+
+def _chained(offsets: Sequence[FloatArray]) -> FloatArray:
+    """Return the offsets of arrays that are joined."""
+    return offsets_of(np.concatenate([np.diff(each) for each in offsets]))

@@ -1,0 +1,1 @@
+"""Readers of search graphs: a format in each public file."""

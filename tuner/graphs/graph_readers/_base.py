@@ -1,0 +1,117 @@
+"""The base class of readers of search graphs, and the text of one segment's graph.
+
+To add a format, write one public file in this folder with one frozen pydantic dataclass that
+derives from `GraphReader`. The command line and `auto` find it by its class's name.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Iterator
+from typing import ClassVar, NamedTuple, NoReturn
+
+from pydantic import ConfigDict
+from pydantic.dataclasses import dataclass as component_dataclass
+
+from ...base.components import Component
+from ...base.errors import InputError, counted, shown
+from ...base.files import decode_line
+from ...base.numbers import FINITE, parse_number
+from ..model import MOST_ARCS, Columns, Graph, GraphFault
+
+
+class Block(NamedTuple):
+    """The graph of one segment as text.
+
+    Parameters
+    ----------
+    where
+        The name of its file in messages.
+    segment
+        Its id; "" where the format has none.
+    line
+        The number of its first line in the file, from 1.
+    data
+    """
+
+    where: str
+    segment: str
+    line: int
+    data: bytes
+
+    def fail(self, line: int, message: str) -> NoReturn:
+        """Raise the error of a line of the block, from 0."""
+        segment = f"segment {shown(self.segment)}: " if self.segment else ""
+        raise InputError(f"{self.where}:{self.line + line}: {segment}{message}")
+
+    def lines(self) -> Iterator[tuple[int, str]]:
+        """Yield the lines that are not blank and their numbers, from 0."""
+        for number, line in enumerate(self.data.split(b"\n")):
+            if line.strip():
+                yield number, decode_line(line, self.where, self.line + number).rstrip()
+
+    def number(self, line: int, text: str, meaning: str) -> float:
+        """Return a finite number, or raise the error of the line; `meaning` names the number."""
+        value = parse_number(text)
+        if value is None:
+            self.fail(line, f"'{shown(text)}' for {meaning} is not a number")
+        if not math.isfinite(value):
+            self.fail(line, f"{meaning} is {shown(text)}; values must be {FINITE}")
+        return value
+
+    def natural(self, line: int, text: str, meaning: str) -> int:
+        """Return the number of a node, or raise the error of the line."""
+        if not text.isdecimal() or len(text) > 9:
+            self.fail(line, f"'{shown(text)}' for {meaning} is not a whole number")
+        return int(text)
+
+
+@component_dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
+class GraphReader(Component):
+    """Read one format of search graphs."""
+
+    title: ClassVar[str]
+    """The name of the format for users."""
+    _family: ClassVar[str] = "graph-reader"
+
+    @classmethod
+    @abstractmethod
+    def recognises(cls, head: str) -> bool:
+        """Whether the first lines of a graph can only be of this format."""
+
+    def blocks(self, file: Block) -> Iterator[Block]:
+        """Yield the graphs of a file that holds several in the format's own way; else itself."""
+        yield file
+
+    def graph(self, block: Block, columns: Columns) -> Graph:
+        """Return the graph of a segment.
+
+        Raises
+        ------
+        InputError
+            It is not what it should be; the message says which line.
+        """
+        arcs = block.data.count(b"\n") + 1
+        if arcs > MOST_ARCS:
+            block.fail(
+                0,
+                f"a graph of up to {arcs} arcs, at most {MOST_ARCS} fit into memory; prune it, "
+                f"or decode with a smaller beam",
+            )
+        try:
+            return self.parsed(block, columns)
+        except GraphFault as error:
+            block.fail(0, f"{self.title}: {error}")
+
+    @abstractmethod
+    def parsed(self, block: Block, columns: Columns) -> Graph:
+        """Return the graph of a text that fits into memory; see `graph`."""
+
+
+def check_count(block: Block, line: int, meaning: str, count: int, expected: int) -> None:
+    """Raise the error of a graph that has another number of arcs or nodes than it says."""
+    if count != expected:
+        block.fail(
+            line, f"{counted(count, meaning)}, the header says {expected}; is the file cut off?"
+        )
