@@ -25,6 +25,14 @@ RECORDED_MOSES = ROOT / "configs" / "recorded" / "recorded_moses"
 LIST = """{0} ||| one hypothesis ||| LM0= -1 TM0= -{1} -1 ||| 0 ||| 0-0
 {0} ||| another one ||| LM0= -3 TM0= -1 -1 ||| 0 ||| 0-1
 """
+GRAPH = "{0} hyp=0 stack=0 forward=1 fscore=0\n" + "".join(
+    f"{{0}} hyp={hypothesis} stack=1 back=0 score=0 transition=0 forward=-1 fscore=0 covered=0-0 "
+    f'scores="core=({scores}) " out="word|{words}"\n'
+    for hypothesis, scores, words in (
+        (1, "-1,-{1},-1", "one hypothesis"),
+        (2, "-3,-1,-1", "another one"),
+    )
+)
 
 
 def write(path, lines):
@@ -40,6 +48,7 @@ def folder(tmp_path_factory):
     write(folder / "train.tgt", [" ".join(pair.target) for pair in train])
     write(folder / "dev.src", [*(" ".join(pair.source) for pair in dev), ""])
     (folder / "list").write_text("".join(LIST.format(s, s + 2) for s in range(SEGMENTS)))
+    (folder / "graphs").write_text("".join(GRAPH.format(s, s + 2) for s in range(SEGMENTS)))
     (folder / "moses.ini").write_text(
         f"[feature]\nKENLM name=LM0\nPhraseDictionaryMemory name=TM0 num-features=2\n"
         f"[recorded-lists]\n{folder / 'list'}\n[recorded-source]\n{folder / 'dev.src'}\n"
@@ -61,6 +70,11 @@ def decoder(request, folder):
             ],
             "start": folder / "moses.ini",
             "jobs": 2,
+        },
+        "graphs": {
+            "graphs": [folder / "graphs"],
+            "format": f"osgx:config={folder / 'moses.ini'}",
+            "config": folder / "moses.ini",
         },
         "moses": {"config": folder / "moses.ini", "program": RECORDED_MOSES, "jobs": 2},
         "recorded": {"lists": [folder / "list"]},

@@ -10,15 +10,15 @@ from portmert.metrics._base import Vocabulary
 
 from ..base.context import current
 from ..base.errors import ConfigError, InputError, counted, faults_at
-from ..base.files import read_lines, write_text, writing
+from ..base.files import read_lines
 from ..base.warn import collected_notices
 from ..components import registry
 from ..components.features import FeatureLike, with_features
 from ..nbest.model import NBest, best_rows, model_scores, taken, write_nbest
 from ..nbest.read import read_nbest
 from ..texts import prepare, text_pipeline
-from ..weights.feature_weights import FeatureWeights, read_weights
-from ..weights.moses_ini import read_moses_ini
+from ..weights.feature_weights import FeatureWeights
+from . import _saved
 from ._base import Decoder, Decoding
 
 
@@ -69,18 +69,8 @@ class Recorded(Decoder):
     def read_weights(self) -> FeatureWeights:
         """Return the start weights of the features that the lists have."""
         nbest = self._load()
-        # Sparse features have one value, and start at 0 as in Moses where nothing is said.
-        sparse = tuple((name, 1) for name in (nbest.sparse.names if nbest.sparse else ()))
-        path = self.start or self.config
-        if path is None:
-            ones = {name: (1.0,) * size for name, size in nbest.feature_names}
-            return FeatureWeights(ones | {name: (0.0,) for name, _ in sparse})
-        weights = read_weights(path)
-        dense = FeatureWeights.from_vector(
-            nbest.feature_names, weights.vector(nbest.feature_names, origin=str(path))
-        )
-        sparse_weights = {name: weights.values.get(name, (0.0,)) for name, _ in sparse}
-        return FeatureWeights({**dense.values, **sparse_weights})
+        sparse = nbest.sparse.names if nbest.sparse else ()
+        return _saved.start_weights(nbest.feature_names, sparse, self.start or self.config)
 
     def decode(self, weights: FeatureWeights, **request: Unpack[Decoding]) -> None:
         """Write the `size` best hypotheses of each segment under `weights`, best first.
@@ -111,21 +101,12 @@ class Recorded(Decoder):
 
     def write_config(self, weights: FeatureWeights, path: Path, *, header: str) -> None:
         """Write `config` with its [weight] section replaced, or our weights file."""
-        if self.config is None:
-            write_text(path, weights.to_json() + "\n")
-            return
-        content = read_moses_ini(self.config).with_weights(weights.values, header=header)
-        with writing(path) as out:
-            out.write(content)
+        _saved.write_config(self.config, weights, path, header=header)
 
     def _load(self) -> NBest:
         """Read the lists; a second call in the same process uses what the first one read."""
         files = (*self.lists, *(file for feature in self.features for file in feature.files))
-        try:
-            stamps = tuple((path.stat().st_mtime_ns, path.stat().st_size) for path in files)
-        except OSError as error:
-            raise InputError(f"{error.filename}: {error.strerror}") from None
-        return _read(self, stamps)
+        return _read(self, _saved.stamps(files))
 
 
 @lru_cache(maxsize=1)

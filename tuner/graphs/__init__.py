@@ -1,4 +1,4 @@
-"""Search graphs: lattices and hypergraphs of decoders, read into arrays and asked for k-best lists.
+"""Search graphs of decoders, read into arrays and asked for their best strings.
 
 It may import `base`, `texts`, `weights` and `nbest`.
 """

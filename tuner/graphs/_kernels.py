@@ -1,29 +1,21 @@
-"""Compiled loops over search graphs: their order, their best strings, Moses' text form.
+"""Compiled loops over search graphs: their order and their best strings.
 
 A graph has nodes 0..N-1 and A arcs in the order of their heads, tails before heads. The body of an
 arc is what it writes: a token, or -1 - t for the string of its tail t. `firsts[n]:firsts[n + 1]`
 are the arcs with head n.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray, TokenArray
 from portmert.metrics.kernels.compiled import helper, kernel
 
-from ..texts._kernels import (
-    MIX_PRIME,
-    ByteArray,
-    HashArray,
-    is_space,
-    read_natural,
-    read_number,
-)
+from ..texts._kernels import MIX_PRIME, HashArray
 
 UNKNOWN, NONE = -1, -2
 """The next string of a node: not asked for yet; there is none."""
-OK, NO_NODE, NO_VALUES, OTHER_SEGMENT, NO_TEXT = range(5)
 
 
 class Arcs(NamedTuple):
@@ -55,7 +47,7 @@ class Arcs(NamedTuple):
 def order_nodes(
     heads: IntArray, tail_offsets: IntArray, tails: IntArray, nodes: int, goal: int
 ) -> tuple[int, IntArray]:
-    """Number the nodes of whole derivations of the goal, tails before heads.
+    """Give the nodes of whole derivations of the goal numbers, tails before heads.
 
     Returns
     -------
@@ -105,7 +97,7 @@ def order_nodes(
 def _of_whole(
     heads: IntArray, tail_offsets: IntArray, tails: IntArray, order: IntArray, goal: int
 ) -> IntArray:
-    """Number the ordered nodes that whole derivations have; the others get -1."""
+    """Give the ordered nodes that whole derivations have numbers, the others -1."""
     nodes = order.size
     by_head = np.argsort(heads, kind="mergesort")
     firsts = np.searchsorted(heads[by_head], np.arange(nodes + 1))
@@ -143,25 +135,13 @@ def score_arcs(arcs: Arcs, weights: FloatArray) -> FloatArray:
     return scores
 
 
-@kernel
-def best_through(arcs: Arcs, scores: FloatArray) -> FloatArray:
-    """Return (A,) the score of the best derivation that has each arc."""
-    nodes = arcs.firsts.size - 1
-    inside, outside = np.full(nodes, -np.inf), np.full(nodes, -np.inf)
-    through = scores.copy()
-    for node in range(nodes):
-        for arc in range(arcs.firsts[node], arcs.firsts[node + 1]):
-            for t in range(arcs.tail_offsets[arc], arcs.tail_offsets[arc + 1]):
-                through[arc] += inside[arcs.tails[t]]
-            inside[node] = max(inside[node], through[arc])
-    outside[nodes - 1] = 0.0
-    for node in range(nodes - 1, -1, -1):
-        for arc in range(arcs.firsts[node], arcs.firsts[node + 1]):
-            through[arc] += outside[node]
-            for t in range(arcs.tail_offsets[arc], arcs.tail_offsets[arc + 1]):
-                tail = arcs.tails[t]
-                outside[tail] = max(outside[tail], through[arc] - inside[tail])
-    return through
+_Written = tuple[FloatArray, TokenArray, IntArray, IntArray, IntArray, TokenArray, IntArray]
+
+
+ARC, MOVED, NEXT, LENGTH, LEFT, RIGHT, TAILS = range(7)
+"""Columns of `_Strings.table`: the arc; the first tail whose string may still be exchanged for a
+worse one; the next string of the same node; the length in tokens; the skew heap of the node where
+it waits; and from the last column on the strings of its tails."""
 
 
 class _Strings(NamedTuple):
@@ -169,53 +149,31 @@ class _Strings(NamedTuple):
 
     Parameters
     ----------
-    arc, moved, next : (M,) int64
-        The arc; the first tail whose string may still be exchanged for a worse one; the next
-        string of the same node.
-    tails : (M, W) int64
-        The candidates that are the strings of its tails.
-    score, hash, length : (M,) float64, uint64, int64
-        Of the string; the hash is a polynomial of the tokens.
-    left, right : (M,) int64
-        The skew heap of the node that it waits in.
+    table : (M, TAILS + W) int64
+    score, hash : (M,) float64, uint64
+        The hash is a polynomial of the tokens.
     """
 
-    arc: IntArray
-    moved: IntArray
-    next: IntArray
-    tails: IntArray
+    table: IntArray
     score: FloatArray
     hash: HashArray
-    length: IntArray
-    left: IntArray
-    right: IntArray
-
-
-@helper
-def _larger(array: IntArray) -> IntArray:
-    return np.concatenate((array, np.empty_like(array)))
 
 
 @helper
 def _room(strings: _Strings, count: int) -> _Strings:
     """Return the candidates with room for one more."""
-    if count < strings.arc.size:
+    table, score, hashes = strings
+    if count < score.size:
         return strings
     return _Strings(
-        _larger(strings.arc),
-        _larger(strings.moved),
-        _larger(strings.next),
-        np.concatenate((strings.tails, np.empty_like(strings.tails))),
-        np.concatenate((strings.score, np.empty_like(strings.score))),
-        np.concatenate((strings.hash, np.empty_like(strings.hash))),
-        _larger(strings.length),
-        _larger(strings.left),
-        _larger(strings.right),
+        np.concatenate((table, np.empty_like(table))),
+        np.concatenate((score, np.empty_like(score))),
+        np.concatenate((hashes, np.empty_like(hashes))),
     )
 
 
 @helper
-def _power(exponent: int) -> int:
+def _power(exponent: int) -> Any:
     """Return the power of the hash's base, modulo 2^64."""
     base, result = MIX_PRIME, np.uint64(1)
     while exponent > 0:
@@ -229,7 +187,7 @@ def _power(exponent: int) -> int:
 @helper
 def _fill(strings: _Strings, c: int, arcs: Arcs, score: float) -> None:
     """Compute score, hash and length of a candidate from its arc and its tails, in place."""
-    arc = strings.arc[c]
+    arc = strings.table[c, ARC]
     h, length = np.uint64(0), 0
     for b in range(arcs.body_offsets[arc], arcs.body_offsets[arc + 1]):
         item = arcs.body[b]
@@ -237,23 +195,23 @@ def _fill(strings: _Strings, c: int, arcs: Arcs, score: float) -> None:
             h = h * MIX_PRIME + (np.uint64(item) + np.uint64(1)) * np.uint64(0xBF58476D1CE4E5B9)
             length += 1
         else:
-            tail = strings.tails[c, -1 - item]
-            h = h * _power(strings.length[tail]) + strings.hash[tail]
-            length += strings.length[tail]
+            tail = strings.table[c, TAILS - 1 - item]
+            h = h * _power(strings.table[tail, LENGTH]) + strings.hash[tail]
+            length += strings.table[tail, LENGTH]
     for t in range(arcs.tail_offsets[arc + 1] - arcs.tail_offsets[arc]):
-        score += strings.score[strings.tails[c, t]]
-    strings.score[c], strings.hash[c], strings.length[c] = score, h, length
-    strings.moved[c], strings.next[c] = 0, UNKNOWN
-    strings.left[c] = strings.right[c] = -1
+        score += strings.score[strings.table[c, TAILS + t]]
+    strings.score[c], strings.hash[c], strings.table[c, LENGTH] = score, h, length
+    strings.table[c, MOVED], strings.table[c, NEXT] = 0, UNKNOWN
+    strings.table[c, LEFT] = strings.table[c, RIGHT] = -1
 
 
 @helper
-def _is_before(strings: _Strings, a: int, b: int) -> bool:
+def _is_before(strings: _Strings, a: int, b: int) -> Any:
     """Whether candidate a comes out of the heap before b: the better, then the earlier arc."""
     if strings.score[a] != strings.score[b]:
         return strings.score[a] > strings.score[b]
-    if strings.arc[a] != strings.arc[b]:
-        return strings.arc[a] < strings.arc[b]
+    if strings.table[a, ARC] != strings.table[b, ARC]:
+        return strings.table[a, ARC] < strings.table[b, ARC]
     return a < b
 
 
@@ -266,21 +224,19 @@ def _melded(strings: _Strings, a: int, b: int) -> int:
         a, b = b, a
     root = a
     while True:  # a is in place; b goes somewhere below
-        right = strings.right[a]
-        strings.right[a] = strings.left[a]
+        right = strings.table[a, RIGHT]
+        strings.table[a, RIGHT] = strings.table[a, LEFT]
         if right < 0:
-            strings.left[a] = b
+            strings.table[a, LEFT] = b
             return root
         if not _is_before(strings, right, b):
             right, b = b, right
-        strings.left[a] = right
+        strings.table[a, LEFT] = right
         a = right
 
 
 @kernel
-def best_strings(
-    arcs: Arcs, scores: FloatArray, size: int
-) -> tuple[FloatArray, TokenArray, IntArray, IntArray, IntArray, TokenArray, IntArray]:
+def best_strings(arcs: Arcs, scores: FloatArray, size: int) -> _Written:
     """Find the `size` best distinct strings of the last node, each by its best derivation.
 
     Huang and Chiang, "Better k-best parsing", IWPT 2005, algorithm 3; a node gives each string
@@ -301,15 +257,9 @@ def best_strings(
         width = max(width, arcs.tail_offsets[arc + 1] - arcs.tail_offsets[arc])
     room = nodes + 64
     strings = _Strings(
-        np.empty(room, dtype=np.int64),
-        np.empty(room, dtype=np.int64),
-        np.empty(room, dtype=np.int64),
-        np.empty((room, width), dtype=np.int64),
+        np.empty((room, TAILS + width), dtype=np.int64),
         np.empty(room),
         np.empty(room, dtype=np.uint64),
-        np.empty(room, dtype=np.int64),
-        np.empty(room, dtype=np.int64),
-        np.empty(room, dtype=np.int64),
     )
     for node in range(nodes):  # the best string of each node, candidate `node`
         best, best_score = -1, -np.inf
@@ -319,18 +269,17 @@ def best_strings(
                 score += strings.score[arcs.tails[t]]
             if best < 0 or score > best_score:
                 best, best_score = arc, score
-        strings.arc[node] = best
+        strings.table[node, ARC] = best
         for t in range(arcs.tail_offsets[best], arcs.tail_offsets[best + 1]):
-            strings.tails[node, t - arcs.tail_offsets[best]] = arcs.tails[t]
+            strings.table[node, TAILS + t - arcs.tail_offsets[best]] = arcs.tails[t]
         _fill(strings, node, arcs, scores[best])
     strings, count = _worse(strings, arcs, scores, size)
-    return _written(strings, arcs, count)
+    written: _Written = _written(strings, arcs, count)
+    return written
 
 
 @helper
-def _worse(
-    strings: _Strings, arcs: Arcs, scores: FloatArray, size: int
-) -> tuple[_Strings, int]:
+def _worse(strings: _Strings, arcs: Arcs, scores: FloatArray, size: int) -> tuple[_Strings, int]:
     """Find the worse strings of the last node; return all candidates, and how many it has."""
     nodes, count = arcs.firsts.size - 1, arcs.firsts.size - 1
     heaps = np.full(nodes, UNKNOWN, dtype=np.int64)  # the root of each node's candidates
@@ -342,51 +291,51 @@ def _worse(
         if heaps[node] == UNKNOWN:
             heaps[node] = NONE
             for arc in range(arcs.firsts[node], arcs.firsts[node + 1]):
-                if arc != strings.arc[node]:
+                if arc != strings.table[node, ARC]:
                     strings = _room(strings, count)
-                    strings.arc[count] = arc
+                    strings.table[count, ARC] = arc
                     for t in range(arcs.tail_offsets[arc], arcs.tail_offsets[arc + 1]):
-                        strings.tails[count, t - arcs.tail_offsets[arc]] = arcs.tails[t]
+                        strings.table[count, TAILS + t - arcs.tail_offsets[arc]] = arcs.tails[t]
                     _fill(strings, count, arcs, scores[arc])
                     heaps[node] = _melded(strings, heaps[node], count)
                     count += 1
         c = pending[node]
         if c >= 0:
-            arc = strings.arc[c]
-            t = strings.moved[c]
+            arc = strings.table[c, ARC]
+            t = strings.table[c, MOVED]
             if t < arcs.tail_offsets[arc + 1] - arcs.tail_offsets[arc]:
-                worse = strings.next[strings.tails[c, t]]
+                worse = strings.table[strings.table[c, TAILS + t], NEXT]
                 if worse == UNKNOWN:
                     stack.append(arcs.tails[arcs.tail_offsets[arc] + t])
                     continue
-                strings.moved[c] += 1
+                strings.table[c, MOVED] += 1
                 if worse >= 0:
                     strings = _room(strings, count)
-                    strings.arc[count] = arc
-                    strings.tails[count] = strings.tails[c]
-                    strings.tails[count, t] = worse
+                    strings.table[count] = strings.table[c]
+                    strings.table[count, TAILS + t] = worse
                     _fill(strings, count, arcs, scores[arc])
-                    strings.moved[count] = t  # so each combination of tails comes once
+                    strings.table[count, MOVED] = t  # so each combination of tails comes once
                     heaps[node] = _melded(strings, heaps[node], count)
                     count += 1
                 continue
             pending[node] = -1
         c = heaps[node]
         if c < 0:
-            strings.next[last[node]] = NONE
+            strings.table[last[node], NEXT] = NONE
         else:
-            heaps[node] = _melded(strings, strings.left[c], strings.right[c])
+            heaps[node] = _melded(strings, strings.table[c, LEFT], strings.table[c, RIGHT])
             if heaps[node] < 0:
                 heaps[node] = NONE
             pending[node] = c
             known = node
             while known >= 0 and (
-                strings.hash[known] != strings.hash[c] or strings.length[known] != strings.length[c]
+                strings.hash[known] != strings.hash[c]
+                or strings.table[known, LENGTH] != strings.table[c, LENGTH]
             ):
-                known = strings.next[known]
+                known = strings.table[known, NEXT]
             if known >= 0:
                 continue
-            strings.next[last[node]] = c
+            strings.table[last[node], NEXT] = c
             last[node] = c
             strings_of_goal += node == goal
         if len(stack) == 1 and c < 0:
@@ -397,9 +346,7 @@ def _worse(
 
 
 @helper
-def _written(
-    strings: _Strings, arcs: Arcs, count: int
-) -> tuple[FloatArray, TokenArray, IntArray, IntArray, IntArray, TokenArray, IntArray]:
+def _written(strings: _Strings, arcs: Arcs, count: int) -> _Written:
     """Return what `best_strings` does of the first strings of the last node."""
     scores = np.empty(count)
     tokens, token_offsets = np.empty(64 * count, dtype=np.int32), np.zeros(count + 1, np.int64)
@@ -410,13 +357,13 @@ def _written(
     for k in range(count):
         scores[k] = strings.score[c]
         begin = n
-        stack = [(c, arcs.body_offsets[strings.arc[c]])]
+        stack = [(c, arcs.body_offsets[strings.table[c, ARC]])]
         while len(stack) > 0:
             candidate, b = stack.pop()
-            arc = strings.arc[candidate]
+            arc = strings.table[candidate, ARC]
             if b == arcs.body_offsets[arc]:
                 if u == used.size:
-                    used = _larger(used)
+                    used = np.concatenate((used, np.empty_like(used)))
                 used[u] = arc
                 u += 1
             while b < arcs.body_offsets[arc + 1]:
@@ -425,8 +372,8 @@ def _written(
                 if item < 0:
                     if b < arcs.body_offsets[arc + 1]:
                         stack.append((candidate, b))
-                    inner = strings.tails[candidate, -1 - item]
-                    stack.append((inner, arcs.body_offsets[strings.arc[inner]]))
+                    inner = strings.table[candidate, TAILS - 1 - item]
+                    stack.append((inner, arcs.body_offsets[strings.table[inner, ARC]]))
                     break
                 if n == tokens.size:
                     tokens = np.concatenate((tokens, np.empty_like(tokens)))
@@ -440,14 +387,12 @@ def _written(
                     v += 1
                 n += 1
         token_offsets[k + 1], used_offsets[k + 1], link_offsets[k + 1] = n, u, v
-        c = strings.next[c]
+        c = strings.table[c, NEXT]
     return scores, tokens[:n], token_offsets, used[:u], used_offsets, links[:v], link_offsets
 
 
 @kernel
-def sum_features(
-    arcs: Arcs, used: IntArray, used_offsets: IntArray, width: int
-) -> FloatArray:
+def sum_features(arcs: Arcs, used: IntArray, used_offsets: IntArray, width: int) -> FloatArray:
     """Return (K, width) the sum of the features of each derivation's arcs."""
     table = np.zeros((used_offsets.size - 1, width))
     for k in range(table.shape[0]):
@@ -456,169 +401,3 @@ def sum_features(
             for i in range(arcs.feature_offsets[arc], arcs.feature_offsets[arc + 1]):
                 table[k, arcs.columns[i]] += arcs.values[i]
     return table
-
-
-class OsgxLines(NamedTuple):
-    """The arcs of a segment as `-output-search-graph-extended` writes them.
-
-    Parameters
-    ----------
-    code, position : int
-        OK, or the first fault and where.
-    lines : (A,) int64
-        The line of each arc, from 0.
-    heads, tails : (A,) int64
-        Hypotheses: the one that the line leads to, and the one behind it.
-    is_final : (A,) bool
-    spans : (A, 2) int64
-        Source words.
-    values, value_offsets : (V,) float64, (A + 1,) int64
-        The dense features.
-    sparse : (X, 3) int64
-        Arc, and the span of `name=value`.
-    cuts : (A, 1, 2) int64
-        The span of the target phrase.
-    slow : (M, 3) int64
-        Numbers left to Python: index into `values`, begin, end.
-    """
-
-    code: int
-    position: int
-    lines: IntArray
-    heads: IntArray
-    tails: IntArray
-    is_final: IntArray
-    spans: IntArray
-    values: FloatArray
-    value_offsets: IntArray
-    sparse: IntArray
-    cuts: IntArray
-    slow: IntArray
-
-
-@helper
-def _key_is(text: ByteArray, i: int, end: int, key: ByteArray) -> bool:
-    """Whether text[i:end] begins with a key."""
-    if i + key.size > end:
-        return False
-    for k in range(key.size):
-        if text[i + k] != key[k]:
-            return False
-    return True
-
-
-_HYP, _BACK, _RECOMBINED, _FORWARD, _COVERED, _SCORES, _OUT = (
-    np.frombuffer(key, dtype=np.uint8)
-    for key in (b"hyp=", b"back=", b"recombined=", b"forward=", b"covered=", b'scores="core=(', b'out="')
-)
-
-
-@kernel
-def parse_osgx(text: ByteArray, lines: int, most: int) -> OsgxLines:
-    """Read the lines of one segment.
-
-    Parameters
-    ----------
-    lines, most
-        At least the number of lines, and of commas and spaces.
-    """
-    at_line, heads = np.empty(lines, dtype=np.int64), np.full(lines, -1, dtype=np.int64)
-    tails, is_final = np.full(lines, -1, dtype=np.int64), np.zeros(lines, dtype=np.int64)
-    spans, cuts = np.full((lines, 2), -1, dtype=np.int64), np.zeros((lines, 1, 2), dtype=np.int64)
-    values, value_offsets = np.empty(most), np.zeros(lines + 1, dtype=np.int64)
-    sparse, slow = np.empty((64, 3), dtype=np.int64), np.empty((64, 3), dtype=np.int64)
-    code, position, line, arc, n, sparses, slows = OK, 0, -1, 0, 0, 0, 0
-    first_segment, i = -1, 0
-    while i < text.size and code == OK:
-        line += 1
-        begin, end = i, i
-        while end < text.size and text[end] != 10:
-            end += 1
-        segment, i = read_natural(text, i, end)
-        if first_segment < 0:
-            first_segment = segment
-        if segment != first_segment:
-            code, position = OTHER_SEGMENT, begin
-            break
-        hyp = back = recombined = target = -1
-        numbers = n
-        while i < end:
-            while i < end and is_space(text[i]):
-                i += 1
-            if _key_is(text, i, end, _HYP):
-                hyp, i = read_natural(text, i + 4, end)
-            elif _key_is(text, i, end, _BACK):
-                back, i = read_natural(text, i + 5, end)
-            elif _key_is(text, i, end, _RECOMBINED):
-                recombined, i = read_natural(text, i + 11, end)
-            elif _key_is(text, i, end, _FORWARD):
-                is_final[arc] = i + 8 < end and text[i + 8] == 45
-            elif _key_is(text, i, end, _COVERED):
-                spans[arc, 0], i = read_natural(text, i + 8, end)
-                spans[arc, 1], i = read_natural(text, i + 1, end)
-            elif _key_is(text, i, end, _SCORES):
-                i += 14
-                while i < end and text[i] != 41 and text[i] != 34:
-                    begin_number = i
-                    while i < end and text[i] != 44 and text[i] != 41 and text[i] != 34:
-                        i += 1
-                    values[n], exact = read_number(text, begin_number, i)
-                    if not exact:
-                        if slows == slow.shape[0]:
-                            slow = np.concatenate((slow, np.empty_like(slow)))
-                        slow[slows, 0], slow[slows, 1], slow[slows, 2] = n, begin_number, i
-                        slows += 1
-                    n += 1
-                    i += i < end and text[i] == 44
-                i += 1
-                while i < end and text[i] != 34:  # sparse features
-                    begin_name = i
-                    while i < end and text[i] != 34 and not is_space(text[i]):
-                        i += 1
-                    if i > begin_name:
-                        if sparses == sparse.shape[0]:
-                            sparse = np.concatenate((sparse, np.empty_like(sparse)))
-                        sparse[sparses, 0] = arc
-                        sparse[sparses, 1], sparse[sparses, 2] = begin_name, i
-                        sparses += 1
-                    else:
-                        i += 1
-            elif _key_is(text, i, end, _OUT):
-                last = end - 1
-                while last > i and is_space(text[last]):
-                    last -= 1
-                i += 5
-                while i < last and text[i] != 124:
-                    i += 1
-                if text[last] == 34 and i < last:
-                    target = i + 1
-                    cuts[arc, 0, 0], cuts[arc, 0, 1] = target, last
-                i = end
-            while i < end and not is_space(text[i]):
-                i += 1
-        if hyp < 0 or (back < 0 and hyp > 0):
-            code, position = NO_NODE, begin
-        elif back >= 0 and n == numbers:
-            code, position = NO_VALUES, begin
-        elif back >= 0 and target < 0:
-            code, position = NO_TEXT, begin
-        elif back >= 0:
-            at_line[arc], tails[arc] = line, back
-            heads[arc] = recombined if recombined >= 0 else hyp
-            arc += 1
-            value_offsets[arc] = n
-        i = end + 1
-    return OsgxLines(
-        code,
-        position,
-        at_line[:arc],
-        heads[:arc],
-        tails[:arc],
-        is_final[:arc],
-        spans[:arc],
-        values[:n],
-        value_offsets[: arc + 1],
-        sparse[:sparses],
-        cuts[:arc],
-        slow[:slows],
-    )

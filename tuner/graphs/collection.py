@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from portmert.metrics._base import FloatArray, Vocabulary, offsets_of
+from portmert.metrics._base import IntArray, Vocabulary, offsets_of
 
 from ..base import team
 from ..base.columns import in_natural_order
-from ..base.errors import InputError, shown
+from ..base.errors import InputError, counted, shown
 from ..base.files import called, read_bytes
 from ..base.warn import notice
 from ..families import component, names
@@ -29,33 +29,50 @@ HEAD = 2000
 """Bytes that a format is recognised by."""
 
 
-def blocks_of(path: Path | str, reader: GraphReader | None) -> tuple[GraphReader, list[Block]]:
-    """Return the graphs in a file, a folder or an archive as text, and the reader of their format.
-
-    An archive has the id of a segment above its graph, and a blank line behind it.
+def files_of(paths: Iterable[Path | str]) -> list[Path | str]:
+    """Return the files, of a folder those in it; in natural order of their names.
 
     Raises
     ------
     InputError
-        There is none, it cannot be read, or fits no format.
+        A folder is empty.
     """
-    where = called(path)
-    if Path(where).is_dir():
-        names_in = [file.name for file in Path(where).iterdir() if file.is_file()]
+    files: list[Path | str] = []
+    for path in paths:
+        if not Path(path).is_dir():
+            files.append(path)
+            continue
+        names_in = [file.name for file in Path(path).iterdir() if file.is_file()]
         ordered = [names_in[place] for place in in_natural_order(names_in)]
         # Moses puts its weights beside its hypergraphs.
-        files = [Path(where, name) for name in ordered if name[0] != "." and name != "weights"]
-        if not files:
-            raise InputError(f"{where}: an empty folder, expected a graph for each segment")
-        parts = [Block(str(f), f.name.partition(".")[0], 1, read_bytes(f)) for f in files]
-    else:
-        data = read_bytes(path)
-        parts = [*_archived(where, data)] if _KEY.match(data) else [Block(where, "", 1, data)]
-    for part in parts:
-        if not part.data.strip():
-            part.fail(0, "empty, expected a search graph")
-    reader = reader or _recognised(parts[0])
-    return reader, [block for part in parts for block in reader.blocks(part)]
+        in_folder = [Path(path, name) for name in ordered if name[0] != "." and name != "weights"]
+        if not in_folder:
+            raise InputError(f"{path}: an empty folder, expected a graph for each segment")
+        files += in_folder
+    return files
+
+
+def blocks_of(file: Path | str, segment: str) -> list[Block]:
+    """Return the text of a file, or of each graph in an archive.
+
+    An archive has the id of a segment above its graph, and a blank line behind it.
+
+    Parameters
+    ----------
+    segment
+        The id of a file's only segment.
+    """
+    where, data = called(file), read_bytes(file)
+    blocks = [*_archived(where, data)] if _KEY.match(data) else [Block(where, segment, 1, data)]
+    for block in blocks:
+        if not block.data.strip():
+            block.fail(0, "empty, expected a search graph")
+    return blocks
+
+
+def _stem(file: Path | str) -> str:
+    """Return the name of a file without its last ending, and without that of its compression."""
+    return Path(re.sub(r"\.(gz|bz2|xz|zst)$", "", Path(file).name)).stem
 
 
 def _archived(where: str, data: bytes) -> Iterator[Block]:
@@ -78,7 +95,9 @@ def _recognised(block: Block) -> GraphReader:
     classes = [component("graph-reader", name) for name in names("graph-reader")]
     fitting = [cls for cls in classes if cls.recognises(head)]
     if len(fitting) != 1:
-        what = "is an n-best list; give it as --nbest" if " ||| " in head[:200] else "fits no format"
+        what = (
+            "is an n-best list; give it as --nbest" if " ||| " in head[:200] else "fits no format"
+        )
         known = ", ".join(names("graph-reader"))
         block.fail(0, f"`{shown(head[:60])}` {what}; formats of graphs: {known}")
     reader: GraphReader = fitting[0]()
@@ -120,16 +139,20 @@ class Graphs:
             A file is not what it should be; the message says which line and segment.
         """
         columns = Columns(vocabulary)
-        segments, graphs = [], []
-        for path in paths:
-            path_reader, blocks = blocks_of(path, reader)
-            for number, block in enumerate(blocks):
-                graphs.append(path_reader.graph(block, columns))
-                segments.append(block.segment or str(number))
-            notice(
-                f"{called(path)}: {path_reader.title}, {len(blocks)} segments, "
-                f"{sum(map(len, graphs[-len(blocks) :])) // max(1, len(blocks))} arcs on average"
-            )
+        segments: list[str] = []
+        graphs: list[Graph] = []
+        files = files_of(paths)
+        for file in files:
+            parts = blocks_of(file, _stem(file) if len(files) > 1 else "")
+            reader = reader or _recognised(parts[0])
+            blocks = [block for part in parts for block in reader.blocks(part)]
+            segments += [block.segment or str(number) for number, block in enumerate(blocks)]
+            graphs += [reader.graph(block, columns) for block in blocks]
+        assert reader is not None  # noqa: S101  there are paths
+        notice(
+            f"{called(paths[0])}: {reader.title}, {counted(len(graphs), 'graph')}, "
+            f"{sum(map(len, graphs)) // max(1, len(graphs))} arcs on average"
+        )
         return cls(called(paths[0]), tuple(segments), tuple(graphs), columns)
 
     def nbest(
@@ -161,7 +184,8 @@ class Graphs:
             A feature has no weight, or an id is no segment of the references.
         """
         vectors = [self.columns.vector(each, origin=origin) for each in weights]
-        numbers = self._numbers(names or SegmentNames(), segments)
+        names = SegmentNames() if names is None else names
+        numbers = self._numbers(names, segments)
 
         def of_graph(number: int) -> list[Strings]:
             return [self.graphs[number].best(vector, size) for vector in vectors]
@@ -169,7 +193,7 @@ class Graphs:
         lists = team.each(of_graph, len(self.graphs), phase="decoding")
         merger = Merger()
         merger.add(self._arrays(lists, numbers, features))
-        return merger.finish(self.columns.vocabulary, segments, names or SegmentNames())
+        return merger.finish(self.columns.vocabulary, segments, names)
 
     def _numbers(self, names: SegmentNames, segments: int | None) -> list[int]:
         """Return the number of each graph's segment."""
@@ -216,19 +240,23 @@ class Graphs:
             ),
             sparse_offsets=offsets_of(
                 np.concatenate(
-                    [np.bincount(e[0], minlength=n) for e, n in zip(in_sparse, counts, strict=True)]
+                    [
+                        np.bincount(e[0], minlength=n)
+                        for e, n in zip(in_sparse, counts, strict=True)
+                    ]
                 )
             ),
         )
         if has_links:
-            rows = rows._replace(
-                links=np.concatenate([each.links for each in strings]),
-                link_offsets=_chained([each.link_offsets for each in strings]),
-            )
+            links = np.concatenate([each.links for each in strings])
+            offsets = _chained([each.link_offsets for each in strings])
+            of_row = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+            order = np.lexsort((links[:, 1], links[:, 0], of_row))
+            rows = rows._replace(links=links[order], link_offsets=offsets)
         names = tuple(name for name in columns.features if name in columns.sparse)
         return ListArrays(rows, tuple(dense), names, has_links, self.where)
 
 
-def _chained(offsets: Sequence[FloatArray]) -> FloatArray:
+def _chained(offsets: Sequence[IntArray]) -> IntArray:
     """Return the offsets of arrays that are joined."""
     return offsets_of(np.concatenate([np.diff(each) for each in offsets]))

@@ -8,9 +8,16 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
-from portmert.metrics._base import FloatArray, IntArray, TokenArray, Vocabulary, offsets_of, rows_taken
+from portmert.metrics._base import (
+    FloatArray,
+    IntArray,
+    TokenArray,
+    Vocabulary,
+    offsets_of,
+    rows_taken,
+)
 
-from ..base.errors import counted, suggest, InputError
+from ..base.errors import counted
 from ..weights.feature_weights import FeatureNames, FeatureWeights
 from . import _kernels as kernels
 from ._kernels import Arcs
@@ -19,7 +26,7 @@ MOST_ARCS = 2_000_000
 """Arcs of one segment: with 20 features each they take 600 MB."""
 
 
-class GraphFault(ValueError):
+class GraphError(ValueError):
     """A graph is not one; the message is the rest of a sentence."""
 
 
@@ -47,7 +54,7 @@ class Columns:
 
         Raises
         ------
-        GraphFault
+        GraphError
             It had another number of values before.
         """
         if name not in self.features:
@@ -56,7 +63,7 @@ class Columns:
             if sparse:
                 self.sparse.add(name)
         elif len(self.features[name]) != size:
-            raise GraphFault(
+            raise GraphError(
                 f"feature {name} has {counted(size, 'value')}, before it had "
                 f"{len(self.features[name])}"
             )
@@ -124,7 +131,7 @@ class Graph:
 
         Raises
         ------
-        GraphFault
+        GraphError
             There is a cycle, or no derivation.
         """
         heads, tail_offsets, tail_nodes = (
@@ -133,29 +140,27 @@ class Graph:
         nodes = 1 + max(goal, int(heads.max(initial=0)), int(tail_nodes.max(initial=0)))
         cycle, numbers = kernels.order_nodes(heads, tail_offsets, tail_nodes, nodes, goal)
         if cycle >= 0:
-            raise GraphFault(f"node {cycle} is behind itself; expected a graph without cycles")
+            raise GraphError(f"node {cycle} is behind itself; expected a graph without cycles")
         if numbers[goal] < 0:
-            raise GraphFault("no path leads from the start to the end")
+            raise GraphError("no path leads from the start to the end")
         new_heads, new_tails = numbers[heads], numbers[tail_nodes]
         ends = np.concatenate([[0], np.cumsum(new_tails < 0)])[tail_offsets]
         kept = np.flatnonzero((new_heads >= 0) & (np.diff(ends) == 0))
         order = kept[np.argsort(new_heads[kept], kind="stable")]
 
-        def taken(offsets: ArrayLike, *arrays: ArrayLike) -> list[IntArray]:
-            places, new_offsets = rows_taken(np.asarray(offsets, dtype=np.int64), order)
-            return [new_offsets, *(np.asarray(array)[places] for array in arrays)]
-
-        feature_offsets, columns, values = taken(*features)
-        body_offsets, items = taken(*body)
+        taken = [rows_taken(np.asarray(o, dtype=np.int64), order) for o, *_ in (body, features)]
+        tail_places, new_tail_offsets = rows_taken(tail_offsets, order)
+        (body_places, body_offsets), (feature_places, feature_offsets) = taken
         return cls(
             Arcs(
                 np.searchsorted(new_heads[order], np.arange(numbers[goal] + 2)),
-                *taken(tail_offsets, new_tails),
+                new_tail_offsets,
+                new_tails[tail_places],
                 body_offsets,
-                items.astype(np.int32),
+                np.asarray(body[1], dtype=np.int32)[body_places],
                 feature_offsets,
-                columns.astype(np.int32),
-                values.astype(np.float64) + 0.0,
+                np.asarray(features[1], dtype=np.int32)[feature_places],
+                np.asarray(features[2], dtype=np.float64)[feature_places] + 0.0,
                 np.full((len(order), 2), -1) if spans is None else spans[order],
             ),
             spans is not None,
@@ -168,9 +173,11 @@ class Graph:
     def best(self, weights: FloatArray, size: int) -> Strings:
         """Return the `size` best distinct strings under the weights of the columns."""
         scores = kernels.score_arcs(self.arcs, weights)
-        found = kernels.best_strings(self.arcs, scores, size)
-        table = kernels.sum_features(self.arcs, found[3], found[4], len(weights))
-        return Strings(found[0], found[1], found[2], table, found[5], found[6])
+        best, tokens, token_offsets, used, used_offsets, links, link_offsets = (
+            kernels.best_strings(self.arcs, scores, size)
+        )
+        table = kernels.sum_features(self.arcs, used, used_offsets, len(weights))
+        return Strings(best, tokens, token_offsets, table, links, link_offsets)
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,7 +245,7 @@ class Builder:
 
         Raises
         ------
-        GraphFault
+        GraphError
             There is a cycle, or no derivation.
         """
         return Graph.of(

@@ -18,7 +18,7 @@ from ...base.components import Component
 from ...base.errors import InputError, counted, shown
 from ...base.files import decode_line
 from ...base.numbers import FINITE, parse_number
-from ..model import MOST_ARCS, Columns, Graph, GraphFault
+from ..model import MOST_ARCS, Columns, Graph, GraphError
 
 
 class Block(NamedTuple):
@@ -73,6 +73,8 @@ class GraphReader(Component):
 
     title: ClassVar[str]
     """The name of the format for users."""
+    arc_mark: ClassVar[bytes] = b"\n"
+    """What stands once for each arc: arcs are counted before they are read."""
     _family: ClassVar[str] = "graph-reader"
 
     @classmethod
@@ -92,7 +94,7 @@ class GraphReader(Component):
         InputError
             It is not what it should be; the message says which line.
         """
-        arcs = block.data.count(b"\n") + 1
+        arcs = block.data.count(self.arc_mark)
         if arcs > MOST_ARCS:
             block.fail(
                 0,
@@ -101,7 +103,7 @@ class GraphReader(Component):
             )
         try:
             return self.parsed(block, columns)
-        except GraphFault as error:
+        except GraphError as error:
             block.fail(0, f"{self.title}: {error}")
 
     @abstractmethod

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from ..model import Builder, Columns, Graph, GraphFault
+from ..model import Builder, Columns, Graph, GraphError
 from ._base import Block, GraphReader
 from .plf import lines_as_blocks
 
@@ -25,6 +25,7 @@ class CdecJson(GraphReader):
     """
 
     title: ClassVar[str] = "cdec JSON"
+    arc_mark: ClassVar[bytes] = b'"rule"'
 
     @classmethod
     def recognises(cls, head: str) -> bool:
@@ -38,12 +39,14 @@ class CdecJson(GraphReader):
     def parsed(self, block: Block, columns: Columns) -> Graph:
         """Return the graph of a segment."""
         try:
-            pairs = json.loads(block.data.rstrip(b'" \r\n').decode("utf-8"), object_pairs_hook=list)
+            pairs = json.loads(
+                block.data.rstrip(b'" \r\n').decode("utf-8"), object_pairs_hook=list
+            )
             return self._graph(block, columns, pairs)
         except (ValueError, RecursionError) as error:
-            raise GraphFault(f"{error}; is the file cut off?") from None
+            raise GraphError(f"{error}; is the file cut off?") from None
         except (TypeError, KeyError, IndexError, AttributeError):
-            raise GraphFault("expected rules, features, edges and nodes") from None
+            raise GraphError("expected rules, features, edges and nodes") from None
 
     def _graph(self, block: Block, columns: Columns, pairs: list[tuple[str, Any]]) -> Graph:
         rules: dict[int, str] = {}
@@ -65,7 +68,7 @@ class CdecJson(GraphReader):
                     builder.arc(nodes, (), ())  # where a lattice starts
                 nodes += 1
         if not nodes:
-            raise GraphFault("no node")
+            raise GraphError("no node")
         return builder.graph(nodes - 1)
 
     def _add(
@@ -86,9 +89,7 @@ class CdecJson(GraphReader):
         for item in rule.split(" ||| ")[2].split():
             match = _TAIL.fullmatch(item)
             body.append(-int(match[1]) if match else item)
-        if sorted(-item for item in body if isinstance(item, int)) != [
-            *range(1, len(tails) + 1)
-        ]:
+        if sorted(-item for item in body if isinstance(item, int)) != [*range(1, len(tails) + 1)]:
             block.fail(0, f"rule `{rule}` has other tails than its edge of node {node}")
         feats = edge.get("feats") or []
         values = [

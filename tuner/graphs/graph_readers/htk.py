@@ -10,7 +10,7 @@ from typing import ClassVar
 from pydantic.dataclasses import dataclass
 
 from ...base.errors import shown
-from ..model import Builder, Columns, Graph, GraphFault
+from ..model import Builder, Columns, Graph, GraphError
 from ._base import Block, GraphReader, check_count
 
 _FIELD = re.compile(r'([A-Za-z]\w*)=("(?:[^"\\]|\\.)*"|\S*)')
@@ -22,8 +22,8 @@ _NAMES = {"a": "acoustic", "l": "language", "n": "ngram", "r": "pron"}
 _SILENT = {"!NULL", "!SENT_START", "!SENT_END", "<s>", "</s>", "<sil>", "-", ""}
 _NOISE = re.compile(r"\[.*\]|\+\+.*\+\+")
 NO_PATH = -1e4
-"""pocketsphinx writes a lower acoustic score where a link cannot be passed; words of other programs
-may have such scores."""
+"""pocketsphinx writes a lower acoustic score where a link cannot be passed. Long words of other
+programs have such scores too."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,9 @@ class Slf(GraphReader):
     @classmethod
     def recognises(cls, head: str) -> bool:
         """Whether the header has a version, or the numbers of nodes and links."""
-        return re.search(r"^(VERSION=|N(ODES)?=\d+\s+L(INKS)?=\d+)", head, re.MULTILINE) is not None
+        return (
+            re.search(r"^(VERSION=|N(ODES)?=\d+\s+L(INKS)?=\d+)", head, re.MULTILINE) is not None
+        )
 
     def blocks(self, file: Block) -> Iterator[Block]:
         """Yield the lattice, named as its header says if the file has no name."""
@@ -76,7 +78,7 @@ class Slf(GraphReader):
             else:
                 block.fail(number, f"`{shown(line)}`, expected fields like I=0 or J=0 S=0 E=1")
         if "x1scale" in header:
-            raise GraphFault(
+            raise GraphError(
                 "Moses writes on a link what the whole hypothesis has, not what the link adds; "
                 "decode with -output-search-graph-extended FILE and give FILE"
             )

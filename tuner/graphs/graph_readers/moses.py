@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, NoReturn
 
 import numpy as np
 from pydantic.dataclasses import dataclass
 
 from portmert.metrics._base import FloatArray, IntArray, offsets_of
 
-from ...base.errors import InputError, counted, shown
-from ...base.numbers import parse_finite
-from ...texts._kernels import intern_tokens
+from ...base.errors import counted, shown
+from ...base.numbers import LARGEST
 from ...weights.feature_weights import FeatureNames, read_weights
 from ...weights.moses_ini import read_moses_ini
-from .. import _kernels as kernels
-from ..model import Builder, Columns, Graph, GraphFault
+from ..model import Builder, Columns, Graph, GraphError
 from ._base import Block, GraphReader, check_count
 
+_ARC = re.compile(
+    r"^(\d+) hyp=(\d+) stack=\d+ back=(\d+) \S+ \S+ (?:recombined=(\d+) )?forward=(-?\d+) \S+ "
+    r'covered=(\d+)-(\d+) scores="core=\(([^)"]*)\) ?([^"]*)" +out="(?:[^|\n]*\|)?([^\n]*)"\r?$',
+    re.MULTILINE,
+)
 _SEGMENT = re.compile(rb"^(\d+) hyp=0 ", re.MULTILINE)
 _COMPONENT = re.compile(r"(.+)_([0-9]+)")
 
@@ -58,88 +61,92 @@ class Osgx(GraphReader):
 
     def parsed(self, block: Block, columns: Columns) -> Graph:
         """Return the graph of a segment."""
-        data = block.data
-        lines = data.count(b"\n") + 1
-        text = np.frombuffer(data, dtype=np.uint8)
-        osgx = kernels.parse_osgx(text, lines, data.count(b",") + 2 * lines)
-        if osgx.code != kernels.OK:
-            self._refuse(block, osgx.code, osgx.position)
-        if not len(osgx.heads):
-            raise GraphFault("no arc")
-        self._put_slow_numbers(block, osgx)
-        features = self._features(block, osgx, columns)
-        tokens, offsets, spans = intern_tokens(text, osgx.cuts, 0, len(data) // 2 + 1)
-        words = [columns.vocabulary.add(_text(block, data, span)) for span in spans.tolist()]
-        nodes, places = np.unique(
-            np.concatenate([osgx.heads, osgx.tails, [0]]), return_inverse=True
+        try:
+            text = block.data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            block.fail(block.data.count(b"\n", 0, error.start), "not UTF-8; convert the file")
+        rows = _ARC.findall(text)
+        lines = [n for n, line in enumerate(text.split("\n")) if line and " hyp=0 " not in line]
+        if len(rows) != len(lines) or any(row[0] != block.segment for row in rows):
+            self._refuse(block)
+        if not rows:
+            raise GraphError("no arc")
+        _, hypotheses, tails, recombined, forward, first, last, cores, sparse, outs = zip(
+            *rows, strict=True
         )
-        arcs, goal = len(osgx.heads), len(nodes)
-        heads, tails, start = places[:arcs], places[arcs:-1], places[-1]
-        final = np.unique(heads[osgx.is_final != 0])
-        more = len(final) + 1  # each end leads to the goal, and nothing to the start
-        # The body of an arc is its tail and its words.
-        counts = np.diff(offsets) + 1
-        body = np.full(len(tokens) + arcs, -1)
-        is_word = np.ones(len(body), dtype=np.bool_)
-        is_word[offsets_of(counts)[:-1]] = False
-        body[is_word] = np.array(words, dtype=np.int64)[tokens] if words else tokens
-        ones, none = np.ones(len(final), dtype=np.int64), [0]
+        heads = [r or h for r, h in zip(recombined, hypotheses, strict=True)]
+        nodes, places = np.unique(
+            np.array([*heads, *tails, 0], dtype=np.int64), return_inverse=True
+        )
+        arcs, goal = len(rows), len(nodes)
+        final = np.unique(places[:arcs][np.array(forward) == "-1"])
+        ends = len(final)  # each of them leads to the goal, and nothing leads to the start
+        add = columns.vocabulary.add
+        bodies = [[-1, *map(add, out.split())] for out in outs] + [[-1]] * ends
+        features = self._features(block, lines, cores, sparse, columns)
+        spans = np.full((arcs + ends + 1, 2), -1)
+        spans[:arcs] = np.array([first, last], dtype=np.int64).T
         return Graph.of(
-            np.concatenate([heads, np.full(len(final), goal), [start]]),
-            (
-                offsets_of(np.concatenate([np.ones(arcs, dtype=np.int64), ones, none])),
-                np.concatenate([tails, final]),
-            ),
-            (offsets_of(np.concatenate([counts, ones, none])), np.concatenate([body, -ones])),
-            (np.concatenate([features[0], np.full(more, features[0][-1])]), *features[1:]),
-            spans=np.concatenate([osgx.spans, np.full((more, 2), -1)]),
+            [*places[:arcs], *[goal] * ends, places[-1]],
+            ([*range(arcs + ends + 1), arcs + ends], [*places[arcs:-1], *final]),
+            (offsets_of([*map(len, bodies), 0]), [item for body in bodies for item in body]),
+            ([*features[0], *[features[0][-1]] * (ends + 1)], *features[1:]),
+            spans=spans,
             goal=goal,
         )
 
-    def _refuse(self, block: Block, code: int, position: int) -> None:
-        line = block.data.count(b"\n", 0, position)
-        begin = shown(block.data[position:].partition(b"\n")[0].decode("utf-8", "replace"))
-        faults = {
-            kernels.NO_NODE: "no hyp= or no back=",
-            kernels.NO_VALUES: "no values behind core=(",
-            kernels.OTHER_SEGMENT: "another segment's line",
-            kernels.NO_TEXT: 'no out="source|target"',
-        }
-        block.fail(line, f"{faults[code]} in `{begin}`; is the file cut off?")
-
-    def _put_slow_numbers(self, block: Block, osgx: kernels.OsgxLines) -> None:
-        """Parse what the kernel left to Python; `values` is modified in place."""
-        for index, begin, end in osgx.slow.tolist():
-            line = block.data.count(b"\n", 0, begin)
-            number = block.data[begin:end].decode("utf-8", "replace")
-            osgx.values[index] = block.number(line, number, "a feature")
+    def _refuse(self, block: Block) -> NoReturn:
+        """Raise the error of the first line that is no arc of the segment."""
+        for number, line in block.lines():
+            match = _ARC.fullmatch(line)
+            if match is None and " hyp=0 " not in line:
+                block.fail(number, f"`{shown(line)}`, expected an arc of Moses; is it cut off?")
+            if not line.startswith(f"{block.segment} "):
+                block.fail(number, f"`{shown(line)}` is of another segment")
+        block.fail(0, "no arc of Moses; is the file cut off?")
 
     def _features(
-        self, block: Block, osgx: kernels.OsgxLines, columns: Columns
+        self,
+        block: Block,
+        lines: Sequence[int],
+        cores: Sequence[str],
+        sparse: Sequence[str],
+        columns: Columns,
     ) -> tuple[IntArray, IntArray, FloatArray]:
         """Return offsets, columns and values of the features that are not 0."""
-        sizes = np.diff(osgx.value_offsets)
-        width = int(sizes[0])
-        for arc in np.flatnonzero(sizes != width)[:1].tolist():
-            block.fail(
-                int(osgx.lines[arc]),
-                f"{counted(int(sizes[arc]), 'feature value')}, line "
-                f"{block.line + int(osgx.lines[0])} has {width}; is the file cut off?",
-            )
+        width = cores[0].count(",") + 1
+        for line, core in zip(lines, cores, strict=True):
+            if core.count(",") + 1 != width:
+                block.fail(
+                    line,
+                    f"{counted(core.count(',') + 1, 'feature value')}, line "
+                    f"{block.line + lines[0]} has {width}; is the file cut off?",
+                )
+        try:
+            table = np.array(",".join(cores).split(","), dtype=np.float64)
+        except ValueError:
+            table = np.array([np.nan])
+        if not (np.abs(table) <= LARGEST).all():
+            for line, core in zip(lines, cores, strict=True):
+                for number in core.split(","):
+                    block.number(line, number, "a feature")
         names = self._names(width)
         dense = np.array([column for name, size in names for column in columns.of(name, size)])
-        rows, places = np.nonzero(osgx.values.reshape(-1, width))
-        all_columns = dense[places]
-        values = osgx.values[osgx.values != 0.0]
-        if len(osgx.sparse):
-            pairs = [_sparse(block, osgx, entry) for entry in osgx.sparse.tolist()]
-            more = [columns.of(name, sparse=True)[0] for name, _ in pairs]
-            order = np.argsort(np.concatenate([rows, osgx.sparse[:, 0]]), kind="stable")
-            rows = np.concatenate([rows, osgx.sparse[:, 0]])[order]
-            all_columns = np.concatenate([all_columns, more])[order]
-            values = np.concatenate([values, [value for _, value in pairs]])[order]
-        offsets = np.searchsorted(rows, np.arange(len(sizes) + 1)).astype(np.int64)
-        return offsets, all_columns, values
+        rows, places = np.nonzero(table.reshape(-1, width))
+        all_columns, values = dense[places], table[table != 0.0]
+        if any(sparse):
+            named = [
+                (row, *_sparse(block, line, item, columns))
+                for row, (line, text) in enumerate(zip(lines, sparse, strict=True))
+                for item in text.split()
+            ]
+            more_rows, more_columns, more_values = map(np.array, zip(*named, strict=True))
+            rows = np.concatenate([rows, more_rows])
+            order = np.argsort(rows, kind="stable")
+            rows = rows[order]
+            all_columns = np.concatenate([all_columns, more_columns])[order]
+            values = np.concatenate([values, more_values])[order]
+        return np.searchsorted(rows, np.arange(len(cores) + 1)), all_columns, values
 
     def _names(self, width: int) -> FeatureNames:
         if self.config is None:
@@ -147,7 +154,7 @@ class Osgx(GraphReader):
         names = moses_features(self.config)
         if sum(size for _, size in names) != width:
             total = sum(size for _, size in names)
-            raise GraphFault(
+            raise GraphError(
                 f"{counted(width, 'feature value')}, {self.config} weights {total}; is it the "
                 f"moses.ini of this graph?"
             )
@@ -167,19 +174,10 @@ def moses_features(config: Path) -> FeatureNames:
     return tuple((name, len(weights[name])) for name in names if name in weights)
 
 
-def _text(block: Block, data: bytes, span: list[int]) -> str:
-    try:
-        return data[span[0] : span[1]].decode("utf-8")
-    except UnicodeDecodeError:
-        block.fail(data.count(b"\n", 0, span[0]), "not UTF-8; convert the file to UTF-8")
-
-
-def _sparse(block: Block, osgx: kernels.OsgxLines, entry: list[int]) -> tuple[str, float]:
-    """Return name and value of a sparse feature."""
-    arc, begin, end = entry
-    text = _text(block, block.data, [begin, end])
-    name, _, number = text.rpartition("=")
-    return name, block.number(int(osgx.lines[arc]), number, f"sparse feature {name}")
+def _sparse(block: Block, line: int, item: str, columns: Columns) -> tuple[int, float]:
+    """Return column and value of a sparse feature."""
+    name, _, number = item.rpartition("=")
+    return columns.of(name, sparse=True)[0], block.number(line, number, f"sparse feature {name}")
 
 
 @dataclass(frozen=True)
@@ -213,9 +211,7 @@ class MosesHypergraph(GraphReader):
             left -= 1
             fields = line.split(" ||| ")
             if len(fields) != 3:
-                block.fail(
-                    number, f"{counted(len(fields), 'field')} separated by |||, expected 3"
-                )
+                block.fail(number, f"{counted(len(fields), 'field')} separated by |||, expected 3")
             tails: list[int] = []
             body: list[str | int] = []
             for item in fields[0].split():

@@ -1,4 +1,4 @@
-"""Read lattices of OpenFst and Kaldi as text: `from to word cost`, or `from to word graph,acoustic`."""
+"""Read lattices of OpenFst and Kaldi as text: `from to word cost`."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from pydantic.dataclasses import dataclass
 
 from ...base.errors import InputError, counted, shown
 from ...base.files import read_lines
-from ..model import Builder, Columns, Graph, GraphFault
+from ..model import Builder, Columns, Graph, GraphError
 from ._base import Block, GraphReader
 
+_EMPTY = {"<eps>", "<epsilon>", "<s>", "</s>", "#0"}
 _ARC = re.compile(r"\d+\s+\d+\s+\S+(\s+\S+){0,2}$")
 
 
@@ -66,46 +67,50 @@ class Openfst(GraphReader):
             return states.setdefault(block.natural(number, text, "a state"), len(states))
 
         for number, line in block.lines():
-            row = line.split()
-            costs = [0.0] * len(self.costs)
-            has_cost = len(row) in {2, 5} or (len(row) == 4 and self._is_cost(row[3]))
-            if has_cost:
-                parts = row[-1].split(",")[: len(costs)]
-                if len(parts) < len(costs):
-                    block.fail(number, f"'{shown(row[-1])}', expected {counted(2, 'cost')}: 1.5,20")
-                costs = [block.number(number, part, "a cost") for part in parts]
+            row, costs = self._split(block, number, line.split())
             values = {column: -cost for column, cost in zip(features, costs, strict=True)}
-            if len(row) < 3:
-                finals.append((state(number, row[0]), values))
-                continue
-            if len(row) > 5:
-                block.fail(number, f"{counted(len(row), 'field')}, expected at most 5")
-            label = row[3] if len(row) - has_cost == 4 else row[2]
-            word = self.words.get(label, "" if self.words else label)
-            if self.words and not word:
-                block.fail(number, f"word {shown(label)} is not in {self.symbols}")
-            is_word = word not in {"<eps>", "<epsilon>", "<s>", "</s>", "#0"} and label != "0"
-            if is_word:
-                values[length] = 1.0
             tail = state(number, row[0])
-            builder.step(tail, state(number, row[1]), word if is_word else "", values)
+            if len(row) == 1:
+                finals.append((tail, values))
+                continue
+            word = self._word(block, number, row[-1])
+            if word:
+                values[length] = 1.0
+            builder.step(tail, state(number, row[1]), word, values)
         if not finals:
-            raise GraphFault("no final state; is the file cut off?")
+            raise GraphError("no final state; is the file cut off?")
         goal = len(states)
         for final, values in finals:
             builder.step(final, goal, "", values)
         builder.arc(0, (), ())
         return builder.graph(goal)
 
-    def _is_cost(self, text: str) -> bool:
-        """Whether the fourth of four fields is a cost and not the word that is written."""
-        pattern = r"-?[\d.]+(e[+-]?\d+)?" + r",.*" * (len(self.costs) > 1)
-        return re.fullmatch(pattern, text, re.IGNORECASE) is not None
+    def _split(self, block: Block, number: int, row: list[str]) -> tuple[list[str], list[float]]:
+        """Return states and words of a line, and its costs: 0 where it has none."""
+        cost = r"[+-]?([\d.]+(e[+-]?\d+)?|inf|nan)" + r",.*" * (len(self.costs) > 1)
+        if not (
+            len(row) in {2, 5}
+            or (len(row) == 4 and re.fullmatch(cost, row[3], re.IGNORECASE) is not None)
+        ):
+            if len(row) not in {1, 3, 4}:
+                block.fail(number, f"{counted(len(row), 'field')}, expected at most 5")
+            return row, [0.0] * len(self.costs)
+        parts = row[-1].split(",")[: len(self.costs)]
+        if len(parts) < len(self.costs):
+            block.fail(number, f"'{shown(row[-1])}' has one cost, expected two, as 1.5,20")
+        return row[:-1], [block.number(number, part, "a cost") for part in parts]
+
+    def _word(self, block: Block, number: int, label: str) -> str:
+        """Return the word that an arc writes, nothing for an empty one."""
+        if self.words and label not in self.words:
+            block.fail(number, f"word {shown(label)} is not in {self.symbols}")
+        word = self.words.get(label, label)
+        return "" if word in _EMPTY or label == "0" else word
 
 
 @dataclass(frozen=True)
 class KaldiLattice(Openfst):
-    """Read text of Kaldi's `lattice-copy` and `lattice-best-path`: `from to word graph,acoustic,...`.
+    """Read Kaldi's lattices as text: `from to word graph,acoustic,...`, as `ark,t:` writes them.
 
     The features `-graph` and `-acoustic` are the costs times -1, and `length` is the number of
     words.

@@ -14,10 +14,11 @@ from ._base import Block, GraphReader
 
 
 def lines_as_blocks(file: Block) -> Iterator[Block]:
-    """Yield each line that is not blank."""
-    for number, line in enumerate(file.data.split(b"\n")):
-        if line.strip():
-            yield file._replace(line=file.line + number, data=line)
+    """Yield each line that is not blank; several are numbered."""
+    lines = [pair for pair in enumerate(file.data.split(b"\n")) if pair[1].strip()]
+    for segment, (number, line) in enumerate(lines):
+        name = file.segment if len(lines) == 1 else str(segment)
+        yield file._replace(segment=name, line=file.line + number, data=line)
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,7 @@ class Plf(GraphReader):
     """
 
     title: ClassVar[str] = "PLF"
+    arc_mark: ClassVar[bytes] = b"',"
 
     @classmethod
     def recognises(cls, head: str) -> bool:

@@ -1,0 +1,105 @@
+"""Saved search graphs in place of a decoder."""
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, ClassVar, Unpack
+
+from pydantic import field_validator
+from pydantic.dataclasses import dataclass
+
+from portmert.metrics._base import Vocabulary
+
+from ..base.context import current
+from ..base.errors import ConfigError, InputError, faults_at
+from ..base.warn import collected_notices
+from ..components import registry
+from ..graphs.collection import Graphs, files_of
+from ..nbest.model import best_rows, taken, write_nbest
+from ..weights.feature_weights import FeatureWeights
+from . import _saved, _shards
+from ._any_lists import Fitting
+from ._base import Decoder, Decoding
+
+
+@dataclass(frozen=True)
+class GraphsDecoder(Decoder):
+    """Finds the best strings in search graphs that a real decoder or recogniser wrote.
+
+    It acts as a decoder that can make only the strings in the graphs, of which there are many
+    more than in n-best lists. Nothing is decoded.
+
+    Parameters
+    ----------
+    graphs : tuple of Path
+        Files with all segments, or folders with a file for each. If segments have names, lines of
+        the source begin with them.
+    start : Path or None
+        Start weights: our JSON or a moses.ini. Default: the weights of `config`, or else all 1.
+    config : Path or None
+        The decoder's moses.ini. The tuned configuration is a copy of it with new weights; without
+        it the tuned configuration is our weights file.
+    format : str
+        Format of the graphs, as in `--graph-format`: auto, osgx:config=moses.ini, slf and so on.
+    """
+
+    inputs: ClassVar[tuple[str, ...]] = ("graphs", "start", "config")
+    reads_whole: ClassVar[bool] = True
+
+    graphs: tuple[Path, ...]
+    start: Path | None = None
+    config: Path | None = None
+    format: str = "auto"
+
+    @field_validator("graphs")
+    @classmethod
+    def _in_folders(cls, paths: tuple[Path, ...]) -> tuple[Path, ...]:
+        """Return files only: their content is part of the run's identity."""
+        with faults_at("graphs", InputError, ValueError):
+            return tuple(map(Path, files_of(paths)))
+
+    def __post_init__(self) -> None:
+        if not self.graphs:
+            raise ValueError("graphs is empty, name at least one file of graphs")
+        with faults_at("format", ConfigError, ValueError):
+            registry.graph_reader(self.format)
+
+    def read_weights(self) -> FeatureWeights:
+        """Return the start weights of the features that the graphs have."""
+        columns = self._load().columns
+        return _saved.start_weights(
+            columns.dense, sorted(columns.sparse), self.start or self.config
+        )
+
+    def decode(self, weights: FeatureWeights, **request: Unpack[Decoding]) -> None:
+        """Write the `size` best distinct strings of each graph under `weights`, best first.
+
+        Raises
+        ------
+        InputError
+            A graph cannot be read, the source has other segments, or a feature without a weight.
+        """
+        size = request["size"]
+        if size < 1:
+            raise ValueError(f"size is {size}, must be at least 1")
+        lines = list(enumerate(_shards.lines_of(request["source"])))
+        graphs = self._load()
+        nbest = graphs.nbest([weights], size, segments=len(lines))
+        nbest = Fitting(weights, scored=False).fitted(nbest, lines, where=graphs.where)
+        rows, offsets = best_rows(nbest.model_scores, nbest.offsets, size=size)
+        write_nbest(taken(nbest, rows, offsets), request["out"])
+        current().progress("decoding", len(lines), len(lines))
+
+    def write_config(self, weights: FeatureWeights, path: Path, *, header: str) -> None:
+        """Write `config` with its [weight] section replaced, or our weights file."""
+        _saved.write_config(self.config, weights, path, header=header)
+
+    def _load(self) -> Graphs:
+        """Read the graphs; a second call in the same process uses what the first one read."""
+        return _read(self, _saved.stamps(self.graphs))
+
+
+@lru_cache(maxsize=1)
+def _read(decoder: GraphsDecoder, stamps: Any) -> Graphs:  # noqa: ARG001  files changed since?
+    with collected_notices():
+        reader = registry.graph_reader(decoder.format)
+        return Graphs.read(decoder.graphs, Vocabulary(), reader)
