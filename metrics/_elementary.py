@@ -7,22 +7,28 @@ that a search computes, use these.
 """
 
 import math
+from typing import Any
 
 import numpy as np
 
 from ._base import FloatArray
 from .kernels import elementary
+from .kernels.compiled import Compiled, is_loaded
 
 ROW = 8192
 """NumPy adds so many numbers in one order in every version. Longer rows it halves in
 version 2.4, and adds part by part in 1.26."""
+
+FEW = 2_000
+"""So many values are computed faster by the same calls of the C library without numba than numba
+is loaded."""
 
 
 def exp(values: FloatArray | float) -> FloatArray:
     """Return e to the power of each value, in an array of the same shape."""
     numbers = np.ascontiguousarray(values, dtype=np.float64)
     out = np.empty(np.shape(values))
-    elementary.exponentials(numbers.reshape(-1), out.reshape(-1))
+    _quickest(elementary.exponentials, numbers.size)(numbers.reshape(-1), out.reshape(-1))
     return out
 
 
@@ -30,7 +36,7 @@ def log(values: FloatArray | float) -> FloatArray:
     """Return the natural logarithm of each value, all above 0, in an array of the same shape."""
     numbers = np.ascontiguousarray(values, dtype=np.float64)
     out = np.empty(np.shape(values))
-    elementary.logarithms(numbers.reshape(-1), out.reshape(-1))
+    _quickest(elementary.logarithms, numbers.size)(numbers.reshape(-1), out.reshape(-1))
     return out
 
 
@@ -38,7 +44,7 @@ def power(values: FloatArray | float, exponent: float) -> FloatArray:
     """Return each value, none below 0, to the power of `exponent`, in the same shape."""
     numbers = np.ascontiguousarray(values, dtype=np.float64)
     out = np.empty(np.shape(values))
-    elementary.powers(numbers.reshape(-1), float(exponent), out.reshape(-1))
+    _quickest(elementary.powers, numbers.size)(numbers.reshape(-1), float(exponent), out.reshape(-1))
     return out
 
 
@@ -50,7 +56,7 @@ def summed(values: FloatArray) -> FloatArray:
 
 def inner(first: FloatArray, second: FloatArray) -> float:
     """Return the sum of the products of two vectors (n,)."""
-    total: float = elementary.inner(
+    total: float = _quickest(elementary.inner, np.size(first))(
         np.ascontiguousarray(first, dtype=np.float64),
         np.ascontiguousarray(second, dtype=np.float64),
     )
@@ -60,3 +66,8 @@ def inner(first: FloatArray, second: FloatArray) -> float:
 def norm(vector: FloatArray) -> float:
     """Return the Euclidean length of a vector (n,)."""
     return math.sqrt(inner(vector, vector))
+
+
+def _quickest(kernel: Compiled, size: int) -> Any:
+    """Return the kernel, or while numba is not loaded what computes few values as quickly."""
+    return kernel.plain if size <= FEW and not is_loaded() else kernel

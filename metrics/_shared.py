@@ -3,6 +3,7 @@
 Formulas in docs/metrics/ngrams.md.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Literal
@@ -14,7 +15,7 @@ from ._base import Batch, FloatArray, IntArray, Metric, Ragged, Texts
 from ._elementary import exp
 from ._pairs import PairBatch, WeightedLists
 from .kernels import ngrams, pairs
-from .kernels.compiled import Segments
+from .kernels.compiled import Segments, is_loaded
 
 ReferenceLength = Literal["closest", "shortest", "average"]
 
@@ -22,6 +23,8 @@ SMALLEST_COUNT = 1e-9
 """Below every positive count, see `quotient`."""
 SMALLEST = float(np.finfo(np.float64).tiny)
 """The same for shares, which may be smaller."""
+FEW_TOKENS = 50_000
+"""N-grams of so many tokens are counted sooner without a kernel than numba is loaded."""
 ROUNDING = 1e-12
 """Sums and means of equal shares differ by less: P 1/2 and R 1/4 give the F of P 1 and R 1/5."""
 
@@ -58,9 +61,37 @@ def matched(batch: Batch, max_order: int) -> FloatArray:
         )
         return counts.T
     require_references(batch)
+    segments = segments_of(batch)
+    if segments.tokens.size + segments.reference_tokens.size <= FEW_TOKENS and not is_loaded():
+        return few_matches(segments, max_order)
     all_one = (np.empty(0, dtype=np.int64), np.empty(0))  # every n-gram counts 1
-    counts = ngrams.ngram_matches(segments_of(batch), all_one, max_order)
+    counts = ngrams.ngram_matches(segments, all_one, max_order)
     return counts
+
+
+def few_matches(segments: Segments, max_order: int) -> FloatArray:
+    """Return what `matched` returns, counted without a kernel."""
+    tokens, token_offsets, offsets, reference_tokens, reference_token_offsets, references = (
+        array.tolist() for array in segments
+    )
+    matches = np.zeros((len(token_offsets) - 1, max_order))
+
+    def counted(text: list[int], n: int) -> Counter[tuple[int, ...]]:
+        return Counter(zip(*(text[i:] for i in range(n)), strict=False))
+
+    for s in range(len(offsets) - 1):
+        texts = [
+            reference_tokens[reference_token_offsets[r] : reference_token_offsets[r + 1]]
+            for r in range(references[s], references[s + 1])
+        ]
+        for n in range(1, max_order + 1):
+            limits: Counter[tuple[int, ...]] = Counter()
+            for text in texts:
+                limits |= counted(text, n)
+            for h in range(offsets[s], offsets[s + 1]):
+                counts = counted(tokens[token_offsets[h] : token_offsets[h + 1]], n)
+                matches[h, n - 1] = (counts & limits).total()
+    return matches
 
 
 def mean_matched(lists: WeightedLists, max_order: int) -> FloatArray:

@@ -6,13 +6,12 @@ import hashlib
 import importlib.util
 import re
 import sys
-from collections.abc import Callable
+import threading
+import time
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
-
-from numba import njit
-from numba.core import event
 
 from .._base import IntArray, TokenArray
 
@@ -22,46 +21,113 @@ _read = functools.cache(Path.read_bytes)
 _NO_KERNELS = {"numba", "numpy", *sys.stdlib_module_names}
 
 
-def kernel(function: Any) -> Callable[..., Any]:
+class Compiled:
+    """A function that numba compiles when it is first called; numba is imported then.
+
+    To import numba and to load the first kernel take longer than to count a short text.
+
+    Parameters
+    ----------
+    plain
+        The function, uncompiled.
+    dispatch
+        Returns what numba makes of the function.
+    """
+
+    def __init__(
+        self, plain: Callable[..., Any], dispatch: Callable[[Callable[..., Any]], Any]
+    ) -> None:
+        self.plain = plain
+        self._dispatch = dispatch
+        self._dispatcher: Any = None
+
+    @property
+    def dispatcher(self) -> Any:
+        """The function as numba knows it."""
+        if self._dispatcher is None:
+            with _LOCK:
+                _engine()
+                if self._dispatcher is None:
+                    self._dispatcher = self._dispatch(self.plain)
+        return self._dispatcher
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Call the compiled function."""
+        return self.dispatcher(*arguments)
+
+
+_LOCK = threading.RLock()
+
+
+def is_loaded() -> bool:
+    """Return whether a kernel was called: to call further ones costs little then."""
+    return _engine.cache_info().currsize > 0
+
+
+@functools.cache
+def _engine() -> Callable[..., Any]:
+    """Return numba's `njit`, which then knows `Compiled` functions."""
+    from numba import njit  # noqa: PLC0415  start-up time
+    from numba.core import event  # noqa: PLC0415
+    from numba.extending import typeof_impl  # noqa: PLC0415
+
+    class Listener(event.Listener):  # type: ignore[misc]  # numba has no types
+        """Passes events on."""
+
+        def on_start(self, begin: Any) -> None:
+            WATCH.on_start(begin.data["dispatcher"].py_func.__module__)
+
+        def on_end(self, _: Any) -> None:
+            WATCH.on_end()
+
+    def type_of(function: Compiled, context: Any) -> Any:
+        return typeof_impl(function.dispatcher, context)
+
+    typeof_impl.register(Compiled, type_of)
+    event.register("numba:compile", Listener())
+    engine: Callable[..., Any] = functools.partial(njit, nogil=True, no_cfunc_wrapper=True)
+    return engine
+
+
+def kernel(function: Any) -> Compiled:
     """Compile a function when it is first called, and keep it on disk.
 
     It is compiled again when its own file, or a kernel file that this imports, directly or not,
     holds something else. Numba notices only the first, and only by its time and size.
     """
+    return Compiled(function, _kept)
+
+
+def _kept(function: Any) -> Any:
+    """Return a kernel; remove from the disk what was kept of an earlier version."""
     file = Path(function.__code__.co_filename)
     digest = _digest(file, function.__module__.rpartition(".")[0])
     function.__qualname__ += f".{digest}"  # numba names what it keeps after it
-    compiled: Any = njit(nogil=True, no_cfunc_wrapper=True, cache=True)(function)
+    compiled = _engine()(cache=True)(function)
     if compiled is function:  # NUMBA_DISABLE_JIT
-        return compiled  # type: ignore[no-any-return]
+        return compiled
     for old in Path(compiled.stats.cache_path).glob(f"{file.stem}.{function.__name__}[.-]*.nb?"):
         if digest not in old.name:
             with suppress(OSError):  # another process removed it, or may do so alone
                 old.unlink()
-    return compiled  # type: ignore[no-any-return]
+    return compiled
 
 
-def helper(function: Any) -> Callable[..., Any]:
+def helper(function: Any) -> Compiled:
     """Compile a function that only kernels call, as a part of each kernel that calls it.
 
     A wrapper for calls from Python would double the time that this takes.
     """
-    compiled: Callable[..., Any] = njit(
-        nogil=True, no_cfunc_wrapper=True, no_cpython_wrapper=True
-    )(function)
-    return compiled
+    return Compiled(function, lambda plain: _engine()(no_cpython_wrapper=True)(plain))
 
 
-def borrower(function: Any) -> Callable[..., Any]:
+def borrower(function: Any) -> Compiled:
     """Compile a helper that makes no array and returns none.
 
     It does not count the references to the arrays that it is given. Counting takes longer than the
     work on a short text, above all of arrays in a named tuple.
     """
-    compiled: Callable[..., Any] = njit(
-        nogil=True, no_cfunc_wrapper=True, no_cpython_wrapper=True, _nrt=False
-    )(function)
-    return compiled
+    return Compiled(function, lambda plain: _engine()(no_cpython_wrapper=True, _nrt=False)(plain))
 
 
 @functools.cache
@@ -92,28 +158,48 @@ def _imported(file: Path, package: str) -> set[tuple[Path, str]]:
     }
 
 
-class _Uncollected(event.Listener):  # type: ignore[misc]  # numba has no types
-    """Turns the garbage collector off while the compiler runs: it finds nothing to free there."""
+class Watch:
+    """Watches numba compile, and keeps the garbage collector off: it finds nothing to free there.
+
+    Attributes
+    ----------
+    begun
+        Called when the first kernel begins to compile.
+    seconds : float
+        The time of compiling so far.
+    files : dict
+        The names of the files whose kernels were compiled, as keys.
+    """
 
     def __init__(self) -> None:
+        self.begun: Callable[[], None] = lambda: None
+        self.seconds = 0.0
+        self.files: dict[str, None] = {}
         self._depth = 0
         self._was_on = False
+        self._start = 0.0
 
-    def on_start(self, _: event.Event) -> None:
-        """Turn the collector off with the outermost function."""
+    def on_start(self, module: str) -> None:
+        """Begin with a function of a module; only the outermost one counts."""
         if self._depth == 0:
             self._was_on = gc.isenabled()
             gc.disable()
+            self._start = time.perf_counter()
+            if not self.files:
+                self.begun()
+            self.files[module.rpartition(".")[2].strip("_")] = None
         self._depth += 1
 
-    def on_end(self, _: event.Event) -> None:
-        """Turn it on again after the outermost function."""
+    def on_end(self) -> None:
+        """End a function."""
         self._depth -= 1
-        if self._depth == 0 and self._was_on:
-            gc.enable()
+        if self._depth == 0:
+            self.seconds += time.perf_counter() - self._start
+            if self._was_on:
+                gc.enable()
 
 
-event.register("numba:compile", _Uncollected())
+WATCH = Watch()
 
 
 class Segments(NamedTuple):

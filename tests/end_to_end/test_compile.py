@@ -9,7 +9,7 @@ import pytest
 from portmert.tuner.runs import warm_up
 from tests.support.places import ROOT
 
-NOTICE = "compiling kernels, once after an installation"
+NOTICE = "compiling kernels that this command needs"
 
 
 def portmert(folder, *arguments):

@@ -66,7 +66,7 @@ def test_the_files_are_those_of_mert_moses(finished):
     assert f"tuned: {folder / 'moses.ini'}" in result.stdout
     assert "warning: 40 segments to tune on, fewer than 100" in result.stderr
     notes = re.findall(r"portmert: note: .*", result.stderr)
-    assert all("compiling kernels" in note for note in notes)
+    assert all("kernels" in note for note in notes)
 
 
 def test_the_log_has_the_weights_of_the_next_step_and_of_the_tuned_moses_ini(finished):

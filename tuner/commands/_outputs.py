@@ -25,8 +25,6 @@ from ._signatures import Decorator
 
 if TYPE_CHECKING:
     from click import Context, Parameter
-    from numba.core.event import Event
-
     from portmert import Optimized
 
     from ..evaluation.report import Report
@@ -224,27 +222,20 @@ def log(line: str) -> None:
 
 
 def announce_compiling() -> None:
-    """Note on stderr, once, that kernels are compiled: the first run after an installation."""
-    from numba.core import event  # noqa: PLC0415  start-up time
+    """Note on stderr that kernels are compiled, and at the end which and how long it took."""
+    from portmert.metrics.kernels.compiled import WATCH  # noqa: PLC0415  start-up time
 
-    class Announcer(event.Listener):  # type: ignore[misc]  # numba has no types
-        """Notes the first compilation."""
+    def end() -> None:
+        if WATCH.files:
+            files = ", ".join(sorted(WATCH.files))
+            notice(f"compiled kernels of {files} in {WATCH.seconds:.0f} s")
+            WATCH.files.clear()
 
-        is_announced = False
-
-        def on_start(self, _: Event) -> None:
-            """Write the note."""
-            if not self.is_announced:
-                self.is_announced = True
-                notice(
-                    "compiling kernels, once after an installation (10 to 30 s; "
-                    "`portmert compile` does it ahead of time)"
-                )
-
-        def on_end(self, _: Event) -> None:
-            """Do nothing."""
-
-    event.register("numba:compile", Announcer())
+    WATCH.begun = lambda: notice(
+        "compiling kernels that this command needs; they are kept (`portmert compile` compiles all "
+        "ahead of time)"
+    )
+    click.get_current_context().call_on_close(end)
 
 
 def with_volume(command: click.Command) -> click.Command:
