@@ -7,7 +7,6 @@ that a search computes, use these.
 """
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -26,25 +25,31 @@ is loaded."""
 
 def exp(values: FloatArray | float) -> FloatArray:
     """Return e to the power of each value, in an array of the same shape."""
-    numbers = np.ascontiguousarray(values, dtype=np.float64)
-    out = np.empty(np.shape(values))
-    _quickest(elementary.exponentials, numbers.size)(numbers.reshape(-1), out.reshape(-1))
-    return out
+    return _each(elementary.exponentials, values)
 
 
 def log(values: FloatArray | float) -> FloatArray:
     """Return the natural logarithm of each value, all above 0, in an array of the same shape."""
-    numbers = np.ascontiguousarray(values, dtype=np.float64)
-    out = np.empty(np.shape(values))
-    _quickest(elementary.logarithms, numbers.size)(numbers.reshape(-1), out.reshape(-1))
-    return out
+    return _each(elementary.logarithms, values)
 
 
 def power(values: FloatArray | float, exponent: float) -> FloatArray:
     """Return each value, none below 0, to the power of `exponent`, in the same shape."""
-    numbers = np.ascontiguousarray(values, dtype=np.float64)
+    return _each(elementary.powers, values, float(exponent))
+
+
+def _each(kernel: Compiled, values: FloatArray | float, *more: float) -> FloatArray:
+    """Return what a kernel computes of each value."""
+    numbers = np.ascontiguousarray(values, dtype=np.float64).reshape(-1)
     out = np.empty(np.shape(values))
-    _quickest(elementary.powers, numbers.size)(numbers.reshape(-1), float(exponent), out.reshape(-1))
+    if numbers.size <= FEW and not is_loaded():
+        try:
+            kernel.plain(numbers.tolist(), *more, out.reshape(-1))
+        except (ArithmeticError, ValueError):  # Python refuses what is infinite in C
+            pass
+        else:
+            return out
+    kernel(numbers, *more, out.reshape(-1))
     return out
 
 
@@ -56,18 +61,15 @@ def summed(values: FloatArray) -> FloatArray:
 
 def inner(first: FloatArray, second: FloatArray) -> float:
     """Return the sum of the products of two vectors (n,)."""
-    total: float = _quickest(elementary.inner, np.size(first))(
+    is_short = np.size(first) <= FEW and not is_loaded()
+    add = elementary.inner.plain if is_short else elementary.inner
+    total: float = add(
         np.ascontiguousarray(first, dtype=np.float64),
         np.ascontiguousarray(second, dtype=np.float64),
     )
-    return total
+    return float(total)
 
 
 def norm(vector: FloatArray) -> float:
     """Return the Euclidean length of a vector (n,)."""
     return math.sqrt(inner(vector, vector))
-
-
-def _quickest(kernel: Compiled, size: int) -> Any:
-    """Return the kernel, or while numba is not loaded what computes few values as quickly."""
-    return kernel.plain if size <= FEW and not is_loaded() else kernel

@@ -103,7 +103,7 @@ def test_kernel_files_import_at_their_top_and_only_types_from_other_files():
     for path in filter(holds_kernels, MODULES.values()):
         for node in ast.walk(parsed(path)):
             if isinstance(node, ast.Import | ast.ImportFrom):
-                assert node.col_offset == 0, path
+                assert node.col_offset == 0 or path.name == "compiled.py", path
                 found = [one.name for one in node.names]
                 module = "" if isinstance(node, ast.Import) else origin(node, path)
                 if module.startswith("portmert.") and "kernels" not in module:
@@ -157,7 +157,7 @@ def test_tests_stand_in_folders_of_the_same_names():
 def test_numba_is_used_from_outside():
     for path in MODULES.values():
         inside = {name for name in imports(path) if name.startswith(("numba.", "llvmlite"))}
-        allowed = {"numba.njit", "numba.prange", "numba.core.event", "numba.core.event.Event"}
+        allowed = {"numba.njit", "numba.prange", "numba.core.event", "numba.extending.typeof_impl"}
         assert inside <= allowed, path
 
 

@@ -8,7 +8,7 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,15 +30,13 @@ class Compiled:
     ----------
     plain
         The function, uncompiled.
-    dispatch
-        Returns what numba makes of the function.
+    **options
+        Options of numba's `njit`.
     """
 
-    def __init__(
-        self, plain: Callable[..., Any], dispatch: Callable[[Callable[..., Any]], Any]
-    ) -> None:
-        self.plain = plain
-        self._dispatch = dispatch
+    def __init__(self, plain: Any, **options: bool) -> None:
+        self.plain: Callable[..., Any] = plain
+        self._options = options
         self._dispatcher: Any = None
 
     @property
@@ -46,10 +44,27 @@ class Compiled:
         """The function as numba knows it."""
         if self._dispatcher is None:
             with _LOCK:
-                _engine()
                 if self._dispatcher is None:
-                    self._dispatcher = self._dispatch(self.plain)
+                    self._dispatcher = self._dispatch()
         return self._dispatcher
+
+    def _dispatch(self) -> Any:
+        """Return the function as numba knows it; remove what the disk has of earlier versions."""
+        compile_later = _engine()(**self._options)
+        if not self._options.get("cache"):
+            return compile_later(self.plain)
+        code: Any = self.plain
+        file = Path(code.__code__.co_filename)
+        digest = _digest(file, code.__module__.rpartition(".")[0])
+        code.__qualname__ += f".{digest}"  # numba names what it keeps after it
+        dispatcher = compile_later(code)
+        if dispatcher is not code:  # it is with NUMBA_DISABLE_JIT
+            pattern = f"{file.stem}.{code.__name__}[.-]*.nb?"
+            for old in Path(dispatcher.stats.cache_path).glob(pattern):
+                if digest not in old.name:
+                    with suppress(OSError):  # another process removed it, or may do so alone
+                        old.unlink()
+        return dispatcher
 
     def __call__(self, *arguments: Any) -> Any:
         """Call the compiled function."""
@@ -95,22 +110,7 @@ def kernel(function: Any) -> Compiled:
     It is compiled again when its own file, or a kernel file that this imports, directly or not,
     holds something else. Numba notices only the first, and only by its time and size.
     """
-    return Compiled(function, _kept)
-
-
-def _kept(function: Any) -> Any:
-    """Return a kernel; remove from the disk what was kept of an earlier version."""
-    file = Path(function.__code__.co_filename)
-    digest = _digest(file, function.__module__.rpartition(".")[0])
-    function.__qualname__ += f".{digest}"  # numba names what it keeps after it
-    compiled = _engine()(cache=True)(function)
-    if compiled is function:  # NUMBA_DISABLE_JIT
-        return compiled
-    for old in Path(compiled.stats.cache_path).glob(f"{file.stem}.{function.__name__}[.-]*.nb?"):
-        if digest not in old.name:
-            with suppress(OSError):  # another process removed it, or may do so alone
-                old.unlink()
-    return compiled
+    return Compiled(function, cache=True)
 
 
 def helper(function: Any) -> Compiled:
@@ -118,7 +118,7 @@ def helper(function: Any) -> Compiled:
 
     A wrapper for calls from Python would double the time that this takes.
     """
-    return Compiled(function, lambda plain: _engine()(no_cpython_wrapper=True)(plain))
+    return Compiled(function, no_cpython_wrapper=True)
 
 
 def borrower(function: Any) -> Compiled:
@@ -127,7 +127,7 @@ def borrower(function: Any) -> Compiled:
     It does not count the references to the arrays that it is given. Counting takes longer than the
     work on a short text, above all of arrays in a named tuple.
     """
-    return Compiled(function, lambda plain: _engine()(no_cpython_wrapper=True, _nrt=False)(plain))
+    return Compiled(function, no_cpython_wrapper=True, _nrt=False)
 
 
 @functools.cache

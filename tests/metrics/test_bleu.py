@@ -5,7 +5,9 @@ import pytest
 import sacrebleu
 from hypothesis import given, settings
 
+from portmert.metrics import _shared
 from portmert.metrics.bleu import Bleu
+from portmert.metrics.kernels import ngrams
 from tests.oracles import metrics as oracle
 from tests.oracles.metrics import Segment
 from tests.support.strategies_metrics import batch_of, batch_of_pairs, corpora, text
@@ -117,6 +119,17 @@ def test_score_equals_its_slow_twin(corpus):
         metric = Bleu(**options)
         score = float(metric.score(metric.stats(batch).sum(axis=0)))
         assert score == pytest.approx(oracle.bleu(corpus, **options), abs=1e-12), options
+
+
+@given(corpora())
+@settings(max_examples=50, deadline=None)
+def test_little_text_is_counted_without_the_kernel_as_with_it(corpus):
+    batch = batch_of(corpus)
+    segments = _shared.segments_of(batch)
+    all_one = (np.empty(0, dtype=np.int64), np.empty(0))
+    for order in (1, 4, 9):
+        few = _shared.few_matches(segments, order)
+        assert few.tobytes() == ngrams.ngram_matches(segments, all_one, order).tobytes()
 
 
 def test_exp_of_two_short_perfect_lines_is_that_of_sacrebleu():

@@ -12,7 +12,7 @@ import warnings
 
 import pytest
 
-from portmert.metrics.kernels.compiled import _Uncollected
+from portmert.metrics.kernels.compiled import Watch
 
 HELPERS = """from portmert.metrics.kernels.compiled import helper
 
@@ -133,14 +133,21 @@ def test_a_kept_kernel_of_an_argument_type_that_is_gone_is_compiled_again(tmp_pa
 
 
 def test_garbage_is_not_collected_while_the_outermost_function_compiles():
-    listener = _Uncollected()
+    announced = []
+    watch = Watch()
+    watch.begun = lambda: announced.append(list(watch.files))
     try:
         for is_on in (True, False):
             (gc.enable if is_on else gc.disable)()
-            for step in (listener.on_start, listener.on_start, listener.on_end):
-                step(None)
+            for module in ("portmert.metrics.kernels.ngrams", "portmert.tuner.search._kernels"):
+                watch.on_start(module)
                 assert not gc.isenabled()
-            listener.on_end(None)
+            watch.on_end()
+            assert not gc.isenabled()
+            watch.on_end()
             assert gc.isenabled() == is_on
     finally:
         gc.enable()
+    assert announced == [[]]
+    assert list(watch.files) == ["ngrams"]
+    assert watch.seconds > 0

@@ -10,6 +10,13 @@ from hypothesis.extra.numpy import array_shapes, arrays
 
 from portmert.metrics import _elementary
 
+
+@pytest.fixture(autouse=True, params=[True, False], ids=["numba", "plain"])
+def _numba(request, monkeypatch):
+    """With numba, and as if it were not loaded."""
+    monkeypatch.setattr(_elementary, "is_loaded", lambda: request.param)
+
+
 SHAPES = array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4)
 
 

@@ -25,6 +25,7 @@ from ._signatures import Decorator
 
 if TYPE_CHECKING:
     from click import Context, Parameter
+
     from portmert import Optimized
 
     from ..evaluation.report import Report
@@ -232,8 +233,8 @@ def announce_compiling() -> None:
             WATCH.files.clear()
 
     WATCH.begun = lambda: notice(
-        "compiling kernels that this command needs; they are kept (`portmert compile` compiles all "
-        "ahead of time)"
+        "compiling kernels that this command needs; they are kept (`portmert compile` compiles "
+        "all ahead of time)"
     )
     click.get_current_context().call_on_close(end)
 

@@ -74,12 +74,12 @@ class _Raw(click.Command):
 @click.pass_context
 def command(context: click.Context) -> None:
     """Tune a Moses system with mert-moses.pl's command line and files."""
+    if context.args in ([], ["-h"], ["--help"]):
+        click.echo(USAGE)
+        return
     from ..dropin._request import read_request  # noqa: PLC0415  start-up time
     from ..dropin.mert_moses import run  # noqa: PLC0415
 
-    if context.args in ([], ["-h"]):
-        click.echo(USAGE)
-        return
     request = read_request(context.args)
     if request is None:
         click.echo(USAGE)
