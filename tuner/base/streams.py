@@ -29,6 +29,11 @@ def iteration(seed: int, number: int) -> int:
     return _seed(_sequence(seed, number))
 
 
+def harvest(seed: int, number: int) -> np.random.Generator:
+    """Return the generator of random weights for the search graphs of an iteration."""
+    return _generator(seed, number, 1)
+
+
 def weight_bootstrap(seed: int) -> int:
     """Return the seed of all samples of the bootstrap of weights."""
     return _seed(_sequence(seed, 0, 1))

@@ -1,9 +1,9 @@
 """The base class of decoders, which turn weights into n-best lists."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar, TypedDict, Unpack
+from typing import ClassVar, NotRequired, TypedDict, Unpack
 
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
@@ -26,12 +26,16 @@ class Decoding(TypedDict):
         The file to write: a Moses n-best list.
     workdir
         The folder for logs and scratch files.
+    graphs
+        The file to write the search graphs to: an archive by segment. Only asked of a decoder that
+        `makes_graphs`.
     """
 
     source: Path
     size: int
     out: Path
     workdir: Path
+    graphs: NotRequired[Path]
 
 
 def _checked_weights(refuse: Refuse, weights: object) -> FeatureWeights:
@@ -99,6 +103,27 @@ class Decoder(Component):
     @abstractmethod
     def write_config(self, weights: FeatureWeights, path: Path, *, header: str) -> None:
         """Write the decoder's configuration with `weights`; `header` says where they came from."""
+
+    @property
+    def makes_graphs(self) -> bool:
+        """Whether `decode` can write search graphs, which `harvest` then reads."""
+        return False
+
+    def harvest(
+        self, graphs: Sequence[Path], weights: Sequence[FeatureWeights], *, size: int, out: Path
+    ) -> None:
+        """Write the `size` best distinct strings of search graphs under each of the weights.
+
+        Parameters
+        ----------
+        graphs
+            What `decode` wrote, of one or several decodings.
+        weights
+            With the same features.
+        size, out
+            As of `decode`; equal hypotheses are written once.
+        """
+        raise NotImplementedError
 
     def close(self) -> None:
         """End what was kept from decoding to decoding."""

@@ -2,12 +2,15 @@
 
 import io
 import re
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..base import errors, programs
 from ..base.files import make_folder, writing
+from ..components import registry
+from ..graphs import collection
 from . import _any_lists, _moses_command
 from ._base import Progress
 from ._shards import Prints, Shard, Work
@@ -15,6 +18,7 @@ from ._shards import Prints, Shard, Work
 MOST_PRINTED = 1 << 20
 """Bytes that a decoder may print, besides its answers to segments."""
 MOST_OF_A_SEGMENT = 1 << 16
+MOST_OF_A_GRAPH = 1 << 28
 
 
 def with_places(word: str, values: Mapping[str, str]) -> str:
@@ -37,9 +41,9 @@ class ProgramWork(Work):
         Begins the names of its files.
     command
         Program and arguments, without those that change no list. `{source}`, `{nbest}`,
-        `{samples}` (more hypotheses), `{weights}` and `{work}` become the files of a shard, and
-        its folder. Without `{source}` the program reads the text from stdin; without `{nbest}` it
-        prints the list.
+        `{samples}` (more hypotheses), `{graph}` (search graphs), `{weights}` and `{work}` become
+        the files of a shard, and its folder. Without `{source}` the program reads the text from
+        stdin; without `{nbest}` it prints the list.
     size
         The size of the lists.
     source
@@ -58,6 +62,8 @@ class ProgramWork(Work):
         The files that the program reads, as far as they are known.
     fitting
         How the lists become Moses lists; None: they are.
+    graph_format
+        The format of the search graphs, see `registry.graph_reader`.
     """
 
     name: str
@@ -71,6 +77,7 @@ class ProgramWork(Work):
     weights: bytes = b""
     models: Prints = ()
     fitting: _any_lists.Fitting | None = None
+    graph_format: str = "auto"
 
     @property
     def depends(self) -> list[bytes]:
@@ -88,7 +95,7 @@ class ProgramWork(Work):
             log = logs / f"{name}-{scratch.name}.log"
         files = {
             kind: (scratch / f"{name}.{kind}").resolve()
-            for kind in ("source", "nbest", "samples", "weights")
+            for kind in ("source", "nbest", "samples", "weights", "graph")
         }
         for kind, content in (
             ("source", b"".join(line + b"\n" for _, line in shard.lines)),
@@ -112,6 +119,7 @@ class ProgramWork(Work):
             out: programs.Bound(most),
             files["nbest"]: list_bound,
             files["samples"]: list_bound,
+            files["graph"]: programs.Bound(segments * MOST_OF_A_GRAPH),
         }
         if not asks_for(self.command, "nbest"):
             files["nbest"], bounds = out, {out: list_bound}
@@ -128,14 +136,20 @@ class ProgramWork(Work):
         )
         programs.run(command, step=lambda lines: step(min(lines, segments), segments))
         lists = [files["nbest"], *([files["samples"]] * asks_for(self.command, "samples"))]
-        yield from self._answers(command, lists, shard.lines)
+        graph = files["graph"] if asks_for(self.command, "graph") else None
+        yield from self._answers(command, lists, shard.lines, graph)
+        shutil.rmtree(files["graph"], ignore_errors=True)  # if it is a folder
         for path in (*files.values(), out):
             path.unlink(missing_ok=True)
         if logs != scratch:
             log.unlink(missing_ok=True)
 
     def _answers(
-        self, command: programs.Command, lists: Sequence[Path], lines: Sequence[tuple[int, bytes]]
+        self,
+        command: programs.Command,
+        lists: Sequence[Path],
+        lines: Sequence[tuple[int, bytes]],
+        graph: Path | None,
     ) -> Iterator[bytes]:
         """Yield what a process wrote of each line, with the ids of the whole text.
 
@@ -153,6 +167,7 @@ class ProgramWork(Work):
                 lists_of_lines = [path.read_bytes() for path in lists]
             else:
                 lists_of_lines = [self.fitting.moses_list(lists[0], lines)]
+            graphs = [] if graph is None else [_graphs_of(graph, lines, self.graph_format)]
         except errors.InputError as error:
             raise command.failure(f"wrote a list that cannot be used ({error})") from None
         assert command.out is not None  # noqa: S101  set above
@@ -160,8 +175,21 @@ class ProgramWork(Work):
         best = output.splitlines(keepends=True)
         if len(best) != len(lines):  # what else it prints is not told from translations
             best = [output] + [b""] * (len(lines) - 1)
-        parts = [best, *(_any_lists.answers_of(data, lines) for data in lists_of_lines)]
+        parts = [best, *(_any_lists.answers_of(data, lines) for data in lists_of_lines), *graphs]
         yield from (joined(*answer_parts) for answer_parts in zip(*parts, strict=True))
+
+
+def _graphs_of(path: Path, lines: _any_lists.Lines, graph_format: str) -> list[bytes]:
+    """Return the graph of each line as a part of an archive, under the number of the line."""
+    _, blocks = collection.blocks_in([path], registry.graph_reader(graph_format))
+    if len(blocks) != len(lines):
+        raise errors.InputError(
+            f"{path}: {errors.counted(len(blocks), 'graph')}, expected one for each of "
+            f"{errors.counted(len(lines), 'segment')}"
+        )
+    texts = {block.segment: block.data.strip(b"\n") for block in blocks}
+    in_order = [texts.get(str(n), block.data) for n, block in enumerate(blocks)]
+    return [b"%d\n%s\n\n" % (n, text) for (n, _), text in zip(lines, in_order, strict=True)]
 
 
 def joined(*parts: bytes) -> bytes:

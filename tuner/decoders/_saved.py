@@ -1,10 +1,17 @@
-"""What decoders share that only replay what was saved: start weights, configuration, files."""
+"""What decoders share that replay what was saved: lists, search graphs."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from pathlib import Path
+
+from portmert.metrics._base import Vocabulary
 
 from ..base.errors import InputError
 from ..base.files import write_text, writing
+from ..base.warn import collected_notices
+from ..graphs.collection import Graphs
+from ..graphs.graph_readers._base import GraphReader
+from ..nbest.model import write_nbest
 from ..weights.feature_weights import FeatureNames, FeatureWeights, read_weights
 from ..weights.moses_ini import read_moses_ini
 
@@ -39,3 +46,40 @@ def stamps(paths: Iterable[Path]) -> tuple[tuple[int, int], ...]:
         return tuple((path.stat().st_mtime_ns, path.stat().st_size) for path in paths)
     except OSError as error:
         raise InputError(f"{error.filename}: {error.strerror}") from None
+
+
+def read_graphs(paths: Iterable[Path], reader: GraphReader | None) -> Graphs:
+    """Read graphs; a second call in the same process uses what the first one read."""
+    files = tuple(paths)
+    return _read(files, reader, stamps(files))
+
+
+@lru_cache(maxsize=1)
+def _read(
+    paths: tuple[Path, ...],
+    reader: GraphReader | None,
+    stamps: tuple[tuple[int, int], ...],  # noqa: ARG001  tells whether files changed since
+) -> Graphs:
+    with collected_notices():
+        return Graphs.read(paths, Vocabulary(), reader)
+
+
+def harvest(
+    graphs: Graphs,
+    weights: Sequence[FeatureWeights],
+    *,
+    size: int,
+    out: Path,
+    untuned: FeatureWeights | None = None,
+) -> None:
+    """Write the best distinct strings of graphs, see `Decoder.harvest`.
+
+    Parameters
+    ----------
+    untuned
+        Weights of all features of the graphs; lists have those that are tuned.
+    """
+    others = {} if untuned is None else untuned.values
+    all_weights = [FeatureWeights({**others, **each.values}) for each in weights]
+    nbest = graphs.nbest(all_weights, size, features=weights[0])
+    write_nbest(nbest, out, weights[0])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass as plain_dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -24,7 +24,7 @@ from ..nbest.records import ListFile
 from ..weights.feature_weights import FeatureWeights
 from ..weights.formulas import WeightFormula
 from ..weights.weights_file import WeightsFile, read_weights_file
-from . import _process_pools, _program_work
+from . import _process_pools, _program_work, _saved
 from ._any_lists import Fitting, answers_of
 from ._base import Decoder, Decoding, Progress
 from ._shards import Shard, Work, decode_lines, lines_of
@@ -34,7 +34,7 @@ FORMS = {
     "plain": "sparse", "json": "json",
 }  # fmt: skip
 """The form of a file of weights for each decoder that reads it."""
-PLACES = ("source", "weights", "size", "nbest", "work")
+PLACES = ("source", "weights", "size", "nbest", "work", "graph")
 _WEIGHT = re.compile(r"\{weight:([^{}]+)\}")
 _OTHER = re.compile(r"\{([a-z_]+)\}")
 
@@ -49,7 +49,8 @@ class CommandDecoder(Decoder):
         The program and its arguments; no shell reads them. `{source}` becomes the file of the
         text (without it the text is the program's input), `{weights}` the file of weights,
         `{weight:NAME}` one of them, `{size}` the number of hypotheses, `{nbest}` the file for the
-        lists (without it the program prints them), `{work}` a folder for scratch files.
+        lists (without it the program prints them), `{work}` a folder for scratch files, `{graph}`
+        a file or a folder for the search graphs, from which more hypotheses are taken.
     weights : table
         Start weights, `lm = 0.5`, where `start` names no file. A text is a formula of them:
         `alpha = "lm / am"`. If there are formulas, the program gets their values in place of the
@@ -64,6 +65,8 @@ class CommandDecoder(Decoder):
         A text with `{weight:NAME}` for each weight; filled in, it is the file of weights.
     format : str
         Format of the lists, as in `--nbest-format`.
+    graph_format : str
+        Format of the search graphs, as in `--graph-format`.
     scored : bool
         Whether the lists' own scores must be weights . features; otherwise they are not read.
     protocol : {"files", "lines"}
@@ -87,6 +90,7 @@ class CommandDecoder(Decoder):
     )
     template: Path | None = None
     format: str = "auto"
+    graph_format: str = "auto"
     scored: bool = True
     protocol: Literal["files", "lines"] = "files"
     jobs: Annotated[int, Ge(1)] = 1
@@ -100,6 +104,8 @@ class CommandDecoder(Decoder):
                 raise ValueError(f"program has {{{place}}}{suggest(place, PLACES)}")
         with faults_at("format", ConfigError, ValueError):
             registry.reader(self.format)
+        with faults_at("graph_format", ConfigError, ValueError):
+            registry.graph_reader(self.graph_format)
         with faults_at("weights", ConfigError, ValueError):
             formulas = self.formulas
         if bool(self.start) != (len(formulas) == len(self.weights or ())):
@@ -211,6 +217,10 @@ class CommandDecoder(Decoder):
         weights.vector(self._start().weights.names)
         lines = lines_of(request["source"])
         jobs = min(self.jobs, len(lines))
+        outputs = {}
+        if "graphs" in request:
+            outputs[request["graphs"]] = partial(_program_work.answer_part, -1)
+        outputs[request["out"]] = partial(_program_work.answer_part, 1)
         decode_lines(
             self._work(weights, request),
             lines,
@@ -218,7 +228,7 @@ class CommandDecoder(Decoder):
             name="command",
             shards=lambda count, tasks: min(count, max(jobs, tasks)),
             here=Team(jobs, waits=self.protocol == "files"),  # lines are not waited for: `end`
-            outputs={request["out"]: partial(_program_work.answer_part, 1)},
+            outputs=outputs,
         )
 
     def _work(
@@ -248,7 +258,20 @@ class CommandDecoder(Decoder):
             if with_file
             else b"",
             fitting=Fitting(weights, self.format, self.scored),
+            graph_format=self.graph_format,
         )
+
+    @property
+    def makes_graphs(self) -> bool:
+        """Whether the program has a place for search graphs."""
+        return _program_work.asks_for(self.program, "graph")
+
+    def harvest(
+        self, graphs: Sequence[Path], weights: Sequence[FeatureWeights], *, size: int, out: Path
+    ) -> None:
+        """Write the best distinct strings of search graphs."""
+        reader = registry.graph_reader(self.graph_format)
+        _saved.harvest(_saved.read_graphs(graphs, reader), weights, size=size, out=out)
 
     def close(self) -> None:
         """End the programs that were kept."""

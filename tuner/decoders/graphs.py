@@ -1,17 +1,13 @@
 """Saved search graphs in place of a decoder."""
 
-from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar, Unpack
+from typing import ClassVar, Unpack
 
 from pydantic import field_validator
 from pydantic.dataclasses import dataclass
 
-from portmert.metrics._base import Vocabulary
-
 from ..base.context import current
 from ..base.errors import ConfigError, InputError, faults_at
-from ..base.warn import collected_notices
 from ..components import registry
 from ..graphs.collection import Graphs, files_of
 from ..nbest.model import best_rows, taken, write_nbest
@@ -94,12 +90,4 @@ class GraphsDecoder(Decoder):
         _saved.write_config(self.config, weights, path, header=header)
 
     def _load(self) -> Graphs:
-        """Read the graphs; a second call in the same process uses what the first one read."""
-        return _read(self, _saved.stamps(self.graphs))
-
-
-@lru_cache(maxsize=1)
-def _read(decoder: GraphsDecoder, stamps: Any) -> Graphs:  # noqa: ARG001  files changed since?
-    with collected_notices():
-        reader = registry.graph_reader(decoder.format)
-        return Graphs.read(decoder.graphs, Vocabulary(), reader)
+        return _saved.read_graphs(self.graphs, registry.graph_reader(self.format))

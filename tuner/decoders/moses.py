@@ -4,7 +4,7 @@ import glob
 import os
 import shlex
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Annotated, ClassVar, Unpack
@@ -17,10 +17,11 @@ from ..base.context import current
 from ..base.files import read_bytes, writing
 from ..base.processes import available_processors
 from ..base.team import Team
+from ..graphs.graph_readers.moses import Osgx
 from ..weights.feature_weights import FeatureWeights, read_weights
 from ..weights.moses_ini import read_moses_ini
 from ..weights.weights_file import read_sparse, sparse_text, written_beside
-from . import _moses_command, _program_work, _shards
+from . import _moses_command, _program_work, _saved, _shards
 from ._base import Decoder, Decoding
 
 PATIENCE_SECONDS = 4 * 3600.0
@@ -59,6 +60,10 @@ class Moses(Decoder):
         A launcher in front of the decoder's command line: `nice -n 10`, `srun -c 8`, `ssh host`.
         A launcher that passes one string to a shell gets it at `{command}`:
         `qrsh -cwd {command}`. Files must have the same paths on the other machine.
+    graphs : bool
+        Keep the search graph of each decoding, and take more hypotheses from all graphs under the
+        weights that each search finds, until they add little. So fewer decodings are needed. Word
+        alignment is then between phrases. Not for moses_chart.
     timeout_seconds : float
         If the decoder writes nothing (no translation, list or message) for this long, it is ended,
         and so is the run. The same command then continues. The default is 4 hours, because a
@@ -73,6 +78,7 @@ class Moses(Decoder):
     threads: Annotated[int, Ge(0)] = 0
     jobs: Annotated[int, Ge(1)] = 1
     command: str = ""
+    graphs: bool = False
     timeout_seconds: Annotated[float, Ge(0)] = PATIENCE_SECONDS
 
     def __post_init__(self) -> None:
@@ -199,9 +205,13 @@ class Moses(Decoder):
         models = _shards.prints_of([self.config, *_named_files(self.config)])
         overwrite, sparse = ([], "") if weights is None else self._weight_arguments(weights)
         switches: list[str] = []
+        graphs = request.get("graphs")
         if links:
-            switches += ["-print-alignment-info-in-n-best", "true"]
             switches += ["-include-segmentation-in-n-best", "true"]
+        if links and not self.graphs:  # graphs have no alignment of words
+            switches += ["-print-alignment-info-in-n-best", "true"]
+        if graphs is not None:
+            switches += ["-output-search-graph-extended", "{graph}"]
         if sampled is not None:
             switches += ["-lattice-samples", "{samples}", str(sampled[1])]
         by_file = ("-weight-file", "{weights}") if sparse else ()
@@ -223,8 +233,10 @@ class Moses(Decoder):
             launcher=self.command,
             weights=sparse.encode(),
             models=models,
+            graph_format="osgx",
         )
-        files = enumerate((best, request["out"], sampled and sampled[0]))
+        # The list comes last: where it stands, the other files do.
+        files = [(-1, graphs), (0, best), (2, sampled and sampled[0]), (1, request["out"])]
         _shards.decode_lines(
             work,
             lines,
@@ -250,6 +262,25 @@ class Moses(Decoder):
                 else:
                     sparse[name] = values
         return ["-weight-overwrite", " ".join(overwrite)], sparse_text(sparse) if sparse else ""
+
+    # Search graphs.
+
+    @property
+    def makes_graphs(self) -> bool:
+        """Whether `graphs` is set."""
+        return self.graphs
+
+    def harvest(
+        self, graphs: Sequence[Path], weights: Sequence[FeatureWeights], *, size: int, out: Path
+    ) -> None:
+        """Write the best distinct strings of search graphs; features as in Moses' own lists."""
+        _saved.harvest(
+            _saved.read_graphs(graphs, Osgx(config=self.config)),
+            weights,
+            size=size,
+            out=out,
+            untuned=read_weights(self.config),
+        )
 
     # The result.
 

@@ -52,7 +52,7 @@ def files_of(paths: Iterable[Path | str]) -> list[Path | str]:
     return files
 
 
-def blocks_of(file: Path | str, segment: str) -> list[Block]:
+def _parts_of(file: Path | str, segment: str) -> list[Block]:
     """Return the text of a file, or of each graph in an archive.
 
     An archive has the id of a segment above its graph, and a blank line behind it.
@@ -73,6 +73,22 @@ def blocks_of(file: Path | str, segment: str) -> list[Block]:
 def _stem(file: Path | str) -> str:
     """Return the name of a file without its last ending, and without that of its compression."""
     return Path(re.sub(r"\.(gz|bz2|xz|zst)$", "", Path(file).name)).stem
+
+
+def blocks_in(
+    paths: Iterable[Path | str], reader: GraphReader | None
+) -> tuple[GraphReader, list[Block]]:
+    """Return the text of each graph, and the reader of their format; see `Graphs.read`."""
+    files = files_of(paths)
+    blocks: list[Block] = []
+    for file in files:
+        parts = _parts_of(file, _stem(file) if len(files) > 1 else "")
+        reader = reader or _recognised(parts[0])
+        of_file = [block for part in parts for block in reader.blocks(part)]
+        blocks += [b._replace(segment=b.segment or str(n)) for n, b in enumerate(of_file)]
+    if reader is None:
+        raise ValueError("no graph given")
+    return reader, blocks
 
 
 def _archived(where: str, data: bytes) -> Iterator[Block]:
@@ -139,21 +155,14 @@ class Graphs:
             A file is not what it should be; the message says which line and segment.
         """
         columns = Columns(vocabulary)
-        segments: list[str] = []
-        graphs: list[Graph] = []
-        files = files_of(paths)
-        for file in files:
-            parts = blocks_of(file, _stem(file) if len(files) > 1 else "")
-            reader = reader or _recognised(parts[0])
-            blocks = [block for part in parts for block in reader.blocks(part)]
-            segments += [block.segment or str(number) for number, block in enumerate(blocks)]
-            graphs += [reader.graph(block, columns) for block in blocks]
-        assert reader is not None  # noqa: S101  there are paths
+        reader, blocks = blocks_in(paths, reader)
+        segments = tuple(block.segment for block in blocks)
+        graphs = tuple(reader.graph(block, columns) for block in blocks)
         notice(
             f"{called(paths[0])}: {reader.title}, {counted(len(graphs), 'graph')}, "
             f"{sum(map(len, graphs)) // max(1, len(graphs))} arcs on average"
         )
-        return cls(called(paths[0]), tuple(segments), tuple(graphs), columns)
+        return cls(called(paths[0]), segments, graphs, columns)
 
     def nbest(
         self,

@@ -177,6 +177,7 @@ class Graph:
             kernels.best_strings(self.arcs, scores, size)
         )
         table = kernels.sum_features(self.arcs, used, used_offsets, len(weights))
+        table = np.round(table, 9)  # without the noise of sums, numbers are short
         return Strings(best, tokens, token_offsets, table, links, link_offsets)
 
 

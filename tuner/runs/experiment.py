@@ -36,8 +36,18 @@ from ..weights.feature_weights import FeatureWeights, read_weights
 from . import inputs, scorer
 from .config import Experiment
 from .folder import ANNOTATION_NAME, CONFIG_NAME, RunFolder, Shared, open_run, today
+from .harvests import Harvests
 from .lists import ListMerger
-from .result import Iteration, Result, best_iteration, enough, is_behind, is_short, stop_reason
+from .result import (
+    FEWEST,
+    Iteration,
+    Result,
+    best_iteration,
+    enough,
+    is_behind,
+    is_short,
+    stop_reason,
+)
 
 
 def run(
@@ -139,6 +149,10 @@ class _Run:
     def __post_init__(self) -> None:
         self.shares: dict[int, float] = {}
         self.lists = ListMerger(self.evaluator, self._list)
+        tune, decoder = self.experiment.tune, self.experiment.decoder
+        self.harvests = Harvests(
+            decoder, self.lists, self.folder.iteration, size=tune.nbest, seed=tune.seed
+        )
 
     # The loop.
 
@@ -150,11 +164,11 @@ class _Run:
         while stopped is None:
             number = len(iterations) + 1
             self.decode(number)
-            iterations.append(self._score(number, iterations))
-            stopped = stop_reason(iterations, tune, metric, self._shares(number - 1))
+            iterations.append(self._score(number))
+            stopped = self._stop_reason(iterations, number - 1)
             if stopped is None:
                 iterations[-1] = self._optimize(iterations)
-                stopped = stop_reason(iterations, tune, metric, self._shares(number))
+                stopped = self._stop_reason(iterations, number)
             notice(iterations[-1].as_line(metric))
             if stopped is None and (stopped := enough(iterations[-1], tune)):
                 iterations.append(self._undecoded(iterations[-1]))
@@ -167,6 +181,14 @@ class _Run:
             warnings.append(line)
         warn_of(warnings)  # some may be of an earlier call
         return self._finish(tuple(iterations), stopped, tuple(warnings))
+
+    def _stop_reason(self, iterations: Sequence[Iteration], steps: int) -> str | None:
+        """Return the reason to stop after these iterations and their first steps, or None."""
+        tune, fewest = self.experiment.tune, FEWEST
+        if self.experiment.decoder.makes_graphs:  # they show what is far from the start too
+            tune, fewest = replace(tune, min_gain=tune.min_gain or 1.0), FEWEST - 1
+        metric = self.experiment.metric
+        return stop_reason(iterations, tune, metric, self._shares(steps), fewest=fewest)
 
     # Its steps.
 
@@ -223,11 +245,17 @@ class _Run:
         folder = self.folder.iteration(number)
         scorer.is_finished(folder / "scores.json", later="optimized.json")
         weights, out = self._weights_of(number), self._list(number)
-        if out.exists() or self._shared_file(number, out):
+        graphs = self.harvests.graphs(number)
+        has_graphs = graphs is None or graphs.exists() or self._shared_file(number, graphs)
+        if has_graphs and (out.exists() or self._shared_file(number, out)):
             return
         notice(f"iteration {number}: decoding the dev set")
         self.evaluator.decode(
-            weights, out, source=self.experiment.data.source, size=self.experiment.tune.nbest
+            weights,
+            out,
+            source=self.experiment.data.source,
+            size=self.experiment.tune.nbest,
+            graphs=graphs,
         )
 
     def _shared_file(self, number: int, out: Path) -> bool:
@@ -238,11 +266,10 @@ class _Run:
         copy_file(first / out.name, out)
         return True
 
-    def _score(self, number: int, iterations: Sequence[Iteration]) -> Iteration:
+    def _score(self, number: int) -> Iteration:
         path = self.folder.iteration(number) / "scores.json"
         if not path.exists():
-            before = iterations[-1].hypotheses if iterations else 0
-            scorer.finish(path, self._scores(number, before))
+            scorer.finish(path, self._scores(number))
         scores = scorer.read_json(
             path,
             hypotheses=int,
@@ -260,8 +287,8 @@ class _Run:
             unseen_score=scores["unseen_score"],
         )
 
-    def _scores(self, number: int, before: int) -> dict[str, Any]:
-        """Return the content of scores.json; `before` hypotheses were in earlier iterations."""
+    def _scores(self, number: int) -> dict[str, Any]:
+        """Return the content of scores.json."""
         with collected_warnings():
             if number == 1:
                 self.experiment.joined.warn()
@@ -278,7 +305,6 @@ class _Run:
         self._shared_file(number, folder / "held-out.gz")
         held_out = held_out or self.evaluator.held_out(self._weights_of(number), folder)
         self._report_annotation(number, "scoring")
-        hypotheses = self.lists.count(number)
         return {
             "metric": self.evaluator.signature,
             "dev_score": scored.score,
@@ -286,8 +312,8 @@ class _Run:
             "parts": scored.parts,
             "without": scored.without,
             "held_out": held_out,
-            "hypotheses": hypotheses,
-            "new": hypotheses - before,
+            "hypotheses": self.lists.count(number),
+            "new": self.lists.new,
             **warned,
         }
 
@@ -374,11 +400,11 @@ class _Run:
     def _search(self, iterations: Sequence[Iteration]) -> dict[str, Any]:
         """Search over all lists so far; return the content of optimized.json."""
         last = iterations[-1]
-        nbest, stats = self.lists.searched(last.number)
         before = self._weights_of(last.number)
+        names = self.lists.last(last.number).feature_names
         for number in range(1, last.number + 1):  # a message names the file of the weights
             origin = str(self.folder.iteration(number) / "weights.json")
-            self._weights_of(number).vector(nbest.feature_names, origin=origin)
+            self._weights_of(number).vector(names, origin=origin)
         # A search starts at the weights of this iteration, and at the best ones. An optimizer that
         # holds segments out starts at weights that were found on none of them. It gets the same
         # seed in every iteration: so estimates of different iterations can be compared, and the
@@ -388,13 +414,19 @@ class _Run:
             numbers = [1]
         starts = [self._weights_of(number) for number in dict.fromkeys(numbers)]
         seed = streams.iteration(self.experiment.tune.seed, numbers[0])
-        optimization = optimize_stats(
-            nbest,
-            stats,
-            self.experiment.metric,
-            self._setup(starts, seed),
-            segments=self.evaluator.tuned,
-        )
+        self.harvests.around(last.number, before)
+        is_new, harvest = True, 0
+        while is_new:  # only the last search moves the weights
+            nbest, stats = self.lists.searched(last.number)
+            optimization = optimize_stats(
+                nbest,
+                stats,
+                self.experiment.metric,
+                self._setup(starts, seed),
+                segments=self.evaluator.tuned,
+            )
+            harvest += 1
+            is_new = self.harvests.under(last.number, harvest, optimization.weights)
         self._report_annotation(last.number, "search", optimization)
         warn_of(optimization.warnings)
         self._log_warnings(optimization.warnings)

@@ -20,6 +20,11 @@ class ListMerger:
     evaluator : Evaluator
     files : callable
         Number of an iteration -> the file of its list.
+
+    Attributes
+    ----------
+    new : int
+        How many hypotheses the list of the last iteration added.
     """
 
     def __init__(self, evaluator: Evaluator, files: Callable[[int], Path]) -> None:
@@ -28,14 +33,27 @@ class ListMerger:
         self._last: tuple[int, NBest] | None = None
         self._merged: NBest | None = None
         self._count = 0
+        self.new = 0
+        self._harvests: set[Path] = set()
 
     def last(self, number: int) -> NBest:
         """Return the list of one iteration; those before it are merged then."""
         while self._merged is None or self._count < number:
+            for path in sorted(self.files(self._count).parent.glob("harvest-*.gz")):
+                if path not in self._harvests:
+                    self.add(path)
             self._count += 1
+            before = 0 if self._merged is None else len(self._merged.texts)
             last = self._read(self._count)
             self._merged = last if self._merged is None else merge([self._merged, last])
+            self.new = len(self._merged.texts) - before
         return self._read(number)
+
+    def add(self, path: Path) -> None:
+        """Merge a harvest of the last iteration, see `Harvests`."""
+        assert self._merged is not None  # noqa: S101  its own list comes first
+        self._harvests.add(path)
+        self._merged = merge([self._merged, self.evaluator.read(path)])
 
     def _read(self, number: int) -> NBest:
         if self._last is None or self._last[0] != number:

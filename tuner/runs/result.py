@@ -133,6 +133,8 @@ def stop_reason(
     tune: config.Tune,
     metric: Metric,
     shares: Sequence[float] = (),
+    *,
+    fewest: int = FEWEST,
 ) -> str | None:
     """Return the reason to stop after these iterations, or None.
 
@@ -144,6 +146,8 @@ def stop_reason(
     ----------
     shares
         The share of each step so far. Default: all went the whole way.
+    fewest
+        Decodings before the gain may end the run.
     """
     last, limit = iterations[-1], None
     if last.number == tune.decodings and last.held_out_score is not None:
@@ -159,13 +163,13 @@ def stop_reason(
     if last.number > tune.iterations:
         return f"the limit of {counted(tune.iterations, 'search')} is reached"
     is_on_the_way = is_cut(shares, last.number) or is_cut(shares, last.number - 1)
-    return None if is_on_the_way else _comes_to_rest(last, tune, metric)
+    return None if is_on_the_way else _comes_to_rest(last, tune, metric, fewest)
 
 
-def _comes_to_rest(last: Iteration, tune: config.Tune, metric: Metric) -> str | None:
+def _comes_to_rest(last: Iteration, tune: config.Tune, metric: Metric, fewest: int) -> str | None:
     if last.change is not None and last.change < tune.min_weight_change:
         return f"the weights stand still (change {last.change:.2g})"
-    if last.number < FEWEST or last.gain is None or not tune.min_gain:
+    if last.number < fewest or last.gain is None or not tune.min_gain:
         return None
     if last.gain > tune.min_gain * (last.gain_error or 0.0):
         return None

@@ -17,6 +17,7 @@ from portmert.metrics._base import FloatArray, IntArray, Texts, Vocabulary
 from ..base import documents, errors, streams
 from ..base.files import file_digest, read_lines, text_digest, write_text
 from ..base.warn import notice, warn
+from ..decoders._base import Decoding
 from ..nbest.model import NBest
 from ..nbest.read import read_nbest
 from ..search.unseen import worths_without
@@ -110,16 +111,21 @@ class Evaluator:
         if preparation is not None and preparation.annotator is not None:
             preparation.annotator.close()
 
-    def decode(self, weights: FeatureWeights, out: Path, *, source: Path, size: int) -> None:
-        """Decode a set to `out`."""
+    def decode(
+        self,
+        weights: FeatureWeights,
+        out: Path,
+        *,
+        source: Path,
+        size: int,
+        graphs: Path | None = None,
+    ) -> None:
+        """Decode a set to `out`, and its search graphs to `graphs`."""
         self.scratch.mkdir(exist_ok=True)
-        self.experiment.decoder.decode(
-            weights,
-            source=source,
-            size=size,
-            out=out,
-            workdir=self.scratch,
-        )
+        request = Decoding(source=source, size=size, out=out, workdir=self.scratch)
+        if graphs is not None:
+            request["graphs"] = graphs
+        self.experiment.decoder.decode(weights, **request)
 
     def read(self, path: Path) -> NBest:
         """Read one n-best list of the dev set, with links where the metric needs them."""

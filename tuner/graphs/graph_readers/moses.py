@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar, NoReturn
 
@@ -52,11 +53,13 @@ class Osgx(GraphReader):
         """Yield the lines of each segment."""
         if "core=(" not in file.data[:4096].decode("utf-8", "replace") and b" out=" in file.data:
             file.fail(0, "no features; write the graph with -output-search-graph-extended")
-        starts = [match.start() for match in _SEGMENT.finditer(file.data)]
+        starts = [match.start() for match in _SEGMENT.finditer(file.data)][1:]
         line = file.line
-        for begin, end in zip([0, *starts[1:]], [*starts[1:], len(file.data)], strict=True):
+        for begin, end in zip([0, *starts], [*starts, len(file.data)], strict=True):
             data = file.data[begin:end]
-            yield Block(file.where, data.partition(b" ")[0].decode("utf-8", "replace"), line, data)
+            segment = data.partition(b" ")[0].decode("utf-8", "replace")
+            name = file.segment if file.segment and not starts else segment
+            yield Block(file.where, name, line, data)
             line += data.count(b"\n")
 
     def parsed(self, block: Block, columns: Columns) -> Graph:
@@ -67,10 +70,13 @@ class Osgx(GraphReader):
             block.fail(block.data.count(b"\n", 0, error.start), "not UTF-8; convert the file")
         rows = _ARC.findall(text)
         lines = [n for n, line in enumerate(text.split("\n")) if line and " hyp=0 " not in line]
-        if len(rows) != len(lines) or any(row[0] != block.segment for row in rows):
-            self._refuse(block)
-        if not rows:
-            raise GraphError("no arc")
+        segment = text.partition(" ")[0]
+        if len(rows) != len(lines) or any(row[0] != segment for row in rows):
+            self._refuse(block, segment)
+        if not rows:  # an empty source
+            builder = Builder(columns)
+            builder.arc(0, (), ())
+            return replace(builder.graph(0), has_spans=True)
         _, hypotheses, tails, recombined, forward, first, last, cores, sparse, outs = zip(
             *rows, strict=True
         )
@@ -95,13 +101,13 @@ class Osgx(GraphReader):
             goal=goal,
         )
 
-    def _refuse(self, block: Block) -> NoReturn:
+    def _refuse(self, block: Block, segment: str) -> NoReturn:
         """Raise the error of the first line that is no arc of the segment."""
         for number, line in block.lines():
             match = _ARC.fullmatch(line)
             if match is None and " hyp=0 " not in line:
                 block.fail(number, f"`{shown(line)}`, expected an arc of Moses; is it cut off?")
-            if not line.startswith(f"{block.segment} "):
+            if not line.startswith(f"{segment} "):
                 block.fail(number, f"`{shown(line)}` is of another segment")
         block.fail(0, "no arc of Moses; is the file cut off?")
 

@@ -1,0 +1,94 @@
+"""More hypotheses from the search graphs of a run's decodings, under weights not decoded with."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from ..base import streams
+from ..base.errors import counted
+from ..base.warn import notice
+from ..decoders._base import Decoder
+from ..weights.feature_weights import FeatureWeights
+from .lists import ListMerger
+
+MOST = 4
+"""Harvests of an iteration after the first one; real ones ended after two to four."""
+LITTLE = 0.01
+"""A share of all hypotheses: a search over so few new ones finds almost the same weights."""
+AROUND = 8
+"""Random weights of a first harvest: of one graph they gained more than longer lists did."""
+
+
+class Harvests:
+    """The harvests of a run, a list in the iteration's folder each.
+
+    Parameters
+    ----------
+    decoder, lists, size
+        What makes them, where they are merged, and how many strings each segment gets.
+    iteration
+        Number of an iteration -> its folder.
+    seed
+        Of the run.
+    """
+
+    def __init__(
+        self,
+        decoder: Decoder,
+        lists: ListMerger,
+        iteration: Callable[[int], Path],
+        *,
+        size: int,
+        seed: int,
+    ) -> None:
+        self._decoder, self._lists, self._iteration = decoder, lists, iteration
+        self._size, self._seed = size, seed
+
+    def graphs(self, number: int) -> Path | None:
+        """Return the file of a decoding's graphs; None for a decoder without."""
+        return self._iteration(number) / "graphs.gz" if self._decoder.makes_graphs else None
+
+    def around(self, number: int, weights: FeatureWeights) -> None:
+        """Add the strings under random weights around those of an iteration."""
+        if self._decoder.makes_graphs:
+            drawn = _drawn_around(weights, streams.harvest(self._seed, number))
+            self._add(number, 0, drawn, max(1, self._size // 2))
+
+    def under(self, number: int, harvest: int, weights: FeatureWeights) -> bool:
+        """Add the strings under the weights that a search found; return whether many are new.
+
+        Parameters
+        ----------
+        harvest
+            Counted from 1 in each iteration.
+        """
+        if not self._decoder.makes_graphs or harvest > MOST:
+            return False
+        before = self._lists.count(number)
+        self._add(number, harvest, [weights], self._size)
+        new = self._lists.count(number) - before
+        notice(f"iteration {number}: {counted(new, 'new hypothesis')} in the search graphs")
+        return new > LITTLE * before
+
+    def _add(
+        self, number: int, harvest: int, weights: Sequence[FeatureWeights], size: int
+    ) -> None:
+        """Make a harvest, unless it is there already, and merge it with the lists."""
+        out = self._iteration(number) / f"harvest-{harvest}.gz"
+        if not out.exists():
+            graphs = [self._iteration(n) / "graphs.gz" for n in range(1, number + 1)]
+            self._decoder.harvest(graphs, weights, size=size, out=out)
+        self._lists.add(out)
+
+
+def _drawn_around(weights: FeatureWeights, rng: np.random.Generator) -> list[FeatureWeights]:
+    """Return random weights: each is moved by about half of it, or of a small weight's peers."""
+    vector = np.concatenate([np.array(row) for row in weights.values.values()])
+    spread = np.maximum(np.abs(vector), np.abs(vector).mean() / 2) / 2
+    return [
+        FeatureWeights.from_vector(
+            weights.names, vector + spread * rng.standard_normal(len(vector))
+        )
+        for _ in range(AROUND)
+    ]
