@@ -192,7 +192,7 @@ def test_python_writes_what_the_command_writes(text, tmp_path):
         progress=lambda *step: steps.append(step),
     )
     assert (done.lines, done.cached, done.annotated, done.failed) == (14, 0, 12, 0)
-    assert steps[-1] == (14, 14)
+    assert steps[-1] == ("annotating", 14, 14)
     assert (tmp_path / "two.conllu").read_bytes() == (tmp_path / "one.conllu").read_bytes()
     with pytest.raises(portmert.PortmertError, match="unknown annotator 'udpip'; did"):
         portmert.annotate(LINES, tmp_path / "three.conllu", annotator="udpip")

@@ -150,7 +150,7 @@ def test_parameters_that_are_documented_together_have_types_of_their_own(site):
     page = (site / "reference" / "python.html").read_text(encoding="utf-8")
     words = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", page))
     # `notice, progress` and `source, hyp_links`: the second is not what the first is.
-    assert "progress (Phases | None, default: None )" in words
+    assert "progress (Progress | None, default: None )" in words
     assert "hyp_links (TextLike | None, default: None )" in words
     assert "progress (Notice" not in words
-    assert "progress (Phases | None, default: log_notice" not in words
+    assert "progress (Progress | None, default: log_notice" not in words

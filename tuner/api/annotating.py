@@ -18,7 +18,7 @@ from ..annotation.annotators import _udpipe_training as training
 from ..annotation.annotators._conllu import Tagset
 from ..annotation.layers import MEANING
 from ..base.arguments import checked
-from ..base.context import current, using
+from ..base.context import Progress, current, using
 from ..base.errors import InputError, counted, faults_at
 from ..base.files import TextFile, check_writable, read_lines, writing
 from ..base.numbers import Positive, Share
@@ -27,7 +27,7 @@ from ..components import registry
 from ..executors.opening import opened
 from ..texts import joining
 from ..texts.annotator import Annotation, Annotator
-from .texts import PathLike, Progress, TextLike, text_file
+from .texts import PathLike, TextLike, text_file
 
 LINES_AT_ONCE = 2048
 """Lines that are in memory and written together."""
@@ -85,7 +85,7 @@ def annotate(
     executor: str = "local",
     max_failed: Share = 0.5,
     annotation_cache: Path | None = None,
-    progress: Progress = lambda _done, _total: None,
+    progress: Progress | None = None,
 ) -> Annotated:
     """Tag and parse a text and write CoNLL-U, or JSON lines for analyses of meaning.
 
@@ -117,7 +117,7 @@ def annotate(
         Folder of the cache of tags and parses. Default: $PORTMERT_CACHE or the user's cache
         folder.
     progress
-        Called with (done, total) in lines.
+        Called with the phase `"annotating"`, how many lines are done, and how many there are.
 
     Raises
     ------
@@ -127,10 +127,10 @@ def annotate(
     check_writable(out)
     file_of_text = joining.opened(text_file(text, "the text"))
     lines = [tuple(w.decode() for w in s.encode().split()) for s in read_lines(file_of_text)]
-    begin = size = 0
+    begin, size, show = 0, 0, progress or current().progress
 
-    def shown(_phase: str, done: int, total: int) -> None:
-        progress(begin + size * done // total, len(lines))
+    def shown(phase: str, done: int, total: int) -> None:
+        show(phase, begin + size * done // total, len(lines))
 
     annotator = registry.annotator(annotator, model=str(model))
     with (

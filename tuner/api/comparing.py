@@ -8,7 +8,7 @@ from typing import Any
 from portmert.metrics._base import Metric
 
 from ..base import arguments
-from ..base.context import phases, using
+from ..base.context import Progress, using
 from ..evaluation.comparison.compare import CompareRequest, compare_systems
 from ..evaluation.comparison.report import document_of
 from ..evaluation.comparison.systems import SystemFiles, TestSet
@@ -17,7 +17,7 @@ from ..evaluation.significance import Resampling
 from ..executors.opening import opened
 from ..texts.annotator import Annotator
 from ..texts.text_pipeline import TextPipeline
-from .texts import PathLike, Progress, pipeline_of, preparing
+from .texts import PathLike, pipeline_of, preparing
 
 RESAMPLING = Resampling()
 
@@ -90,7 +90,7 @@ def compare(
         using(
             threads=threads,
             annotation_cache=annotation_cache,
-            progress=phases(annotating=progress),
+            progress=progress,
         ),
         opened(executor),
         preparing(annotator) as prepare,

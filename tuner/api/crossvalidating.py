@@ -8,7 +8,7 @@ from typing import Any, Unpack
 from portmert.metrics._base import Metric
 
 from ..base import arguments, documents, files
-from ..base.context import using
+from ..base.context import Progress, using
 from ..base.numbers import NonNegative, Positive
 from ..base.warn import notices_once, with_warnings
 from ..components import registry
@@ -20,7 +20,7 @@ from ..search.optimizers._base import Optimizer
 from . import optimizing
 from .counts import Mean
 from .lists import Lists, ListsLike, as_lists
-from .texts import PathLike, Phases
+from .texts import PathLike
 
 OptimizerLike = str | Optimizer
 
@@ -39,7 +39,7 @@ def crossval(
     size: Positive | None = None,
     out_dir: PathLike | None = None,
     timing: bool = True,
-    progress: Phases | None = None,
+    progress: Progress | None = None,
     **search: Unpack[optimizing.CommonOptions],
 ) -> Report:
     """Tune on half of the segments and score the other half, for every choice given.
@@ -75,7 +75,7 @@ def crossval(
     timing
         Whether to report measured times, the only values that differ between equal calls.
     progress, **search
-        As in `optimize`, with phases `"annotating"` and `"searching"` and options `weights` (the
+        As in `optimize`, with phases `"annotating"` and `"tuning"` and options `weights` (the
         start, also scored untuned), `constraints`, `seed`, `threads` and `executor`.
 
     Raises

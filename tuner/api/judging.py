@@ -10,7 +10,7 @@ import numpy as np
 from portmert.metrics._base import Batch, Metric, Vocabulary
 
 from ..base import arguments
-from ..base.context import phases, using
+from ..base.context import Progress, using
 from ..base.files import TextFile
 from ..base.warn import notice, warn, warn_of
 from ..components import registry
@@ -32,7 +32,7 @@ from ..texts import corpus, joining, text_pipeline
 from ..texts.annotator import Annotator
 from ..texts.prepare import Preparation, coverage, read_output
 from ..texts.statistics import notices
-from .texts import PathLike, Progress, pipeline_of, preparing
+from .texts import PathLike, pipeline_of, preparing
 
 RESAMPLING = Resampling(samples=1000)
 
@@ -85,7 +85,7 @@ def metaeval(
     measured: list[MetaEvaluation] = []
     signatures: dict[str, None] = {}
     with (
-        using(threads=0, annotation_cache=annotation_cache, progress=phases(annotating=progress)),
+        using(threads=0, annotation_cache=annotation_cache, progress=progress),
         preparing(annotator) as prepare,
     ):
         preparation = prepare(list(metrics.values()), pipeline_of(text, text_model), None)

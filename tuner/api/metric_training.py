@@ -13,7 +13,7 @@ from portmert.metrics import _lexicon_files, learned
 from portmert.metrics._base import Batch, IntArray, Need
 
 from ..base import arguments, pipes, processes
-from ..base.context import phases, using
+from ..base.context import Progress, using
 from ..base.errors import InputError, faults_at
 from ..base.numbers import Natural, Positive
 from ..base.tables import Table
@@ -65,7 +65,7 @@ def train_metric(
     annotation_cache: Path | None = None,
     samples: Positive = 1000,
     seed: Natural = 1,
-    progress: texts.Progress | None = None,
+    progress: Progress | None = None,
 ) -> TrainedMetric:
     """Learn the weights of a metric's features from human scores.
 
@@ -110,7 +110,7 @@ def train_metric(
         raise InputError(str(error)) from None
     pipeline = texts.pipeline_of(text, text_model)
     with (
-        using(annotation_cache=annotation_cache, progress=phases(annotating=progress)),
+        using(annotation_cache=annotation_cache, progress=progress),
         _prepared(annotator, widest.need, pipeline) as preparation,
     ):
         scored, used, batch = _read(judged, preparation)

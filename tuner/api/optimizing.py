@@ -14,7 +14,7 @@ import numpy as np
 from portmert.metrics._base import IntArray, Metric, rows_taken
 
 from ..base import arguments
-from ..base.context import current, using
+from ..base.context import Progress, current, using
 from ..base.errors import ConfigError, faults_at, suggest
 from ..base.numbers import Natural, NonNegative
 from ..base.warn import notice, notices_once, warn, warn_of, warn_of_machine, warnings_so_far
@@ -38,7 +38,7 @@ from ..texts.prepare import Preparation, depth, signature
 from ..weights.feature_weights import FeatureWeights, read_penalised_weights
 from .counts import Counts
 from .lists import Lists, ListsLike, PreparedLists, as_lists
-from .texts import PathLike, Phases, preparing
+from .texts import PathLike, preparing
 
 SEGMENTS_SHOWN = 50
 """At most so many segments tell which metric of a formula dominates."""
@@ -353,7 +353,7 @@ def optimize(
     *,
     also: Sequence[str | Metric] = (),
     samples: Natural = 0,
-    progress: Phases | None = None,
+    progress: Progress | None = None,
     **search: Unpack[SearchOptions],
 ) -> Optimized:
     """Find the weights under which the lists' best hypotheses score highest.

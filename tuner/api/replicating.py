@@ -20,7 +20,7 @@ from portmert.aligners._base import format_links
 from portmert.metrics._base import IntArray, Metric
 
 from ..base import arguments, streams
-from ..base.context import current, using
+from ..base.context import Progress, current, using
 from ..base.errors import ConfigError, InputError
 from ..base.files import text_digest, write_text
 from ..base.team import Team
@@ -44,7 +44,7 @@ from ..weights.weights_file import WeightsFile, read_weights_file
 from .lists import Lists, ListsLike, PreparedLists, as_lists
 from .optimizing import ListProblem, Search, SearchOptions, list_problem
 from .reranking import Reranked
-from .texts import PathLike, Phases
+from .texts import PathLike
 
 MoreChoices = Callable[
     [ListProblem, PreparedLists, FeatureWeights, Sequence[FeatureWeights]], dict[str, IntArray]
@@ -63,7 +63,7 @@ def replicate(
     test: ListsLike | None = None,
     fresh: bool = False,
     baselines: bool | MoreChoices = False,
-    progress: Phases | None = None,
+    progress: Progress | None = None,
     **search: Unpack[SearchOptions],
 ) -> Replicas:
     """Optimize several times with different seeds, average the weights, and score a test set.
@@ -287,7 +287,7 @@ class ReplicaRun:
             stats.complete()
             bare = without_texts(nbest.features, nbest.offsets, nbest.feature_names, nbest.sparse)
             nbest, stats = workers.shared(bare), workers.shared(stats)
-            phase = "searching"
+            phase = "replicas"
         tasks = [(nbest, stats, problem.metric, setup) for setup in setups]
         # The first replica speaks for all.
         cells = [

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..base import arguments, errors
-from ..base.context import phases, using
+from ..base.context import Progress, using
 from ..base.warn import notice
 from ..components import registry
 from ..evaluation.comparison.compare import METRICS, CompareRequest, compare_systems
@@ -13,7 +13,7 @@ from ..evaluation.comparison.systems import SystemFiles
 from ..evaluation.history import dev_set, run_history
 from ..evaluation.history.report import as_json
 from ..evaluation.report import Report
-from .texts import PathLike, Progress, preparing
+from .texts import PathLike, preparing
 
 
 @arguments.checked
@@ -48,7 +48,7 @@ def report(
         using(
             threads=threads,
             annotation_cache=annotation_cache,
-            progress=phases(annotating=progress),
+            progress=progress,
         ),
         preparing(annotator) as prepare,
     ):

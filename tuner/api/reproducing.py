@@ -6,12 +6,12 @@ from functools import partial
 from pathlib import Path
 
 from ..base import arguments, files
-from ..base.context import phases, using
+from ..base.context import Progress, using
 from ..components import registry
 from ..evaluation.reproduction.run import SCORED_WITH, TUNED_ON, experiments_of
 from ..evaluation.reproduction.run import reproduce as fill
 from ..executors.opening import opened
-from .texts import Progress, preparing
+from .texts import preparing
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,6 @@ def reproduce(
     threads: int | None = None,
     executor: str | None = None,
     progress: Progress | None = None,
-    annotating: Progress | None = None,
 ) -> Reproduced:
     """Tune a configuration on each of several metrics, and fill the PORT paper's tables.
 
@@ -99,7 +98,7 @@ def reproduce(
     with (
         using(
             annotation_cache=annotation_cache,
-            progress=phases(decoding=progress, annotating=annotating),
+            progress=progress,
         ),
         opened(place),
         preparing(annotator) as prepare,

@@ -14,7 +14,7 @@ import portmert
 from portmert.metrics._base import FloatArray, IntArray, Metric, Texts, Vocabulary
 
 from ..base import arguments
-from ..base.context import using
+from ..base.context import Progress, using
 from ..base.documents import plain, to_json
 from ..base.errors import ConfigError, counted
 from ..base.files import write_text
@@ -44,7 +44,7 @@ from ..weights.feature_weights import FeatureWeights
 from . import optimizing, replicating
 from .comparing import compare
 from .lists import Lists, ListsLike, PreparedLists, as_lists
-from .texts import PathLike, Phases
+from .texts import PathLike
 
 TUNED = "tuned"
 SPREAD = 2.0
@@ -148,7 +148,7 @@ def rerank_tune(
     test_answers: Files = (),
     replicas: Positive = 5,
     fresh: bool = False,
-    progress: Phases | None = None,
+    progress: Progress | None = None,
     **search: Unpack[optimizing.SearchOptions],
 ) -> RerankTuned:
     """Tune with several seeds, rerank a test set by the averaged weights, and compare.

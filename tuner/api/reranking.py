@@ -13,7 +13,7 @@ import numpy as np
 from portmert.metrics._base import FloatArray, IntArray, Metric, Texts
 
 from ..base import arguments, errors
-from ..base.context import phases, using
+from ..base.context import Progress, using
 from ..base.numbers import NonNegative, Positive
 from ..base.warn import notice, warn, warnings_so_far
 from ..components import registry
@@ -25,7 +25,7 @@ from ..weights.feature_weights import FeatureWeights
 from ..weights.moses_ini import NEVER_TUNED
 from .lists import Lists, ListsLike, Original, PreparedLists, as_lists
 from .optimizing import WeightsLike, as_weights
-from .texts import Progress, preparing
+from .texts import preparing
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,7 +193,7 @@ def rerank(
         the score rises, beginning with the best under the weights or with the first ones. The
         score is about the best of any choice.
     progress
-        Called with the number of sentences annotated or of segments compared, and of all.
+        As in `optimize`, with phases `"annotating"` and `"comparing"`.
 
     Raises
     ------
@@ -218,9 +218,8 @@ def rerank(
     how = mbr if mbr is None or isinstance(mbr, Mbr) else Mbr(mbr)
     judge = None if how is None else registry.metric(how.metric)
     nbest_lists = as_lists(lists).scored_by(metrics)
-    shown = phases(annotating=progress, comparing=progress)
     with (
-        using(threads=0, annotation_cache=nbest_lists.annotation_cache, progress=shown),
+        using(threads=0, annotation_cache=nbest_lists.annotation_cache, progress=progress),
         preparing(nbest_lists.annotator) as prepare,
     ):
         read = nbest_lists.prepared(metrics, prepare(metrics, nbest_lists.pipeline, None))

@@ -7,7 +7,7 @@ from typing import NamedTuple, Self, TypedDict, Unpack, overload
 from portmert.metrics._base import Metric, Texts, Vocabulary
 
 from ..base import arguments, errors
-from ..base.context import phases, using
+from ..base.context import Progress, using
 from ..base.files import TextFile
 from ..base.warn import warn_of, warnings_so_far
 from ..components import registry
@@ -18,7 +18,6 @@ from ..texts.prepare import read_output
 from ..texts.scoring import Score
 from .texts import (
     PathLike,
-    Progress,
     TextLike,
     own_references,
     pipeline_of,
@@ -99,7 +98,7 @@ def score(
     threads
         The number of threads, which never changes a score.
     progress
-        Called with the number of sentences annotated and the number of all.
+        Called with the phase `"annotating"`, how many sentences are done, and how many there are.
 
     Returns
     -------
@@ -122,9 +121,8 @@ def score(
     specs = [metric] if isinstance(metric, str | Metric) else metric
     metrics = [registry.metric(item) for item in specs]
     _check_links_given(metrics, source, hyp_links, ref_links)
-    shown = phases(annotating=progress)
     with (
-        using(threads=threads, annotation_cache=annotation_cache, progress=shown),
+        using(threads=threads, annotation_cache=annotation_cache, progress=progress),
         preparing(annotator) as prepare,
     ):
         preparation = prepare(metrics, pipeline_of(text, text_model), None)

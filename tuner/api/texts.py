@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -19,10 +19,6 @@ from ..texts.text_pipeline import TextPipeline
 PathLike = Path | str
 TextLike = Path | str | Sequence[str]
 """A text: the name of a file, or its lines."""
-Progress = Callable[[int, int], None]
-"""Called with how much is done, and of how much."""
-Phases = Callable[[str, int, int], None]
-"""Called with the name of a phase, how much of it is done, and of how much."""
 
 
 def text_file(text: TextLike, name: str) -> files.TextFile:

@@ -12,7 +12,7 @@ from portmert.metrics._base import Metric
 from portmert.metrics._display import NOTHING, Display
 
 from ..base.arguments import checked
-from ..base.context import phases, using
+from ..base.context import Progress, using
 from ..base.errors import ConfigError, InputError, counted, suggest
 from ..base.files import make_folder, read_lines, write_text
 from ..components import registry
@@ -30,7 +30,7 @@ from ..search.optimizers._base import Optimizer
 from ..texts.annotator import Annotator
 from ..weights.feature_weights import FeatureWeights
 from .reporting import report
-from .texts import PathLike, Progress, TextLike
+from .texts import PathLike, TextLike
 
 
 class TuneSettings(TypedDict, total=False):
@@ -271,7 +271,6 @@ def tune(
     annotator: str | Annotator | None = None,
     executor: str | None = None,
     progress: Progress | None = None,
-    annotating: Progress | None = None,
     **settings: Unpack[TuneSettings],
 ) -> TunedDecoder:
     """Tune a decoder: decode, merge, optimize, and repeat until nothing is gained.
@@ -296,8 +295,8 @@ def tune(
         decode (a function travels with dask's own cloudpickle), annotate and do large searches.
     fresh
         Whether to remove the files of an earlier run and start over.
-    progress, annotating
-        Called with how much is done and how much there is, in decoding and in annotating.
+    progress
+        As in `optimize`, with phases `"decoding"`, `"annotating"` and `"searching"`.
     **settings
         See `TuneSettings`.
 
@@ -319,8 +318,7 @@ def tune(
         if sources is not None or refs is not None or start or folder is not None:
             raise ConfigError("sources, refs, start and folder are those of the configuration")
         experiment = _configured(decoder, replacements, settings)
-    shown = phases(decoding=progress, annotating=annotating)
-    with using(progress=shown), opened(experiment.executor):
+    with using(progress=progress), opened(experiment.executor):
         result = run(experiment, fresh=fresh)
     return TunedDecoder(result, result.weights.plain(), experiment.tune.output, experiment.metric)
 

@@ -81,14 +81,3 @@ def using(*, threads: int | None = None, **changes: Any) -> AbstractContextManag
         changes["annotation_cache"] = Path(changes["annotation_cache"])
     fields = {name: value for name, value in changes.items() if value is not None}
     return within(replace(current(), **fields))
-
-
-def phases(**by_phase: Callable[[int, int], None] | None) -> Progress:
-    """Return a progress that shows each phase by its own function, and other phases not at all."""
-
-    def progress(phase: str, count: int, total: int) -> None:
-        show = by_phase.get(phase)
-        if show is not None:
-            show(count, total)
-
-    return progress

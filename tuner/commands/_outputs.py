@@ -8,13 +8,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial, wraps
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..base.context import Progress, phases
+from ..base.context import Progress, using
 from ..base.documents import to_json
 from ..base.errors import PortmertError
 from ..base.files import check_writable, write_text
@@ -217,11 +217,6 @@ def show_warning(line: str) -> None:
     VOICE.show(f"portmert: warning: {line}")
 
 
-def log(line: str) -> None:
-    """Show a line of a log."""
-    VOICE.say(line)
-
-
 def announce_compiling() -> None:
     """Note on stderr that kernels are compiled, and at the end which and how long it took."""
     from portmert.metrics.kernels.compiled import WATCH  # noqa: PLC0415  start-up time
@@ -291,7 +286,8 @@ def _with_one_stdin(callback: Callable[..., Any]) -> Callable[..., Any]:
         names = (name for parameter in context.command.params for name in parameter.opts)
         OPTIONS.set(frozenset() if context.args else frozenset(names))  # mert-moses has its own
         try:
-            return callback(*words, **values)
+            with shown_progress():
+                return callback(*words, **values)
         except PortmertError as error:
             in_words_of_the_caller(error)
             raise
@@ -319,115 +315,84 @@ STDINS = ("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
 SLOW_SECONDS = 2.0
 """A search that ends sooner shows nothing."""
 TICK_SECONDS = 1.0
+UNITS = {"searching": "restarts", "sampling": "bootstrap samples"}
+"""Phases of a search. Its seconds are shown: one restart may take minutes, a bar would stand."""
+FEWEST = {**dict.fromkeys(UNITS, 2), "annotating": 500, "comparing": 500}
+"""Phases with fewer steps have no bar and no lines."""
 
 
 @contextmanager
-def decoding(label: str = "decoding", *, least: int = 0) -> Iterator[Callable[[int, int], None]]:
-    """Give a function progress(done, total) that draws a bar on stderr; silent off a terminal.
+def shown_progress() -> Iterator[None]:
+    """Show on stderr how far the phases of a command are.
 
-    Each round ends with done == total; the next call begins a new bar. There is none for a total
-    below `least`.
+    A terminal shows a bar, or the seconds of a search once `SLOW_SECONDS` have passed; it is gone
+    in the end. Elsewhere --verbose shows lines, ten for each phase.
     """
-    if VOICE.quiet or not sys.stderr.isatty():
-        yield _lines(label, least) if VOICE.verbose else lambda _finished, _total: None
+    if VOICE.quiet or not (VOICE.verbose or sys.stderr.isatty()):
+        yield
         return
-    bar: Any = None
-
-    def progress(finished: int, total: int) -> None:
-        nonlocal bar
-        if total < least:
-            return
-        if bar is None:
-            bar = click.progressbar(length=total, label=label, file=sys.stderr)
-            bar.__enter__()
-        bar.update(finished - bar.pos)
-        if finished >= total:
-            bar.__exit__(None, None, None)
-            bar = None
-
+    bars = _Bars()
     try:
-        yield progress
+        with using(progress=bars.progress if sys.stderr.isatty() else _in_lines()):
+            yield
     finally:
-        if bar is not None:
-            bar.__exit__(None, None, None)
+        bars.close()
 
 
-def _lines(label: str, least: int) -> Callable[[int, int], None]:
-    """Return a function that shows the progress in lines, ten in each round."""
-    last = 0
+def _in_lines() -> Progress:
+    """Return a progress that shows lines."""
+    tenths_of: dict[str, int] = {}
 
-    def progress(finished: int, total: int) -> None:
-        nonlocal last
+    def progress(phase: str, finished: int, total: int) -> None:
         tenths = 10 * finished // max(total, 1)
-        if total >= least and tenths != last:
-            VOICE.say(f"{label}: {finished} of {total}")
-        last = tenths % 10
+        if total >= FEWEST.get(phase, 0) and tenths != tenths_of.get(phase, 0):
+            VOICE.say(f"{phase}: {finished} of {total}")
+        tenths_of[phase] = tenths % 10
 
     return progress
 
 
-annotating = partial(decoding, "annotating", least=500)  # with fewer sentences there is no bar
+class _Bars:
+    """Shows phases on the last line of a terminal."""
 
+    def __init__(self) -> None:
+        self._bar: Any = None
+        self._state = ""
+        self._begin = 0.0
+        self._ended = threading.Event()
+        self._ticker = threading.Thread(target=self._tick, daemon=True)
 
-@contextmanager
-def searching() -> Iterator[Progress]:
-    """Give a function progress(phase, done, total) that shows how long a search has been on.
+    def progress(self, phase: str, finished: int, total: int) -> None:
+        """Show how far a phase is."""
+        if phase in UNITS:
+            self._state = f", {finished} of {total} {UNITS[phase]} done" if total > 1 else ""
+            if not self._begin:
+                self._begin = time.monotonic()
+                self._ticker.start()
+        elif total >= FEWEST.get(phase, 0):
+            if self._bar is None:
+                VOICE.show_status("")
+                self._bar = click.progressbar(length=total, label=phase, file=sys.stderr)
+                self._bar.__enter__()
+            self._bar.update(finished - self._bar.pos)
+            if finished >= total:
+                self._end_bar()
 
-    The phases are `searching` with restarts and `sampling` with bootstrap samples. On a terminal a
-    line on stderr shows the seconds, once `SLOW_SECONDS` have passed; it is gone in the end. One
-    restart may take minutes, and a bar would stand still.
-    """
-    if VOICE.quiet or not sys.stderr.isatty():
-        lines = {"searching": _lines("searching", 2), "sampling": _lines("bootstrap samples", 2)}
-        yield phases(**lines if VOICE.verbose else {})
-        return
-    begin, state, ended = 0.0, (0, 0, ""), threading.Event()
+    def _tick(self) -> None:
+        while not self._ended.wait(TICK_SECONDS):
+            seconds = time.monotonic() - self._begin
+            if seconds >= SLOW_SECONDS and self._bar is None:  # both would stand on one line
+                VOICE.show_status(f"searching: {seconds:.0f} s{self._state}")
 
-    def progress(phase: str, finished: int, total: int) -> None:
-        nonlocal begin, state
-        begin = begin or time.monotonic()
-        state = (finished, total, "restarts" if phase == "searching" else "bootstrap samples")
+    def _end_bar(self) -> None:
+        if self._bar is not None:
+            self._bar.__exit__(None, None, None)
+            self._bar = None
 
-    def tick() -> None:
-        while not ended.wait(TICK_SECONDS):
-            seconds = time.monotonic() - begin
-            if begin and seconds >= SLOW_SECONDS:
-                finished, total, units = state
-                far = f", {finished} of {total} {units} done" if total > 1 else ""
-                VOICE.show_status(f"searching: {seconds:.0f} s{far}")
-
-    ticker = threading.Thread(target=tick, daemon=True)
-    ticker.start()
-    try:
-        yield progress
-    finally:
-        ended.set()
-        ticker.join()
-        VOICE.show_status("")
-
-
-@contextmanager
-def tuning(annotator: object, *, replicas_on: str = "local") -> Iterator[Progress]:
-    """Show the search, or the annotations instead: two bars cannot stand on one line.
-
-    Parameters
-    ----------
-    replicas_on
-        The executor of replicas; the restarts of those on a cluster cannot be seen.
-    """
-    if annotator:
-        with annotating() as progress:
-            yield phases(annotating=progress)
-    elif replicas_on != "local":
-        with decoding("replicas") as replicas:
-            yield phases(searching=replicas)
-    else:
-        with searching() as progress:
-            yield progress
-
-
-@contextmanager
-def validating() -> Iterator[Progress]:
-    """Show cross-validation: bars of sentences annotated, then of searches."""
-    with annotating() as annotated, decoding("tuning") as searched:
-        yield phases(annotating=annotated, searching=searched)
+    def close(self) -> None:
+        """Remove what is shown."""
+        self._end_bar()
+        self._ended.set()
+        if self._begin:
+            self._ticker.join()
+            VOICE.show_status("")

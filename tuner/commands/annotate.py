@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from ..base.errors import counted
-from . import _groups, _outputs
+from . import _groups
 from ._help import CommandGroup
 from ._kinds import OUT_FILE
 from ._signatures import options
@@ -47,8 +47,7 @@ def command(ctx: click.Context, /, **values: Any) -> None:
 
     import portmert  # noqa: PLC0415  start-up time
 
-    with _outputs.decoding("annotating") as progress:
-        result = portmert.annotate(progress=progress, **values)
+    result = portmert.annotate(**values)
     click.echo(
         f"{counted(result.lines, 'line')}, "
         f"{counted(result.cached + result.annotated, 'different sentence')}: "

@@ -52,12 +52,10 @@ def command(**values: Any) -> portmert.Report:
     values["options"] = _groups.key_values(values["options"])
     values["text"] = _groups.steps(values["text"], lowercase=values.pop("lowercase")) or None
     test = portmert.TestSet(**{name: values.pop(name) for name in TEST_SET})
-    with _outputs.annotating() as progress:
-        return portmert.compare(
-            test=test,
-            resampling=_groups.take_resampling(values),
-            runs=_outputs.is_document_needed(),
-            timing=not values.pop("no_timing"),
-            progress=progress,
-            **values,
-        )
+    return portmert.compare(
+        test=test,
+        resampling=_groups.take_resampling(values),
+        runs=_outputs.is_document_needed(),
+        timing=not values.pop("no_timing"),
+        **values,
+    )

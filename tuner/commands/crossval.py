@@ -43,11 +43,9 @@ def command(*, without: tuple[str, ...], **values: Any) -> portmert.Report:
     """  # noqa: D301  \b is click's sign for lines to leave alone
     _groups.take_constraints(values)
     lists = _groups.take_lists(values)
-    with _outputs.validating() as progress:
-        return portmert.crossval(
-            lists,
-            without=list(map(names, without)),
-            timing=not values.pop("no_timing"),
-            progress=progress,
-            **values,
-        )
+    return portmert.crossval(
+        lists,
+        without=list(map(names, without)),
+        timing=not values.pop("no_timing"),
+        **values,
+    )

@@ -5,12 +5,12 @@ from typing import Any
 
 import click
 
-from ..base.context import phases, using
 from ..base.tables import aligned
 from ..base.warn import notices_to
-from . import _groups, _outputs
+from . import _groups
 from ._help import Command
 from ._kinds import FOLDER, Whole
+from ._outputs import VOICE
 
 TITLES = {
     "bleu": "BLEU", "port": "PORT", "qmean": "Qmean", "ter": "TER", "posf": "POSF",
@@ -52,11 +52,7 @@ def command(folder: Path, **values: Any) -> None:
     """  # noqa: D301  \b is click's sign for lines to leave alone
     from ..demo.run import SETS, run_demo  # noqa: PLC0415
 
-    with (
-        notices_to(_outputs.log),
-        _outputs.decoding() as progress,
-        using(progress=phases(decoding=progress)),
-    ):
+    with notices_to(VOICE.say):
         demo = run_demo(
             folder,
             **{name: value for name, value in values.items() if value is not None},

@@ -2,9 +2,8 @@
 
 import click
 
-from ..base.context import phases, using
 from ..base.warn import notices_to
-from . import _outputs
+from ._outputs import VOICE, announce_compiling
 
 USAGE = """Usage: portmert mert-moses SRC REF DECODER INI [options]
 
@@ -84,12 +83,8 @@ def command(context: click.Context) -> None:
     if request is None:
         click.echo(USAGE)
         return
-    _outputs.announce_compiling()
-    with (
-        notices_to(_outputs.log),
-        _outputs.decoding() as progress,
-        using(progress=phases(decoding=progress)),
-    ):
+    announce_compiling()
+    with notices_to(VOICE.say):
         results = run(request)
     for path, score in results:
         click.echo(f"{request.scorer.metric.signature}: {score}")

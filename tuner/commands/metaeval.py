@@ -57,13 +57,11 @@ def command(*, sets: Path | None, show_all: bool, **values: Any) -> portmert.Rep
     _check_usage(sets, single)
     if len(set(values["metric"])) < len(values["metric"]):
         raise click.UsageError("--metric names one metric twice")
-    with _outputs.annotating() as progress:
-        evaluated = portmert.metaeval(
-            sets or portmert.JudgedSet(**single),
-            resampling=_groups.take_resampling(values),
-            progress=progress,
-            **values,
-        )
+    evaluated = portmert.metaeval(
+        sets or portmert.JudgedSet(**single),
+        resampling=_groups.take_resampling(values),
+        **values,
+    )
     return replace(evaluated, form="long") if show_all else evaluated
 
 

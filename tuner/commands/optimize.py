@@ -67,16 +67,9 @@ def command(
     test = _groups.take_test(values, lists)
     if replicas is not None and out_dir is not None:
         del values["samples"], values["also"]
-        with _outputs.tuning(lists.annotator, replicas_on=values["executor"]) as progress:
-            result = portmert.replicate(
-                lists,
-                replicas=replicas,
-                out_dir=out_dir,
-                test=test,
-                fresh=fresh,
-                progress=progress,
-                **values,
-            )
+        result = portmert.replicate(
+            lists, replicas=replicas, out_dir=out_dir, test=test, fresh=fresh, **values
+        )
         if not _outputs.print_json(json_out, result.as_json()):
             click.echo(str(result))
             _outputs.say_left_out()
@@ -84,6 +77,4 @@ def command(
         return
     if out is None:
         raise click.UsageError("give --out, or --replicas and --out-dir")
-    with _outputs.tuning(lists.annotator) as progress:
-        optimized = portmert.optimize(lists, progress=progress, **values)
-    _outputs.show_weights(optimized, out, json_out)
+    _outputs.show_weights(portmert.optimize(lists, **values), out, json_out)

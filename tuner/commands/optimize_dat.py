@@ -36,7 +36,6 @@ def command(
     _outputs.announce_compiling()
     _outputs.check_outputs(out, json_out)
     _groups.take_search(values)
-    with _outputs.searching() as progress:
-        lists = portmert.Lists.read_dat(features_dat, scores_dat)
-        optimized = portmert.optimize(lists, progress=progress, **values)
+    lists = portmert.Lists.read_dat(features_dat, scores_dat)
+    optimized = portmert.optimize(lists, **values)
     _outputs.show_weights(optimized, out, json_out)

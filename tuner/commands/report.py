@@ -32,5 +32,4 @@ def command(*, run: Path, **values: Any) -> portmert.Report:
     portmert report runs/port --html page.html
     """  # noqa: D301  \b is click's sign for lines to leave alone
     document = _outputs.is_document_needed()
-    with _outputs.annotating() as progress:
-        return portmert.report(run, document=document, progress=progress, **values)
+    return portmert.report(run, document=document, **values)

@@ -36,12 +36,8 @@ def command(*, config: Path, **values: Any) -> None:
     if len(values["tuned_on"]) == 1:
         raise click.UsageError("name at least two metrics to tune on, or none for the default")
     _outputs.announce_compiling()
-    with (
-        notices_to(_outputs.log),
-        _outputs.decoding() as progress,
-        _outputs.annotating() as annotated,
-    ):
-        paper = portmert.reproduce(config, progress=progress, annotating=annotated, **values)
+    with notices_to(_outputs.VOICE.say):
+        paper = portmert.reproduce(config, **values)
     write_text(paper.out, paper.document)
     for line in paper.headlines:
         click.echo(line)

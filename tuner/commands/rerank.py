@@ -80,9 +80,8 @@ def command(
         raise click.UsageError("--mbr and --oracle choose by different things; give one of them")
     _outputs.announce_compiling()
     values["ids"] = with_ids and bool(values["refs"] or values["source"])
-    with _outputs.annotating() as progress:
-        lists = _groups.take_lists(values)
-        reranked = portmert.rerank(lists, mbr=mbr, progress=progress, **values)
+    lists = _groups.take_lists(values)
+    reranked = portmert.rerank(lists, mbr=mbr, **values)
     if links_out is not None and reranked.links is None:
         raise errors.InputError(
             f"{first}: the list has no word alignment for --links-out; let the decoder print it"

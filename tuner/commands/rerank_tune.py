@@ -55,8 +55,7 @@ def command(*, json_out: Path | None, **values: Any) -> None:
     }
     values["test_answers"] = values["test_answers"] or ()
     assert test is not None  # noqa: S101  --test-nbest is required
-    with _outputs.tuning(lists.annotator) as progress:
-        tuned = portmert.rerank_tune(lists, test=test, progress=progress, **values)
+    tuned = portmert.rerank_tune(lists, test=test, **values)
     if not _outputs.print_json(json_out, tuned.as_json()):
         click.echo(str(tuned))
         _outputs.say_left_out()

@@ -41,8 +41,7 @@ def command(
 
     _outputs.check_outputs(json_out)
     _outputs.announce_compiling()
-    with _outputs.annotating() as progress:
-        scores = portmert.score(hyp, refs, progress=progress, **values)
+    scores = portmert.score(hyp, refs, **values)
     if not _outputs.print_json(json_out, as_json(scores, by_segment=by_segment), indent=2):
         click.echo(as_text(scores, by_segment=by_segment))
         _outputs.say_left_out()

@@ -11,6 +11,7 @@ from ..base.warn import notices_to
 from . import _groups, _outputs
 from ._help import Command
 from ._kinds import Whole
+from ._outputs import VOICE
 
 
 @click.command(cls=Command)
@@ -39,12 +40,8 @@ def command(*, config: Path, fresh: bool, decodings: int | None, **values: Any) 
     if decodings is not None:
         values["overrides"] = (*values["overrides"], f"tune.decodings={decodings}")
     experiment = portmert.load_config(config, **values)
-    with (
-        notices_to(_outputs.log),
-        _outputs.decoding() as progress,
-        _outputs.annotating() as annotated,
-    ):
-        tuned = portmert.tune(experiment, progress=progress, annotating=annotated, fresh=fresh)
+    with notices_to(VOICE.say):
+        tuned = portmert.tune(experiment, fresh=fresh)
     for line in tuned.summary:
         click.echo(line)
     _outputs.say_left_out()

@@ -1,7 +1,7 @@
 """The base class of decoders, which turn weights into n-best lists."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar, NotRequired, TypedDict, Unpack
 
@@ -10,9 +10,6 @@ from pydantic.dataclasses import dataclass
 
 from ..base.components import Check, Component, Refuse, described
 from ..weights.feature_weights import FeatureWeights
-
-Progress = Callable[[int, int], None]
-"""Called as progress(segments done, segments in all)."""
 
 
 class Decoding(TypedDict):

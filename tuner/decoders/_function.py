@@ -17,8 +17,8 @@ from ..nbest.readers._json import records_file
 from ..nbest.readers.jsonl import Jsonl
 from ..weights.feature_weights import FeatureWeights
 from ._any_lists import Fitting, answers_of
-from ._base import Decoder, Decoding, Progress
-from ._shards import Shard, Work, decode_lines
+from ._base import Decoder, Decoding
+from ._shards import Shard, Step, Work, decode_lines
 
 Decode = Callable[[dict[str, Any], list[Any], int], Any]
 """Called as decode(weights, sources, size); see `portmert.tune`."""
@@ -103,7 +103,7 @@ class FunctionWork(Work):
         """All that the answers depend on besides the lines and the function."""
         return [repr((self.weights, self.size)).encode()]
 
-    def decode(self, shard: Shard, scratch: Path, logs: Path, step: Progress) -> Iterator[bytes]:  # noqa: ARG002  no files
+    def decode(self, shard: Shard, scratch: Path, logs: Path, step: Step) -> Iterator[bytes]:  # noqa: ARG002  no files
         """Yield the n-best list of each source."""
         name = getattr(self.function, "__name__", type(self.function).__name__)
         sources = [self.sources[segment] for segment, _ in shard.lines]

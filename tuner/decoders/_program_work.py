@@ -12,8 +12,7 @@ from ..base.files import make_folder, writing
 from ..components import registry
 from ..graphs import collection
 from . import _any_lists, _moses_command
-from ._base import Progress
-from ._shards import Prints, Shard, Work
+from ._shards import Prints, Shard, Step, Work
 
 MOST_PRINTED = 1 << 20
 """Bytes that a decoder may print, besides its answers to segments."""
@@ -85,7 +84,7 @@ class ProgramWork(Work):
         inputs = (self.command, self.weights, self.size, self.models, self.fitting)
         return [repr(inputs).encode()]
 
-    def decode(self, shard: Shard, scratch: Path, logs: Path, step: Progress) -> Iterator[bytes]:
+    def decode(self, shard: Shard, scratch: Path, logs: Path, step: Step) -> Iterator[bytes]:
         """Yield the answer to each line; `answer_part` takes it apart again."""
         for folder in (scratch, logs):
             make_folder(folder)

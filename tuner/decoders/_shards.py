@@ -19,11 +19,13 @@ from ..base.context import current
 from ..base.errors import InputError, faults_at
 from ..base.files import read_bytes, writing
 from ..base.team import Team
-from ._base import Decoding, Progress
+from ._base import Decoding
 
 READ = 1 << 16
 """Bytes at either end that identify a file: models are too large to be read for it."""
 
+Step = Callable[[int, int], None]
+"""Called as step(lines done, of how many), also while nothing happens. It ends work by raising."""
 Prints = tuple[tuple[Path, str], ...]
 """Path and print of each file."""
 
@@ -60,7 +62,7 @@ class Work(ABC):
         """All that the answers depend on besides the lines."""
 
     @abstractmethod
-    def decode(self, shard: Shard, scratch: Path, logs: Path, step: Progress) -> Iterable[bytes]:
+    def decode(self, shard: Shard, scratch: Path, logs: Path, step: Step) -> Iterable[bytes]:
         """Yield an answer to each line, in their order.
 
         Parameters
@@ -70,8 +72,7 @@ class Work(ABC):
         logs
             For logs that tell why the decoder failed; on this machine the same as `scratch`.
         step
-            Call it as step(lines done, of how many), also while nothing happens. What it raises
-            ends the work.
+            See `Step`.
 
         Raises
         ------
@@ -172,7 +173,7 @@ class _Place:
     """
 
     folder: Path | Callable[[], Path]
-    step: Progress
+    step: Step
     prints: Prints = ()
 
 
@@ -195,7 +196,7 @@ class _LineCounter:
         self._by_shard: dict[int, int] = {}
         self._lock = threading.Lock()
 
-    def step(self, shard: int, check: Progress, decoded: int, total: int) -> None:
+    def step(self, shard: int, check: Step, decoded: int, total: int) -> None:
         """Show how far a shard has come, unless the work was given up."""
         check(decoded, total)
         self.show(shard, decoded)

@@ -26,8 +26,8 @@ from ..weights.formulas import WeightFormula
 from ..weights.weights_file import WeightsFile, read_weights_file
 from . import _process_pools, _program_work, _saved
 from ._any_lists import Fitting, answers_of
-from ._base import Decoder, Decoding, Progress
-from ._shards import Shard, Work, decode_lines, lines_of
+from ._base import Decoder, Decoding
+from ._shards import Shard, Step, Work, decode_lines, lines_of
 
 FORMS = {
     "moses": "dense", "cdec": "sparse", "joshua": "sparse", "travatar": "travatar",
@@ -309,7 +309,7 @@ class LineWork(Work):
         """All that the answers depend on besides the lines."""
         return [repr((self.command, self.sent_weights, self.size, self.fitting)).encode()]
 
-    def decode(self, shard: Shard, scratch: Path, logs: Path, step: Progress) -> Iterator[bytes]:  # noqa: ARG002  answers come by pipes
+    def decode(self, shard: Shard, scratch: Path, logs: Path, step: Step) -> Iterator[bytes]:  # noqa: ARG002  answers come by pipes
         """Yield the n-best list of each line, as `ProgramWork` does."""
         request = {
             "weights": self.sent_weights.plain(),

@@ -21,7 +21,7 @@ from ..base.processes import Died, LineProcess, available_processors
 from ..base.team import Team
 from ..weights.feature_weights import FeatureNames, FeatureWeights, read_weights
 from . import _process_pools, _shards, _thot_model, _thot_worker
-from ._base import Decoder, Decoding, Progress
+from ._base import Decoder, Decoding
 from ._thot_worker import NAMES
 
 FORMAT = 1
@@ -272,7 +272,7 @@ class ThotWork(_shards.Work):
         shard: _shards.Shard,
         scratch: Path,  # noqa: ARG002  translations come by pipes
         logs: Path,
-        step: Progress,
+        step: _shards.Step,
     ) -> Iterator[bytes]:
         """Yield the n-best list of each line."""
         call = _process_pools.pool_of(self.task, logs / "thot_worker", self._started).call()

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from portmert.tuner.base.context import current
 from portmert.tuner.commands import _outputs
 from portmert.tuner.commands._outputs import VOICE
 from portmert.tuner.search.optimizers.mert import Mert
@@ -87,8 +88,8 @@ def test_a_short_search_shows_nothing(monkeypatch, capsys):
     on_terminal(monkeypatch)
     monkeypatch.setattr(_outputs, "SLOW_SECONDS", 600)
     monkeypatch.setattr(_outputs, "TICK_SECONDS", 0.01)
-    with _outputs.searching() as shown:
-        shown("searching", 0, 1)
+    with _outputs.shown_progress():
+        current().progress("searching", 0, 1)
         time.sleep(0.1)
     assert capsys.readouterr().err == ""
 

@@ -257,7 +257,7 @@ def measure(
         stored_cell = None if path is None else _read(path)
         tasks.append((shared, choices[place], split, repeat, stored_cell))
     results: dict[int, _Done] = {}
-    for number, result in workers.run(_search, tasks, phase="searching"):
+    for number, result in workers.run(_search, tasks, phase="tuning"):
         results[number], path = result, paths[number]
         if path is not None and tasks[number][4] is None:
             _write(path, keys[number], result.cell)
