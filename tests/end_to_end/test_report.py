@@ -3,7 +3,7 @@ import shutil
 
 import pytest
 
-from portmert.tuner.runs.scorer import finish
+from portmert.tuner.runs.records import finish
 from tests.support.browser import browser, console
 from tests.support.cli import run
 from tests.support.places import ROOT

@@ -7,7 +7,7 @@ from portmert.tuner.base.files import file_digest, write_text
 from portmert.tuner.runs.config import load_config
 from portmert.tuner.runs.folder import open_run
 from portmert.tuner.runs.inputs import write_inputs
-from portmert.tuner.runs.scorer import DIGESTS
+from portmert.tuner.runs.records import DIGESTS
 from tests.support.strategies_readers import Hypothesis, moses
 
 DATA = """\

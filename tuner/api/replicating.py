@@ -31,8 +31,8 @@ from ..nbest.model import NBest, taken, without_texts, write_nbest
 from ..runs.config import ListsData, content_of
 from ..runs.folder import RunFolder, open_run
 from ..runs.inputs import write_inputs
+from ..runs.records import ReplicaResult, Scored, finish, is_finished, read_file, write_json
 from ..runs.replicas import SCORES, Chosen, Replicas, run_tasks, write_result
-from ..runs.scorer import NUMBER, Scored, finish, is_finished, read_json, write_json
 from ..search.averaging import averaged_within, spread_size
 from ..search.optimization import Setup, equal_weights, optimize_stats
 from ..search.oracle import oracle
@@ -303,30 +303,23 @@ class ReplicaRun:
         test = self._test(optimized.weights, folder / "test")
         finish(
             folder / "result.json",
-            {
-                "metric": self.problem.name,
-                "seed": seed,
-                "dev_score": optimized.score,
-                "unseen_score": optimized.unseen_score,
-                "unseen_error": optimized.unseen_error,
-                "test_score": None if test is None else test.score,
-                **({"warnings": optimized.warnings} if optimized.warnings else {}),
-            },
+            ReplicaResult(
+                metric=self.problem.name,
+                seed=seed,
+                dev_score=optimized.score,
+                unseen_score=optimized.unseen_score,
+                unseen_error=optimized.unseen_error,
+                test_score=None if test is None else test.score,
+                warnings=optimized.warnings,
+            ),
         )
 
     def _row(self, number: int) -> dict[str, Any]:
         """Return what result.json says of a replica."""
         folder = self.folder.replica(number)
-        result = read_json(
-            folder / "result.json",
-            seed=int,
-            dev_score=NUMBER,
-            unseen_score=NUMBER | None,
-            unseen_error=NUMBER | None,
-            test_score=NUMBER | None,
-        )
+        result = vars(read_file(folder / "result.json", ReplicaResult))
         del result["metric"]
-        warn_of(result.pop("warnings", ()))
+        warn_of(result.pop("warnings"))
         return {"folder": folder.name, **result}
 
     def finish(self, numbers: Sequence[int], *, baselines: bool | MoreChoices) -> Replicas:

@@ -2,7 +2,6 @@
 
 import hashlib
 import html
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
@@ -18,13 +17,14 @@ from ..base.files import make_folder, read_lines, write_text
 from ..components import registry
 from ..decoders._function import Decode, FunctionDecoder
 from ..evaluation.report import Report
-from ..executors.opening import opened
+from ..executors.opening import Workplace, opened
 from ..runs import config as configs
-from ..runs.config import Experiment, Tune
+from ..runs.config import Data, Experiment, Tune
 from ..runs.inputs import CALLED
+from ..runs.records import read_json
 from ..runs.replicas import Replicas, run
 from ..runs.result import Result
-from ..runs.scorer import read_json
+from ..search import DEFAULT_OPTIMIZER
 from ..search.constraints import Constraints, ConstraintsLike
 from ..search.optimizers._base import Optimizer
 from ..texts.annotator import Annotator
@@ -117,7 +117,7 @@ class TunedDecoder:
                 path = (
                     result.weights_path.parent / f"iteration-{iteration.number:02d}/weights.json"
                 )
-                weights = FeatureWeights.of(read_json(path, weights=dict)["weights"]).plain()
+                weights = FeatureWeights.of(read_json(path)["weights"]).plain()
                 rows.append(
                     {
                         **({"replica": replica} if has_replicas else {}),
@@ -306,86 +306,84 @@ def tune(
         The decoder, its answer, a setting or a file is wrong. The error of a function is the cause
         (`__cause__`).
     """
-    replacements = {"seed": seed, "threads": threads, "annotator": annotator, "executor": executor}
-    if callable(decoder):
+    values = {"seed": seed, "threads": threads, **settings}
+    if "annotation_cache" in settings:
+        values["annotation_cache"] = Path(settings["annotation_cache"]).absolute()
+    if isinstance(decoder, Experiment):
+        experiment = decoder
+    elif callable(decoder):
         if sources is None or refs is None or not start or folder is None:
             raise ConfigError("tune with a function needs sources, refs, start and folder")
         sets = {"": (sources, refs)} | ({"test_": settings["test"]} if "test" in settings else {})
         built = FunctionDecoder(decoder, FeatureWeights.of(start), {}, settings.get("batch", 0))
-        tables = _tables(Path(folder).absolute(), sets, built, metric, replacements | settings)
-        experiment = configs.experiment_of(CALLED, tables, annotator, executor)
+        texts = _written_texts(Path(folder).absolute(), sets, built)
+        experiment = configs.complete(
+            Experiment(
+                path=CALLED,
+                tune=_tune({"output": Path(folder).absolute(), **values}),
+                data=Data(**texts, text=tuple(settings.get("text", ()))),
+                metric=registry.metric(metric),
+                optimizer=registry.optimizer(settings.get("optimizer", DEFAULT_OPTIMIZER)),
+                decoder=built,
+                annotator=None if annotator is None else registry.annotator(annotator),
+                constraints=Constraints.of(settings.get("constraints")),
+                executor=Workplace.parse(executor or "local"),
+            )
+        )
     else:
         if sources is not None or refs is not None or start or folder is not None:
             raise ConfigError("sources, refs, start and folder are those of the configuration")
-        experiment = _configured(decoder, replacements, settings)
+        tune_settings = {
+            key: value
+            for key, value in values.items()
+            if key not in ("overrides", "constraints") and value is not None
+        }
+        overrides = settings.get("overrides", ())
+        experiment = configs.read_config(
+            Path(decoder), overrides, tune_settings, annotator, executor
+        )
+        if settings.get("constraints") is not None:
+            limits = Constraints.of(settings["constraints"])
+            experiment = replace(experiment, constraints=limits)
     with using(progress=progress), opened(experiment.executor):
         result = run(experiment, fresh=fresh)
     return TunedDecoder(result, result.weights.plain(), experiment.tune.output, experiment.metric)
 
 
-def _configured(
-    config: PathLike | Experiment, replacements: Mapping[str, Any], settings: Mapping[str, Any]
-) -> Experiment:
-    """Return the experiment of a configuration; settings replace its constraints and [tune]."""
-    if isinstance(config, Experiment):
-        return config
-    overrides = [
-        f"tune.{key}={json.dumps(value, default=str)}"
-        for key, value in settings.items()
-        if key not in ("overrides", "constraints")
-    ]
-    experiment = configs.load_config(
-        config, overrides=[*settings.get("overrides", ()), *overrides], **replacements
-    )
-    if settings.get("constraints") is None:
-        return experiment
-    return replace(experiment, constraints=Constraints.of(settings["constraints"]))
+def _tune(values: Mapping[str, Any]) -> Tune:
+    """Return the settings that are keys of [tune]."""
+    keys = [item.name for item in fields(Tune)]
+    names = {*keys, *TuneSettings.__annotations__}
+    for key in values:
+        if key not in names:
+            raise ConfigError(f"tune: no setting {key}{suggest(key, names)}")
+    by_key = {key: values[key] for key in keys if values.get(key) is not None}
+    return configs.table_of(CALLED, Tune, by_key)
 
 
-def _tables(
-    folder: Path,
-    sets: Mapping[str, tuple[Any, Any]],
-    decoder: FunctionDecoder,
-    metric: str | Metric,
-    settings: Mapping[str, Any],
+def _written_texts(
+    folder: Path, sets: Mapping[str, tuple[Any, Any]], decoder: FunctionDecoder
 ) -> dict[str, Any]:
-    """Return a configuration of a function; its texts are written into the folder.
+    """Write texts into the folder of a run; return the keys of [data] that name them.
 
     Parameters
     ----------
     sets
-        The beginning of keys of [data], as `test_` -> sources and references.
+        The beginning of the keys, as `test_` -> sources and references.
     decoder
         Gets the sources of each text.
     """
-    keys, tune = {item.name for item in fields(Tune)}, {"output": str(folder)}
-    tables: dict[str, Any] = {"decoder": decoder, "data": {}, "tune": tune}
-    tables["metric"] = registry.metric(metric)
-    for key, value in settings.items():
-        if key in keys and value is not None:
-            tune[key] = str(value) if isinstance(value, Path) else value
-        elif key == "optimizer":
-            tables[key] = registry.optimizer(value)
-        elif key == "constraints":
-            tables[key] = Constraints.of(value)
-        elif key == "text":
-            tables["data"][key] = value
-        elif key not in ("test", "batch", "annotator", "executor", *keys):
-            raise ConfigError(
-                f"tune: no setting {key}{suggest(key, keys | TuneSettings.__annotations__.keys())}"
-            )
+    names: dict[str, Any] = {}
     for prefix, (inputs, refs) in sets.items():
         sources = read_lines(inputs) if isinstance(inputs, Path | str) else list(inputs)
         path = _written_text(folder, f"{prefix}source", [_as_text(item) for item in sources])
         decoder.texts[path] = sources
-        tables["data"][f"{prefix}source"] = str(path)
-        tables["data"][f"{prefix}references"] = [
-            str(item) for item in _references(folder, prefix, refs, len(sources))
-        ]
-    return tables
+        names[f"{prefix}source"] = path
+        names[f"{prefix}references"] = _references(folder, prefix, refs, len(sources))
+    return names
 
 
-def _references(folder: Path, prefix: str, refs: Any, count: int) -> list[Path]:
+def _references(folder: Path, prefix: str, refs: Any, count: int) -> tuple[Path, ...]:
     """Return the files of references: a file, lines, several files or several lists of lines."""
     texts = [refs] if isinstance(refs, Path | str) else list(refs)
     are_files = all(isinstance(text, Path | str) and Path(text).is_file() for text in texts)
@@ -402,7 +400,7 @@ def _references(folder: Path, prefix: str, refs: Any, count: int) -> list[Path]:
                 f"for each source, in order"
             )
         files.append(_written_text(folder, f"{prefix}reference-{number}", text))
-    return files
+    return tuple(files)
 
 
 def _written_text(folder: Path, name: str, lines: Sequence[str]) -> Path:

@@ -2,6 +2,9 @@
 
 import math
 import re
+from typing import Annotated
+
+from annotated_types import Ge, Le
 
 LARGEST = 1e30
 """The largest number that is accepted: sums of products of a few such numbers are finite."""
@@ -10,11 +13,11 @@ MOST = 2**63 - 1
 FINITE = f"finite, none beyond {LARGEST:g}"
 """The rule for numbers, for messages."""
 
-Natural = int
+Natural = Annotated[int, Ge(0)]
 """0 or more. The command line reads this name and the next ones in signatures."""
-Positive = int
+Positive = Annotated[int, Ge(1)]
 """1 or more."""
-NonNegative = float
+NonNegative = Annotated[float, Ge(0), Le(LARGEST)]
 """0 or more."""
 Share = float
 """From 0 to 1."""

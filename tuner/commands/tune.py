@@ -10,24 +10,21 @@ import portmert
 from ..base.warn import notices_to
 from . import _groups, _outputs
 from ._help import Command
-from ._kinds import Whole
 from ._outputs import VOICE
+from ._signatures import options
+
+OF_CONFIG = {"default": None, "show_default": "as in CONFIG"}
 
 
 @click.command(cls=Command)
 @_groups.config
-@click.option("--seed", type=Whole(0), help="Seed to use in place of that in CONFIG.")
+@options("tuner.runs.config.Tune", "seed", seed=OF_CONFIG)
 @_groups.overrides("Replace a value of CONFIG, as metric.alpha=0.5; repeat for several.")
 @click.option("--fresh", is_flag=True, help="Remove the files of an earlier run and start over.")
-@_groups.processes
-@click.option(
-    "--decodings",
-    type=Whole(1),
-    help="Decode the dev set at most N times, where decoding is dear; as [tune] decodings.",
-)
+@options("tuner.runs.config.Tune", "threads decodings", threads=OF_CONFIG, decodings=OF_CONFIG)
 @_groups.any_annotator
 @_groups.config_executor
-def command(*, config: Path, fresh: bool, decodings: int | None, **values: Any) -> None:
+def command(*, config: Path, **values: Any) -> None:
     """Tune a decoder: decode, merge, optimize, and repeat until nothing is gained.
 
     CONFIG names the texts, the decoder, the metric and the output folder, which gets weights.json,
@@ -37,11 +34,8 @@ def command(*, config: Path, fresh: bool, decodings: int | None, **values: Any) 
     \b
     portmert tune my.toml --set metric.name=bleu --set tune.output=runs/bleu
     """  # noqa: D301  \b is click's sign for lines to leave alone
-    if decodings is not None:
-        values["overrides"] = (*values["overrides"], f"tune.decodings={decodings}")
-    experiment = portmert.load_config(config, **values)
     with notices_to(VOICE.say):
-        tuned = portmert.tune(experiment, fresh=fresh)
+        tuned = portmert.tune(config, **values)
     for line in tuned.summary:
         click.echo(line)
     _outputs.say_left_out()

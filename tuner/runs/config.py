@@ -22,8 +22,9 @@ from portmert.metrics._base import Metric
 from portmert.metrics._lexicon_files import content_hash
 
 from .. import families
-from ..base import arguments, documents, errors, files, numbers, pipes, processes
+from ..base import arguments, documents, errors, files, pipes, processes
 from ..base.errors import AnnotatorError, ConfigError, counted, faults_at, suggest
+from ..base.numbers import Natural, NonNegative, Positive
 from ..base.options import cut, file_key, unquoted
 from ..components import features, registry
 from ..decoders._base import Decoder
@@ -107,19 +108,19 @@ class Tune:
     """
 
     output: Path
-    seed: Annotated[int, Field(ge=0)] = 1
-    iterations: Annotated[int, Field(ge=1)] = 10
-    nbest: Annotated[int, Field(ge=1)] = 100
-    threads: Annotated[int, Field(ge=0)] = 0
-    patience: Annotated[int, Field(ge=1)] = 3
+    seed: Natural = 1
+    iterations: Positive = 10
+    nbest: Positive = 100
+    threads: Natural = 0
+    patience: Positive = 3
     min_weight_change: Annotated[float, Field(ge=0, le=2)] = 0.01
-    decodings: Annotated[int, Field(ge=0)] = 0
-    min_gain: Annotated[float, Field(ge=0, le=numbers.LARGEST)] = 0.0
+    decodings: Natural = 0
+    min_gain: NonNegative = 0.0
     weights: Path | None = None
     held_out: Annotated[float, Field(ge=0, lt=1)] = 0.0
-    prior: Annotated[float, Field(ge=0, le=numbers.LARGEST)] = 0.0
-    bootstrap: Annotated[int, Field(ge=0)] = 0
-    replicas: Annotated[int, Field(ge=1)] = 1
+    prior: NonNegative = 0.0
+    bootstrap: Natural = 0
+    replicas: Positive = 1
     annotation_cache: Path | None = None
 
 
@@ -273,17 +274,10 @@ def load_config(
         the wrong type or range; a file is missing; or the metric needs word alignments or parses
         that nothing can make.
     """
-    path = Path(path)
-    tables = _read_toml(path)
-    for override in overrides:
-        _override(tables, override)
-    cache = None if annotation_cache is None else str(Path(annotation_cache).absolute())
-    for key, value in (("seed", seed), ("threads", threads), ("annotation_cache", cache)):
-        if value is not None:
-            tables.setdefault("tune", {})[key] = value
-    if annotator is not None:
-        tables.pop("annotator", None)
-    return experiment_of(path, tables, annotator, executor)
+    cache = None if annotation_cache is None else Path(annotation_cache).absolute()
+    tune = {"seed": seed, "threads": threads, "annotation_cache": cache}
+    settings = {key: value for key, value in tune.items() if value is not None}
+    return read_config(Path(path), overrides, settings, annotator, executor)
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
@@ -318,33 +312,27 @@ def _override(tables: dict[str, Any], override: str) -> None:
     table[keys[-1]] = value
 
 
-def experiment_of(
-    path: Path, content: Mapping[str, Any], annotator: str | Annotator | None, executor: str | None
+def read_config(
+    path: Path,
+    overrides: Sequence[str],
+    settings: Mapping[str, Any],
+    annotator: str | Annotator | None,
+    executor: str | None,
 ) -> Experiment:
-    """Make an experiment of tables and check it; a component may be given as an object.
-
-    Parameters
-    ----------
-    path
-        The name of the tables in messages.
-    given
-        The tables; [weights] is the key `weights` of [decoder].
-    annotator, executor
-        Where they are not in the tables.
-
-    Raises
-    ------
-    ConfigError
-        As `load_config`.
-    """
-    tables, table = dict(content), content.get("decoder")
+    """Read and check an experiment as `load_config` does; `settings` are values of [tune]."""
+    tables = _read_toml(path)
+    for override in overrides:
+        _override(tables, override)
+    if annotator is not None:
+        tables.pop("annotator", None)
+    table = tables.get("decoder")
     if "weights" in tables and isinstance(table, dict):
         if "weights" in table:
             raise ConfigError(f"{path}: [weights] and [decoder.weights]; leave one of them")
         tables["decoder"] = {**table, "weights": tables.pop("weights")}
     _check_tables(path, tables)
-    tune = _table(path, "tune", Tune, tables["tune"])
-    data = _table(path, "data", Data, tables["data"])
+    tune = table_of(path, Tune, {**tables["tune"], **settings})
+    data = table_of(path, Data, tables["data"])
     parts = {
         family: _component(path, family, tables.get(family, {"name": DEFAULT_OPTIMIZER}))
         for family in ("metric", "optimizer", "decoder", "aligner", "annotator")
@@ -358,17 +346,31 @@ def experiment_of(
     place = Workplace()
     if "executor" in tables:
         place = Workplace.of_table(tables["executor"], where=str(path), folder=path.parent)
-    experiment = Experiment(
-        path=path,
-        tune=tune,
-        data=data,
-        constraints=Constraints.of(tables.get("constraints"), f"{path}: [constraints]"),
-        executor=place if executor is None else Workplace.parse(executor),
-        **parts,
+    return complete(
+        Experiment(
+            path=path,
+            tune=tune,
+            data=data,
+            constraints=Constraints.of(tables.get("constraints"), f"{path}: [constraints]"),
+            executor=place if executor is None else Workplace.parse(executor),
+            **parts,
+        )
     )
-    if tune.min_gain and not experiment.optimizer.holds_out:
-        name = experiment.optimizer.name()
-        raise ConfigError(f"{path}: [tune] min_gain: optimizer {name} holds no segments out")
+
+
+def complete(experiment: Experiment) -> Experiment:
+    """Check an experiment, and put joined texts of its folder in place of columns of files.
+
+    Raises
+    ------
+    ConfigError
+        A file is missing, or what the metric needs; or values do not go together.
+    """
+    if experiment.tune.min_gain and not experiment.optimizer.holds_out:
+        raise ConfigError(
+            f"{experiment.path}: [tune] min_gain: optimizer {experiment.optimizer.name()} holds "
+            f"no segments out"
+        )
     _check_files(experiment)
     _check_needs(experiment)
     return _with_joined_texts(experiment)
@@ -381,15 +383,22 @@ def _check_tables(path: Path, tables: Mapping[str, Any]) -> None:
             test = "; a test set is test_source and test_references in [data]"
             meant = test if name == "test" else suggest(name, names)
             raise ConfigError(f"{path}: there is no table [{name}]{meant}")
-        is_formula = name == "metric" and isinstance(content, str)
-        if not (isinstance(content, dict) or is_formula or dataclasses.is_dataclass(content)):
+        if not isinstance(content, dict) and not (name == "metric" and isinstance(content, str)):
             raise ConfigError(f"{path}: {name} is a table; write [{name}], then its keys")
     for name in ("tune", "data", "metric", "decoder"):
         if name not in tables:
             raise ConfigError(f"{path}: the table [{name}] is missing")
 
 
-def _table(path: Path, name: str, cls: type[Table], content: Mapping[str, Any]) -> Table:
+def table_of(path: Path, cls: type[Table], content: Mapping[str, Any]) -> Table:
+    """Return the table [tune] or [data]; relative paths are relative to the folder of `path`.
+
+    Raises
+    ------
+    ConfigError
+        A key is unknown or missing, or a value has the wrong type or range.
+    """
+    name = cls.__name__.lower()
     keys = {f.name for f in dataclasses.fields(cls)}  # type: ignore[arg-type]  # a dataclass
     for key in content:
         if key not in keys:
@@ -405,8 +414,6 @@ def _table(path: Path, name: str, cls: type[Table], content: Mapping[str, Any]) 
 
 def _component(path: Path, family: str, content: Any) -> Any:
     where = f"{path}: [{family}]"
-    if dataclasses.is_dataclass(content):
-        return content
     if family == "metric" and not isinstance(content, str) and "formula" in content:
         formula = content["formula"]
         if len(content) > 1 or not isinstance(formula, str):

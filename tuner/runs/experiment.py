@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -22,7 +21,15 @@ from ..base.context import using
 from ..base.documents import plain, to_json
 from ..base.errors import counted
 from ..base.files import copy_file, write_text
-from ..base.warn import collected_notices, collected_warnings, notice, warn, warn_of, with_warnings
+from ..base.warn import (
+    collected_notices,
+    collected_warnings,
+    left_out_so_far,
+    notice,
+    warn,
+    warn_of,
+    warnings_so_far,
+)
 from ..nbest.check import few_segments, model_score_mismatch
 from ..nbest.model import NBest, best_hypotheses, model_scores
 from ..search.averaging import step_share, weight_change
@@ -33,11 +40,12 @@ from ..search.results import Confidence, Optimized
 from ..search.unseen import chosen_by_others, gain_of, worths_without
 from ..search.weight_bootstrap import bootstrap, confidence
 from ..weights.feature_weights import FeatureWeights, read_weights
-from . import inputs, scorer
+from . import inputs, records, scorer
 from .config import Experiment
 from .folder import ANNOTATION_NAME, CONFIG_NAME, RunFolder, Shared, open_run, today
 from .harvests import Harvests
 from .lists import ListMerger
+from .records import IterationScores, IterationSearch, NextStep
 from .result import (
     FEWEST,
     Iteration,
@@ -230,8 +238,8 @@ class _Run:
         if number not in self.shares:
             folder, share = self.folder.iteration(number), 1.0
             if self.experiment.optimizer.holds_out:
-                scores = scorer.read_json(folder / "scores.json", new=int)
-                if scores["new"] or not is_behind(self._shares(number - 1)):
+                scores = records.read_file(folder / "scores.json", IterationScores)
+                if scores.new or not is_behind(self._shares(number - 1)):
                     result = result or read_weights(folder / "optimized.json")
                     share = step_share(number, self._weights_of(number), result)
             self.shares[number] = share
@@ -243,7 +251,7 @@ class _Run:
 
     def decode(self, number: int) -> None:
         folder = self.folder.iteration(number)
-        scorer.is_finished(folder / "scores.json", later="optimized.json")
+        records.is_finished(folder / "scores.json", later="optimized.json")
         weights, out = self._weights_of(number), self._list(number)
         graphs = self.harvests.graphs(number)
         has_graphs = graphs is None or graphs.exists() or self._shared_file(number, graphs)
@@ -269,25 +277,19 @@ class _Run:
     def _score(self, number: int) -> Iteration:
         path = self.folder.iteration(number) / "scores.json"
         if not path.exists():
-            scorer.finish(path, self._scores(number))
-        scores = scorer.read_json(
-            path,
-            hypotheses=int,
-            new=int,
-            dev_score=scorer.NUMBER,
-            unseen_score=scorer.NUMBER | None,
-        )
-        held_out = scorer.read_scored(path, scores, "held_out")
+            records.finish(path, self._scores(number))
+        scores = records.read_file(path, IterationScores)
+        held_out = scores.held_out
         return Iteration(
             number,
-            scores["hypotheses"],
-            scores["new"],
-            scores["dev_score"],
+            scores.hypotheses,
+            scores.new,
+            scores.dev_score,
             None if held_out is None else held_out.score,
-            unseen_score=scores["unseen_score"],
+            unseen_score=scores.unseen_score,
         )
 
-    def _scores(self, number: int) -> dict[str, Any]:
+    def _scores(self, number: int) -> IterationScores:
         """Return the content of scores.json."""
         with collected_warnings():
             if number == 1:
@@ -299,23 +301,24 @@ class _Run:
             scored, held_out = self.evaluator.dev(nbest, check=number == 1)
             if number == 1 and (line := few_segments(len(nbest))):
                 warn(line)
-            warned = with_warnings({})
-        self._log_warnings(warned.get("warnings", ()))
+            warnings, left_out = warnings_so_far(), left_out_so_far()
+        self._log_warnings(warnings)
         folder = self.folder.iteration(number)
         self._shared_file(number, folder / "held-out.gz")
         held_out = held_out or self.evaluator.held_out(self._weights_of(number), folder)
         self._report_annotation(number, "scoring")
-        return {
-            "metric": self.evaluator.signature,
-            "dev_score": scored.score,
-            "unseen_score": self._unseen(number, scored.score),
-            "parts": scored.parts,
-            "without": scored.without,
-            "held_out": held_out,
-            "hypotheses": self.lists.count(number),
-            "new": self.lists.new,
-            **warned,
-        }
+        return IterationScores(
+            metric=self.evaluator.signature,
+            dev_score=scored.score,
+            unseen_score=self._unseen(number, scored.score),
+            parts=scored.parts,
+            without=scored.without,
+            held_out=held_out,
+            hypotheses=self.lists.count(number),
+            new=self.lists.new,
+            warnings=warnings,
+            left_out=left_out,
+        )
 
     def _log_warnings(self, lines: Sequence[str]) -> None:
         for line in lines:
@@ -328,7 +331,7 @@ class _Run:
             for number in range(1, count + 1)
             for name in ("weights.json", "scores.json", "optimized.json")
         ]
-        files = [scorer.read_json(path) for path in paths if path.is_file()]
+        files = [records.read_json(path) for path in paths if path.is_file()]
         return list(dict.fromkeys(line for file in files for line in file.get("warnings", [])))
 
     def _unseen(self, number: int, dev_score: float) -> float | None:
@@ -341,17 +344,18 @@ class _Run:
             return None
         if number == 1:
             return dev_score
-        path = self.folder.iteration(number - 1) / "optimized.json"
-        excess = scorer.read_json(path, excess=scorer.NUMBER | None)["excess"]
+        excess = self._searched(number - 1).excess
         return None if excess is None else dev_score - excess
+
+    def _searched(self, number: int) -> IterationSearch:
+        """Return what the search of an iteration found."""
+        return records.read_file(self.folder.iteration(number) / "optimized.json", IterationSearch)
 
     def _excess_without(self, number: int) -> FloatArray:
         """Return the (2, K) excess of an iteration without each fold, see `chosen_by_others`."""
-        shape = (2, len(np.unique(self.evaluator.folds)))
-        path = self.folder.iteration(number - 1) / "optimized.json"
-        return (
-            scorer.read_numbers(path, "excess_without", shape) if number > 1 else np.zeros(shape)
-        )
+        if number == 1:
+            return np.zeros((2, len(np.unique(self.evaluator.folds))))
+        return np.array(self._searched(number - 1).excess_without)
 
     def _of_best(self, iterations: Sequence[Iteration]) -> float | None:
         """Return the estimate for unseen text of the best iteration, see `chosen_by_others`."""
@@ -363,22 +367,20 @@ class _Run:
             return best.unseen_score
         without = []
         for iteration in iterations:
-            excess = self._excess_without(iteration.number)
-            path, key = self.folder.iteration(iteration.number) / "scores.json", "without"
-            if not iteration.is_decoded:
-                path, key = (
-                    self.folder.iteration(iteration.number - 1) / "optimized.json",
-                    "next_without",
-                )
-            without.append(scorer.read_numbers(path, key, excess.shape[1:]) - excess)
+            path = self.folder.iteration(iteration.number) / "scores.json"
+            dev_without = (
+                records.read_file(path, IterationScores).without
+                if iteration.is_decoded
+                else self._searched(iteration.number - 1).next_without
+            )
+            without.append(np.array(dev_without) - self._excess_without(iteration.number))
         worths = np.array([metric.oriented(value) for value in values])
         return float(metric.oriented(chosen_by_others(worths, np.stack(without), folds)))
 
     def _undecoded(self, last: Iteration) -> Iteration:
         """Return the iteration after the last one, as if it had been decoded."""
         number = last.number + 1
-        path = self.folder.iteration(last.number) / "optimized.json"
-        score: float = scorer.read_json(path, next_score=scorer.NUMBER)["next_score"]
+        score = self._searched(last.number).next_score
         self._weights_of(number)
         unseen = self._unseen(number, score)
         return Iteration(number, last.hypotheses, 0, score, unseen_score=unseen, is_decoded=False)
@@ -391,13 +393,18 @@ class _Run:
                 f"iteration {last.number}: optimizing over "
                 f"{counted(last.hypotheses, 'hypothesis')}"
             )
-            scorer.finish(path, self._search(iterations))
-        types = dict.fromkeys(("start_score", "optimized_score", "change"), scorer.NUMBER)
-        types |= dict.fromkeys(("gain", "gain_error"), scorer.NUMBER | None)
-        content = scorer.read_json(path, **types)
-        return replace(last, **{name: content[name] for name in types})
+            records.finish(path, self._search(iterations))
+        searched = self._searched(last.number)
+        return replace(
+            last,
+            start_score=searched.start_score,
+            optimized_score=searched.optimized_score,
+            change=searched.change,
+            gain=searched.gain,
+            gain_error=searched.gain_error,
+        )
 
-    def _search(self, iterations: Sequence[Iteration]) -> dict[str, Any]:
+    def _search(self, iterations: Sequence[Iteration]) -> IterationSearch:
         """Search over all lists so far; return the content of optimized.json."""
         last = iterations[-1]
         before = self._weights_of(last.number)
@@ -431,21 +438,19 @@ class _Run:
         warn_of(optimization.warnings)
         self._log_warnings(optimization.warnings)
         after = self._after(last.number, optimization.weights)
-        annotated = (
-            {"annotated": optimization.known} if self.evaluator.preparation.annotator else {}
+        is_annotated = self.evaluator.preparation.annotator is not None
+        return IterationSearch(
+            start_score=optimization.start_score,
+            optimized_score=optimization.score,
+            oracle_score=optimization.oracle_score,
+            unseen_score=optimization.unseen_score,
+            unseen_error=optimization.unseen_error,
+            annotated=optimization.known if is_annotated else None,
+            change=weight_change(before, after),
+            weights=optimization.weights.values,
+            warnings=optimization.warnings,
+            **vars(self._next(last, optimization, after, nbest, stats)),
         )
-        return {
-            "start_score": optimization.start_score,
-            "optimized_score": optimization.score,
-            "oracle_score": optimization.oracle_score,
-            "unseen_score": optimization.unseen_score,
-            "unseen_error": optimization.unseen_error,
-            **annotated,
-            "change": weight_change(before, after),
-            **self._next(last, optimization, after, nbest, stats),
-            "weights": optimization.weights.values,
-            **({"warnings": optimization.warnings} if optimization.warnings else {}),
-        }
 
     def _next(
         self,
@@ -454,13 +459,8 @@ class _Run:
         after: FeatureWeights,
         nbest: NBest,
         stats: StatTable,
-    ) -> dict[str, Any]:
-        """Return what the lists say of the next iteration's weights.
-
-        The excess is what to take off their dev score, see `_unseen`, also without each fold, see
-        `chosen_by_others`. The gain is how much higher the best hypotheses in all lists score
-        under them than under the weights before.
-        """
+    ) -> NextStep:
+        """Return what the lists say of the next iteration's weights."""
         metric, tuned = self.experiment.metric, self.evaluator.tuned
         before = self._weights_of(last.number)
         tables = []
@@ -470,9 +470,8 @@ class _Run:
             stats.need(rows)
             tables.append(stats.take(rows))
         score = float(metric.score(tables[1].sum(axis=0)))
-        unknown = dict.fromkeys(("excess", "excess_without", "gain", "gain_error"))
         if last.unseen_score is None or result.unseen is None or result.unseen_score is None:
-            return {"next_score": score, **unknown}
+            return NextStep(next_score=score)
         share = self._share(last.number, result.weights)
         excess = (1 - share) * (last.dev_score - last.unseen_score)
         excess += share * (result.score - result.unseen_score)
@@ -483,12 +482,16 @@ class _Run:
         ]
         seen, *held_out = (worths_without(metric, table, folds) for table in tables[2:])
         by_fold = (1 - share) * self._excess_without(last.number) + share * (seen - held_out)
-        content = {"next_score": score, "excess": excess, "excess_without": by_fold.tolist()}
-        content["next_without"] = worths_without(metric, tables[1], folds).tolist()
+        step = NextStep(
+            next_score=score,
+            excess=excess,
+            excess_without=tuple(map(tuple, by_fold.tolist())),
+            next_without=tuple(worths_without(metric, tables[1], folds).tolist()),
+        )
         if share < 1 / last.number:  # a step that was cut short says little of the way ahead
-            return {**unknown, **content}
+            return step
         gain, error = gain_of(metric, tables[:2], result.unseen.seed)
-        return {**content, "gain": gain, "gain_error": error or None}
+        return replace(step, gain=gain, gain_error=error or None)
 
     def _report_annotation(self, number: int, phase: str, result: Optimized | None = None) -> None:
         """Log and write how many sentences a phase of an iteration has annotated.
@@ -509,8 +512,8 @@ class _Run:
         )
         annotator.reset()
         path = self.folder.iteration(number) / ANNOTATION_NAME
-        scorer.write_json(
-            path, {**(scorer.read_json(path) if path.exists() else {}), phase: counts}
+        records.write_json(
+            path, {**(records.read_json(path) if path.exists() else {}), phase: counts}
         )
 
     def _setup(self, starts: Sequence[FeatureWeights], seed: int) -> Setup:
@@ -531,7 +534,7 @@ class _Run:
             return None
         folder = self.folder.path / "bootstrap"
         files = [folder / f"{sample:04d}.json" for sample in range(1, samples + 1)]
-        missing = [n for n, file in enumerate(files) if not scorer.is_kept(file)]
+        missing = [n for n, file in enumerate(files) if not records.is_kept(file)]
         if missing:
             folder.mkdir(exist_ok=True)
             notice(f"tuning on {counted(len(missing), 'bootstrap sample')}")
@@ -546,12 +549,12 @@ class _Run:
                 segments=self.evaluator.tuned,
             )
             for count, (sample, sample_weights) in enumerate(search, 1):
-                scorer.keep(files[sample], sample_weights.to_json() + "\n")
+                records.keep(files[sample], sample_weights.to_json() + "\n")
                 if 10 * count // len(missing) > 10 * (count - 1) // len(missing):
                     notice(f"{count} of {counted(len(missing), 'bootstrap sample')} done")
         return confidence([read_weights(file) for file in files])
 
-    def _start_test(self, test: scorer.Scored | None, best: int) -> scorer.Scored | None:
+    def _start_test(self, test: records.Scored | None, best: int) -> records.Scored | None:
         """Return the score of the test set under the start weights.
 
         Replicas have the same start weights: the first one decodes for all.
@@ -620,7 +623,8 @@ class _Run:
     def _write_result(self, result: Result) -> None:
         """Write result.json and log its scores."""
         metric, start_test = self.experiment.metric, result.start_test
-        scores = scorer.read_json(self.folder.iteration(1) / "scores.json")
+        path = self.folder.iteration(1) / "scores.json"
+        left_out = records.read_file(path, IterationScores).left_out
         content = {
             "metric": result.metric,
             "higher_is_better": metric.higher_is_better,
@@ -635,10 +639,10 @@ class _Run:
             "start_test_score": None if start_test is None else start_test.score,
             "bootstrap": None if result.confidence is None else result.confidence.as_json(),
             **({"warnings": result.warnings} if result.warnings else {}),
-            **({"left_out": scores["left_out"]} if "left_out" in scores else {}),
+            **({"left_out": left_out} if left_out else {}),
         }
         rated = metric.display.with_rates(plain(content))
-        scorer.finish(self.folder.path / "result.json", rated, alone=True)
+        records.finish(self.folder.path / "result.json", rated, alone=True)
         text = metric.shown
         notice(
             f"best: iteration {result.best}, {metric.display.labelled('dev')} "

@@ -36,8 +36,9 @@ from ..weights.feature_weights import FeatureWeights
 from . import experiment as single
 from .config import Experiment
 from .folder import CONFIG_NAME, RunFolder, Shared, today
+from .records import AverageScores, Scored, finish, is_finished, read_file
 from .result import Result
-from .scorer import Evaluator, Scored, finish, is_finished, read_json, read_scored
+from .scorer import Evaluator
 
 Cell = tuple[AbstractContextManager[Any], tuple[Any, ...]]
 """See `run_tasks`."""
@@ -413,8 +414,6 @@ class _Tunings:
                 evaluator.decode(weights, out, source=source, size=1)
             dev, held_out = evaluator.dev(evaluator.read(out))
             held_out = held_out or evaluator.held_out(weights, folder)
-            finish(scores, {"metric": evaluator.signature, "dev": dev, "held_out": held_out})
-        content = read_json(scores, dev=dict)
-        scored = read_scored(scores, content, "dev")
-        assert scored is not None  # noqa: S101  it is a dict
-        return scored, read_scored(scores, content, "held_out")
+            finish(scores, AverageScores(evaluator.signature, dev, held_out))
+        content = read_file(scores, AverageScores)
+        return content.dev, content.held_out

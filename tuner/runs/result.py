@@ -9,7 +9,8 @@ from portmert.metrics._base import Metric
 from ..base.errors import counted
 from ..search.results import Confidence
 from ..weights.feature_weights import FeatureWeights
-from . import config, scorer
+from . import config
+from .records import Scored
 
 FEWEST = 3
 """Decodings before a run may end by its gain: the first lists show only what is near the start."""
@@ -94,6 +95,16 @@ class Iteration:
             f"{line}; optimized over all lists {metric.shown(self.start_score):>6} -> "
             f"{metric.shown(self.optimized_score):>6}, weights change {self.change:.4f}"
         )
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What result.json says of a run, as far as it is read again."""
+
+    metric: str
+    best_iteration: int
+    stopped: str
+    iterations: tuple[Iteration, ...]
 
 
 def is_behind(shares: Sequence[float]) -> bool:
@@ -236,12 +247,12 @@ class Result:
     config_path: Path
     held_out: float | None
     unseen: float | None
-    test: scorer.Scored | None
+    test: Scored | None
     confidence: Confidence | None
     start_list: Path
     dev_list: Path
     test_list: Path | None
-    start_test: scorer.Scored | None = None
+    start_test: Scored | None = None
     start_test_list: Path | None = None
     warnings: tuple[str, ...] = ()
 

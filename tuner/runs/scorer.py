@@ -4,18 +4,17 @@ Each step writes a whole file and a file that exists is not made again. So a run
 gets the same values when it goes on.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray, Texts, Vocabulary
 
-from ..base import documents, errors, streams
-from ..base.files import file_digest, read_lines, text_digest, write_text
+from ..base import errors, streams
+from ..base.files import read_lines, write_text
 from ..base.warn import notice, warn
 from ..decoders._base import Decoding
 from ..nbest.model import NBest
@@ -28,26 +27,7 @@ from ..texts.prepare import Preparation
 from ..texts.statistics import compute_stats, finite_scores, notices
 from ..weights.feature_weights import FeatureWeights
 from .config import Experiment
-from .folder import ANNOTATION_NAME
-
-
-@dataclass(frozen=True)
-class Scored:
-    """The score of one translation of a whole set.
-
-    Parameters
-    ----------
-    score
-        On the metric's own scale.
-    parts
-        The parts that papers tabulate: precisions, penalties, lengths.
-    without
-        The objective without each fold of `Evaluator.folds`, of the segments tuned on.
-    """
-
-    score: float
-    parts: dict[str, float]
-    without: tuple[float, ...] = ()
+from .records import Scored, TestScores, finish, is_finished, read_file
 
 
 @dataclass(eq=False, repr=False)
@@ -220,11 +200,9 @@ class Evaluator:
             lines = (" ".join(best.words(row)) + "\n" for row in range(len(best)))
             write_text(folder / "output.txt", "".join(lines))
             scored = self._scored(self._stats(nbest, self._references("test", vocabulary)))
-            finish(
-                scores, {"metric": self.signature, "score": scored.score, "parts": scored.parts}
-            )
-        content = read_json(scores, score=NUMBER, parts=dict)
-        return Scored(content["score"], content["parts"])
+            finish(scores, TestScores(self.signature, scored.score, scored.parts))
+        content = read_file(scores, TestScores)
+        return Scored(content.score, content.parts)
 
     def for_metric(self, nbest: NBest) -> tuple[NBest, Callable[[IntArray], Texts] | None]:
         """Return a list with texts as the metric sees them, and a function that annotates them."""
@@ -271,153 +249,3 @@ def held_out_split(count: int, share: float, seed: int) -> tuple[IntArray, IntAr
     size = max(1, round(share * count))
     order = streams.held_out(seed).permutation(count)
     return np.sort(order[size:]), np.sort(order[:size])
-
-
-DIGESTS = "digests.json"
-"""The digests of all files of a finished part, in the part's folder."""
-
-NUMBER = int | float
-_MISSING = object()
-_HINT = "is the disk damaged? --fresh starts the run over"
-
-
-def write_json(path: Path, content: Mapping[str, Any]) -> None:
-    """Write a JSON object, whole or not at all."""
-    write_text(path, documents.to_json(content) + "\n")
-
-
-def finish(last: Path, content: Mapping[str, Any], *, alone: bool = False) -> None:
-    """Write the digests of all files of a part of a run, then its last file, a JSON object.
-
-    The counts of the annotator's cache have no digest: they depend on earlier runs. With `alone`
-    only the last file has one.
-    """
-    folder, text = last.parent, documents.to_json(content) + "\n"
-    files = [] if alone else [path for path in folder.rglob("*") if path.is_file()]
-    digests = {
-        str(path.relative_to(folder)): file_digest(path)
-        for path in files
-        if path not in (last, folder / DIGESTS, folder / ANNOTATION_NAME)
-    }
-    write_json(folder / DIGESTS, dict(sorted({**digests, last.name: text_digest(text)}.items())))
-    write_text(last, text)
-
-
-def is_finished(last: Path, *, later: str = "") -> bool:
-    """Return whether `finish` wrote this file and no file of its folder has changed since.
-
-    Changed files are removed, so that the caller makes the part again. The file `later`, which a
-    second `finish` writes, may be missing.
-    """
-    if not last.exists():
-        return False
-    digests = _digests(last.parent) or {last.name: "", DIGESTS: ""}
-    for name, digest in digests.items():
-        path = last.parent / name
-        if not path.exists() and name == later:
-            continue
-        if not path.is_file() or file_digest(path) != digest:
-            notice(f"{path}: changed or gone since it was written; it is made again")
-            path.unlink(missing_ok=True)
-            last.unlink(missing_ok=True)
-    return last.exists()
-
-
-def keep(path: Path, text: str) -> None:
-    """Write one file of a series and its digest; the digests of the others stay."""
-    write_text(path, text)
-    digests = {**_digests(path.parent), path.name: text_digest(text)}
-    write_json(path.parent / DIGESTS, dict(sorted(digests.items())))
-
-
-def is_kept(path: Path) -> bool:
-    """Return whether `keep` wrote this file and it has not changed since."""
-    if not path.is_file():
-        return False
-    is_same = _digests(path.parent).get(path.name) == file_digest(path)
-    if not is_same:
-        notice(f"{path}: changed since it was written; it is made again")
-    return is_same
-
-
-def _digests(folder: Path) -> dict[str, Any]:
-    """Return the digests of a finished part, by names of files below its folder."""
-    path = folder / DIGESTS
-    digests = read_json(path) if path.exists() else {}
-    for name in digests:
-        is_inside = not Path(name).is_absolute() and ".." not in Path(name).parts
-        if not is_inside or not name.isprintable() or (folder / name).is_dir():
-            raise errors.StateError(f"{path}: '{name}' is not a file in this folder; {_HINT}")
-    return digests
-
-
-def refuse_changed(folder: Path, *, whole: bool = False) -> None:
-    """Raise StateError if a file of a finished part of a run has changed since.
-
-    With `whole`, also if one is gone: in a run that goes on it may be still to come.
-    """
-    for name, digest in _digests(folder).items():
-        path = folder / name
-        if (whole or path.is_file()) and (not path.is_file() or file_digest(path) != digest):
-            fault = "changed" if path.is_file() else "gone"
-            raise errors.StateError(
-                f"{path}: {fault} since it was written; the command that made the run makes it "
-                f"again"
-            )
-
-
-def read_json(path: Path, **kinds: Any) -> dict[str, Any]:
-    """Read a JSON object of a run that has at least these keys, with values of these types.
-
-    Raises
-    ------
-    StateError
-        It is not what portmert writes.
-    """
-    try:
-        content = documents.parse_json(path.read_bytes())
-    except (OSError, ValueError) as error:
-        raise errors.StateError(f"{path}: {errors.reason(error)}; {_HINT}") from None
-    if not isinstance(content, dict):
-        raise errors.StateError(f"{path}: not what portmert writes; {_HINT}")
-    for key, kind in kinds.items():
-        if not isinstance(content.get(key, _MISSING), kind):
-            raise errors.StateError(f"{path}: {key} is not what portmert writes there; {_HINT}")
-    return content
-
-
-def read_numbers(path: Path, key: str, shape: tuple[int, ...]) -> FloatArray:
-    """Return an array of a JSON object of a run.
-
-    Raises
-    ------
-    StateError
-        It is not what portmert writes.
-    """
-    try:
-        numbers = np.array(read_json(path).get(key), dtype=np.float64)
-    except (TypeError, ValueError):
-        numbers = np.empty(0)
-    if numbers.shape != shape:
-        raise errors.StateError(f"{path}: {key} is not what portmert writes there; {_HINT}")
-    return numbers
-
-
-def read_scored(path: Path, content: Mapping[str, Any], key: str) -> Scored | None:
-    """Return a `Scored` of a JSON object of a run, None where it is null.
-
-    Raises
-    ------
-    StateError
-        It is not what portmert writes.
-    """
-    scored = content.get(key, _MISSING)
-    if scored is None:
-        return None
-    if not (
-        isinstance(scored, dict)
-        and isinstance(scored.get("score"), NUMBER)
-        and isinstance(scored.get("parts"), dict)
-    ):
-        raise errors.StateError(f"{path}: {key} is not what portmert writes there; {_HINT}")
-    return Scored(scored["score"], scored["parts"])

@@ -9,8 +9,9 @@ from portmert.metrics.terp import Ter
 from portmert.tuner.base.errors import StateError
 from portmert.tuner.runs.config import Tune
 from portmert.tuner.runs.folder import today
+from portmert.tuner.runs.records import TestScores as Scores
+from portmert.tuner.runs.records import read_file, write_json
 from portmert.tuner.runs.result import Iteration, best_iteration, enough, stop_reason
-from portmert.tuner.runs.scorer import read_numbers, write_json
 
 TUNE = Tune(Path("run"), iterations=5, patience=2, min_weight_change=0.01, min_gain=1.0)
 RULES = {"tune": TUNE, "metric": Bleu()}
@@ -122,13 +123,19 @@ def test_the_date_of_a_header_can_be_set(monkeypatch):
     assert re.fullmatch(r"20\d\d-\d\d-\d\d", today())
 
 
-def test_numbers_of_a_run_are_there_or_damaged(tmp_path):
-    path = tmp_path / "optimized.json"
-    write_json(
-        path, {"known": [1, 2.5], "unknown": None, "words": ["a", "b"], "odd": [[1], [2, 3]]}
-    )
-    assert read_numbers(path, "known", (2,)).tolist() == [1, 2.5]
-    wrong = [("known", (3,)), ("words", (2,)), ("odd", (2, 1)), ("unknown", (2,)), ("gone", (2,))]
-    for key, shape in wrong:
-        with pytest.raises(StateError, match=f"{key} is not what portmert writes there"):
-            read_numbers(path, key, shape)
+@pytest.mark.parametrize(
+    ("content", "key"),
+    [
+        ({"score": "1"}, "score"),
+        ({"score": True}, "score"),
+        ({}, "metric"),
+        ({"parts": [1]}, "parts"),
+    ],
+)
+def test_a_key_of_a_run_file_that_is_damaged_is_named(tmp_path, content, key):
+    path, whole = tmp_path / "scores.json", {"metric": "m", "score": 1, "parts": {"bp": 0.5}}
+    write_json(path, whole)
+    assert read_file(path, Scores) == Scores(**whole)
+    write_json(path, content if not content else whole | content)
+    with pytest.raises(StateError, match=f"{key} is not what portmert writes there; is the"):
+        read_file(path, Scores)

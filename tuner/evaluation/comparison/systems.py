@@ -17,7 +17,7 @@ from ...base.pipes import is_input
 from ...components import registry
 from ...runs.folder import STATE, refuse_misplaced
 from ...runs.inputs import CALLED, Inputs, read_inputs
-from ...runs.scorer import read_json, refuse_changed
+from ...runs.records import read_json, refuse_changed
 from ...texts import joining
 
 if TYPE_CHECKING:
@@ -302,9 +302,9 @@ def _run(name: str, folder: Path) -> NamedSystem:
             f"{folder}: the run is not finished (no result.json); {command} goes on with it"
         )
     refuse_changed(folder)
-    result = read_json(folder / "result.json", metric=str)
-    tuned_on = result["metric"]
+    result = read_json(folder / "result.json")
     try:
+        tuned_on = str(result["metric"])
         parts = [folder / replica["folder"] for replica in result.get("replicas", ())] or [folder]
     except (KeyError, TypeError):
         raise StateError(

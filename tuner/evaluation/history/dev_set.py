@@ -26,7 +26,8 @@ from ...nbest.check import check_links
 from ...nbest.model import NBest
 from ...nbest.read import read_first_hypotheses
 from ...runs.inputs import NAME, Inputs, read_inputs
-from ...runs.scorer import held_out_split, read_json, write_json
+from ...runs.records import read_json, write_json
+from ...runs.scorer import held_out_split
 from ...search import problem, stat_tables
 from ...texts import corpus, joining, statistics
 from ...texts.annotator import Annotator

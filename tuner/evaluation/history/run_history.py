@@ -48,7 +48,14 @@ from ...base.samples import deviation
 from ...nbest.model import NBest, model_scores
 from ...nbest.read import merge, read_nbest
 from ...runs.folder import STATE, is_at_work, refuse_misplaced
-from ...runs.scorer import read_json, read_scored, refuse_changed
+from ...runs.records import (
+    IterationScores,
+    IterationSearch,
+    read_file,
+    read_json,
+    refuse_changed,
+)
+from ...runs.result import RunResult
 from ...search import averaging, line_search
 from ...search.problem import NOTHING, TuningProblem
 from ...weights.feature_weights import FeatureWeights, read_weights
@@ -270,13 +277,13 @@ def _replica(
     refuse_changed(folder)
     finished: dict[str, Any] = {}
     if result.is_file():
-        finished = read_json(result, metric=str, best_iteration=int, stopped=str, iterations=list)
+        finished = vars(read_file(result, RunResult))
         recorded = finished["iterations"]
         if passes and len(passes) < len(recorded):
             raise StateError(f"{part}: is gone; the command that made the run makes it again")
         if passes and passes[-1]["dev_score"] is None and recorded:
-            passes[-1] |= _numbers(result, recorded[-1], ("hypotheses", "new", "dev_score"))
-            passes[-1]["unseen_score"] = recorded[-1].get("unseen_score")  # it was not decoded
+            keys = ("hypotheses", "new", "dev_score", "unseen_score")  # it was not decoded
+            passes[-1] |= {key: getattr(recorded[-1], key) for key in keys}
     scored = [iteration for iteration in passes if iteration["dev_score"] is not None]
     best = finished.get("best_iteration")
     if best is None and scored:
@@ -298,34 +305,16 @@ def _pass(folder: Path, number: int) -> dict[str, Any]:
     iteration: dict[str, Any] = {**dict.fromkeys(PASS), "number": number}
     scores, optimized = folder / "scores.json", folder / "optimized.json"
     if scores.is_file():
-        content = read_json(scores)
-        iteration |= _numbers(scores, content, ("hypotheses", "new", "dev_score"))
-        held_out = read_scored(scores, content, "held_out")
+        content = read_file(scores, IterationScores)
+        held_out = content.held_out
         iteration["held_out_score"] = None if held_out is None else held_out.score
-        if content.get("unseen_score") is not None:
-            iteration |= _numbers(scores, content, ("unseen_score",))
+        for key in ("hypotheses", "new", "dev_score", "unseen_score"):
+            iteration[key] = getattr(content, key)
     if optimized.is_file():
-        of_search = ("start_score", "optimized_score", "oracle_score", "change")
-        iteration |= _numbers(optimized, read_json(optimized), of_search)
+        search = read_file(optimized, IterationSearch)
+        for key in ("start_score", "optimized_score", "oracle_score", "change"):
+            iteration[key] = getattr(search, key)
     return iteration
-
-
-def _numbers(path: Path, content: Any, keys: Sequence[str]) -> dict[str, Any]:
-    """Return the numbers of these names.
-
-    Raises
-    ------
-    StateError
-        One is not there, or no number.
-    """
-    numbers = {key: content.get(key) for key in keys} if isinstance(content, dict) else {}
-    for key in keys:
-        if not isinstance(numbers.get(key), int | float):
-            raise StateError(
-                f"{path}: not what portmert writes (no number '{key}'); the command of the run "
-                f"repairs it, or starts over with --fresh"
-            )
-    return numbers
 
 
 def _deciding_score(iteration: Mapping[str, Any]) -> float:
