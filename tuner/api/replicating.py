@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Unpack
@@ -32,7 +31,7 @@ from ..runs.config import ListsData, content_of
 from ..runs.folder import RunFolder, open_run
 from ..runs.inputs import write_inputs
 from ..runs.records import ReplicaResult, Scored, finish, is_finished, read_file, write_json
-from ..runs.replicas import SCORES, Chosen, Replicas, run_tasks, write_result
+from ..runs.replicas import SCORES, Chosen, Replicas, write_result
 from ..search.averaging import averaged_within, spread_size
 from ..search.optimization import Setup, equal_weights, optimize_stats
 from ..search.oracle import oracle
@@ -289,12 +288,11 @@ class ReplicaRun:
             nbest, stats = workers.shared(bare), workers.shared(stats)
             phase = "replicas"
         tasks = [(nbest, stats, problem.metric, setup) for setup in setups]
-        # The first replica speaks for all.
-        cells = [
-            (nullcontext() if number == 1 else collected_notices(), task)
-            for number, task in zip(missing, tasks, strict=True)
-        ]
-        for place, optimized in run_tasks(workers or Team(1), _searched, cells, phase):
+        ended = (workers or Team(1)).run(_searched, tasks, phase=phase)
+        for place, (optimized, lines) in ended:
+            if missing[place] == 1:  # the first replica speaks for all
+                for line in lines:
+                    notice(line)
             self._write(self.folder.replica(missing[place]), setups[place].seed, optimized)
 
     def _write(self, folder: Path, seed: int, optimized: Optimized) -> None:

@@ -111,7 +111,8 @@ class Reranked:
         records, size = self.records or (), len(self.lines)
         scores = (None,) * size if self.scores is None else self.scores.tolist()
         rows = zip(self.ids, self.indices, scores, self.given or self.lines, strict=True)
-        objects = [dict(zip(("id", "index", "score", "text"), row, strict=True)) for row in rows]
+        keys = ("id", "index", "score", "text")
+        objects: list[dict[str, Any]] = [dict(zip(keys, row, strict=True)) for row in rows]
         return [
             row if record is None else {**row, "record": record}
             for row, record in zip_longest(objects, records)

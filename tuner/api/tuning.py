@@ -132,7 +132,7 @@ class TunedDecoder:
     def history(self) -> Any:
         """The rows as a data frame of pandas; a list of dicts where pandas is not installed."""
         try:
-            import pandas as pd  # noqa: PLC0415  not needed otherwise
+            import pandas as pd  # pyright: ignore[reportMissingImports]  # noqa: PLC0415
         except ImportError:
             return self.rows
         return pd.DataFrame(self.rows)
@@ -237,7 +237,8 @@ def _plot(rows: Sequence[Mapping[str, Any]], display: Display) -> str:
     ]
     parts += [f'<text x="{across(k) - 3:.0f}" y="205">{k}</text>' for k in range(1, last + 1)]
     for number, (key, colour) in enumerate(colours.items()):
-        for replica in sorted({row.get("replica", 1) for row in rows if key in row}):
+        replicas = sorted({row.get("replica", 1) for row in rows if key in row})
+        for replica in replicas:
             points = [
                 f"{across(row['decoding']):.1f},{up(row[key]):.1f}"
                 for row in rows
@@ -247,9 +248,9 @@ def _plot(rows: Sequence[Mapping[str, Any]], display: Display) -> str:
                 f'<polyline points="{" ".join(points)}" fill="none" stroke="{colour}" '
                 f'stroke-width="{6 - 2 * number}" stroke-linejoin="round"/>'
             )
+        if replicas:
             label = f"{key.removesuffix('_score').replace('_', ' ')} score"
-            place = f'x="{60 + 130 * number}" y="226" fill="{colour}"'
-        parts += [f"<text {place}>{label}</text>"] if any(key in row for row in rows) else []
+            parts.append(f'<text x="{60 + 130 * number}" y="226" fill="{colour}">{label}</text>')
     return (
         f'<svg width="480" height="236" font-family="sans-serif" font-size="12" role="img" '
         f'aria-label="score by decoding">{"".join(parts)}</svg>'
@@ -306,45 +307,40 @@ def tune(
         The decoder, its answer, a setting or a file is wrong. The error of a function is the cause
         (`__cause__`).
     """
-    values = {"seed": seed, "threads": threads, **settings}
-    if "annotation_cache" in settings:
-        values["annotation_cache"] = Path(settings["annotation_cache"]).absolute()
+    every = {"seed": seed, "threads": threads, **settings}
+    values: dict[str, Any] = {key: value for key, value in every.items() if value is not None}
+    if "annotation_cache" in values:
+        values["annotation_cache"] = Path(values["annotation_cache"]).absolute()
     if isinstance(decoder, Experiment):
         experiment = decoder
     elif callable(decoder):
         if sources is None or refs is None or not start or folder is None:
             raise ConfigError("tune with a function needs sources, refs, start and folder")
-        sets = {"": (sources, refs)} | ({"test_": settings["test"]} if "test" in settings else {})
-        built = FunctionDecoder(decoder, FeatureWeights.of(start), {}, settings.get("batch", 0))
-        texts = _written_texts(Path(folder).absolute(), sets, built)
+        output = Path(folder).absolute()
+        sets = {"": (sources, refs)} | ({"test_": values["test"]} if "test" in values else {})
+        built = FunctionDecoder(decoder, FeatureWeights.of(start), {}, values.get("batch", 0))
         experiment = configs.complete(
             Experiment(
                 path=CALLED,
-                tune=_tune({"output": Path(folder).absolute(), **values}),
-                data=Data(**texts, text=tuple(settings.get("text", ()))),
+                tune=_tune({"output": output, **values}),
+                data=Data(
+                    **_written_texts(output, sets, built), text=tuple(values.get("text", ()))
+                ),
                 metric=registry.metric(metric),
-                optimizer=registry.optimizer(settings.get("optimizer", DEFAULT_OPTIMIZER)),
+                optimizer=registry.optimizer(values.get("optimizer", DEFAULT_OPTIMIZER)),
                 decoder=built,
                 annotator=None if annotator is None else registry.annotator(annotator),
-                constraints=Constraints.of(settings.get("constraints")),
+                constraints=Constraints.of(values.get("constraints")),
                 executor=Workplace.parse(executor or "local"),
             )
         )
     else:
         if sources is not None or refs is not None or start or folder is not None:
             raise ConfigError("sources, refs, start and folder are those of the configuration")
-        tune_settings = {
-            key: value
-            for key, value in values.items()
-            if key not in ("overrides", "constraints") and value is not None
-        }
-        overrides = settings.get("overrides", ())
-        experiment = configs.read_config(
-            Path(decoder), overrides, tune_settings, annotator, executor
-        )
-        if settings.get("constraints") is not None:
-            limits = Constraints.of(settings["constraints"])
-            experiment = replace(experiment, constraints=limits)
+        overrides, limits = values.pop("overrides", ()), values.pop("constraints", None)
+        experiment = configs.read_config(Path(decoder), overrides, values, annotator, executor)
+        if limits is not None:
+            experiment = replace(experiment, constraints=Constraints.of(limits))
     with using(progress=progress), opened(experiment.executor):
         result = run(experiment, fresh=fresh)
     return TunedDecoder(result, result.weights.plain(), experiment.tune.output, experiment.metric)
@@ -357,8 +353,7 @@ def _tune(values: Mapping[str, Any]) -> Tune:
     for key in values:
         if key not in names:
             raise ConfigError(f"tune: no setting {key}{suggest(key, names)}")
-    by_key = {key: values[key] for key in keys if values.get(key) is not None}
-    return configs.table_of(CALLED, Tune, by_key)
+    return configs.table_of(CALLED, Tune, {key: values[key] for key in keys if key in values})
 
 
 def _written_texts(
@@ -385,7 +380,7 @@ def _written_texts(
 
 def _references(folder: Path, prefix: str, refs: Any, count: int) -> tuple[Path, ...]:
     """Return the files of references: a file, lines, several files or several lists of lines."""
-    texts = [refs] if isinstance(refs, Path | str) else list(refs)
+    texts: list[Any] = [refs] if isinstance(refs, Path | str) else list(refs)
     are_files = all(isinstance(text, Path | str) and Path(text).is_file() for text in texts)
     if texts and not are_files and all(isinstance(text, str) for text in texts):
         texts = [texts]

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import portmert
+
 from ..base.context import Progress, using
 from ..base.documents import to_json
 from ..base.errors import PortmertError
@@ -25,10 +27,6 @@ from ._signatures import Decorator
 
 if TYPE_CHECKING:
     from click import Context, Parameter
-
-    from portmert import Optimized
-
-    from ..evaluation.report import Report
 
 json_option = click.option(
     "--json",
@@ -89,7 +87,7 @@ def reporting(*options: Decorator, names_files: bool = True) -> Decorator:
         Whether to name the files written on stderr.
     """
 
-    def add(command: Callable[..., Report]) -> Callable[..., Any]:
+    def add(command: Callable[..., portmert.Report]) -> Callable[..., Any]:
         @wraps(command)
         def run(**values: Any) -> None:
             names = ("html_out", "json_out", "latex_out")
@@ -116,7 +114,7 @@ def is_document_needed() -> bool:
 
 
 def show(
-    report: Report,
+    report: portmert.Report,
     *,
     json_out: Path | None,
     latex_out: Path | None = None,
@@ -144,7 +142,7 @@ def say_written(*paths: Path | None) -> None:
             click.echo(f"written: {path}", err=True)
 
 
-def show_weights(result: Optimized, out: Path, json_out: Path | None) -> None:
+def show_weights(result: portmert.Optimized, out: Path, json_out: Path | None) -> None:
     """Write tuned weights, and print their scores as a text or as JSON."""
     write_text(out, result.to_json())
     if print_json(json_out, result.as_json()):

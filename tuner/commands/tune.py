@@ -34,8 +34,9 @@ def command(*, config: Path, **values: Any) -> None:
     \b
     portmert tune my.toml --set metric.name=bleu --set tune.output=runs/bleu
     """  # noqa: D301  \b is click's sign for lines to leave alone
+    settings = {name: value for name, value in values.items() if value is not None}
     with notices_to(VOICE.say):
-        tuned = portmert.tune(config, **values)
+        tuned = portmert.tune(config, **settings)
     for line in tuned.summary:
         click.echo(line)
     _outputs.say_left_out()

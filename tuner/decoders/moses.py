@@ -168,18 +168,23 @@ class Moses(Decoder):
 
     # Decoding.
 
-    def decode(
+    def decode(self, weights: FeatureWeights, **request: Unpack[Decoding]) -> None:
+        """Let Moses write the `size`-best list of every line of `source` to `out`.
+
+        In `jobs` processes here, or one for each task of a cluster; see `write_lists`.
+        """
+        self.write_lists(weights, request)
+
+    def write_lists(
         self,
         weights: FeatureWeights | None,
+        request: Decoding,
         *,
         best: Path | None = None,
         sampled: tuple[Path, int] | None = None,
         links: bool = True,
-        **request: Unpack[Decoding],
     ) -> None:
-        """Let Moses write the `size`-best list of every line of `source` to `out`.
-
-        In `jobs` processes here, or one for each task of a cluster.
+        """Let Moses write its lists, its translations and samples of lattices.
 
         Parameters
         ----------

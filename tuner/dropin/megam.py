@@ -91,6 +91,6 @@ def regress(labels: FloatArray, matrix: csr_array, precision: float) -> FloatArr
         slopes = -labels / (1.0 + exp(margins))
         return value, scaled.T @ slopes + precision * weights
 
-    infinite = np.full(matrix.shape[1], np.inf)
-    begin = np.zeros(matrix.shape[1])
+    infinite = np.full(len(scale), np.inf)
+    begin = np.zeros(len(scale))
     return descend(loss, begin, -infinite, infinite, iterations=ITERATIONS) * scale

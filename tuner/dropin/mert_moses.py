@@ -249,14 +249,16 @@ class _Run:
             )
         nbest, *samples = _lists(self.request, step)
         first_of_config = step == 1 and self.request.config_weights_first
-        self.decoder.decode(
+        self.decoder.write_lists(
             None if first_of_config else weights,
-            source=self.request.source,
-            size=self.request.nbest,
-            out=nbest,
+            {
+                "source": self.request.source,
+                "size": self.request.nbest,
+                "out": nbest,
+                "workdir": self.folder / "decoder",
+            },
             best=self.folder / f"run{step}.out",
             sampled=(samples[0], self.request.lattice_samples) if samples else None,
-            workdir=self.folder / "decoder",
             links="links" in self.request.scorer.metric.needs,
         )
 

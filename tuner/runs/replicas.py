@@ -13,11 +13,11 @@ begin at the same weights and share the first n-best list, and searches on given
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -39,10 +39,6 @@ from .folder import CONFIG_NAME, RunFolder, Shared, today
 from .records import AverageScores, Scored, finish, is_finished, read_file
 from .result import Result
 from .scorer import Evaluator
-
-Cell = tuple[AbstractContextManager[Any], tuple[Any, ...]]
-"""See `run_tasks`."""
-Outcome = TypeVar("Outcome")
 
 SCORES = ("dev_score", "unseen_score", "test_score")
 BEFORE = {"first hypotheses": "first", "start weights": "start"}
@@ -145,32 +141,6 @@ class Replicas:
         return display.shown(row[key]) + (f" ± {display.shown_spread(error)}" if error else "")
 
 
-# The engine.
-
-
-def run_tasks(
-    workers: Team,
-    work: Callable[..., tuple[Outcome, list[str]]],
-    cells: Sequence[Cell],
-    phase: str = "",
-) -> Iterator[tuple[int, Outcome]]:
-    """Run `work(*task)` for each cell; yield the cell's place and the result as they end.
-
-    Parameters
-    ----------
-    work
-        Returns a result and the lines that the user should read.
-    cells
-        Where these lines are noticed, and the task.
-    """
-    tasks = [task for _, task in cells]
-    for place, (result, lines) in workers.run(work, tasks, phase=phase):
-        with cells[place][0]:
-            for line in lines:
-                notice(line)
-        yield place, result
-
-
 def write_result(
     folder: Path,
     metric: Metric,
@@ -262,28 +232,30 @@ def run_spread(workers: Team, experiments: Mapping[str, Experiment]) -> None:
         By name; lines of the log begin with it.
     """
     with ExitStack() as stack:
-        cells: list[Cell] = []
+        tasks: list[tuple[Experiment, Shared | None]] = []
+        receivers: list[AbstractContextManager[None]] = []
         averages: list[tuple[str, _Tunings, slice]] = []
-
-        def add(
-            notices: AbstractContextManager[None], tuning: Experiment, shared: Shared | None
-        ) -> None:
-            cells.append((notices, (_for_one_processor(tuning), shared)))
-
         for name, experiment in experiments.items():
             if experiment.tune.replicas == 1:
-                add(notices_behind(name), experiment, None)
+                tasks.append((_for_one_processor(experiment), None))
+                receivers.append(notices_behind(name))
                 continue
             folder = stack.enter_context(single.open_folder(experiment))
             tunings = _Tunings(experiment, folder)
             replicas = list(tunings.replicas())
             # All replicas begin with the same list.
             single.begin(*replicas[0], wait=WAIT)
-            averages.append((name, tunings, slice(len(cells), len(cells) + len(replicas))))
+            averages.append((name, tunings, slice(len(tasks), len(tasks) + len(replicas))))
             for number, (replica, shared) in enumerate(replicas, 1):
-                add(_notices_of(name, folder, f"replica {number}"), replica, shared)
-        by_place = dict(run_tasks(workers, _tuned, cells, "decoding"))
-        results = [by_place[place] for place in range(len(cells))]
+                tasks.append((_for_one_processor(replica), shared))
+                receivers.append(_notices_of(name, folder, f"replica {number}"))
+        by_place: dict[int, Result] = {}
+        for place, (result, lines) in workers.run(_tuned, tasks, phase="decoding"):
+            by_place[place] = result
+            with receivers[place]:
+                for line in lines:
+                    notice(line)
+        results = [by_place[place] for place in range(len(tasks))]
         for name, tunings, places in averages:
             with notices_behind(name), tunings.folder.logging():
                 tunings.finish(results[places])

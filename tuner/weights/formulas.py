@@ -59,15 +59,14 @@ class WeightFormula:
         """
         try:
             value = self._value(self._tree(), weights)
-            reason = "" if isinstance(value, float) else f"{value} is no real number"
-            if not reason and not math.isfinite(numbers.bounded(value)):
-                reason = f"{value} is not {numbers.FINITE}"
+            if isinstance(value, float) and math.isfinite(numbers.bounded(value)):
+                return value
+            is_real = isinstance(value, float)
+            reason = f"{value} is {f'not {numbers.FINITE}' if is_real else 'no real number'}"
         except (ArithmeticError, ValueError) as error:
             reason = str(error)
-        if reason:
-            listing = ", ".join(f"{name} {value:g}" for name, value in weights.items())
-            raise errors.InputError(f"formula '{self.text}' has no value at {listing}: {reason}")
-        return value
+        listing = ", ".join(f"{name} {value:g}" for name, value in weights.items())
+        raise errors.InputError(f"formula '{self.text}' has no value at {listing}: {reason}")
 
     def _tree(self) -> ast.expr:
         if len(self.text) > LONGEST:
