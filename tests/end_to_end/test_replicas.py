@@ -49,7 +49,7 @@ def test_mean_and_spread_are_those_of_the_replicas(replicated):
     assert result["dev_score"]["mean"] == pytest.approx(np.mean(scores))
     assert result["dev_score"]["sd"] == pytest.approx(np.std(scores, ddof=1))
     assert len({one["seed"] for one in result["replicas"]}) == 3
-    assert f"standard deviation {100 * result['dev_score']['sd']:.2f}" in shown.stdout
+    assert f" {100 * result['dev_score']['sd']:.2f}" in shown.stdout
     rows = np.array(
         [vector(read_weights(folder / f"replica-{n}" / "weights.json")) for n in (1, 2, 3)]
     )

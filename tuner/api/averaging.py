@@ -88,7 +88,7 @@ def average(
         sizes = [absolute_size(file.weights) for file in files]
     else:
         nbest = as_lists(lists).nbest
-        nbest = penalised(nbest, files[0].length_penalty, lengths=nbest.texts.tokens.lengths)
+        nbest = penalised(nbest, files[0].length_penalty)
         sizes = [
             spread_size(_filled(file.weights, files), nbest, origin=name) for name, file in read
         ]

@@ -16,6 +16,7 @@ from ..evaluation.crossval import cells
 from ..evaluation.crossval.report import as_json, document_of
 from ..evaluation.report import Report
 from ..search import DEFAULT_OPTIMIZER
+from ..search.length_penalty import penalised
 from ..search.optimizers._base import Optimizer
 from . import optimizing
 from .counts import Mean
@@ -129,7 +130,7 @@ def _judged(
     ) as (problem, setup):
         judged = metrics or {choices[0].tuned_on: problem.metric}
         plan = cells.CrossPlan(
-            problem.penalised(problem.start_alpha),
+            penalised(problem.nbest, problem.start_alpha),
             {name: _judge(problem, judge) for name, judge in judged.items()},
             start=setup.starts[0] if setup.starts else None,
             constraints=setup.constraints,
@@ -186,7 +187,8 @@ def _judge(problem: optimizing.ListProblem, metric: Metric) -> cells.Judge:
     if metric is problem.metric:
         table, signature = problem.stats, problem.name
     else:
-        table, signature = problem.statistics(metric), problem.signature(metric)
+        table = problem.statistics(metric)
+        signature = problem.preparation.signature(metric, problem.references.offsets)
     if not table.is_lazy:
         return cells.Judge(metric, table, signature, cells.digest(table.rows))
     # Statistics that come later follow from the texts.

@@ -598,22 +598,9 @@ class PreparedLists:
     preparation: prepare.Preparation
     annotate: stat_tables.Annotate | None
 
-    @property
-    def lengths(self) -> IntArray:
-        """(H,) tokens of each hypothesis as it stands in the lists."""
-        return self.nbest.texts.tokens.lengths
-
-    def signature(self, metric: Metric) -> str:
-        """Return the metric and everything else on which scores depend."""
-        return self.preparation.signature(metric, self.references.offsets)
-
-    def penalised(self, alpha: float) -> NBest:
-        """Return the lists as they are scored, with a length penalty."""
-        return penalised(self.scored, alpha, lengths=self.lengths)
-
     def best(self, weights: FeatureWeights, alpha: float) -> IntArray:
         """Return (S,) the best hypothesis of each segment under weights and a length penalty."""
-        nbest = self.penalised(alpha)
+        nbest = penalised(self.nbest, alpha)
         return best_hypotheses(nbest, model_scores(nbest, weights))
 
     def statistics(self, metric: Metric, *, lazily: bool = False) -> problem.StatTable:

@@ -27,7 +27,7 @@ from ..nbest.check import few_segments, length_order
 from ..nbest.model import NBest, best_hypotheses, model_scores
 from ..search import DEFAULT_OPTIMIZER
 from ..search.constraints import Constraints, ConstraintsLike
-from ..search.length_penalty import LengthPenalty, optimize_penalised
+from ..search.length_penalty import LengthPenalty, optimize_penalised, penalised
 from ..search.optimization import Setup, equal_weights
 from ..search.optimizers._base import Optimizer
 from ..search.problem import StatTable
@@ -249,7 +249,7 @@ def list_problem(
                 **vars(read),
                 metric=metric,
                 stats=stats,
-                name=read.signature(metric),
+                name=preparation.signature(metric, read.references.offsets),
                 penalty=LengthPenalty.parse(str(alphas)),
                 has_penalty=length_penalty is not None or bool(start.length_penalty),
                 start_alpha=start.length_penalty,
@@ -405,17 +405,16 @@ def optimize(
     with using(progress=progress), prepared as (problem, setup):
         if not samples and dev_lists.annotator is None:
             _check_work(setup)
-        optimized, alpha = optimize_penalised(
-            problem.scored,
+        optimized = optimize_penalised(
+            problem.nbest,
             problem.stats,
             problem.metric,
             setup,
             penalty=problem.penalty,
-            lengths=problem.lengths,
             start_alpha=problem.start_alpha,
         )
         warn_of(optimized.warnings)
-        nbest = problem.penalised(alpha)
+        nbest = penalised(problem.nbest, optimized.length_penalty or 0.0)
         start = setup.starts[0] if setup.starts else equal_weights(nbest.feature_names)
         sure = None
         if samples:
@@ -433,7 +432,7 @@ def optimize(
     return replace(
         optimized,
         first_score=first,
-        length_penalty=alpha if problem.has_penalty else None,
+        length_penalty=optimized.length_penalty if problem.has_penalty else None,
         signature=problem.name,
         bootstrap=sure,
         annotations=annotations,
@@ -465,7 +464,8 @@ def _other_scores(
         scores = [float(metric.score(stats.total(rows))) for rows in choices]
         if not np.isfinite(scores).all():
             warn(f"{metric.name()} of some of the choices is no finite number (0 divided by 0?)")
-        scored.append(OtherScore(metric, problem.signature(metric), *scores))
+        signature = problem.preparation.signature(metric, problem.references.offsets)
+        scored.append(OtherScore(metric, signature, *scores))
     return tuple(scored)
 
 

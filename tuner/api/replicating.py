@@ -33,6 +33,7 @@ from ..runs.inputs import write_inputs
 from ..runs.records import ReplicaResult, Scored, finish, is_finished, read_file, write_json
 from ..runs.replicas import SCORES, Chosen, Replicas, write_result
 from ..search.averaging import averaged_within, spread_size
+from ..search.length_penalty import penalised
 from ..search.optimization import Setup, equal_weights, optimize_stats
 from ..search.oracle import oracle
 from ..search.problem import StatTable
@@ -280,7 +281,7 @@ class ReplicaRun:
             for number in missing
         ]
         problem, workers, phase = self.problem, current().cluster, ""
-        nbest = problem.penalised(self._alpha)
+        nbest = penalised(problem.nbest, self._alpha)
         stats = problem.stats
         if workers is not None:
             stats.complete()
@@ -324,7 +325,7 @@ class ReplicaRun:
         """Average the weights of the replicas, score them, and write all."""
         paths = [self.folder.replica(number) / "weights.json" for number in numbers]
         all_weights = [read_weights_file(path).weights for path in paths]
-        searched = self.problem.penalised(self._alpha)
+        searched = penalised(self.problem.nbest, self._alpha)
         # With one hypothesis everywhere nothing is chosen, and all weights are of one size.
         sizes = [1.0] * len(all_weights)
         if len(searched.texts) > len(searched):

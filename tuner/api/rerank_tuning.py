@@ -37,6 +37,7 @@ from ..nbest.extra import answers_of, numbers_of
 from ..nbest.model import NBest, model_scores
 from ..runs.inputs import read_inputs
 from ..runs.replicas import Chosen, Replicas
+from ..search.length_penalty import penalised
 from ..search.oracle import oracle
 from ..search.problem import within_segment_spread
 from ..texts import corpus, mbr, statistics, text_pipeline
@@ -383,7 +384,7 @@ class Outcomes:
         equal = FeatureWeights.from_vector(dev.feature_names, signs / spread)
         by_name = {"equal weights": test.best(equal, alpha)}
         if self.answers:
-            scores = model_scores(test.penalised(alpha), average)
+            scores = model_scores(penalised(nbest, alpha), average)
             by = SPREAD / float(within_segment_spread(scores[np.newaxis], nbest.offsets)[0])
             weights = mbr.by_model(nbest.offsets, scores, temperature=by)
             answers = self._answers(nbest)

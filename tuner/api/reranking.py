@@ -19,6 +19,7 @@ from ..base.warn import notice, warn, warnings_so_far
 from ..components import registry
 from ..nbest.check import length_order
 from ..nbest.model import NBest, best_hypotheses, finite, model_scores
+from ..search.length_penalty import penalised
 from ..search.oracle import oracle
 from ..texts.mbr import by_model, expected_scores
 from ..weights.feature_weights import FeatureWeights
@@ -277,7 +278,7 @@ def _model_scores(lists: PreparedLists, weights_like: WeightsLike, *, zero: bool
     assert weights is not None  # noqa: S101  None is the caller's case
     if not zero:
         _refuse_missing(lists.nbest, weights, origin)
-    scores = model_scores(lists.penalised(alpha), weights, origin=origin)
+    scores = model_scores(penalised(lists.nbest, alpha), weights, origin=origin)
     if not alpha and (line := length_order(lists.nbest, scores)):
         warn(line)
     return scores

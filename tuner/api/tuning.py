@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
 from portmert.metrics._base import Metric
-from portmert.metrics._display import NOTHING, Display
+from portmert.metrics._display import Display
 
 from ..base.arguments import checked
 from ..base.context import Progress, using
@@ -145,8 +145,25 @@ class TunedDecoder:
     def summary(self) -> list[str]:
         """The lines that the command prints."""
         if isinstance(self.result, Replicas):
-            return _of_replicas(self.result, self.metric.display)
-        return _of_one(self.result, self.metric.display)
+            return [str(self.result)]
+        result, display = self.result, self.metric.display
+        form = display.shown
+        gain = f"{form(result.start_score)} -> {form(result.score)}"
+        lines = [f"{display.labelled(result.metric)}: dev {gain}"]
+        lines[0] += f" (iteration {result.best} of {len(result.iterations)}; {result.stopped})"
+        if result.held_out is not None:
+            lines.append(f"held out {form(result.held_out)}")
+        if result.unseen is not None:
+            lines.append(f"unseen {form(result.unseen)} (estimate from segments held out in turn)")
+        if result.keeps_start:
+            lines.append(result.keeps_start)
+        if result.test is not None:
+            untuned = result.start_test
+            lines.append(
+                f"test {form(result.test.score)}"
+                + ("" if untuned is None else f" (start weights {form(untuned.score)})")
+            )
+        return lines
 
     def __repr__(self) -> str:
         document = read_json(self.folder / "result.json")
@@ -166,56 +183,6 @@ class TunedDecoder:
 
     def _repr_html_(self) -> str:
         return f"{_plot(self.rows, self.metric.display)}<pre>{html.escape(str(self))}</pre>"
-
-
-def _of_one(result: Result, display: Display) -> list[str]:
-    form = display.shown
-    gain = f"{form(result.start_score)} -> {form(result.score)}"
-    lines = [f"{display.labelled(result.metric)}: dev {gain}"]
-    lines[0] += f" (iteration {result.best} of {len(result.iterations)}; {result.stopped})"
-    if result.held_out is not None:
-        lines.append(f"held out {form(result.held_out)}")
-    if result.unseen is not None:
-        lines.append(f"unseen {form(result.unseen)} (estimate from segments held out in turn)")
-    if result.keeps_start:
-        lines.append(result.keeps_start)
-    if result.test is not None:
-        untuned = result.start_test
-        lines.append(
-            f"test {form(result.test.score)}"
-            + ("" if untuned is None else f" (start weights {form(untuned.score)})")
-        )
-    return lines
-
-
-def _of_replicas(result: Replicas, display: Display) -> list[str]:
-    document, form = result.document, display.shown
-
-    def line(begin: str, scores: Mapping[str, Any], test: float | None) -> str:
-        for name, score in (
-            ("dev", scores["dev_score"]),
-            ("held out", scores["held_out_score"]),
-            ("test", test),
-        ):
-            begin += "" if score is None else f", {name} {form(score)}"
-        return begin.replace(",", "", 1)
-
-    average, test = document["average"], document["average"]["test"]
-    mean, deviation = document["dev_score"].values()
-    spread = NOTHING if deviation is None else display.shown_spread(deviation)
-    return [
-        *(
-            f"{line(f'replica {number}:', row, row['test_score'])} (seed {row['seed']})"
-            for number, row in enumerate(document["replicas"], 1)
-        ),
-        f"{display.labelled(document['metric'])}: dev {form(mean)}, standard deviation {spread}",
-        line("average of weights:", average, None if test is None else test["score"])
-        + (
-            f" (start weights {form(document['start']['test_score'])})"
-            if "start" in document
-            else ""
-        ),
-    ]
 
 
 def _plot(rows: Sequence[Mapping[str, Any]], display: Display) -> str:

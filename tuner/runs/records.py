@@ -117,6 +117,21 @@ class ReplicaResult:
     warnings: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class ReplicaFolder:
+    """The name of a replica's folder."""
+
+    folder: str
+
+
+@dataclass(frozen=True)
+class TunedFolders:
+    """What result.json of any run says of its metric, and of its replicas if it has some."""
+
+    metric: str
+    replicas: tuple[ReplicaFolder, ...] = ()
+
+
 DIGESTS = "digests.json"
 """The digests of all files of a finished part, in the part's folder."""
 

@@ -41,6 +41,7 @@ from .result import Result
 from .scorer import Evaluator
 
 SCORES = ("dev_score", "unseen_score", "test_score")
+SHOWN = ("dev_score", "held_out_score", "unseen_score", "test_score")
 BEFORE = {"first hypotheses": "first", "start weights": "start"}
 """Rows of what was not tuned, and their keys in result.json."""
 WAIT = 300.0
@@ -107,23 +108,23 @@ class Replicas:
 
     def __str__(self) -> str:
         document = self.document
-        average = {"dev_score": document["average"]["dev_score"]}
-        average["test_score"] = (document["average"]["test"] or {}).get("score")
+        average = {**document["average"]}
+        average["test_score"] = (average["test"] or {}).get("score")
         rows: list[tuple[str, Mapping[str, Any]]] = [
             *((replica["folder"], replica) for replica in document["replicas"]),
             *(
-                (kind, {key: document.get(key) and document[key][kind] for key in SCORES})
+                (kind, {key: document[key][kind] for key in SCORES if document.get(key)})
                 for kind in ("mean", "sd")
             ),
             ("averaged weights", average),
             *((label, document[key]) for label, key in BEFORE.items() if key in document),
         ]
-        keys = [key for key in SCORES if any(row.get(key) is not None for _, row in rows)]
+        keys = [key for key in SHOWN if any(row.get(key) is not None for _, row in rows)]
         unseen = " unseen: the search's own estimate for other text." * ("unseen_score" in keys)
         return tables.Table(
             f"{self.metric.display.labelled(document['metric'])}: "
             f"{counted(len(document['replicas']), 'replica')}",
-            ["", *(key.removesuffix("_score") for key in keys)],
+            ["", *(key.removesuffix("_score").replace("_", " ") for key in keys)],
             [
                 [name, *(self._cell(row, key, is_spread=name == "sd") for key in keys)]
                 for name, row in rows

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from portmert.metrics._base import IntArray, Metric
+from portmert.metrics._base import Metric
 from portmert.metrics._elementary import power
 
 from ..base.errors import ConfigError, ScoreError
@@ -65,17 +65,14 @@ class LengthPenalty:
         return cls(numbers[0], numbers[-1])
 
 
-def penalised(nbest: NBest, alpha: float, *, lengths: IntArray) -> NBest:
+def penalised(nbest: NBest, alpha: float) -> NBest:
     """Return the list with the features of each hypothesis divided by max(1, length)^alpha.
 
-    Parameters
-    ----------
-    lengths : (H,) int64
-        Tokens of each hypothesis as they stood in the list.
+    The length is the number of its tokens, so `nbest` has the texts before any text step.
     """
     if alpha == 0.0:
         return nbest
-    divisors = power(np.maximum(lengths, 1), alpha)
+    divisors = power(np.maximum(nbest.texts.tokens.lengths, 1), alpha)
     sparse = nbest.sparse
     if sparse is not None:
         sparse = replace(
@@ -92,9 +89,8 @@ def optimize_penalised(
     setup: optimization.Setup,
     *,
     penalty: LengthPenalty,
-    lengths: IntArray,
     start_alpha: float,
-) -> tuple[Optimized, float]:
+) -> Optimized:
     """Find weights and alpha under which the lists' best hypotheses score highest.
 
     An optimizer that holds segments out chooses alpha by its estimates for unseen text. The
@@ -105,21 +101,18 @@ def optimize_penalised(
     ----------
     stats : StatTable
         Statistics of the list's hypotheses.
-    lengths : (H,) int64
-        Tokens of each hypothesis as they stood in the list.
     start_alpha : float
         Belongs to the start weights; `start_score` is under both.
 
     Returns
     -------
-    result : Optimized
-        `known`, `line_searches` and all seconds are sums over all alphas.
-    alpha : float
-        With equal scores, the alpha nearest 0.
+    Optimized
+        `length_penalty` is alpha; with equal scores, the one nearest 0. `known`, `line_searches`
+        and all seconds are sums over all alphas.
     """
     if penalty == LengthPenalty(0.0, 0.0) and start_alpha == 0.0:
         result = optimization.optimize_stats(nbest, stats, metric, setup)
-        return result, 0.0
+        return replace(result, length_penalty=0.0)
     tried: dict[float, Optimized] = {}
     without_score: dict[float, ScoreError] = {}
     notices: dict[float, list[str]] = {}
@@ -130,7 +123,7 @@ def optimize_penalised(
             try:
                 with collected_notices() as notices[alpha]:
                     tried[alpha] = optimization.optimize_stats(
-                        penalised(nbest, alpha, lengths=lengths),
+                        penalised(nbest, alpha),
                         stats,
                         metric,
                         setup,
@@ -153,10 +146,11 @@ def optimize_penalised(
     estimates = [result.unseen for result in on_grid if result.unseen is not None]
     unseen = typical(estimates, stats, metric) if estimates else None
     start = setup.starts[0] if setup.starts else optimization.equal_weights(nbest.feature_names)
-    at_start = penalised(nbest, start_alpha, lengths=lengths)
+    at_start = penalised(nbest, start_alpha)
     best = best_hypotheses(at_start, model_scores(at_start, start))
     return replace(
         tried[alpha],
+        length_penalty=alpha,
         start_score=float(metric.score(stats.total(best))),
         known=stats.known,
         line_searches=sum(result.line_searches for result in tried.values()),
@@ -168,7 +162,7 @@ def optimize_penalised(
         unseen=unseen,
         unseen_score=None if unseen is None else unseen.score(metric),
         unseen_error=None if unseen is None else unseen.error or None,
-    ), alpha
+    )
 
 
 def grid(penalty: LengthPenalty) -> list[float]:

@@ -54,14 +54,13 @@ def lists(tmp_path):
 
 def test_features_are_divided_by_powers_of_the_length(lists):
     nbest, _ = lists
-    lengths = nbest.texts.tokens.lengths
-    found = penalised(nbest, 2.0, lengths=lengths)
+    found = penalised(nbest, 2.0)
     assert found.features[:, 0].tolist() == [-2 / 4, -3 / 36, -1, -2]  # an empty one has length 1
     assert found.sparse.values.tolist() == [4.0]
     assert found.features.flags.f_contiguous
-    assert penalised(nbest, 0.0, lengths=lengths) is nbest
+    assert penalised(nbest, 0.0) is nbest
     assert nbest.features[:, 0].tolist() == [-2, -3, -1, -2]
-    negative = penalised(nbest, -1.0, lengths=lengths)
+    negative = penalised(nbest, -1.0)
     assert negative.features[:, 0].tolist() == [-4, -18, -1, -2]
 
 
@@ -71,16 +70,15 @@ def optimized(lists, text, start_alpha=0.0):
     said = []
     stats = statistics_table(nbest, references, metric)
     with notices_to(said.append):
-        found, alpha = optimize_penalised(
+        found = optimize_penalised(
             nbest, stats, metric,
             Setup(
                 registry.optimizer("mert", {"searches_per_feature": 20, "restarts": 1}),
                 starts=(FeatureWeights({"F0": (1.0,)}),),
             ),
-            penalty=LengthPenalty.parse(text), lengths=nbest.texts.tokens.lengths,
-            start_alpha=start_alpha,
+            penalty=LengthPenalty.parse(text), start_alpha=start_alpha,
         )  # fmt: skip
-    return found, alpha, said
+    return found, found.length_penalty, said
 
 
 def test_search_finds_the_alpha_under_which_the_long_hypothesis_wins(lists):
@@ -95,7 +93,7 @@ def test_search_finds_the_alpha_under_which_the_long_hypothesis_wins(lists):
     nbest, references = lists
     metric = registry.metric("bleu:smooth=add1")
     stats = statistics_table(nbest, references, metric)
-    again = penalised(nbest, alpha, lengths=nbest.texts.tokens.lengths)
+    again = penalised(nbest, alpha)
     best = best_hypotheses(again, model_scores(again, found.weights))
     assert float(metric.score(stats.total(best))) == found.score
 

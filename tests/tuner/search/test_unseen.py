@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from portmert.metrics._base import Ragged, Texts, Vocabulary, offsets_of
 from portmert.tuner.base import streams
 from portmert.tuner.nbest.model import without_texts
 from portmert.tuner.search import optimization
@@ -271,9 +272,12 @@ def test_a_length_penalty_that_is_searched_does_not_flatter_the_estimate(monkeyp
         tried = []
         features, offsets, lengths, stats = noise(seed)
         setup = Setup(Bagged(**QUICK), (FeatureWeights({"F": (1.0, 1.0, 1.0)}),), seed=seed)
-        found, _ = optimize_penalised(
-            without_texts(features, offsets, names, None), StatTable(stats), Mean(), setup,
-            penalty=LengthPenalty(0.0, 2.0), lengths=lengths, start_alpha=0.0,
+        tokens = Ragged(np.zeros(lengths.sum(), np.int32), offsets_of(lengths))
+        texts = Texts(Vocabulary(), tokens)
+        lists = replace(without_texts(features, offsets, names, None), texts=texts)
+        found = optimize_penalised(
+            lists, StatTable(stats), Mean(), setup,
+            penalty=LengthPenalty(0.0, 2.0), start_alpha=0.0,
             )  # fmt: skip
         estimates.append(found)
         fixed.append(np.mean([one.unseen_score for one in tried[:GRID_POINTS]]))

@@ -17,7 +17,7 @@ from ...base.pipes import is_input
 from ...components import registry
 from ...runs.folder import STATE, refuse_misplaced
 from ...runs.inputs import CALLED, Inputs, read_inputs
-from ...runs.records import read_json, refuse_changed
+from ...runs.records import TunedFolders, read_file, read_json, refuse_changed
 from ...texts import joining
 
 if TYPE_CHECKING:
@@ -302,15 +302,9 @@ def _run(name: str, folder: Path) -> NamedSystem:
             f"{folder}: the run is not finished (no result.json); {command} goes on with it"
         )
     refuse_changed(folder)
-    result = read_json(folder / "result.json")
-    try:
-        tuned_on = str(result["metric"])
-        parts = [folder / replica["folder"] for replica in result.get("replicas", ())] or [folder]
-    except (KeyError, TypeError):
-        raise StateError(
-            f"{folder / 'result.json'}: not what portmert writes; delete it, and `portmert tune` "
-            f"writes it again"
-        ) from None
+    result = read_file(folder / "result.json", TunedFolders)
+    tuned_on = result.metric
+    parts = [folder / replica.folder for replica in result.replicas] or [folder]
     outputs = []
     for part in parts:
         text, nbest = part / "test" / "output.txt", part / "test" / "nbest.gz"
