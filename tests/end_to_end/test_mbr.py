@@ -121,10 +121,10 @@ def test_from_python(files):
 
 LONG = """
 import random, sys, tempfile, pathlib, portmert
-from portmert.tuner.base import processes
+from portmert.tuner.base import context
 from portmert.tuner.texts import mbr
 
-processes.available_processors = lambda: 2
+context.available_processors = lambda: 2
 compare = mbr.checked_stats
 
 def piece(*arguments):

@@ -18,11 +18,10 @@ from ..annotation.annotators import _udpipe_training as training
 from ..annotation.annotators._conllu import Tagset
 from ..annotation.layers import MEANING
 from ..base.arguments import checked
-from ..base.context import Progress, current, using
+from ..base.context import Progress, available_processors, current, using
 from ..base.errors import InputError, counted, faults_at
 from ..base.files import TextFile, check_writable, read_lines, writing
 from ..base.numbers import Positive, Share
-from ..base.processes import available_processors
 from ..components import registry
 from ..executors.opening import opened
 from ..texts import joining

@@ -12,8 +12,8 @@ import numpy as np
 from portmert.metrics import _lexicon_files, learned
 from portmert.metrics._base import Batch, IntArray, Need
 
-from ..base import arguments, pipes, processes
-from ..base.context import Progress, using
+from ..base import arguments, pipes
+from ..base.context import Progress, available_processors, using
 from ..base.errors import InputError, faults_at
 from ..base.numbers import Natural, Positive
 from ..base.tables import Table
@@ -244,10 +244,7 @@ def _prepared(
             notice("no features of dependency links are asked for: the annotator is not used")
         yield prepare.Preparation(pipeline)
         return
-    text_annotator = open_annotator(
-        tagger,
-        processes=processes.available_processors(),
-    )
+    text_annotator = open_annotator(tagger, processes=available_processors())
     with closing(text_annotator):
         yield prepare.Preparation(pipeline, text_annotator, frozenset({need}))
 

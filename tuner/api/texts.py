@@ -8,7 +8,8 @@ from pathlib import Path
 
 from portmert.metrics._base import Metric
 
-from ..base import errors, files, options, processes
+from ..base import errors, files, options
+from ..base.context import available_processors
 from ..base.warn import notice
 from ..components import external, registry
 from ..texts import statistics
@@ -98,10 +99,7 @@ def preparing(
                 return None
             key = repr(used)
             if key not in opened:
-                opened[key] = open_annotator(
-                    used,
-                    processes=processes.available_processors(),
-                )
+                opened[key] = open_annotator(used, processes=available_processors())
             return opened[key]
 
         return Preparation.of(metrics, pipeline, opener)

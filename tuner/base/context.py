@@ -6,14 +6,13 @@ not passed from function to function.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-from .processes import available_processors
 
 if TYPE_CHECKING:
     from .team import Team
@@ -50,6 +49,13 @@ class Context:
 
 
 _CONTEXT: ContextVar[Context] = ContextVar("context", default=Context())  # noqa: B039  frozen
+
+
+def available_processors() -> int:
+    """Return how many processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def current() -> Context:

@@ -20,10 +20,8 @@ def command() -> None:
     \b
     portmert compile
     """  # noqa: D301  \b is click's sign for lines to leave alone
-    from ..base.processes import (  # noqa: PLC0415  start-up time
-        available_processors,
-        environment,
-    )
+    from ..base.context import available_processors  # noqa: PLC0415  start-up time
+    from ..base.line_processes import environment  # noqa: PLC0415
     from ..base.programs import Command, python, run, scratch  # noqa: PLC0415
 
     begin, shares = time.perf_counter(), min(available_processors(), MOST)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import IO
 
 from ..base import errors, programs
-from ..base.processes import Died, LineProcess, ProcessPool, Silent
+from ..base.line_processes import Died, LineProcess, ProcessPool, Silent
 
 KEPT = 4
 """Models whose processes a worker keeps; a command has one, under changing weights."""

@@ -16,7 +16,7 @@ from pydantic.dataclasses import dataclass
 from ..base.documents import parse_json
 from ..base.errors import ConfigError, InputError, ProgramError, faults_at, shown, suggest
 from ..base.files import read_bytes, writing
-from ..base.processes import Died, LineProcess
+from ..base.line_processes import Died, LineProcess
 from ..base.programs import PATIENCE_SECONDS
 from ..base.team import Team
 from ..components import registry

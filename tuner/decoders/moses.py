@@ -13,9 +13,8 @@ from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
 from ..base import errors, programs
-from ..base.context import current
+from ..base.context import available_processors, current
 from ..base.files import read_bytes, writing
-from ..base.processes import available_processors
 from ..base.team import Team
 from ..graphs.graph_readers.moses import Osgx
 from ..weights.feature_weights import FeatureWeights, read_weights

@@ -15,9 +15,9 @@ from portmert.aligners._base import tokens
 from portmert.aligners._training import digest, read_bitext
 
 from ..base import files, model_folders, programs
-from ..base.context import current
+from ..base.context import available_processors, current
 from ..base.errors import InputError, ProgramError, counted
-from ..base.processes import Died, LineProcess, available_processors
+from ..base.line_processes import Died, LineProcess
 from ..base.team import Team
 from ..weights.feature_weights import FeatureNames, FeatureWeights, read_weights
 from . import _process_pools, _shards, _thot_model, _thot_worker

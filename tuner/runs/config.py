@@ -22,7 +22,8 @@ from portmert.metrics._base import Metric
 from portmert.metrics._lexicon_files import content_hash
 
 from .. import families
-from ..base import arguments, documents, errors, files, pipes, processes
+from ..base import arguments, documents, errors, files, pipes
+from ..base.context import available_processors
 from ..base.errors import AnnotatorError, ConfigError, counted, faults_at, suggest
 from ..base.numbers import Natural, NonNegative, Positive
 from ..base.options import cut, file_key, unquoted
@@ -215,7 +216,7 @@ class Experiment:
     @property
     def threads(self) -> int:
         """Return the number of threads to use, at least 1."""
-        return self.tune.threads or processes.available_processors()
+        return self.tune.threads or available_processors()
 
     def fingerprint(self) -> dict[str, str]:
         """Return everything on which the result depends: key -> value, a file by its digest.

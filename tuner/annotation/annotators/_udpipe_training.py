@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from ...base import processes
+from ...base import line_processes
 from ...base.errors import AnnotatorError, InputError, ProgramError
 from ...base.extras import require
 from ...base.files import check_writable, writing
@@ -207,7 +207,7 @@ def _run(text: Path, model: Path, size: Size, treebank: Path) -> None:
         with undisturbed():
             process = start(
                 python(__name__, str(text), str(model), size),
-                env=processes.environment(),
+                env=line_processes.environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,

@@ -24,7 +24,7 @@ from pydantic import TypeAdapter
 
 from ...base.errors import AnnotatorError, counted, named
 from ...base.extras import require
-from ...base.processes import Ask, Died, LineProcess, ProcessPool, Silent, own_output
+from ...base.line_processes import Ask, Died, LineProcess, ProcessPool, Silent, own_output
 from ...texts.annotator import Annotation, AnnotationRequest, Annotator
 from . import _models
 

@@ -28,13 +28,6 @@ CLOSING_SECONDS = 2.0
 """A process that runs this long after it closed its output is ended."""
 
 
-def available_processors() -> int:
-    """Return how many processors this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 class Died(Exception):  # noqa: N818  the caller knows what the process worked on, and makes the fault
     """A process ended in place of an answer.
 

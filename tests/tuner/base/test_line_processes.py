@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from portmert.tuner.base import processes
-from portmert.tuner.base.processes import Died, LineProcess, ProcessPool, Silent
+from portmert.tuner.base import line_processes
+from portmert.tuner.base.line_processes import Died, LineProcess, ProcessPool, Silent
 from tests.support.places import ROOT
 
 WORKER = """
@@ -110,7 +110,7 @@ def test_a_process_is_let_be_while_nothing_is_asked(start, monkeypatch, asked_at
             return len(waits) == 9
 
     process = start()
-    monkeypatch.setattr(processes, "time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr(line_processes, "time", SimpleNamespace(monotonic=lambda: now))
     monkeypatch.setattr(process, "_timeout_seconds", 15.0)
     monkeypatch.setattr(process, "_closed", Closed())
     monkeypatch.setattr(process, "_asked_at", asked_at)
