@@ -23,7 +23,7 @@ from ..components.feature_checks import doubtful_features
 from ..components.features import Feature
 from ..components.formula import Formula
 from ..executors.opening import opened
-from ..nbest.check import few_segments, length_order
+from ..nbest.check import length_order, warn_of_few
 from ..nbest.model import NBest, best_hypotheses, model_scores
 from ..search import DEFAULT_OPTIMIZER
 from ..search.constraints import Constraints, ConstraintsLike
@@ -262,7 +262,7 @@ def _check_lists(
     lists: Lists, read: PreparedLists, metric: Metric, setup: Setup, *, is_penalised: bool
 ) -> None:
     """Warn of lists to tune on that are few, in another order, or have doubtful features."""
-    _check_size(len(read.nbest))
+    warn_of_few(len(read.nbest))
     if not is_penalised:
         under = model_scores(read.nbest, setup.starts[0]) if setup.starts else None
         if line := length_order(read.nbest, under):
@@ -274,11 +274,6 @@ def _check_lists(
         )
         for line in doubtful_features(added, read.nbest, batch, metric):
             warn(line)
-
-
-def _check_size(segments: int) -> None:
-    if line := few_segments(segments):
-        warn(line)
 
 
 def _counted_problem(
@@ -301,7 +296,7 @@ def _counted_problem(
         raise ConfigError(f"a length penalty needs n-best lists with texts, not {name}")
     metric, stats = counts.counted(metric)
     nbest = counts.nbest
-    _check_size(len(nbest))
+    warn_of_few(len(nbest))
     _describe(metric, stats, nbest.offsets)
     return ListProblem(
         nbest,
@@ -403,8 +398,12 @@ def optimize(
         remind(tuned_metric, also)
     prepared = list_problem(dev_lists, tuned_metric, how, also=judges)
     with using(progress=progress), prepared as (problem, setup):
-        if not samples and dev_lists.annotator is None:
-            _check_work(setup)
+        threads, is_parallel = current().threads, samples or dev_lists.annotator is not None
+        if current().cluster and setup.optimizer.restarts <= threads and not is_parallel:
+            warn_of_machine(
+                f"workers have nothing to do: they get bootstrap samples, sentences to annotate, "
+                f"and restarts where they are more than the {threads} threads here"
+            )
         optimized = optimize_penalised(
             problem.nbest,
             problem.stats,
@@ -422,7 +421,7 @@ def optimize(
             counted = nbest, problem.stats, problem.metric
             tuned = dict(bootstrap(*counted, resampled_setup, range(samples)))
             sure = confidence([tuned[sample] for sample in range(samples)])
-        also_scored = _other_scores(judges, problem, optimized, nbest, start)
+        also_scored = _other_scores(judges, problem, optimized, nbest, start) if judges else ()
         seconds, annotations, by = {**problem.seconds, **optimized.seconds}, {}, ""
         first = float(problem.metric.score(problem.stats.total(problem.nbest.offsets[:-1])))
         if (used := problem.preparation.annotator) is not None:
@@ -477,13 +476,3 @@ def remind(metric: Metric, also: Sequence[object]) -> None:
         f"{metric.name()}: such scores may reward what readers do not want, and tuning finds it; "
         f"report other metrics too: --also chrf"
     )
-
-
-def _check_work(setup: Setup) -> None:
-    """Warn of a cluster that gets no work."""
-    threads = current().threads
-    if current().cluster is not None and setup.optimizer.restarts <= threads:
-        warn_of_machine(
-            f"workers have nothing to do: they get bootstrap samples, sentences to annotate, "
-            f"and restarts where they are more than the {threads} threads here"
-        )

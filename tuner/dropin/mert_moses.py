@@ -27,7 +27,7 @@ from ..base.warn import collected_notices, notice, warn
 from ..components import registry
 from ..decoders.moses import Moses
 from ..executors.opening import opened
-from ..nbest.check import few_segments
+from ..nbest.check import warn_of_few
 from ..nbest.moses_dat import DatLists, merge_dat, write_features, write_scores
 from ..runs.result import FEWEST, is_behind, is_cut
 from ..search.constraints import moves
@@ -147,8 +147,7 @@ class _Run:
         self.names: FeatureNames = features.names
         # Faults of references and of named features are found before the first decoding.
         references = request.scorer.plain_references(request.references, Vocabulary())
-        if line := few_segments(len(references)):
-            warn(line)
+        warn_of_few(len(references))
         self.ranges = self._ranges()
         for name, size in self.names:
             if (count := len(request.ranges.get(name, ()))) > size:

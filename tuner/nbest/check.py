@@ -11,6 +11,7 @@ from portmert.aligners._base import warn_of_base
 from portmert.metrics._base import FloatArray, IntArray
 
 from ..base.errors import InputError, counted
+from ..base.warn import warn
 from ..weights.feature_weights import FeatureWeights
 from .model import NBest, model_scores
 
@@ -121,14 +122,13 @@ def model_score_mismatch(nbest: NBest, weights: FeatureWeights, *, origin: str =
     )
 
 
-def few_segments(count: int) -> str:
-    """Return a line if a set to tune on is small; else ""."""
-    if count >= FEW_SEGMENTS:
-        return ""
-    return (
-        f"{counted(count, 'segment')} to tune on, fewer than {FEW_SEGMENTS}: weights found on so "
-        f"few owe much to chance; take more"
-    )
+def warn_of_few(count: int) -> None:
+    """Warn if a set to tune on has few segments."""
+    if count < FEW_SEGMENTS:
+        warn(
+            f"{counted(count, 'segment')} to tune on, fewer than {FEW_SEGMENTS}: weights found on "
+            f"so few owe much to chance; take more"
+        )
 
 
 def length_order(nbest: NBest, scores: FloatArray | None = None) -> str:

@@ -30,7 +30,7 @@ from ..base.warn import (
     warn_of,
     warnings_so_far,
 )
-from ..nbest.check import few_segments, model_score_mismatch
+from ..nbest.check import model_score_mismatch, warn_of_few
 from ..nbest.model import NBest, best_hypotheses, model_scores
 from ..search.averaging import step_share, weight_change
 from ..search.constraints import moves
@@ -299,8 +299,8 @@ class _Run:
             if mismatch:
                 warn(f"iteration {number}: {mismatch}")
             scored, held_out = self.evaluator.dev(nbest, check=number == 1)
-            if number == 1 and (line := few_segments(len(nbest))):
-                warn(line)
+            if number == 1:
+                warn_of_few(len(nbest))
             warnings, left_out = warnings_so_far(), left_out_so_far()
         self._log_warnings(warnings)
         folder = self.folder.iteration(number)
