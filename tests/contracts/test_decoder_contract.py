@@ -17,11 +17,11 @@ from portmert.tuner.nbest.model import model_scores
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
 from tests.support.languages.grammar import generate
-from tests.support.places import ROOT
+from tests.support.places import INVENTED
 
 PAIRS = generate(108, seed=9)
 SEGMENTS = 9
-RECORDED_MOSES = ROOT / "configs" / "recorded" / "recorded_moses"
+RECORDED_MOSES = INVENTED / "recorded" / "recorded_moses"
 LIST = """{0} ||| one hypothesis ||| LM0= -1 TM0= -{1} -1 ||| 0 ||| 0-0
 {0} ||| another one ||| LM0= -3 TM0= -1 -1 ||| 0 ||| 0-1
 """

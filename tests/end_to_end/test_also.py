@@ -7,9 +7,9 @@ import pytest
 
 import portmert
 from tests.support.cli import run
-from tests.support.places import ROOT
+from tests.support.places import INVENTED
 
-QUALITY = ROOT / "configs" / "quality"
+QUALITY = INVENTED / "quality"
 GIVEN = ("--nbest", QUALITY / "dev.nbest.gz", "--ref", QUALITY / "dev.ref", "--text", "debpe")
 REMINDER = "report other metrics too: --also chrf"
 

@@ -12,9 +12,9 @@ from portmert.tuner.cli import main
 from portmert.tuner.weights.feature_weights import read_weights
 from portmert.tuner.weights.weights_file import read_sparse
 from tests.support.cli import fault, run
-from tests.support.places import ROOT
+from tests.support.places import INVENTED
 
-DATA = ROOT / "configs" / "recorded"
+DATA = INVENTED / "recorded"
 INI = """\
 [feature]
 UnknownWordPenalty

@@ -26,12 +26,12 @@ from portmert.tuner.texts.annotator import AnnotationRequest
 from tests.support.annotation_models import SENTENCES, udpipe
 from tests.support.cli import fault, run
 from tests.support.clusters import NEEDS_DASK, PROGRAMS, cluster, files, kill_one_at_work
-from tests.support.places import ROOT
+from tests.support.places import INVENTED, ROOT
 from tests.support.run_folders import LITTLE
 
 pytestmark = NEEDS_DASK
 
-DATA = ROOT / "configs" / "recorded"
+DATA = INVENTED / "recorded"
 LISTS = (
     *("--nbest", DATA / "1.nbest.gz", "--nbest", DATA / "2.nbest.gz", "--ref", DATA / "dev.tgt"),
     *("--weights", DATA / "start.json", "--metric", "bleu"),
@@ -89,7 +89,7 @@ def grid(folder, executor):
         "data.test_reference_links": json.dumps([str(DATA / "dev.links")]),
     }
     words = (
-        "reproduce", ROOT / "configs" / "recorded.toml", "--tune-on", "bleu", "--tune-on", "port",
+        "reproduce", INVENTED / "recorded.toml", "--tune-on", "bleu", "--tune-on", "port",
         "--metric", "bleu", *(f"--set={key}={value}" for key, value in settings.items()),
         "--executor", executor,
     )  # fmt: skip
@@ -107,7 +107,7 @@ def reproduce(folder, executor):
 
 def compare(folder, executor):
     folder.mkdir()
-    texts = ROOT / "configs" / "compare"
+    texts = INVENTED / "compare"
     lines = (texts / "port.txt").read_text().splitlines()
     (folder / "other.txt").write_text("".join(f"{line}\n" for line in [*lines[1:], lines[0]]))
     run("compare", f"untuned={texts / 'untuned.txt'}",

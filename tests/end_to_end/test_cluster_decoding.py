@@ -15,12 +15,12 @@ from tests.support.annotation_models import udpipe
 from tests.support.cli import fault, run
 from tests.support.clusters import NEEDS_DASK, cluster, files, kill_one_at_work
 from tests.support.languages.grammar import generate
-from tests.support.places import ROOT
+from tests.support.places import INVENTED
 
 pytestmark = NEEDS_DASK
 
-DATA = ROOT / "configs" / "recorded"
-MOSES = ROOT / "configs" / "recorded" / "recorded_moses"
+DATA = INVENTED / "recorded"
+MOSES = INVENTED / "recorded" / "recorded_moses"
 CONFIG = """
 [tune]
 output = "run"

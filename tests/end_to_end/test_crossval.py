@@ -13,9 +13,9 @@ from portmert.tuner.base import streams
 from portmert.tuner.nbest.model import write_nbest
 from tests.support.cli import fault, run
 from tests.support.forks import forks
-from tests.support.places import ROOT
+from tests.support.places import INVENTED
 
-DATA = ROOT / "configs" / "recorded"
+DATA = INVENTED / "recorded"
 LISTS = ("--nbest", DATA / "1.nbest.gz", "--nbest", DATA / "2.nbest.gz")
 GIVEN = (*LISTS, "--ref", DATA / "dev.tgt", "--weights", DATA / "start.json")
 QUICK = (

@@ -10,10 +10,10 @@ import pytest
 from portmert.tuner.annotation.cache import FILE, AnnotationCache, line_key
 from portmert.tuner.base.warn import collected_warnings
 from tests.support.cli import fault, run
-from tests.support.places import ROOT
+from tests.support.places import INVENTED
 from tests.support.run_folders import REFERENCE, renew_digest, write_corpus, write_lines, write_run
 
-CONFIG = ROOT / "configs" / "recorded.toml"
+CONFIG = INVENTED / "recorded.toml"
 
 
 @pytest.fixture(scope="module")
@@ -139,7 +139,7 @@ def test_weights_of_another_length_are_named(finished, tmp_path):
 @pytest.mark.parametrize("name", ["nbest.gz", "output.txt", "scores.json", "digests.json"])
 @pytest.mark.parametrize("kind", ["gone", "half"])
 def test_the_test_output_of_a_run_is_made_again(tmp_path, name, kind):
-    data = ROOT / "configs" / "recorded"
+    data = INVENTED / "recorded"
     given = [
         "tune.iterations=1", "tune.nbest=3", "optimizer.name=mert",
         "optimizer.searches_per_feature=1",
@@ -234,7 +234,7 @@ def test_changed_files_of_a_run_are_refused_by_readers_and_made_again(
     "name", ["average/nbest.gz", "average/scores.json", "replica-1/test/output.txt"]
 )
 def test_changed_files_of_an_average_are_made_again(tmp_path, name):
-    data = ROOT / "configs" / "recorded"
+    data = INVENTED / "recorded"
     given = [
         "tune.iterations=1", "tune.nbest=3", "tune.replicas=2", "optimizer.name=coordinate",
         f"tune.output={tmp_path}", f"data.test_source={data / 'dev.src'}",

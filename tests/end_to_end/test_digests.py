@@ -17,10 +17,10 @@ import pytest
 
 import portmert
 from tests.support.clusters import NEEDS_DASK, cluster
-from tests.support.places import CONFIGS, ROOT, TESTS
+from tests.support.places import INVENTED, ROOT, TESTS
 
 FILE = TESTS / "data" / "digests.json"
-RECORDED = CONFIGS / "recorded"
+RECORDED = INVENTED / "recorded"
 METRICS = ("bleu", "port", "ter", "chrf", "0.5*bleu+0.5*port")
 OPTIMIZERS = (
     "bagged:folds=3,epochs=5,iterations=3",

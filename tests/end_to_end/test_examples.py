@@ -84,4 +84,4 @@ def test_no_feature_of_an_example_is_made_of_its_references(nbest, ref, file):
         scores = [
             metric.sentence_score(line, [references[int(segment)]]).score for segment, line in rows
         ]
-        assert abs(np.corrcoef(scores, feature)[0, 1]) < 0.999, type(metric).__name__
+        assert abs(np.corrcoef(scores, feature)[0, 1]) < 0.95, type(metric).__name__

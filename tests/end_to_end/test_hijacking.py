@@ -13,10 +13,10 @@ from portmert.tuner.base.model_folders import make_folder
 from portmert.tuner.base.programs import module_path
 from tests.support.annotation_models import udpipe
 from tests.support.cli import fault
-from tests.support.places import ROOT
+from tests.support.places import INVENTED, ROOT
 from tests.support.run_folders import write, write_lines
 
-CONFIG = ROOT / "configs" / "recorded.toml"
+CONFIG = INVENTED / "recorded.toml"
 
 
 SHADOWS = ["json", "re", "os", "sys", "subprocess", "numpy", "thot", "ufal", "tuner", "aligners",

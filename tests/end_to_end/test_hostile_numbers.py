@@ -5,10 +5,10 @@ from click.testing import CliRunner
 
 from portmert.tuner.cli import main
 from tests.support.cli import fault, run
-from tests.support.places import ROOT
+from tests.support.places import INVENTED
 from tests.support.run_folders import write
 
-CONFIG = ROOT / "configs" / "recorded.toml"
+CONFIG = INVENTED / "recorded.toml"
 
 
 FEATURES = "FEATURES_TXT_BEGIN_0 0 2 1 LM_0\n1 \n2 \nFEATURES_TXT_END_0\n"

@@ -12,7 +12,7 @@ import portmert
 from portmert.tuner.base.errors import ProgramError
 from tests.support.extensions import install, wheel
 from tests.support.forks import forks
-from tests.support.places import ROOT
+from tests.support.places import INVENTED
 
 CODE = """
 from __future__ import annotations
@@ -511,7 +511,7 @@ def test_a_decoded_set_without_a_score_ends_the_run(run, tmp_path):
     given = ("metric.name=evil", "metric.kind='nan'", f"tune.output={tmp_path / 'run'}")
     words = [word for setting in given for word in ("--set", setting)]
     for _ in range(2):  # it says the same when it goes on
-        said = run("tune", ROOT / "configs" / "recorded.toml", "--quiet", *words)
+        said = run("tune", INVENTED / "recorded.toml", "--quiet", *words)
         assert said.status == 1
         assert (
             "metric evil of package evil 1.0 is nan for the sums matched "

@@ -10,11 +10,11 @@ from portmert.metrics._base import Vocabulary
 from portmert.tuner.components import registry
 from portmert.tuner.nbest.read import read_nbest
 from tests.support.cli import fault, run
-from tests.support.places import ROOT
+from tests.support.places import INVENTED, ROOT
 from tests.support.run_folders import REFERENCE, write, write_lines
 
 PORTMERT = [sys.executable, "-m", "portmert"]
-CONFIG = ROOT / "configs" / "recorded.toml"
+CONFIG = INVENTED / "recorded.toml"
 
 
 def test_toml_with_brackets_nested_deep_is_refused(tmp_path):

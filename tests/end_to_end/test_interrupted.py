@@ -12,10 +12,10 @@ import pytest
 from portmert.tuner.base.files import clear_parts, writing
 from portmert.tuner.texts import corpus
 from tests.support.cli import fault, run
-from tests.support.places import ROOT
+from tests.support.places import INVENTED, ROOT
 from tests.support.run_folders import renew_digest, write_lines
 
-CONFIG = ROOT / "configs" / "recorded.toml"
+CONFIG = INVENTED / "recorded.toml"
 
 
 def settings(*given):

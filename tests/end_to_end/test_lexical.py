@@ -11,10 +11,10 @@ from portmert.metrics.learned import TERP_ALONE
 from portmert.tuner.runs.config import load_config
 from tests.oracles.lexical import write_wordnet
 from tests.support.cli import run
-from tests.support.places import ROOT
+from tests.support.places import INVENTED
 from tests.support.run_folders import LITTLE_SET
 
-CONFIG = ROOT / "configs" / "recorded.toml"
+CONFIG = INVENTED / "recorded.toml"
 TABLE = "0.5 <p>plou</p> <p>detrint plou</p>\n0.1 <p>plepout</p> <p>plepount</p>\n"
 
 

@@ -18,11 +18,11 @@ from portmert.tuner.runs.folder import open_run
 from portmert.tuner.search import averaging
 from portmert.tuner.weights.feature_weights import read_weights
 from tests.support.cli import run
-from tests.support.places import ROOT
+from tests.support.places import INVENTED, ROOT
 from tests.support.run_folders import LITTLE
 
-RECORDED = ROOT / "configs" / "recorded"
-PROGRAM = ROOT / "configs" / "recorded" / "recorded_moses"
+RECORDED = INVENTED / "recorded"
+PROGRAM = INVENTED / "recorded" / "recorded_moses"
 PORT = f"source:{RECORDED / 'dev.src'},reflinks:{RECORDED / 'dev.links'}"
 FOUR = [RECORDED / "dev.src", RECORDED / "dev.tgt", PROGRAM, RECORDED / "moses.ini"]
 QUICK = ["--mertmertargs=--type powell --set searches_per_feature=20 --set restarts=1",

@@ -8,7 +8,7 @@ import pytest
 
 from tests.oracles.lexical import write_paraphrases
 from tests.support.cli import fault, run
-from tests.support.places import ROOT, SHARED, needs
+from tests.support.places import INVENTED, ROOT, SHARED, needs
 from tests.support.run_folders import LITTLE
 
 REAL = SHARED / "data" / "mqm-ted-zh-en"
@@ -199,7 +199,7 @@ def test_a_learnt_metric_is_tuned_on_end_to_end(tmp_path, monkeypatch):
     """From human scores of outputs to tuned weights of a decoder."""
     run("metric-train", *ALL, "--groups", "TNB", "--out", "m.json")
     model = tmp_path / "m.json"
-    shutil.copytree(ROOT / "configs", tmp_path / "configs")
+    shutil.copytree(INVENTED, tmp_path / "configs")
     monkeypatch.chdir(tmp_path / "configs")
     settings = ["metric.name=learned", f"metric.model={model}", "tune.output=run"]
     run("tune", "recorded.toml", *(f"--set={one}" for one in (*settings, *LITTLE)))

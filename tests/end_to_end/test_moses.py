@@ -1,14 +1,14 @@
-"""Tuning with a decoder that is a program: the recorded Moses of configs/."""
+"""Tuning with a decoder that is a program: a recorded Moses."""
 
 import json
 import re
 
 from portmert.tuner.weights.feature_weights import read_weights
 from tests.support.cli import run
-from tests.support.places import ROOT
+from tests.support.places import INVENTED
 
-CONFIG = ROOT / "configs" / "moses.toml"
-PROGRAM = ROOT / "configs" / "recorded" / "recorded_moses"
+CONFIG = INVENTED / "moses.toml"
+PROGRAM = INVENTED / "recorded" / "recorded_moses"
 
 
 def tune(folder, *options, status=0):

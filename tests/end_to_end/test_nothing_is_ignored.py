@@ -9,9 +9,9 @@ from click.testing import CliRunner
 from portmert.tuner import families
 from portmert.tuner.cli import main
 from portmert.tuner.dropin._request import OPTIONS
-from tests.support.places import CONFIGS, ROOT
+from tests.support.places import INVENTED
 
-R = CONFIGS / "recorded"
+R = INVENTED / "recorded"
 LISTS = ["--nbest", R / "1.nbest.gz", "--ref", R / "dev.tgt", "--metric", "bleu"]
 QUICK = ["--optimizer", "coordinate"]
 TEST = ["--test-nbest", R / "2.nbest.gz", "--test-ref", R / "dev.tgt"]
@@ -38,12 +38,12 @@ CALLS = {
     "optimize-dat": ["--metric", "bleu", *QUICK, "--features-dat", "f.dat", "--scores-dat",
                      "s.dat", "--out", "w.json"],
     "report": ["run"],
-    "reproduce": [CONFIGS / "recorded.toml", "--out", "paper", "--set", "tune.output=run"],
+    "reproduce": [INVENTED / "recorded.toml", "--out", "paper", "--set", "tune.output=run"],
     "rerank": ["--nbest", R / "1.nbest.gz", "--weights", R / "start.json"],
     "rerank-tune": [*LISTS, *QUICK, *TEST, "--replicas", 1, "--out-dir", "tuned"],
     "score": ["--hyp", R / "dev.tgt", "--ref", R / "dev.tgt", "--metric", "bleu"],
     "serve-metric": ["bleu"],
-    "tune": [CONFIGS / "recorded.toml", "--set", "tune.output=run", "--set", "tune.iterations=1"],
+    "tune": [INVENTED / "recorded.toml", "--set", "tune.output=run", "--set", "tune.iterations=1"],
 }  # fmt: skip
 WITHOUT = {"compile", "examples", "mert-moses", "shims", "annotate"}
 """These name nothing but a folder to make, or have an option parser of their own."""
@@ -118,7 +118,7 @@ def test_no_option_of_mert_moses_is_ignored(option):
     """A switch that has no effect is named in `IGNORED` or refused, see test_mert_moses.py."""
     given = {
         "input": R / "dev.src", "refs": R / "dev.tgt", "config": R / "moses.ini",
-        "decoder": ROOT / "configs" / "recorded" / "recorded_moses", "working-dir": "work",
+        "decoder": INVENTED / "recorded" / "recorded_moses", "working-dir": "work",
         "nbest": 5, "maximum-iterations": 1, option: NOTHING if OPTIONS[option] == "s" else -7,
     }  # fmt: skip
     words = ["mert-moses", "--no-filter-phrase-table", *(f"--{k}={v}" for k, v in given.items())]

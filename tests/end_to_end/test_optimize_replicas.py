@@ -13,9 +13,9 @@ from portmert.tuner.weights.feature_weights import read_weights
 from tests.end_to_end.test_tune_killed import products
 from tests.support.cli import fault, run
 from tests.support.forks import forks
-from tests.support.places import ROOT
+from tests.support.places import INVENTED
 
-DATA = ROOT / "configs" / "recorded"
+DATA = INVENTED / "recorded"
 DEV = ("--nbest", DATA / "1.nbest.gz", "--ref", DATA / "dev.tgt", "--weights", DATA / "start.json")
 TEST = ("--test-nbest", DATA / "2.nbest.gz", "--test-ref", DATA / "dev.tgt")
 LINKS = ("--source", DATA / "dev.src", "--ref-links", DATA / "dev.links",

@@ -11,10 +11,10 @@ from portmert.tuner.search.averaging import averaged
 from portmert.tuner.weights.feature_weights import read_weights
 from tests.end_to_end.test_tune_killed import MERT, SHORT, drive, driver, products
 from tests.support.cli import run
-from tests.support.places import ROOT
+from tests.support.places import INVENTED
 from tests.support.run_folders import LITTLE
 
-CONFIG = ROOT / "configs" / "recorded.toml"
+CONFIG = INVENTED / "recorded.toml"
 
 
 def tune(folder, *options, status=0):
@@ -60,7 +60,7 @@ def test_mean_and_spread_are_those_of_the_replicas(replicated):
 
 
 def test_more_replicas_are_added_to_those_of_an_earlier_run(tmp_path):
-    recorded = ROOT / "configs" / "recorded"
+    recorded = INVENTED / "recorded"
     test = (
         f"data.test_source={recorded / 'dev.src'}",
         f'data.test_references=["{recorded / "dev.tgt"}"]',

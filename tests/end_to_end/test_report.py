@@ -6,10 +6,10 @@ import pytest
 from portmert.tuner.runs.records import finish
 from tests.support.browser import browser, console
 from tests.support.cli import run
-from tests.support.places import ROOT
+from tests.support.places import INVENTED
 from tests.support.run_folders import LITTLE_SET
 
-CONFIG = ROOT / "configs" / "recorded.toml"
+CONFIG = INVENTED / "recorded.toml"
 
 
 @pytest.fixture(scope="module")

@@ -7,10 +7,10 @@ import pytest
 
 from tests.support.bracketed import write_trees
 from tests.support.cli import run
-from tests.support.places import ROOT
+from tests.support.places import INVENTED
 from tests.support.run_folders import LITTLE_SET
 
-CONFIG = ROOT / "configs" / "recorded.toml"
+CONFIG = INVENTED / "recorded.toml"
 RECORDED = CONFIG.parent / "recorded"
 
 

@@ -12,7 +12,7 @@ from portmert.tuner.components import registry
 from portmert.tuner.evaluation.reproduction.run import experiments_of
 from tests.support.bracketed import write_trees
 from tests.support.cli import fault, run
-from tests.support.readme import ROOT
+from tests.support.places import INVENTED, ROOT
 from tests.support.run_folders import LITTLE_SET
 
 SHORT = ["--set=tune.iterations=1", "--set=tune.replicas=2", *LITTLE_SET]
@@ -24,7 +24,7 @@ SYSTEMS = ("bleu", "port", "qmean", "port-rho", "port-tau", "port@hand")
 def finished(tmp_path_factory):
     folder = tmp_path_factory.mktemp("reproduce")
     configs = folder / "configs"
-    shutil.copytree(ROOT / "configs", configs)
+    shutil.copytree(INVENTED, configs)
     source, target = configs / "recorded" / "dev.src", configs / "recorded" / "dev.tgt"
     options = [
         *SHORT,
@@ -121,7 +121,7 @@ def test_below_table_7_stands_how_far_the_links_differ(finished):
 def test_an_output_folder_that_is_a_loop_of_links_is_one_line(tmp_path):
     (tmp_path / "loop").symlink_to("loop")
     output = f"--set=tune.output={tmp_path / 'loop'}"
-    said = fault("reproduce", ROOT / "configs" / "recorded.toml", output)
+    said = fault("reproduce", INVENTED / "recorded.toml", output)
     assert "loop: cannot write: its symbolic links form a loop" in said
 
 
@@ -234,7 +234,7 @@ def test_an_unknown_metric_is_one_line_before_anything_is_tuned(finished, more):
 
 def test_without_a_test_set_nothing_is_tuned(tmp_path):
     result = run(
-        "reproduce", ROOT / "configs" / "recorded.toml", f"--set=tune.output={tmp_path / 'run'}",
+        "reproduce", INVENTED / "recorded.toml", f"--set=tune.output={tmp_path / 'run'}",
         "--tune-on=bleu", "--tune-on=port", status=1,
     )  # fmt: skip
     assert "recorded.toml: [data] has no test_source and test_references" in result.stderr

@@ -11,9 +11,9 @@ from tests.end_to_end.test_tune_killed import products
 from tests.support import quality_lists
 from tests.support.cli import fault, run
 from tests.support.forks import forks
-from tests.support.places import ROOT
+from tests.support.places import INVENTED
 
-DATA, RERANK = ROOT / "configs" / "recorded", ROOT / "configs" / "rerank"
+DATA, RERANK = INVENTED / "recorded", INVENTED / "rerank"
 DEV = ("--nbest", DATA / "1.nbest.gz", "--ref", DATA / "dev.tgt")
 TEST = ("--test-nbest", DATA / "2.nbest.gz")
 TEST_REF = ("--test-ref", DATA / "dev.tgt")

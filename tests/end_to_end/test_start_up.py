@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 from portmert.tuner.cli import main
-from tests.support.places import ROOT
+from tests.support.places import INVENTED, ROOT
 
 HEAVY = [
     "dask", "jinja2", "matplotlib", "numba", "numpy", "openpyxl", "pydantic", "sacrebleu", "scipy",
@@ -49,7 +49,7 @@ def test_help_imports_nothing_heavy():
 
 
 def test_little_text_is_scored_on_bleu_without_numba_and_scipy():
-    text = ROOT / "configs/recorded/dev.tgt"
+    text = INVENTED / "recorded/dev.tgt"
     texts = ("--ref", text, "--hyp", text)
     bleu, both = imports(
         ["score", *texts, "--metric", "bleu"],

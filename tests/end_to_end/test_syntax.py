@@ -13,10 +13,10 @@ from portmert.tuner.components import registry
 from portmert.tuner.texts.statistics import needs_of
 from tests.support.bracketed import write_trees
 from tests.support.cli import fault, run
-from tests.support.places import MOSES, ROOT, SHARED, needs
+from tests.support.places import INVENTED, MOSES, SHARED, needs
 
-CONFIG = ROOT / "configs" / "recorded.toml"
-RECORDED = ROOT / "configs" / "recorded"
+CONFIG = INVENTED / "recorded.toml"
+RECORDED = INVENTED / "recorded"
 MODEL = SHARED / "data" / "parsers" / "models" / "en_ewt_micro.udpipe"
 
 LIST = """\

@@ -10,10 +10,10 @@ from portmert.tuner.search import averaging
 from portmert.tuner.search.averaging import step_share
 from portmert.tuner.weights.feature_weights import FeatureWeights
 from tests.support.cli import run
-from tests.support.places import MOSES, ROOT, needs
+from tests.support.places import INVENTED, MOSES, ROOT, needs
 from tests.support.run_folders import LITTLE_SET
 
-CONFIG = ROOT / "configs" / "recorded.toml"
+CONFIG = INVENTED / "recorded.toml"
 ALIGNER = ["--set", "data.reference_links=[]", "--set", "aligner.name=thot",
            "--set", "aligner.model=ibm1", "--set", "aligner.iterations=2"]  # fmt: skip
 
@@ -64,7 +64,7 @@ def test_the_dev_score_is_that_of_portmert_score(finished, tmp_path):
     folder, _ = finished
     best = json.loads((folder / "result.json").read_text())["best_iteration"]
     nbest = folder / f"iteration-{best:02d}" / "nbest.gz"
-    data = ROOT / "configs" / "recorded"
+    data = INVENTED / "recorded"
     out, links = tmp_path / "out", tmp_path / "links"
     run(
         "rerank", "--nbest", nbest, "--weights", folder / "weights.json", "--out", out,
@@ -175,7 +175,7 @@ def test_the_aligner_makes_the_links_that_are_missing(tmp_path):
 def test_a_list_without_links_goes_through_the_aligner(tmp_path):
     stripped = []
     for number in (1, 2):
-        path = ROOT / "configs" / "recorded" / f"{number}.nbest.gz"
+        path = INVENTED / "recorded" / f"{number}.nbest.gz"
         lines = gzip.decompress(path.read_bytes()).decode().splitlines()
         stripped.append(tmp_path / f"{number}.nbest")
         stripped[-1].write_text("".join(" ||| ".join(x.split(" ||| ")[:4]) + "\n" for x in lines))
@@ -225,7 +225,7 @@ def test_constraints_reach_the_optimizer(tmp_path):
 
 def test_start_weights_are_taken_by_name(tmp_path):
     given = tmp_path / "given.json"
-    start = json.loads((ROOT / "configs/recorded/start.json").read_text())["weights"]
+    start = json.loads((INVENTED / "recorded/start.json").read_text())["weights"]
     given.write_text(json.dumps({"weights": dict(reversed([*start.items()])) | {"LM0": [2.0]}}))
     tune(tmp_path / "run", f"--set=tune.weights={given}", "--set=tune.iterations=1")
     held = json.loads((tmp_path / "run" / "iteration-01" / "weights.json").read_text())["weights"]
@@ -235,7 +235,7 @@ def test_start_weights_are_taken_by_name(tmp_path):
 
 def test_lowercase_reaches_the_metric(tmp_path):
     upper = tmp_path / "dev.TGT"
-    lines = (ROOT / "configs/recorded/dev.tgt").read_text()
+    lines = (INVENTED / "recorded/dev.tgt").read_text()
     upper.write_text(lines.upper())
     options = [f"--set=data.references=['{upper}']", "--set=tune.iterations=1"]
     tune(tmp_path / "run", *options, "--set=data.lowercase=true")
@@ -369,7 +369,7 @@ def test_start_weights_that_are_best_on_held_out_text_are_the_result(tmp_path):
     mert = ("--set=optimizer.name=mert", "--set=optimizer.searches_per_feature=50")
     tune(tmp_path / "whole", "--set=metric.name=bleu", *mert)
     wrong = tmp_path / "wrong"
-    lines = (ROOT / "configs/recorded/dev.tgt").read_text().splitlines()
+    lines = (INVENTED / "recorded/dev.tgt").read_text().splitlines()
     wrong.write_text(
         "".join(" ".join(line.split()[: len(line.split()) // 2]) + "\n" for line in lines)
     )
@@ -409,7 +409,7 @@ def test_constraints_hold_in_every_iteration_of_the_default(tmp_path):
 def test_the_default_finds_weights_of_sparse_features(tmp_path):
     lists = []
     for number in (1, 2):
-        packed = (ROOT / f"configs/recorded/{number}.nbest.gz").read_bytes()
+        packed = (INVENTED / f"recorded/{number}.nbest.gz").read_bytes()
         lists.append(tmp_path / f"{number}.nbest")
         with lists[-1].open("w") as out:
             for line in gzip.decompress(packed).decode().splitlines():
@@ -446,7 +446,7 @@ def test_weights_found_after_the_last_decoding_are_the_result(tmp_path, optimize
     assert f"dev {100 * last['dev_score']:6.2f}" in shown.stderr
     assert "not decoded" in shown.stderr
     # Its score is that of the best hypotheses in both lists.
-    data = ROOT / "configs" / "recorded"
+    data = INVENTED / "recorded"
     lists = [tmp_path / "run" / f"iteration-0{n}" / "nbest.gz" for n in (1, 2)]
     rescored = run(
         "optimize", "--metric", "port", "--nbest", lists[0], "--nbest", lists[1],

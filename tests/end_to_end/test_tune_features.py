@@ -7,9 +7,9 @@ import pytest
 import portmert
 from portmert.tuner.decoders.recorded import Recorded
 from tests.support.cli import fault, run
-from tests.support.places import ROOT
+from tests.support.places import INVENTED
 
-DATA = ROOT / "configs" / "recorded"
+DATA = INVENTED / "recorded"
 
 
 @pytest.fixture

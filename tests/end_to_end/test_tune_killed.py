@@ -13,7 +13,7 @@ from contextlib import closing, contextmanager
 
 import pytest
 
-from tests.support.places import ROOT
+from tests.support.places import INVENTED, ROOT
 from tests.support.run_folders import LITTLE
 
 SHORT = ("tune.iterations=2",)
@@ -90,7 +90,7 @@ for line in sys.stdin:
 @contextmanager
 def driver():
     """Start the process; `drive` hands it jobs."""
-    command = [sys.executable, "-c", DRIVER, ROOT / "configs/recorded.toml"]
+    command = [sys.executable, "-c", DRIVER, INVENTED / "recorded.toml"]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     with subprocess.Popen(command, cwd=ROOT, **pipes) as process:
         yield process
@@ -142,7 +142,7 @@ def test_a_run_killed_at_every_file_ends_as_one_left_alone(process, tmp_path, mo
 def test_a_run_killed_while_aligning_ends_as_one_left_alone(process, tmp_path):
     lists = []
     for number in (1, 2):
-        packed = (ROOT / f"configs/recorded/{number}.nbest.gz").read_bytes()
+        packed = (INVENTED / f"recorded/{number}.nbest.gz").read_bytes()
         lines = gzip.decompress(packed).decode().splitlines()
         lists.append(tmp_path / f"{number}.nbest")
         fields = (line.split(" ||| ")[:4] for line in lines)  # without segmentation and alignment

@@ -14,7 +14,7 @@ from tests.fuzz.target import Same, Target, new_place
 from tests.support import annotation_models
 from tests.support.cli import run
 from tests.support.languages.grammar import generate
-from tests.support.places import CONFIGS
+from tests.support.places import INVENTED
 from tests.support.run_folders import DATA, LINKS, RECORDED, REFERENCE, write_lines, write_lists
 from tests.support.thot_config import thot_config
 
@@ -331,7 +331,7 @@ def _asked(words):
 def _pieces(folder):
     """Models of sentencepiece."""
     place = _place(folder, "pieces")
-    (place / "pieces.model").write_bytes((CONFIGS / "quality" / "pieces.model").read_bytes())
+    (place / "pieces.model").write_bytes((INVENTED / "quality" / "pieces.model").read_bytes())
     call = ("score", "--metric", "bleu", "--hyp", "near", "--ref", "test.ref", "--text",
             "spm-encode", "--text-model", "{}", "--json", "out.json")  # fmt: skip
     yield Target("pieces", call, ("pieces.model",), out=("out.json",))

@@ -22,7 +22,7 @@ from tests.fuzz import commands, judges, moses
 from tests.fuzz.target import Same, Target, new_place
 from tests.support import strategies_readers as made
 from tests.support.cli import run
-from tests.support.places import CONFIGS
+from tests.support.places import INVENTED
 from tests.support.run_folders import (
     DATA,
     LINKS,
@@ -330,9 +330,9 @@ def _texts(folder):
     yield Target("texts", ("align", "--check", "{}", "--gold", "gold"), ("links",), packs=True)
     yield Target("texts", ("align", "--check", "links", "--gold", "{}"), ("gold",), packs=True)
     place = new_place(folder, "weights")
-    write_lines(place / "list", read_lines(CONFIGS / "recorded" / "1.nbest.gz")[:5])
+    write_lines(place / "list", read_lines(INVENTED / "recorded" / "1.nbest.gz")[:5])
     for name in ("start.json", "moses.ini"):
-        shutil.copy(CONFIGS / "recorded" / name, place)
+        shutil.copy(INVENTED / "recorded" / name, place)
     weights = read_weights(place / "start.json")
     (place / "run1.dense").write_text(
         "".join(f"{name}= {v!r}\n" for name, values in weights.values.items() for v in values)

@@ -14,6 +14,8 @@ import pytest
 TESTS = Path(__file__).resolve().parents[1]
 ROOT = TESTS.parent
 CONFIGS = ROOT / "configs"
+INVENTED = TESTS / "data" / "invented"
+"""Small lists in the invented languages of tests, laid out as in configs/."""
 SHARED = ROOT.parent / "shared"
 """Real data and programs; tests that need them skip where the folder is absent."""
 MOSES = SHARED / "data" / "moses-ja-en"

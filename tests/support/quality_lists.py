@@ -1,4 +1,4 @@
-"""Makes the lists of configs/quality: invented translations, two model scores, a quality score.
+"""Makes tests/data/invented/quality: invented translations, two model scores, a quality score.
 
 `python -m tests.support.quality_lists` writes them again. A hypothesis is a reference of the
 demo's language with words dropped, replaced or moved. The two model scores know of these faults,
@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 
 from tests.support.languages.grammar import generate
-from tests.support.places import ROOT
+from tests.support.places import INVENTED
 
-FOLDER = ROOT / "configs" / "quality"
+FOLDER = INVENTED / "quality"
 SEGMENTS = {"dev": 150, "test": 150}
 SIZE = 8
 PIECE = 4

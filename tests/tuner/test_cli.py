@@ -17,7 +17,7 @@ from portmert.tuner import commands
 from portmert.tuner.cli import main
 from tests.support.cli import run
 from tests.support.interrupts import HANGS
-from tests.support.places import ROOT
+from tests.support.places import INVENTED, ROOT
 
 COMMANDS = sorted(
     path.stem.replace("_", "-") for path in Path(commands.__file__).parent.glob("[!_]*.py")
@@ -107,14 +107,14 @@ def test_an_interrupt_is_one_line_and_its_status(monkeypatch, searching):
 def test_who_is_told_to_end_takes_its_decoder_along(tmp_path, number, at):
     decoder, started = tmp_path / "decoder", tmp_path / "started"
     # It is there once it has said its number; `exec` keeps the number.
-    real = ROOT / "configs" / "recorded" / "recorded_moses"
+    real = INVENTED / "recorded" / "recorded_moses"
     shows = (
         "" if at == "its weights" else f'case "$*" in *-show-weights*) exec {real} "$@";; esac\n'
     )
     decoder.write_text(f"#!/bin/sh\n{shows}echo $$ >{started}.part; mv {started}.part {started}\n"
                        "exec sleep 600\n")  # fmt: skip
     decoder.chmod(0o755)
-    command = [sys.executable, "-m", "portmert", "tune", ROOT / "configs" / "moses.toml"]
+    command = [sys.executable, "-m", "portmert", "tune", INVENTED / "moses.toml"]
     overrides = [f"decoder.program={decoder}", f"tune.output={tmp_path / 'run'}"]
     before = signal.signal(number, signal.SIG_DFL)  # `nohup make test` ignores SIGHUP
     try:

@@ -12,9 +12,9 @@ from portmert.tuner.commands._outputs import VOICE
 from portmert.tuner.search.optimizers.mert import Mert
 from tests.support.cli import run
 from tests.support.interrupts import HANGS
-from tests.support.places import ROOT
+from tests.support.places import INVENTED
 
-DATA = ROOT / "configs" / "recorded"
+DATA = INVENTED / "recorded"
 SEARCH = Mert.search
 
 

@@ -9,12 +9,12 @@ import pytest
 import portmert
 from portmert.tuner.base.warn import collected_warnings
 from portmert.tuner.nbest.check import length_order
-from tests.support.places import ROOT
+from tests.support.places import INVENTED, ROOT
 
 METRICS = (
     "chrf", "bleu:smooth=exp", "ter", "wer", "per", "cer", "wil", "ribes", "nist", "meteor",
 )  # fmt: skip
-QUALITY = ROOT / "configs" / "quality"
+QUALITY = INVENTED / "quality"
 
 
 @pytest.fixture(scope="module")

@@ -18,11 +18,11 @@ from portmert.tuner.nbest.check import model_score_mismatch
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
 from portmert.tuner.weights.moses_ini import read_moses_ini
-from tests.support.places import ROOT
+from tests.support.places import INVENTED
 from tests.support.real_moses import real_system
 
-RECORDED = ROOT / "configs" / "recorded"
-PROGRAM = ROOT / "configs" / "recorded" / "recorded_moses"
+RECORDED = INVENTED / "recorded"
+PROGRAM = INVENTED / "recorded" / "recorded_moses"
 
 
 @pytest.fixture(params=["recorded", "real"])

@@ -20,9 +20,9 @@ from portmert.tuner.nbest.moses_dat import read_dat
 from portmert.tuner.nbest.read import read_nbest
 from tests.support.bracketed import write_trees
 from tests.support.cli import run
-from tests.support.places import MOSES, ROOT, needs
+from tests.support.places import INVENTED, MOSES, needs
 
-RECORDED = ROOT / "configs" / "recorded"
+RECORDED = INVENTED / "recorded"
 LIST = RECORDED / "1.nbest.gz"
 REFERENCE = RECORDED / "dev.tgt"
 PORT = f"source:{RECORDED / 'dev.src'},reflinks:{RECORDED / 'dev.links'}"

@@ -11,7 +11,7 @@ from portmert.tuner.base.warn import collected_notices
 from portmert.tuner.search import variables
 from portmert.tuner.search.constraints import Bounds, Constraints, columns_of
 from portmert.tuner.search.variables import choose_variables
-from tests.support.places import CONFIGS
+from tests.support.places import INVENTED
 
 NAMES = (("LM0", 1), ("TM0", 2), ("WP0", 1))
 
@@ -109,7 +109,7 @@ def test_in_python_a_message_names_the_argument(tmp_path, constraints, said):
     assert str(fault.value).startswith(said)
     for decoder, texts in (
         (lambda *_: [], {"sources": ["a"], "refs": ["a"], "start": {"am": 1}, "folder": tmp_path}),
-        (CONFIGS / "recorded.toml", {}),
+        (INVENTED / "recorded.toml", {}),
     ):
         with pytest.raises(ConfigError) as fault:
             portmert.tune(decoder, **texts, constraints=constraints)

@@ -23,10 +23,9 @@ from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.runs.folder import STATE
 from portmert.tuner.weights.feature_weights import read_weights
 from tests.support.cli import run
-from tests.support.places import ROOT
+from tests.support.places import INVENTED
 from tests.support.run_folders import LITTLE_SET, renew_digest
 
-RECORDED = ROOT / "configs"
 QUIET = ScoringTools()
 METRICS = {text: registry.metric(text) for text in ("port", "bleu", "ter")}
 
@@ -43,7 +42,7 @@ def tune(folder, *options):
 def runs(tmp_path_factory):
     """Return a folder with the data and two finished runs: one of two replicas, one alone."""
     folder = tmp_path_factory.mktemp("runs")
-    shutil.copytree(RECORDED, folder / "configs")
+    shutil.copytree(INVENTED, folder / "configs")
     for name, options in (
         ("replicas", ["--set=tune.replicas=2", "--set=tune.held_out=0.3"]),
         ("alone", []),
