@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +20,7 @@ from ..base.errors import ConfigError, InputError
 from ..base.warn import notices_behind
 from ..components import registry
 from ..components.features import Feature, with_features
+from ..graphs.collection import BestStrings
 from ..nbest import check, join
 from ..nbest import read as files
 from ..nbest.model import NBest, best_hypotheses, model_scores, segments_taken, without_texts
@@ -33,7 +34,7 @@ from ..texts import corpus, joining, prepare, text_pipeline
 from ..texts.annotator import Annotator
 from ..texts.corpus import References
 from ..texts.statistics import needs_of
-from ..weights.feature_weights import FeatureWeights
+from ..weights.feature_weights import FeatureWeights, read_weights
 from . import segments, texts
 from .counts import Arrays, Counts, DatFiles
 from .texts import PathLike, TextLike, text_files
@@ -85,8 +86,8 @@ class Original(NamedTuple):
 class Lists:
     r"""N-best lists with their references and text steps.
 
-    Make one with `Lists.read`, `Lists.from_records`, `Lists.from_arrays` or `Lists.read_dat`, and
-    pass it to `optimize`, `crossval`, `rerank` and so on.
+    Make one with `Lists.read`, `Lists.from_graphs`, `Lists.from_records`, `Lists.from_arrays` or
+    `Lists.read_dat`, and pass it to `optimize`, `crossval`, `rerank` and so on.
 
     Parameters
     ----------
@@ -170,7 +171,7 @@ class Lists:
     text_model: PathLike | None = None
     annotator: str | Annotator | None = None
     annotation_cache: PathLike | None = None
-    in_memory: NBest | ListFile | None = field(default=None, kw_only=True)
+    in_memory: NBest | ListFile | BestStrings | None = field(default=None, kw_only=True)
     counts: Counts | None = field(default=None, kw_only=True)
     origin: Lists | None = field(default=None, kw_only=True)
 
@@ -285,6 +286,55 @@ class Lists:
         seconds = {"reading": time.perf_counter() - begin}
         nbest = without_texts(dat.features, dat.offsets, dat.feature_names, dat.sparse)
         return cls(in_memory=nbest, counts=DatFiles(dat, nbest, seconds))
+
+    @classmethod
+    @checked
+    def from_graphs(
+        cls,
+        graphs: PathLike | Sequence[PathLike],
+        weights: PathLike | Mapping[str, float | Sequence[float]] | FeatureWeights | None = None,
+        *,
+        size: int = 100,
+        around: bool = False,
+        graph_format: str = "auto",
+        **options: Unpack[ReadOptions],
+    ) -> Lists:
+        """Take the best distinct strings of search graphs.
+
+        Parameters
+        ----------
+        graphs : FILE|DIR
+            Search graphs in place of lists: a file with all segments, a folder with a file for
+            each, or an archive, with the id of a segment above its graph.
+        weights
+            The weights under which strings are best. Default: all 1.
+        size
+            Number of strings of each segment.
+        around
+            Add half as many under each of eight random weights around, for a search.
+        graph_format : NAME[:OPTION=VALUE,...]
+            Format of the search graphs; auto guesses it from the content. `portmert components
+            graph-reader` explains the formats and their options.
+        **options
+            References, text steps and so on, see `Lists`.
+
+        Examples
+        --------
+        >>> import pathlib, portmert
+        >>> plf = "((('a',-1.0,1),('b',-2.0,1),),(('c',0.0,1),),)"
+        >>> _ = pathlib.Path("lattice").write_text(plf)
+        >>> lists = portmert.Lists.from_graphs("lattice", {"LatticeCost": 1.0})
+        >>> portmert.rerank(lists, {"LatticeCost": -1.0}).lines
+        ('b c',)
+        """
+        paths = (graphs,) if isinstance(graphs, Path | str) else tuple(graphs)
+        reader = registry.graph_reader(graph_format)
+        if isinstance(weights, Path | str):
+            weights = read_weights(weights)
+        elif isinstance(weights, Mapping):
+            weights = FeatureWeights.of(weights)
+        strings = BestStrings(paths, reader, weights, size, around)
+        return cls(in_memory=strings, **options)
 
     @checked
     def with_feature(self, feature: str, values: ArrayLike | None = None) -> Lists:
@@ -446,6 +496,8 @@ class Lists:
         """Return the lists as they stand in the files."""
         if isinstance(self.in_memory, NBest):
             return self.in_memory
+        if isinstance(self.in_memory, BestStrings):
+            return self.in_memory.nbest(vocabulary, count, names)
         sources: Sequence[Any] = self._sources
 
         def read(paths: Sequence[Any]) -> NBest:

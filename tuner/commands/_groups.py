@@ -125,8 +125,10 @@ drop_missing = options(LISTS, "drop_missing")
 text_files = options(LISTS, "refs source ref_links ids drop_missing")
 nbest_format = options(LISTS, "format", format={"cls": _FormatOption})
 nbest = options(LISTS, "paths", paths=REQUIRED)
-nbest_as_text = options(LISTS, "paths", paths={**REQUIRED, "type": str, "metavar": "FILE"})
-"""For lists that may be stdin, `-`."""
+graphs = options(
+    "tuner.api.lists.Lists.from_graphs", "graphs graph_format", graphs={"required": False}
+)
+"""Search graphs in place of lists; see `take_lists`."""
 lists = all_of(
     nbest_format,
     options(
@@ -189,11 +191,25 @@ def out_dir(help_text: str, **changes: Any) -> Decorator:
     return click.option("--out-dir", type=FOLDER, help=help_text, **changes)
 
 
-def take_lists(values: dict[str, Any]) -> portmert.Lists:
-    """Take the options of lists out of all values; files are read when they are needed."""
+def take_lists(values: dict[str, Any], **strings: Any) -> portmert.Lists:
+    """Take the options of lists out of all values; files are read when they are needed.
+
+    Parameters
+    ----------
+    strings
+        What else `Lists.from_graphs` takes, for a command with --graphs.
+    """
     values["text"] = steps(values["text"], lowercase=values.pop("lowercase"))
     read: Any = {name: values.pop(name) for name in READ}
-    return portmert.Lists(values.pop("paths"), **read)
+    paths, graphs = values.pop("paths"), values.pop("graphs", ())
+    if strings and bool(paths) == bool(graphs):
+        missing = "Missing option '--nbest' or '--graphs'."
+        raise click.UsageError("give --nbest or --graphs, not both" if graphs else missing)
+    if graphs:
+        graph_format = values.pop("graph_format")
+        return portmert.Lists.from_graphs(graphs, graph_format=graph_format, **strings, **read)
+    values.pop("graph_format", None)
+    return portmert.Lists(paths, **read)
 
 
 def take_test(values: dict[str, Any], lists: portmert.Lists) -> portmert.Lists | None:

@@ -16,7 +16,8 @@ from ._signatures import options
 
 @click.command(cls=Command)
 @_groups.metric("tuner.api.optimizing.optimize")
-@_groups.nbest
+@options("tuner.api.lists.Lists", "paths")
+@_groups.graphs
 @_groups.lists
 @options("tuner.api.optimizing.optimize", "also--also")
 @_groups.search
@@ -53,6 +54,7 @@ def command(
         --ref-links dev.links --out weights.json
     portmert optimize --metric bleu --nbest dev.nbest.gz --ref dev.ref --replicas 3 \\
         --test-nbest test.nbest.gz --test-ref test.ref --out-dir runs/bleu
+    portmert optimize --metric wer --graphs lattices/dev --ref dev.text --ids --out weights.json
     """  # noqa: D301  \b is click's sign for lines to leave alone
     _outputs.announce_compiling()
     _outputs.check_outputs(out, json_out)
@@ -63,7 +65,7 @@ def command(
     else:
         refuse(("out", "samples", "also"), "does not go with --replicas")
     _groups.take_search(values)
-    lists = _groups.take_lists(values)
+    lists = _groups.take_lists(values, weights=values["weights"], around=True)
     test = _groups.take_test(values, lists)
     if replicas is not None and out_dir is not None:
         del values["samples"], values["also"]

@@ -20,7 +20,8 @@ RERANK = "tuner.api.reranking.rerank"
 
 
 @click.command(cls=Command)
-@_groups.nbest_as_text
+@options("tuner.api.lists.Lists", "paths", paths={"type": str, "metavar": "FILE"})
+@_groups.graphs
 @options(RERANK, "weights missing_features")
 @click.option(
     "--mbr",
@@ -60,16 +61,21 @@ def command(
     \b
     portmert rerank --nbest test.nbest.gz --weights weights.json --out test.output
     portmert rerank --nbest test.samples.jsonl --mbr chrf --out test.output
+    portmert rerank --graphs lattices/test --weights weights.json --out test.output
     portmert rerank --nbest answers.jsonl --weights weights.json --out chosen.jsonl
     """  # noqa: D301  \b is click's sign for lines to leave alone
     paths = (Path("-") if out is None and json_out is None else out, json_out, links_out)
-    inputs = [*values["paths"], *values["refs"], values["weights"]]
+    inputs = [*values["paths"], *values["graphs"], *values["refs"], values["weights"]]
     read = {os.path.realpath(path) for path in inputs if path}
     for option, path in zip(("--out", "--json", "--links-out"), paths, strict=True):
         if path is not None and str(path) != "-" and os.path.realpath(path) in read:
             raise click.UsageError(f"{option} names an input, {path}, which it would overwrite")
     _outputs.check_outputs(*paths)
-    mbr, with_ids, first = _mbr(values), values["ids"], values["paths"][0]
+    mbr, with_ids, first = (
+        _mbr(values),
+        values["ids"],
+        [*values["paths"], *values["graphs"], ""][0],
+    )
     if values["weights"] is None and values["oracle_metric"] is None and mbr is None:
         raise click.UsageError("give --weights, or --mbr or --oracle with a metric")
     if values["oracle_metric"] is None:
@@ -80,7 +86,8 @@ def command(
         raise click.UsageError("--mbr and --oracle choose by different things; give one of them")
     _outputs.announce_compiling()
     values["ids"] = with_ids and bool(values["refs"] or values["source"])
-    lists = _groups.take_lists(values)
+    size = 1 if mbr is None and values["oracle_metric"] is None else 100
+    lists = _groups.take_lists(values, weights=values["weights"], size=size)
     reranked = portmert.rerank(lists, mbr=mbr, **values)
     if links_out is not None and reranked.links is None:
         raise errors.InputError(

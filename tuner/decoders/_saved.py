@@ -81,5 +81,5 @@ def harvest(
     """
     others = {} if untuned is None else untuned.values
     all_weights = [FeatureWeights({**others, **each.values}) for each in weights]
-    nbest = graphs.nbest(all_weights, size, features=weights[0])
+    nbest = graphs.nbest(all_weights, [size] * len(weights), features=weights[0])
     write_nbest(nbest, out, weights[0])

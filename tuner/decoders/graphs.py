@@ -79,7 +79,7 @@ class GraphsDecoder(Decoder):
             raise ValueError(f"size is {size}, must be at least 1")
         lines = list(enumerate(_shards.lines_of(request["source"])))
         graphs = self._load()
-        nbest = graphs.nbest([weights], size, segments=len(lines))
+        nbest = graphs.nbest([weights], [size], segments=len(lines))
         nbest = Fitting(weights, scored=False).fitted(nbest, lines, where=graphs.where)
         rows, offsets = best_rows(nbest.model_scores, nbest.offsets, size=size)
         write_nbest(taken(nbest, rows, offsets), request["out"])

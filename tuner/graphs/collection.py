@@ -11,7 +11,7 @@ import numpy as np
 
 from portmert.metrics._base import IntArray, Vocabulary, offsets_of
 
-from ..base import team
+from ..base import streams, team
 from ..base.columns import in_natural_order
 from ..base.errors import InputError, counted, shown
 from ..base.files import called, read_bytes
@@ -27,6 +27,8 @@ from .model import Columns, Graph, Strings
 _KEY = re.compile(rb"\s*([^\s={(#|]+)[ \t]*\r?\n")
 HEAD = 2000
 """Bytes that a format is recognised by."""
+AROUND = 8
+"""Random weights: strings of one graph under so many gained more than longer lists did."""
 
 
 def files_of(paths: Iterable[Path | str]) -> list[Path | str]:
@@ -164,26 +166,29 @@ class Graphs:
         )
         return cls(called(paths[0]), segments, graphs, columns)
 
+    @property
+    def ones(self) -> FeatureWeights:
+        """Weight 1 for each dense feature, and 0 for a sparse one, as in Moses."""
+        ones = {name: (1.0,) * size for name, size in self.columns.dense}
+        return FeatureWeights(ones | dict.fromkeys(sorted(self.columns.sparse), (0.0,)))
+
     def nbest(
         self,
         weights: Sequence[FeatureWeights],
-        size: int,
+        sizes: Sequence[int],
         *,
         names: SegmentNames | None = None,
         segments: int | None = None,
-        origin: str = "weights",
         features: FeatureWeights | None = None,
     ) -> NBest:
         """Return the best distinct strings of each graph under each weights, merged.
 
         Parameters
         ----------
-        weights, size
-            `size` strings under each of them; best first if it is one.
+        weights, sizes
+            Weights, and the number of strings under each of them; best first if it is one.
         names, segments
             See `nbest.read.read_nbest`.
-        origin
-            Names where the weights are from.
         features
             Leave out features that have no weight here.
 
@@ -192,12 +197,13 @@ class Graphs:
         InputError
             A feature has no weight, or an id is no segment of the references.
         """
-        vectors = [self.columns.vector(each, origin=origin) for each in weights]
+        vectors = [self.columns.vector(each) for each in weights]
         names = SegmentNames() if names is None else names
         numbers = self._numbers(names, segments)
 
         def of_graph(number: int) -> list[Strings]:
-            return [self.graphs[number].best(vector, size) for vector in vectors]
+            graph = self.graphs[number]
+            return [graph.best(*pair) for pair in zip(vectors, sizes, strict=True)]
 
         lists = team.each(of_graph, len(self.graphs), phase="decoding")
         merger = Merger()
@@ -269,3 +275,41 @@ class Graphs:
 def _chained(offsets: Sequence[IntArray]) -> IntArray:
     """Return the offsets of arrays that are joined."""
     return offsets_of(np.concatenate([np.diff(each) for each in offsets]))
+
+
+def drawn_around(weights: FeatureWeights, rng: np.random.Generator) -> list[FeatureWeights]:
+    """Return random weights: each is moved by about half of it, or of a small weight's peers."""
+    vector = np.concatenate([np.array(row) for row in weights.values.values()])
+    spread = np.maximum(np.abs(vector), np.abs(vector).mean() / 2) / 2
+    drawn = vector + spread * rng.standard_normal((AROUND, len(vector)))
+    return [FeatureWeights.from_vector(weights.names, row) for row in drawn]
+
+
+@dataclass(frozen=True)
+class BestStrings:
+    """The best strings of graphs, as lists that are yet to be made.
+
+    Parameters
+    ----------
+    paths, reader
+        See `Graphs.read`.
+    weights : FeatureWeights or None
+        None: all 1.
+    size : int
+    around : bool
+        Whether half as many strings are added under each of some random weights around.
+    """
+
+    paths: tuple[Path | str, ...]
+    reader: GraphReader | None
+    weights: FeatureWeights | None
+    size: int
+    around: bool
+
+    def nbest(self, vocabulary: Vocabulary, segments: int | None, names: SegmentNames) -> NBest:
+        """Return the lists; see `nbest.read.read_nbest`."""
+        graphs = Graphs.read(self.paths, vocabulary, self.reader)
+        weights = self.weights or graphs.ones
+        drawn = drawn_around(weights, streams.harvest(1, 1)) if self.around else []
+        sizes = [self.size, *[max(1, self.size // 2)] * len(drawn)]
+        return graphs.nbest([weights, *drawn], sizes, names=names, segments=segments)

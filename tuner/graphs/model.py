@@ -78,7 +78,7 @@ class Columns:
             if name not in self.sparse
         )
 
-    def vector(self, weights: FeatureWeights, *, origin: str) -> FloatArray:
+    def vector(self, weights: FeatureWeights) -> FloatArray:
         """Return the weight of each column; a sparse feature without a weight has 0.
 
         Raises
@@ -86,7 +86,7 @@ class Columns:
         InputError
             A dense feature has no weight.
         """
-        weights.vector(self.dense, origin=origin)
+        weights.vector(self.dense)
         vector = np.zeros(self.count)
         for name, columns in self.features.items():
             vector[columns] = weights.values.get(name, (0.0,))

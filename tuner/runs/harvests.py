@@ -3,12 +3,11 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import numpy as np
-
 from ..base import streams
 from ..base.errors import counted
 from ..base.warn import notice
 from ..decoders._base import Decoder
+from ..graphs.collection import drawn_around
 from ..weights.feature_weights import FeatureWeights
 from .lists import ListMerger
 
@@ -16,8 +15,6 @@ MOST = 4
 """Harvests of an iteration after the first one; real ones ended after two to four."""
 LITTLE = 0.01
 """A share of all hypotheses: a search over so few new ones finds almost the same weights."""
-AROUND = 8
-"""Random weights of a first harvest: of one graph they gained more than longer lists did."""
 
 
 class Harvests:
@@ -52,7 +49,7 @@ class Harvests:
     def around(self, number: int, weights: FeatureWeights) -> None:
         """Add the strings under random weights around those of an iteration."""
         if self._decoder.makes_graphs:
-            drawn = _drawn_around(weights, streams.harvest(self._seed, number))
+            drawn = drawn_around(weights, streams.harvest(self._seed, number))
             self._add(number, 0, drawn, max(1, self._size // 2))
 
     def under(self, number: int, harvest: int, weights: FeatureWeights) -> bool:
@@ -80,15 +77,3 @@ class Harvests:
             graphs = [self._iteration(n) / "graphs.gz" for n in range(1, number + 1)]
             self._decoder.harvest(graphs, weights, size=size, out=out)
         self._lists.add(out)
-
-
-def _drawn_around(weights: FeatureWeights, rng: np.random.Generator) -> list[FeatureWeights]:
-    """Return random weights: each is moved by about half of it, or of a small weight's peers."""
-    vector = np.concatenate([np.array(row) for row in weights.values.values()])
-    spread = np.maximum(np.abs(vector), np.abs(vector).mean() / 2) / 2
-    return [
-        FeatureWeights.from_vector(
-            weights.names, vector + spread * rng.standard_normal(len(vector))
-        )
-        for _ in range(AROUND)
-    ]

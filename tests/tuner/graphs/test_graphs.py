@@ -36,7 +36,7 @@ def texts(nbest, segment=0):
 
 
 def best(path, size=100, **weights):
-    return read(path).nbest([FeatureWeights.of(weights)], size)
+    return read(path).nbest([FeatureWeights.of(weights)], [size])
 
 
 # The best strings of small graphs are those of enumeration.
@@ -179,7 +179,7 @@ def test_moses_lists_of_distinct_strings_are_those_of_its_graph():
             "Distortion0": 0.3, "LM0": 0.5,
         }
     )  # fmt: skip
-    nbest, moses = graphs.nbest([weights], 100), read_nbest([DATA / "moses.nbest"], Vocabulary())
+    nbest, moses = graphs.nbest([weights], [100]), read_nbest([DATA / "moses.nbest"], Vocabulary())
     np.testing.assert_allclose(nbest.model_scores, model_scores(nbest, weights), rtol=1e-8)
     for segment in range(2):
         assert sorted(texts(nbest, segment)) == sorted(texts(moses, segment))
@@ -255,7 +255,7 @@ def test_formats_are_recognised_and_read(tmp_path, text, weights, title, expecte
     (tmp_path / "graph").write_text(text)
     graphs = read(tmp_path / "graph")
     assert f"{tmp_path}/graph: {title}, 1 graph, " in caplog.text
-    nbest = graphs.nbest([FeatureWeights.of(weights)], 10)
+    nbest = graphs.nbest([FeatureWeights.of(weights)], [10])
     scores = dict(zip(texts(nbest), nbest.model_scores, strict=True))
     assert scores == pytest.approx(expected)
     np.testing.assert_allclose(
@@ -273,7 +273,7 @@ def test_words_of_numbers_come_from_symbols(tmp_path):
     (tmp_path / "words.txt").write_text("<eps> 0\nhello 7\n")
     (tmp_path / "graph").write_text("0 1 7 0.5\n1 2 0\n2\n")
     graphs = read(tmp_path / "graph", f"openfst:symbols={tmp_path / 'words.txt'}")
-    assert texts(graphs.nbest([FeatureWeights.of({"-cost": 1, "length": 0})], 5)) == ["hello"]
+    assert texts(graphs.nbest([FeatureWeights.of({"-cost": 1, "length": 0})], [5])) == ["hello"]
 
 
 def test_folder_archive_and_file_have_the_same_segments(tmp_path):
@@ -286,7 +286,7 @@ def test_folder_archive_and_file_have_the_same_segments(tmp_path):
     one, other = read(folder), read(tmp_path / "archive")
     assert one.segments == other.segments == ("utt-2", "utt-10")
     weights = FeatureWeights.of({"acoustic": 1, "language": 1, "length": 0})
-    assert one.nbest([weights], 5).ids == ("utt-2", "utt-10")
+    assert one.nbest([weights], [5]).ids == ("utt-2", "utt-10")
 
 
 # Bad input: one line with file, segment and line.
