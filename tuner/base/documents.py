@@ -8,10 +8,14 @@ import tomllib
 from collections import Counter
 from typing import Any
 
+from pydantic_core import from_json
+
 from .numbers import LARGEST, MOST
 
 _DEPTH = 100
 """Brackets within brackets: what walks through them calls itself."""
+_BEFORE_VALUES = (b'":', b" :", b"\t:", b"\n:", b"\r:")
+_HOLDERS = frozenset({dict, list})
 _TOO_DEEP = "brackets are nested too deep"
 _TOO_LONG = "a number has thousands of digits"
 _KEY = r"(?:[\w-]++|\"[^\"\n]*+\"|'[^'\n]*+')"
@@ -28,6 +32,39 @@ def parse_json(text: str | bytes) -> Any:
         It is not JSON, or JSON that could mean several things: a key that stands twice, half of a
         surrogate pair, NaN. A `json.JSONDecodeError` if its line is known.
     """
+    data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+    try:
+        content = from_json(data, allow_inf_nan=False, cache_strings="keys")
+    except ValueError:
+        return _parsed_strictly(text)
+    keys, depth = _extent(content)
+    # Keys stand before colons, behind a quote or white space: no more of them, none stands twice.
+    if data.count(b":") != keys and sum(map(data.count, _BEFORE_VALUES)) != keys:
+        return _parsed_strictly(text)
+    if depth > _DEPTH:
+        raise ValueError(_TOO_DEEP)
+    return content
+
+
+def _extent(content: Any) -> tuple[int, int]:
+    """Return how many keys all objects have, and how deep they and lists are nested."""
+    keys = depth = 0
+    level = [content] if type(content) in _HOLDERS else []
+    while level:
+        inner: list[Any] = []
+        for holder in level:
+            values = holder
+            if type(holder) is dict:
+                keys += len(holder)
+                values = holder.values()
+            inner += [value for value in values if type(value) in _HOLDERS]
+        level = inner
+        depth += 1
+    return keys, depth
+
+
+def _parsed_strictly(text: str | bytes) -> Any:
+    """Return what a JSON text holds; says what is wrong with it."""
     if isinstance(text, bytes):
         text = text.decode("utf-8")
     try:
@@ -36,7 +73,7 @@ def parse_json(text: str | bytes) -> Any:
         raise ValueError(_TOO_DEEP) from None
     except ValueError as error:
         raise _understood(error) from None
-    if text.count("[") + text.count("{") > _DEPTH and _is_deep(content):
+    if _extent(content)[1] > _DEPTH:
         raise ValueError(_TOO_DEEP)
     if "\\ud" in text or "\\uD" in text:
         try:
@@ -45,20 +82,6 @@ def parse_json(text: str | bytes) -> Any:
             half = f"\\u{ord(error.object[error.start]):04x}"
             raise ValueError(f"{half} is half of a surrogate pair") from None
     return content
-
-
-def _is_deep(content: Any) -> bool:
-    level = [content]
-    for _ in range(_DEPTH):
-        level = [
-            inner
-            for value in level
-            if isinstance(value, dict | list)
-            for inner in (value.values() if isinstance(value, dict) else value)
-        ]
-        if not level:
-            return False
-    return True
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

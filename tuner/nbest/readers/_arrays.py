@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import gc
+import json
+import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,17 +18,24 @@ from portmert.metrics._base import FloatArray, IntArray, Ragged, TokenArray, Voc
 
 from ...base.columns import DROP, INDEX_KEYS
 from ...base.errors import InputError, counted, shown
+from ...base.numbers import FINITE, LARGEST, bounded
 from ...texts._kernels import intern_tokens
-from ...weights.feature_weights import FeatureNames
-from ..merging import ListArrays, beyond, empty_rows
-from ..records import Hypothesis, ListFile, Place
+from .._merging_kernels import Rows
+from ..merging import ListArrays, beyond, empty_rows, extend_rows
+from ..records import Hypothesis, ListFile, Place, Record
 
 if TYPE_CHECKING:
     from ._base import Reader
 
 _ID = re.compile(r"[0-9]{1,9}")
+_BATCH = 512
+"""Records that become arrays at once."""
 _KEYS = ", ".join(INDEX_KEYS)
 _OWN_FILES = "give several lists of a segment as files of their own"
+
+
+_Origin = tuple[Place, int | str, int | None]
+"""Where a hypothesis stands, the id of its segment, its number there."""
 
 
 def arrays_of(reader: Reader, file: ListFile, vocabulary: Vocabulary) -> ListArrays:
@@ -35,42 +46,96 @@ def arrays_of(reader: Reader, file: ListFile, vocabulary: Vocabulary) -> ListArr
     InputError
         The file is not what it should be, or has no hypothesis; the message says where.
     """
-    hypotheses: list[Hypothesis] = []
+    with _uncollected():
+        return _arrays_of(reader, file, vocabulary)
+
+
+def _arrays_of(reader: Reader, file: ListFile, vocabulary: Vocabulary) -> ListArrays:
+    origins: list[_Origin] = []
     places: dict[int | str, Place] = {}
-    for record in reader.records(file):
-        places.setdefault(record.segment, record.place)
-        if isinstance(record, Hypothesis):
-            hypotheses.append(record)
-        elif file.names.drop:
-            file.names.failed[record.segment] = record.reason
-        else:
-            file.fail(record.place, f"id '{record.segment}': {record.reason}; {DROP}")
-    if not hypotheses:
+    rows, first = empty_rows(0, features=0, stats=0), None
+    for records in _batches(reader.records(file)):
+        hypotheses = []
+        for record in records:
+            places.setdefault(record.segment, record.place)
+            if isinstance(record, Hypothesis):
+                hypotheses.append(record)
+            elif not file.names.drop:
+                file.fail(record.place, f"id '{record.segment}': {record.reason}; {DROP}")
+            else:
+                file.names.failed[record.segment] = record.reason
+        if not hypotheses:
+            continue
+        if first is None:
+            first = hypotheses[0]
+            names = _checked_sizes(file, first)
+            rows = empty_rows(0, features=sum(names.values()), stats=0)
+        extend_rows(rows, _rows_of(file, hypotheses, names, vocabulary, first.links is not None))
+        origins += [(each.place, each.segment, each.rank) for each in hypotheses]
+    if first is None:
         raise InputError(f"{file.where}: no hypothesis in the file")
-    segments = _segments(reader, file, hypotheses, places)
-    names, features = _features(file, hypotheses)
-    tokens, offsets = _interned([hypothesis.text for hypothesis in hypotheses], vocabulary)
-    links = _links(file, hypotheses, np.diff(offsets))
-    ranks = [hypothesis.rank for hypothesis in hypotheses]
+    rows = rows._replace(segments=_segments(reader, file, origins, places))
+    ranks = [rank for *_, rank in origins]
     if reader.are_unique:
-        ranks = _ranks_of_records(file, hypotheses, reader.first_rank)
+        ranks = _ranks_of_records(file, origins, reader.first_rank)
+    rows = rows._replace(ranks=np.array([] if None in ranks else ranks, dtype=np.int32))
+    return ListArrays(rows, tuple(names.items()), (), first.links is not None, file.where)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Stop looking for cycles of objects, of which records have none: a third of the time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def _batches(records: Iterator[Record]) -> Iterator[list[Record]]:
+    """Yield records; those before a fault come first, as theirs would be the earlier fault."""
+    batch: list[Record] = []
+    fault: InputError | None = None
+    try:
+        for record in records:
+            batch.append(record)
+            if len(batch) == _BATCH:
+                yield batch
+                batch = []
+    except InputError as error:
+        fault = error
+    if batch:
+        yield batch
+    if fault is not None:
+        raise fault
+
+
+def _rows_of(
+    file: ListFile,
+    hypotheses: Sequence[Hypothesis],
+    sizes: dict[str, int],
+    vocabulary: Vocabulary,
+    is_linked: bool,
+) -> Rows:
+    """Return the rows of some hypotheses, without segments and ranks."""
+    features = _features(file, hypotheses, sizes)
+    tokens, offsets = _interned([hypothesis.text for hypothesis in hypotheses], vocabulary)
     rows = empty_rows(len(hypotheses), features=0, stats=0)._replace(
-        segments=segments,
         tokens=tokens,
         token_offsets=offsets,
         features=features,
         scores=np.array([hypothesis.score for hypothesis in hypotheses]) + 0.0,
-        ranks=np.array([] if None in ranks else ranks, dtype=np.int32),
     )
-    if links is not None:
-        rows = rows._replace(links=links.values, link_offsets=links.offsets)
-    return ListArrays(rows, names, (), links is not None, file.where)
+    links = _links(file, hypotheses, np.diff(offsets), is_linked)
+    return rows._replace(links=links.values, link_offsets=links.offsets)
 
 
 def _segments(
     reader: Reader,
     file: ListFile,
-    hypotheses: Sequence[Hypothesis],
+    origins: Sequence[_Origin],
     places: dict[int | str, Place],
 ) -> IntArray:
     """Return (n,) the number of the segment of each hypothesis.
@@ -88,7 +153,7 @@ def _segments(
         else:
             is_number = id_base and name.isdecimal()
             numbers[name] = _number(file, place, str(int(name) - id_base) if is_number else name)
-    return np.array([numbers[hypothesis.segment] for hypothesis in hypotheses], dtype=np.int64)
+    return np.array([numbers[segment] for _, segment, _ in origins], dtype=np.int64)
 
 
 def _number(file: ListFile, place: Place, segment: str) -> int:
@@ -111,34 +176,75 @@ def _checked_number(file: ListFile, place: Place, segment: str) -> int:
     return number
 
 
-def _features(file: ListFile, hypotheses: Sequence[Hypothesis]) -> tuple[FeatureNames, FloatArray]:
-    """Return the names of the features, and (n, F) their values without -0.0."""
-    names, sizes = tuple(hypotheses[0].features), _sizes(hypotheses[0])
-    are_numbers = sizes == dict.fromkeys(names, 1)
-    rows = []
+def _features(
+    file: ListFile, hypotheses: Sequence[Hypothesis], sizes: dict[str, int]
+) -> FloatArray:
+    """Return (n, F) values without -0.0; `sizes` are those of the first hypothesis of the list."""
+    values = _flat_values(hypotheses, sizes)
+    try:
+        table = np.array(values, dtype=np.float64)
+    except (ValueError, TypeError, OverflowError):
+        values = []
+    if not values or not (
+        {int, float}.issuperset(map(type, values)) and np.all(np.abs(table) <= LARGEST)
+    ):
+        table = _slow_features(file, hypotheses, sizes)
+    return table.reshape(len(hypotheses), sum(sizes.values())) + 0.0
+
+
+def _flat_values(hypotheses: Sequence[Hypothesis], sizes: dict[str, int]) -> list[Any]:
+    """Return the values of all hypotheses; nothing if features or their sizes differ."""
+    values: list[Any] = []
     for hypothesis in hypotheses:
         features = hypothesis.features
-        values = [*features.values()]
-        if tuple(features) != names or not are_numbers or list in map(type, values):
-            if _sizes(hypothesis) != sizes:
-                file.fail(
-                    hypothesis.place,
-                    f"features {_in_words(_sizes(hypothesis))}, the first hypothesis has "
-                    f"{_in_words(sizes)}",
-                )
-            values = [*chain.from_iterable(_as_list(features[name]) for name in names)]
-        rows.append(values)
-    table = np.array(rows, dtype=np.float64).reshape(len(rows), sum(sizes.values()))
-    return tuple(sizes.items()), table + 0.0
+        if features.keys() != sizes.keys():
+            return []
+        for name, size in sizes.items():
+            value = features[name]
+            if type(value) is list and len(value) == size:
+                values += value
+            elif type(value) is not list and size == 1:
+                values.append(value)
+            else:
+                return []
+    return values
+
+
+def _slow_features(
+    file: ListFile, hypotheses: Sequence[Hypothesis], sizes: dict[str, int]
+) -> FloatArray:
+    """Return the values of features; raise the error of the first hypothesis with a fault."""
+    values: list[float] = []
+    for hypothesis in hypotheses:
+        own_sizes = _checked_sizes(file, hypothesis)
+        if own_sizes != sizes:
+            file.fail(
+                hypothesis.place,
+                f"features {_in_words(own_sizes)}, the first hypothesis has {_in_words(sizes)}",
+            )
+        values += chain.from_iterable(_as_list(hypothesis.features[name]) for name in sizes)
+    return np.array(values, dtype=np.float64)
 
 
 def _as_list(value: float | list[float]) -> list[float]:
     return value if isinstance(value, list) else [value]
 
 
-def _sizes(hypothesis: Hypothesis) -> dict[str, int]:
-    """Return the number of values of each feature."""
-    return {name: len(_as_list(value)) for name, value in hypothesis.features.items()}
+def _checked_sizes(file: ListFile, hypothesis: Hypothesis) -> dict[str, int]:
+    """Return the number of values of each feature; raise the error of one that is no number."""
+    place, sizes = hypothesis.place, {}
+    for name, value in hypothesis.features.items():
+        parts = _as_list(value)
+        if not parts:
+            file.fail(place, f"feature {name} has no value")
+        for part in parts:
+            if isinstance(part, bool) or not isinstance(part, int | float):
+                text = shown(json.dumps(part, ensure_ascii=False))
+                file.fail(place, f"'{name}' is {text}, expected a number")
+            if not math.isfinite(bounded(part)):
+                file.fail(place, f"'{name}' is {part}; values must be {FINITE}")
+        sizes[name] = len(parts)
+    return sizes
 
 
 def _in_words(sizes: dict[str, int]) -> str:
@@ -162,15 +268,14 @@ def _interned(texts: Sequence[str], vocabulary: Vocabulary) -> tuple[TokenArray,
     return (numbers[local] if len(numbers) else local), offsets
 
 
-def _links(file: ListFile, hypotheses: Sequence[Hypothesis], lengths: IntArray) -> Ragged | None:
-    """Return the links of hypotheses with these numbers of tokens; None without alignments."""
-    is_linked = hypotheses[0].links is not None
+def _links(
+    file: ListFile, hypotheses: Sequence[Hypothesis], lengths: IntArray, is_linked: bool
+) -> Ragged:
+    """Return the links of hypotheses with these numbers of tokens; empty without alignments."""
     for hypothesis in hypotheses:
         if (hypothesis.links is None) == is_linked:
             has, first = ("no", "one") if is_linked else ("a", "none")
             file.fail(hypothesis.place, f"{has} word alignment, the first hypothesis has {first}")
-    if not is_linked:
-        return None
     links = Ragged.from_rows([hypothesis.links or [] for hypothesis in hypotheses], 2)
     rows = np.repeat(np.arange(len(links)), links.lengths)
     for first in np.flatnonzero(links.values[:, 1] >= lengths[rows])[:1]:
@@ -183,20 +288,20 @@ def _links(file: ListFile, hypotheses: Sequence[Hypothesis], lengths: IntArray) 
 
 
 def _ranks_of_records(
-    file: ListFile, hypotheses: Sequence[Hypothesis], first_rank: int | None
+    file: ListFile, origins: Sequence[_Origin], first_rank: int | None
 ) -> list[int | None]:
     """Return ranks from 1; raise the error of a record that stands twice."""
-    ranks = [hypothesis.rank for hypothesis in hypotheses]
+    ranks = [rank for *_, rank in origins]
     numbers = [rank for rank in ranks if rank is not None]
     if not numbers or (len(numbers) == len(ranks) and min(numbers) == max(numbers) > 1):
-        _check_together(file, hypotheses)
+        _check_together(file, origins)
         return [None] * len(ranks)
     first = min(1, *numbers) if first_rank is None else first_rank
-    with_ranks = {each.segment for each in hypotheses if each.rank is not None}
+    with_ranks = {segment for _, segment, rank in origins if rank is not None}
     first_places: dict[tuple[str | int, int], Place] = {}
     sizes: Counter[str | int] = Counter()
     all_ranks: list[int | None] = []
-    for place, segment, rank in ((each.place, each.segment, each.rank) for each in hypotheses):
+    for place, segment, rank in origins:
         if rank is None and segment in with_ranks:
             file.fail(
                 place, f"id '{segment}': no number of the hypothesis ({_KEYS}), others have one"
@@ -211,18 +316,19 @@ def _ranks_of_records(
             )
         first_places[segment, number] = place
         all_ranks.append(number + 1 - first)
-    _check_together(file, [each for each in hypotheses if each.rank is None])
+    _check_together(file, [origin for origin in origins if origin[2] is None])
     return all_ranks
 
 
-def _check_together(file: ListFile, hypotheses: Sequence[Hypothesis]) -> None:
+def _check_together(file: ListFile, origins: Sequence[_Origin]) -> None:
     """Raise the error of an id with two lists.
 
     Records of one hypothesis each may stand anywhere: samples are often drawn pass by pass.
     """
+    sizes = Counter((segment, place) for place, segment, _ in origins)
+    with_several = {segment for (segment, _), size in sizes.items() if size > 1}
     first_places: dict[str | int, Place] = {}
-    sizes = Counter((each.segment, each.place) for each in hypotheses)
-    for segment, place in sizes:
+    for segment, place in sizes if with_several else ():
         first = first_places.setdefault(segment, place)
         if first != place and max(sizes[segment, place], sizes[segment, first]) > 1:
             file.fail(

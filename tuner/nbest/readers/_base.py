@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from abc import abstractmethod
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -153,17 +153,17 @@ class Reader(Component):
         return ", ".join(parts)
 
 
-def rank_in(record: Mapping[str, Any], other_keys: Container[str] = ()) -> int | None:
+def rank_in(record: Mapping[str, Any], keys: Iterable[str] = INDEX_KEYS) -> int | None:
     """Return the number of a hypothesis in its segment that its record has, if it has one.
 
     Parameters
     ----------
-    other_keys
-        Keys of other values.
+    keys
+        Where it may be.
     """
-    for key in INDEX_KEYS:
+    for key in keys:
         text = str(record.get(key))
-        if key not in other_keys and _RANK.fullmatch(text) and not isinstance(record[key], bool):
+        if _RANK.fullmatch(text) and not isinstance(record[key], bool):
             return int(text)
     return None
 

@@ -1,16 +1,18 @@
 """Read hypotheses from JSON; each format finds them in its own place."""
 
+import itertools
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ClassVar, NoReturn
 
-from ...base import options
 from ...base.columns import ID_KEYS, failure_of
 from ...base.documents import parse_json
 from ...base.errors import InputError, shown
+from ...base.files import decode_line
 from ...base.numbers import FINITE, bounded
 from ..records import ListFile, Place
 from ._base import Reader
@@ -46,9 +48,11 @@ class JsonReader(Reader):
 
 def dialect(head: Sequence[str]) -> str | None:
     """Return the name of the format whose JSON the first lines are; None where no one's."""
-    if not head[0].lstrip().startswith(("{", "[")):
-        return None
-    text = "\n".join(head)
+    return _dialect("\n".join(head)) if head[0].lstrip().startswith(("{", "[")) else None
+
+
+@lru_cache(maxsize=1)
+def _dialect(text: str) -> str | None:
     return next((name for name, sign in _DIALECTS.items() if sign.search(text)), None)
 
 
@@ -108,27 +112,23 @@ class JsonObject:
         return number
 
     def features(
-        self, keys: str, computed: dict[str, float] | None = None
-    ) -> dict[str, float | list[float]]:
-        """Return the computed features and the scores of keys joined by `+`.
+        self, keys: Sequence[str], computed: dict[str, float] | None = None
+    ) -> Mapping[str, float | list[float]]:
+        """Return the computed features and the scores of keys.
 
         Scores are numbers, or objects of names and numbers.
         """
         features: dict[str, float | list[float]] = {**(computed or {})}
-        for key in options.names(keys, "+"):
+        for key in keys:
             scores = self.get(key)
             if scores is None:
                 self.wrong(key, scores, "scores (name the keys in features=)")
-            items = sorted(scores.items()) if isinstance(scores, dict) else [(key, scores)]
-            for name, value in items:
-                if name in features:
-                    self.file.fail_of_names(name)
-                if not isinstance(value, list):
-                    features[name] = self.number(name, value)
-                elif value:
-                    features[name] = [self.number(name, part) for part in value]
-                else:
-                    self.file.fail(self.place, f"feature {name} has no value")
+            by_name = _by_name(scores) if isinstance(scores, dict) else {key: scores}
+            if len(keys) == 1 and not computed:
+                return by_name
+            for name in by_name.keys() & features.keys():
+                self.file.fail_of_names(name)
+            features.update(by_name)
         return features
 
     def segment(self, key: str, default: int | None) -> str:
@@ -154,10 +154,10 @@ def objects(file: ListFile, *, list_key: str = "") -> Iterator[tuple[int, JsonOb
     A document is one object over several lines, or a list of objects. With `list_key`, a list in
     place of an object is what an object has under this key.
     """
-    lines = list(file.lines())
-    first = lines[0].strip()
-    if first == "{" or (first.startswith("[") and not (list_key and _are_lists(lines))):
-        content = _parsed(file, lines)
+    first, *others = (line.strip() for line in itertools.islice(file.byte_lines(), 2))
+    has_lists = list_key and others and _is_list(first)
+    if first == b"{" or (first.startswith(b"[") and not has_lists):
+        content = _parsed(file, file.data.removesuffix(b"\n"))
         entries = content if isinstance(content, list) else [content]
         if list_key and all(isinstance(item, str) for item in entries):
             entries = [entries]
@@ -166,7 +166,8 @@ def objects(file: ListFile, *, list_key: str = "") -> Iterator[tuple[int, JsonOb
         )
     else:
         numbered = (
-            (number, _parsed(file, [line], number)) for number, line in enumerate(lines, 1)
+            (number, _parsed(file, line, number))
+            for number, line in enumerate(file.byte_lines(), 1)
         )
     for count, (place, content) in enumerate(numbered, 1):
         item = {list_key: content} if list_key and isinstance(content, list) else content
@@ -175,12 +176,24 @@ def objects(file: ListFile, *, list_key: str = "") -> Iterator[tuple[int, JsonOb
         yield count, JsonObject(file, place, item)
 
 
-def _are_lists(lines: Sequence[str]) -> bool:
-    """Whether each line is a list: there are two lines or more, and the first is whole."""
+def _is_list(line: bytes) -> bool:
+    """Whether a line is a whole list."""
     try:
-        return len(lines) > 1 and isinstance(parse_json(lines[0]), list)
+        return isinstance(parse_json(line), list)
     except ValueError:
         return False
+
+
+def _by_name(scores: dict[str, Any]) -> dict[str, Any]:
+    """Return scores in the order of their names."""
+    names = tuple(scores)
+    in_order = _in_order(names)
+    return scores if names == in_order else {name: scores[name] for name in in_order}
+
+
+@lru_cache(maxsize=64)
+def _in_order(names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(sorted(names))
 
 
 def usual(item: JsonObject, keys: Sequence[str]) -> str:
@@ -236,17 +249,19 @@ def as_object(hypothesis: Any) -> dict[str, Any] | None:
 
 def document(file: ListFile) -> JsonObject:
     """Return the one object of a whole file."""
-    content = _parsed(file, list(file.lines()))
+    content = _parsed(file, file.data.removesuffix(b"\n"))
     if not isinstance(content, dict):
         file.fail(1, "expected one JSON object")
     return JsonObject(file, 1, content)
 
 
-def _parsed(file: ListFile, lines: Sequence[str], number: int | None = None) -> Any:
+def _parsed(file: ListFile, data: bytes, number: int | None = None) -> Any:
     """Return the JSON of a whole file, or of one line of it."""
     try:
-        return parse_json("\n".join(lines))
+        return parse_json(data)
     except ValueError as error:
+        for line_number, line in enumerate(data.split(b"\n"), number or 1):
+            decode_line(line, file.where, line_number)
         reason = f"not JSON: {getattr(error, 'msg', error)}"
         if number is None:
             file.fail(getattr(error, "lineno", 1), reason)

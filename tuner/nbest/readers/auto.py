@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
@@ -51,6 +52,27 @@ def _advice(head: Sequence[str]) -> str:
     return ""
 
 
+@lru_cache(maxsize=16)
+def _formats_of(head: tuple[str, ...], names: tuple[str, ...]) -> tuple[list[type[Reader]], str]:
+    """Return the formats that first lines fit, and what is wrong with readers of other packages.
+
+    Lists whose first lines were seen before are not looked at again.
+    """
+    formats: list[type[Reader]] = []
+    unusable = ""
+    for name in names:
+        try:
+            cls = component("reader", name)
+            if cls.recognises(head):
+                formats.append(cls)
+        except Exception as error:
+            fault = str(error) if isinstance(error, ConfigError) else fault_of(error)
+            if fault is None:  # not of another package
+                raise
+            unusable += f"; {fault}"
+    return formats, unusable
+
+
 @dataclass(frozen=True)
 class Auto(Reader):
     """Guess the format from the first lines and read it; `flat` cannot be guessed."""
@@ -72,18 +94,7 @@ class Auto(Reader):
         """
         if not file.head:
             raise InputError(f"{file.where}: blank lines only, expected an n-best list")
-        formats: list[type[Reader]] = []
-        unusable = ""
-        for name in names("reader"):
-            try:
-                cls = component("reader", name)
-                if cls.recognises(file.head):
-                    formats.append(cls)
-            except Exception as error:
-                fault = str(error) if isinstance(error, ConfigError) else fault_of(error)
-                if fault is None:  # not of another package
-                    raise
-                unusable += f"; {fault}"
+        formats, unusable = _formats_of(tuple(file.head), tuple(names("reader")))
         if len(formats) == 1:
             return formats[0]()
         if formats:

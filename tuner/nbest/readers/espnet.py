@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
+from ...base import options
 from ...base.errors import InputError
 from ...base.files import read_lines
 from ..extra import plain_number
@@ -46,7 +47,7 @@ class Espnet(JsonReader):
 
     def records(self, file: ListFile) -> Iterator[Hypothesis]:
         """Yield the hypotheses of a whole file."""
-        content = js.document(file)
+        content, keys = js.document(file), options.names(self.features, "+")
         utterances = content.get("utts")
         if not isinstance(utterances, dict):
             content.wrong("utts", utterances, "an object of utterances")
@@ -58,7 +59,7 @@ class Espnet(JsonReader):
             outputs = utterance.entries("output", dict, "a list of objects")
             for number, output in enumerate(outputs, 1):
                 item = JsonObject(file, f"{utterance.place}.output, hypothesis {number}", output)
-                features = item.features(self.features)
+                features = item.features(keys)
                 text = item.text(self.text).strip().removesuffix("<eos>")
                 yield Hypothesis(item.place, name, text, features)
 

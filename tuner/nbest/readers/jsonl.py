@@ -1,12 +1,15 @@
 """Read lists of JSON lines."""
 
+from __future__ import annotations
+
 from collections.abc import Collection, Iterator, Sequence
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
 from ...base import options
+from ...base.columns import INDEX_KEYS
 from ...base.errors import InputError, counted
 from ..records import Failed, Hypothesis, ListFile, Record
 from . import _json as js
@@ -93,10 +96,17 @@ class Jsonl(JsonReader):
 
     def records(self, file: ListFile) -> Iterator[Record]:
         """Yield the hypotheses of a whole file, and the requests that failed."""
-        id_key = ""
+        id_key, features = "", options.names(self.features, "+")
+        # Of objects with one hypothesis, and of hypotheses in lists, by their keys:
+        usual: dict[tuple[str, ...], _Roles] = {}
+        in_lists: dict[tuple[str, ...], _Roles] = {}
         for number, record in js.objects(file, list_key=self.hypotheses or LISTS[0]):
+            keys = tuple(record.content)
+            if keys in usual and None not in record.content.values():
+                yield _hypothesis(record, record.segment(id_key, None), usual[keys])
+                continue
             list_key = self.hypotheses or self._list_key(record)
-            whole = _with_lists(record, list_key, options.names(self.features, "+"))
+            whole = _with_lists(record, list_key, features)
             is_list = whole.get(list_key) is not None
             has_text = is_list or whole.get(self.text or js.usual(whole, TEXTS)) is not None
             has_text = has_text and whole.get(list_key) != []
@@ -111,9 +121,17 @@ class Jsonl(JsonReader):
                 id_key = key
             if reason:
                 yield Failed(whole.place, segment, reason)
-                continue
-            for item in self._items(whole, list_key) if is_list else [whole]:
-                yield self._hypothesis(item, segment)
+            elif is_list:
+                for item in self._items(whole, list_key, features):
+                    item_keys = tuple(item.content)
+                    if item_keys not in in_lists or None in item.content.values():
+                        in_lists[item_keys] = self._roles(item, features)
+                    yield _hypothesis(item, segment, in_lists[item_keys])
+            else:
+                roles = self._roles(whole, features)
+                if id_key and whole is record and self._is_told_by(keys):
+                    usual[keys] = roles
+                yield _hypothesis(whole, segment, roles)
 
     def id_base(self, file: ListFile, ids: Collection[str]) -> int:
         """Return the first of the ids of a whole file, where they are numbers."""
@@ -136,14 +154,22 @@ class Jsonl(JsonReader):
             f"from 1; give --nbest-format jsonl:first_id=0 or jsonl:first_id=1"
         )
 
-    def _hypothesis(self, item: js.JsonObject, segment: str) -> Hypothesis:
-        features = item.features(self.features or _usual_features(item))
-        text_key = self.text or js.usual(item, TEXTS)
-        text = item.text(text_key)
-        score = 0.0 if item.get(self.score) is None else item.number(self.score)
-        other_keys = {self.id, text_key, self.score, *options.names(self.features, "+")}
-        links, rank = self._links(item), rank_in(item.content, other_keys)
-        return Hypothesis(item.place, segment, text, features, score, links, item.content, rank)
+    def _roles(self, item: js.JsonObject, features: Sequence[str]) -> _Roles:
+        """Return which keys of an object of a hypothesis hold what."""
+        text = self.text or js.usual(item, TEXTS)
+        others = {self.id, text, self.score, *features}
+        return _Roles(
+            text,
+            features or _usual_features(item),
+            self.score if item.get(self.score) is not None else "",
+            self.links if item.get(self.links) is not None else "",
+            [key for key in INDEX_KEYS if key in item.content and key not in others],
+        )
+
+    def _is_told_by(self, keys: Sequence[str]) -> bool:
+        """Whether objects of these keys, none of null, have one hypothesis each, in one form."""
+        options = self.id, self.hypotheses, self.text, self.features, self.score, self.links
+        return {*LISTS, self.hypotheses}.isdisjoint(keys) and "." not in "".join(options)
 
     def _list_key(self, whole: js.JsonObject) -> str:
         """Return the key of the list of hypotheses; one that is not there if there is no list."""
@@ -151,7 +177,9 @@ class Jsonl(JsonReader):
             return "translations"
         return next((key for key in LISTS if isinstance(whole.get(key), list)), LISTS[0])
 
-    def _items(self, whole: js.JsonObject, key: str) -> list[js.JsonObject]:
+    def _items(
+        self, whole: js.JsonObject, key: str, features: Sequence[str]
+    ) -> list[js.JsonObject]:
         """Return the hypotheses of a segment as objects, each with its entries of other lists."""
         contents: list[dict[str, Any]] = []
         hypotheses = whole.entries(key, object, _EXPECTED)
@@ -161,26 +189,52 @@ class Jsonl(JsonReader):
                 whole.wrong(key, hypothesis, _EXPECTED, inside=True)
             contents.append(content)
         if not isinstance(hypotheses[0], dict):
-            features = self.features or _usual_features(whole)
-            keys = (*options.names(features, "+"), self.score, self.links)
+            keys = (*(features or _usual_features(whole)), self.score, self.links)
             for column_key in filter(None, keys):
                 column = _column(whole, column_key, len(hypotheses), list_key=key)
                 for k, entry in enumerate(column):
                     contents[k] = {**contents[k], column_key: entry}
         return [js.JsonObject(whole.file, whole.place, content) for content in contents]
 
-    def _links(self, item: js.JsonObject) -> list[tuple[int, int]] | None:
-        links = item.get(self.links)
-        if links is None:
-            return None
-        if isinstance(links, list) and all(
-            isinstance(pair, list) and len(pair) == 2 and all(type(x) is int for x in pair)
-            for pair in links
-        ):
-            links = " ".join(f"{i}-{j}" for i, j in links)
-        if not isinstance(links, str):
-            item.wrong(self.links, links, '"0-0 1-1" or [[0, 0], [1, 1]]')
-        return item.file.links(item.place, links)
+
+class _Roles(NamedTuple):
+    """Keys of an object: of the text, the scores, the model's own score, the links, the rank.
+
+    An empty key is none.
+    """
+
+    text: str
+    features: Sequence[str]
+    score: str
+    links: str
+    ranks: Sequence[str]
+
+
+def _hypothesis(item: js.JsonObject, segment: str, roles: _Roles) -> Hypothesis:
+    """Return the hypothesis of an object."""
+    features = item.features(roles.features)
+    return Hypothesis(
+        item.place,
+        segment,
+        item.text(roles.text),
+        features,
+        item.number(roles.score) if roles.score else 0.0,
+        _links(item, roles.links) if roles.links else None,
+        item.content,
+        rank_in(item.content, roles.ranks) if roles.ranks else None,
+    )
+
+
+def _links(item: js.JsonObject, key: str) -> list[tuple[int, int]]:
+    links = item.get(key)
+    if isinstance(links, list) and all(
+        isinstance(pair, list) and len(pair) == 2 and all(type(x) is int for x in pair)
+        for pair in links
+    ):
+        links = " ".join(f"{i}-{j}" for i, j in links)
+    if not isinstance(links, str):
+        item.wrong(key, links, '"0-0 1-1" or [[0, 0], [1, 1]]')
+    return item.file.links(item.place, links)
 
 
 _EXPECTED = "a list of hypotheses: objects, texts, or lists of tokens"
@@ -195,13 +249,10 @@ def _check_writer(record: js.JsonObject) -> None:
             )
 
 
-def _usual_features(item: js.JsonObject) -> str:
-    """Return the usual keys of scores that are there, joined by `+`."""
-    for keys in FEATURES:
-        present = [key for key in keys if item.get(key) is not None]
-        if present:
-            return "+".join(present)
-    return ""
+def _usual_features(item: js.JsonObject) -> list[str]:
+    """Return the usual keys of scores that are there."""
+    present = ([key for key in keys if item.get(key) is not None] for keys in FEATURES)
+    return next(filter(None, present), [])
 
 
 def _with_lists(record: js.JsonObject, list_key: str, features: list[str]) -> js.JsonObject:

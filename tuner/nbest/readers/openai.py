@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from pydantic.dataclasses import dataclass
 
+from ...base import options
 from ...base.columns import failure_of
 from ...base.errors import counted, shown
 from ...base.warn import warn
@@ -73,6 +74,7 @@ class Openai(JsonReader):
     def records(self, file: ListFile) -> Iterator[Record]:
         """Yield the hypotheses of a whole file, and the requests that failed."""
         withheld: dict[str, list[str]] = {}
+        keys = options.names(self.features, "+")
         for item, segment in self._requests(file):
             if reason := failure_of(item.content):
                 yield Failed(item.place, segment, reason)
@@ -107,7 +109,7 @@ class Openai(JsonReader):
                     item.place,
                     segment,
                     text,
-                    choice.features(self.features, sums),
+                    choice.features(keys, sums),
                     sums["logprob"],
                     record=choice.content,
                     rank=index if type(index) is int else None,
