@@ -80,7 +80,7 @@ def metaeval(
         test_sets = read_judged_sets(Path(sets)) if isinstance(sets, str | Path) else sets
     if not test_sets:
         raise ValueError("give a test set, or several")
-    metrics = registry.labelled([metric] if isinstance(metric, str | Metric) else metric)
+    metrics = registry.labelled(metric)
     settings = Settings(resampling.samples, resampling.seed, resampling.level, resample)
     measured: list[MetaEvaluation] = []
     signatures: dict[str, None] = {}

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple, Self, TypedDict, Unpack, overload
+from typing import TypedDict, Unpack, overload
 
 from portmert.metrics._base import Metric, Texts, Vocabulary
 
@@ -126,8 +126,16 @@ def score(
         preparing(annotator) as prepare,
     ):
         preparation = prepare(metrics, pipeline_of(text, text_model), None)
-        sides = _Sides.of(refs or own_references(metrics), ref_links, hyp, source, hyp_links)
-        texts, read = sides.read(ids=ids, drop=drop_missing)
+        sides = {
+            "refs": text_files(refs or own_references(metrics), "references"),
+            "ref_links": text_files(ref_links, "links of references"),
+            "hyp": (text_file(hyp, "the hypotheses"),),
+            "source": () if source is None else (text_file(source, "the source"),),
+            "hyp_links": ()
+            if hyp_links is None
+            else (text_file(hyp_links, "links of the hypotheses"),),
+        }
+        texts, read = _read(sides, ids=ids, drop=drop_missing)
         batch = preparation.batch(texts, preparation.references(read))
         warn_of(n for item in metrics for n in statistics.notices(item, batch))
         scores = scoring.score_texts(metrics, batch, preparation)
@@ -136,53 +144,26 @@ def score(
     return scores[0] if isinstance(metric, str | Metric) else scores
 
 
-class _Sides(NamedTuple):
-    """All texts of a call; several references and their links."""
-
-    refs: tuple[TextFile, ...]
-    ref_links: tuple[TextFile, ...]
-    hyp: TextFile
-    source: TextFile | None
-    hyp_links: TextFile | None
-
-    @classmethod
-    def of(
-        cls,
-        refs: Sequence[TextLike] | PathLike,
-        ref_links: Sequence[TextLike] | PathLike,
-        hyp: TextLike,
-        source: TextLike | None,
-        hyp_links: TextLike | None,
-    ) -> Self:
-        """Take texts as callers give them."""
-        return cls(
-            text_files(refs, "references"),
-            text_files(ref_links, "links of references"),
-            text_file(hyp, "the hypotheses"),
-            None if source is None else text_file(source, "the source"),
-            None if hyp_links is None else text_file(hyp_links, "links of the hypotheses"),
-        )
-
-    def read(self, *, ids: bool, drop: bool) -> tuple[Texts, References]:
-        """Read hypotheses and references of the same segments."""
-        files = [*self.refs, *self.ref_links, self.hyp]
-        files += [text for text in (self.source, self.hyp_links) if text is not None]
-        if ids:
-            files = [joining.read_by_id(text) for text in files]
-        left_out: tuple[str, ...] = ()
-        if not any(joining.is_gold(text) for text in self.refs):
-            files, _, left_out = joining.joined(files, drop=drop)
-        if left_out:
-            joining.warn_left_out(left_out, "a text")
-        texts = iter(files)
-        refs = [next(texts) for _ in self.refs]
-        links = [next(texts) for _ in self.ref_links]
-        hyp = next(texts)
-        source = None if self.source is None else next(texts)
-        references = corpus.read_references(
-            refs, vocabulary=Vocabulary(), source=source, links=links
-        )
-        return read_output(hyp, references, beside=refs[0], links=next(texts, None)), references
+def _read(
+    sides: dict[str, tuple[TextFile, ...]], *, ids: bool, drop: bool
+) -> tuple[Texts, References]:
+    """Read hypotheses and references of the same segments; `sides` are the texts by argument."""
+    files = [text for texts in sides.values() for text in texts]
+    if ids:
+        files = [joining.read_by_id(text) for text in files]
+    left_out: tuple[str, ...] = ()
+    if not any(joining.is_gold(text) for text in sides["refs"]):
+        files, _, left_out = joining.joined(files, drop=drop)
+    if left_out:
+        joining.warn_left_out(left_out, "a text")
+    rest = iter(files)
+    refs, ref_links, (hyp,), source, links = (
+        [next(rest) for _ in texts] for texts in sides.values()
+    )
+    references = corpus.read_references(
+        refs, vocabulary=Vocabulary(), source=next(iter(source), None), links=ref_links
+    )
+    return read_output(hyp, references, beside=refs[0], links=next(iter(links), None)), references
 
 
 def _check_links_given(

@@ -147,9 +147,10 @@ def label(metric: Metric) -> str:
     return metric.name() if is_default else metric.signature
 
 
-def labelled(metrics: Iterable[str | Metric]) -> dict[str, Metric]:
+def labelled(metrics: str | Metric | Iterable[str | Metric]) -> dict[str, Metric]:
     """Return metrics by their names in tables: as they are written, an object by its `label`."""
-    return {text if isinstance(text, str) else label(text): metric(text) for text in metrics}
+    several = [metrics] if isinstance(metrics, str | Metric) else metrics
+    return {text if isinstance(text, str) else label(text): metric(text) for text in several}
 
 
 def _canonical(text: str) -> str:
