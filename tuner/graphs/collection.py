@@ -277,12 +277,24 @@ def _chained(offsets: Sequence[IntArray]) -> IntArray:
     return offsets_of(np.concatenate([np.diff(each) for each in offsets]))
 
 
-def drawn_around(weights: FeatureWeights, rng: np.random.Generator) -> list[FeatureWeights]:
-    """Return random weights: each is moved by about half of it, or of a small weight's peers."""
-    vector = np.concatenate([np.array(row) for row in weights.values.values()])
-    spread = np.maximum(np.abs(vector), np.abs(vector).mean() / 2) / 2
+def drawn_around(
+    weights: FeatureWeights, nbest: NBest, rng: np.random.Generator
+) -> list[FeatureWeights]:
+    """Return random weights around those that lists were made under.
+
+    Each weight moves by about half of itself or, if its feature contributes little to differences
+    of scores, by what makes it contribute a quarter of the mean. Sparse features keep theirs.
+    """
+    dense = FeatureWeights({name: weights.values[name] for name, _ in nbest.feature_names})
+    vector, sizes = dense.vector(nbest.feature_names), np.diff(nbest.offsets)
+    means = np.add.reduceat(nbest.features, nbest.offsets[:-1]) / sizes[:, np.newaxis]
+    deviations = np.std(nbest.features - np.repeat(means, sizes, axis=0), axis=0)
+    share = np.mean(np.abs(vector) * deviations) / 2
+    least = np.divide(share, deviations, out=np.zeros(len(vector)), where=deviations > 0.0)
+    spread = np.maximum(np.abs(vector), least) / 2
     drawn = vector + spread * rng.standard_normal((AROUND, len(vector)))
-    return [FeatureWeights.from_vector(weights.names, row) for row in drawn]
+    rows = [FeatureWeights.from_vector(dense.names, row).values for row in drawn]
+    return [FeatureWeights({**weights.values, **row}) for row in rows]
 
 
 @dataclass(frozen=True)
@@ -310,6 +322,9 @@ class BestStrings:
         """Return the lists; see `nbest.read.read_nbest`."""
         graphs = Graphs.read(self.paths, vocabulary, self.reader)
         weights = self.weights or graphs.ones
-        drawn = drawn_around(weights, streams.harvest(1, 1)) if self.around else []
+        nbest = graphs.nbest([weights], [self.size], names=names, segments=segments)
+        if not self.around:
+            return nbest
+        drawn = drawn_around(weights, nbest, streams.harvest(1, 1))
         sizes = [self.size, *[max(1, self.size // 2)] * len(drawn)]
         return graphs.nbest([weights, *drawn], sizes, names=names, segments=segments)

@@ -49,7 +49,8 @@ class Harvests:
     def around(self, number: int, weights: FeatureWeights) -> None:
         """Add the strings under random weights around those of an iteration."""
         if self._decoder.makes_graphs:
-            drawn = drawn_around(weights, streams.harvest(self._seed, number))
+            nbest, rng = self._lists.last(number), streams.harvest(self._seed, number)
+            drawn = drawn_around(weights, nbest, rng)
             self._add(number, 0, drawn, max(1, self._size // 2))
 
     def under(self, number: int, harvest: int, weights: FeatureWeights) -> bool:
