@@ -26,6 +26,7 @@ FAMILIES = {
     "metric": "Metrics",
     "optimizer": "Optimizers",
     "reader": "Readers of n-best lists",
+    "graph-reader": "Readers of search graphs",
     "decoder": "Decoders",
     "aligner": "Word aligners",
     "annotator": "Annotators",
@@ -118,7 +119,7 @@ def configuration_page() -> str:
     for name, cls in (("tune", Tune), ("data", Data)):
         parts.append(f"## [{name}] {{: #{name} }}\n\n{_keys(cls)}")
     for family, title in FAMILIES.items():
-        if family != "reader":
+        if family not in {"reader", "graph-reader"}:
             parts.append(
                 f"## [{family}] {{: #{family} }}\n\n`name` is one of "
                 f"{', '.join(f'[`{n}`]({family}s.md#{n})' for n in own_names(family))}; the "

@@ -10,6 +10,7 @@ TINY = TESTS / "support" / "extension" / "tiny"
 TINY_POINTS = {
     "portmert.metrics": {"share": "tiny.share:Share"},
     "portmert.readers": {"semicolons": "tiny.semicolons:Semicolons"},
+    "portmert.graph_readers": {"edges": "tiny.edges:Edges"},
     "portmert.aligners": {"diagonal": "tiny.diagonal:Diagonal"},
     "portmert.optimizers": {"still": "tiny.still:Still"},
     "portmert.annotators": {"nouns": "tiny.nouns:Nouns"},

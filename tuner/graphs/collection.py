@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -110,8 +111,10 @@ def _recognised(block: Block) -> GraphReader:
     """Return the reader of the format that a graph shows."""
     head = block.data[:HEAD].decode("utf-8", "replace")
     head = head[: head.rfind("\n") + 1] or head
-    classes = [component("graph-reader", name) for name in names("graph-reader")]
-    fitting = [cls for cls in classes if cls.recognises(head)]
+    fitting = []
+    for name in names("graph-reader"):
+        with suppress(Exception):  # one of another package, which is told where it is named
+            fitting += [cls for cls in [component("graph-reader", name)] if cls.recognises(head)]
     if len(fitting) != 1:
         what = (
             "is an n-best list; give it as --nbest" if " ||| " in head[:200] else "fits no format"
