@@ -46,7 +46,7 @@ def significance(folder: Path) -> list[list[str]]:
     test = TestFiles(None, (reference,))
     (material,) = read_material(systems, test, (), None, Preparation())
     counted = count(material, {name: registry.metric(name) for name in METRICS})
-    stats = [[one.of_system(material, system) for one in counted] for system in range(SYSTEMS)]
+    stats = list(zip(*(one.stats for one in counted), strict=True))
     metrics = [one.metric for one in counted]
 
     def ours() -> None:

@@ -37,7 +37,8 @@ def material_of(outputs, golds, *, systems, source_lengths=None, links=None, gol
     flat_links = [pairs for of_segment in gold_links for pairs in of_segment] if links else None
     offsets = np.concatenate([[0], np.cumsum([len(row) for row in golds])]).astype(np.int64)
     return Material(
-        systems=np.repeat(np.arange(systems), len(outputs) // systems),
+        systems=("x", "y")[:systems],
+        replicas=(len(outputs) // systems,) * systems,
         texts=texts(
             [tokens for lines in outputs for tokens in lines],
             [pairs for of_output in links for pairs in of_output] if links else None,

@@ -11,7 +11,7 @@ from typing import Any, Unpack
 import numpy as np
 
 import portmert
-from portmert.metrics._base import FloatArray, IntArray, Metric, Texts, Vocabulary
+from portmert.metrics._base import FloatArray, IntArray, Metric, Vocabulary
 
 from ..base import arguments
 from ..base.context import Progress, using
@@ -25,7 +25,6 @@ from ..base.tables import Table
 from ..base.warn import notice, notices_once
 from ..components import registry
 from ..components.external import Scores
-from ..evaluation.comparison.material import Material
 from ..evaluation.comparison.report import document_of
 from ..evaluation.comparison.scores import Counted, described, in_families, score_systems
 from ..evaluation.comparison.sentences import against, correction, headlines
@@ -208,7 +207,7 @@ def rerank_tune(
     )  # fmt: skip
     lines = _joined(tuned.baselines["averaged"].text, dev_lists.pipeline)
     write_text(folder / "output.txt", replicating.as_lines(lines))
-    counted = outcomes.counted(tests.nbest, tuned.baselines.values())
+    counted = outcomes.counted(tests.nbest, tuned.baselines.values(), replicas)
     compared: Report | None = None
     if tests.refs and judges:
         with using(progress=progress):
@@ -394,13 +393,15 @@ class Outcomes:
         start = nbest.offsets[:-1]
         return by_name | {"oracle": oracle(table, nbest.offsets, Scores(()), start)[1]}
 
-    def counted(self, test: NBest, choices: Iterable[Chosen]) -> list[Counted]:
-        """Return the statistics of all choices under each of the scores."""
+    def counted(self, test: NBest, choices: Iterable[Chosen], replicas: int) -> list[Counted]:
+        """Return the statistics of all choices under each of the scores; replicas are first."""
         rows = np.stack([choice.rows for choice in choices])
-        return [
-            Counted(name, Scores(_paths(files)), self._table(test, name)[rows])
-            for name, files in self.scores.items()
-        ]
+        counted = []
+        for name, files in self.scores.items():
+            stats = self._table(test, name)[rows]
+            by_system = [stats[:replicas], *stats[replicas:, np.newaxis]]
+            counted.append(Counted(name, Scores(_paths(files)), by_system))
+        return counted
 
     def _table(self, test: NBest, name: str) -> FloatArray:
         """Return the (H, 2) statistics of the test lists under one of the scores."""
@@ -455,10 +456,7 @@ def judged(
     tuned_on
         The signature of the metric that the first system was tuned on.
     """
-    resampling, segments = Resampling(), counted[0].stats.shape[1]
-    owners = np.repeat(np.arange(len(systems)), list(systems.values()))
-    texts = Texts.from_lines([], Vocabulary())
-    material = Material(owners, texts, corpus.no_references(Vocabulary(), segments))
+    resampling = Resampling()
     content = {
         "kind": "comparison",
         "portmert": portmert.__version__,
@@ -478,7 +476,7 @@ def judged(
             for number, (name, outputs) in enumerate(systems.items())
         ],
         "metrics": [described(metric, metric.metric.signature) for metric in counted],
-        "scores": score_systems(list(systems), material, counted, resampling),
+        "scores": score_systems(list(systems), counted, resampling),
     }
     document: dict[str, Any] = plain(content)
     return {**document, "headlines": list(headlines(document))}

@@ -105,11 +105,17 @@ def compare_systems(request: CompareRequest) -> dict[str, Any]:
         raise ValueError("name the systems to compare")
     with tempfile.TemporaryDirectory() as folder:
         inputs = _read(request, Path(folder))
-    runs = _histories(request, inputs) if request.runs else []
+    folders = {
+        x.name: x.folder for x in inputs.systems if request.runs and x.folder and x.has_history
+    }
+    tools = dev_set.ScoringTools([*folders.values()], request.prepare, inputs.annotator)
+    runs = [
+        run_history.read_history(folder, name=name, metrics=inputs.metrics, tools=tools)
+        for name, folder in folders.items()
+    ]
     counted = tables.count(inputs.materials[0], inputs.metrics)
     counted += request.test.statistics
-    for line in _doubts([x.name for x in inputs.systems], inputs.materials[0], counted):
-        warn(line)
+    _warn_of_doubts(inputs.materials[0], counted)
     return {**_score(request, inputs, counted), "runs": runs}
 
 
@@ -151,30 +157,19 @@ def _without_links(
     return {label: metric for label, metric in metrics.items() if metric not in linked}
 
 
-def _histories(request: CompareRequest, inputs: _Inputs) -> list[dict[str, Any]]:
-    """Return how each run went."""
-    folders = {x.name: x.folder for x in inputs.systems if x.has_history and x.folder}
-    tools = dev_set.ScoringTools(list(folders.values()), request.prepare, inputs.annotator)
-    return [
-        run_history.read_history(folder, name=name, metrics=inputs.metrics, tools=tools)
-        for name, folder in folders.items()
-    ]
-
-
 def _score(request: CompareRequest, inputs: _Inputs, counted: Sequence[Counted]) -> dict[str, Any]:
     """Score and test all systems, and find where they differ from the first."""
     systems, resampling = inputs.systems, request.resampling
-    names = [system.name for system in systems]
     materials = [material.in_words() for material in inputs.materials]
     material = materials[0]
     reordering = differences.reference_reordering(material)
     default = _counted(material, ("bleu", "qmean"), counted)
-    ngrams = tables.ngram_counts(names, material, qmean=default["qmean"], bleu=default["bleu"])
+    ngrams = tables.ngram_counts(material.systems, qmean=default["qmean"], bleu=default["bleu"])
     ordering: list[dict[str, Any]] = []
     if material.links is not None:
         of_order = list(_counted(material, ORDERING, counted).values())
-        ordering = tables.ordering_scores(names, material, of_order)
-    offsets = material.batch_of_all().reference_offsets
+        ordering = tables.ordering_scores(material.systems, of_order)
+    offsets = material.references.offsets
     timed = {x.label: x.metric for x in counted if not x.metric.of_lists}
     untested = [x.name for x in systems if len(x.outputs) == 1 and x.tuned_on is not None]
     comparison: dict[str, Any] = plain({
@@ -204,13 +199,13 @@ def _score(request: CompareRequest, inputs: _Inputs, counted: Sequence[Counted])
         "metrics": [
             tables.described(x, inputs.preparation.signature(x.metric, offsets)) for x in counted
         ],
-        "scores": tables.score_systems(names, material, counted, resampling),
-        "similarity": differences.similarities(names, material),
+        "scores": tables.score_systems(material.systems, counted, resampling),
+        "similarity": differences.similarities(material),
         "ordering": ordering,
         "ngrams": ngrams,
-        "alignments": tables.alignments(names, materials, counted),
+        "alignments": tables.alignments(materials, counted),
         "timing": tables.time_metrics(inputs.materials[0], timed) if request.timing else [],
-        "differences": differences.differences(names, material, counted, reordering),
+        "differences": differences.differences(material, counted, reordering),
         "segments": differences.segments_of(material, counted, reordering),
     })  # fmt: skip
     return {**comparison, "headlines": list(headlines(comparison))}
@@ -266,21 +261,19 @@ def _pipeline_of_runs(systems: Sequence[NamedSystem]) -> TextPipeline:
     return pipelines[0][1] if pipelines else TextPipeline()
 
 
-def _doubts(names: Sequence[str], material: Material, counted: Sequence[Counted]) -> list[str]:
-    """Return what the user should know about the texts, one line each, as `score` says it.
+def _warn_of_doubts(material: Material, counted: Sequence[Counted]) -> None:
+    """Warn of what the user should know about the texts, one line each, as `score` says it.
 
     Each system is judged by its first output: among many, an output that is cut into subwords
     would not be noticed. A line that is true of all has no name.
     """
     names_by_line: dict[str, list[str]] = {}
-    for system, name in enumerate(names):
-        batch = material.batch(material.members(system)[0])
+    for name, (output, *_) in zip(material.systems, material.outputs, strict=True):
+        batch = material.batch(output)
         for line in dict.fromkeys(line for x in counted for line in notices(x.metric, batch)):
             names_by_line.setdefault(line, []).append(name)
-    return [
-        line if len(owners) == len(names) else f"{', '.join(owners)}: {line}"
-        for line, owners in names_by_line.items()
-    ]
+    for line, names in names_by_line.items():
+        warn(line if len(names) == len(material.systems) else f"{', '.join(names)}: {line}")
 
 
 def _counted(
@@ -321,9 +314,8 @@ def _notes(
         )
     if len(material) == 1:
         lines.append("one segment only: it cannot be resampled, so nothing is tested")
-    first = material.outputs[0]
-    for number, system in enumerate(systems[1:], 1):
-        outputs = [material.outputs[i] for i in material.members(number)]
-        if all(identical_segments(first, text).all() for text in outputs):
-            lines.append(f"{system.name} and {systems[0].name} have the same output")
+    (first, *_), *others = material.outputs
+    for name, outputs in zip(material.systems[1:], others, strict=True):
+        if all(identical_segments(first, output).all() for output in outputs):
+            lines.append(f"{name} and {material.systems[0]} have the same output")
     return lines

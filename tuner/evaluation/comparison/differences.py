@@ -5,7 +5,7 @@ Results are parts of the document that `compare_systems` returns.
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -29,7 +29,6 @@ MAX_SEGMENTS = 5
 
 
 def differences(
-    names: Sequence[str],
     material: Material,
     counted: Sequence[Counted],
     reordering: FloatArray | None,
@@ -51,19 +50,19 @@ def differences(
     lengths = references.texts.tokens.lengths[references.offsets[:-1]]
     labels = [f"{low + 1}-{high}" for low, high in pairwise((0, *LENGTHS))]
     numbers = np.searchsorted(np.array(LENGTHS), lengths)
-    by_length = _buckets(material, counted, numbers, [*labels, f"{LENGTHS[-1] + 1}-"])
+    by_length = _buckets(counted, numbers, [*labels, f"{LENGTHS[-1] + 1}-"])
     by_reordering: list[dict[str, Any]] = []
     if reordering is not None:
         labels = [f"{low:g}-{high:g}" for low, high in pairwise((*REORDERING, 1.0))]
         rounded = np.round(reordering, 9)  # an order like the source's is exactly 0
         numbers = np.searchsorted(np.array(REORDERING), rounded)
         numbers[np.isnan(reordering)] = -1
-        by_reordering = _buckets(material, counted, numbers, [f"{REORDERING[0]:g}", *labels])
+        by_reordering = _buckets(counted, numbers, [f"{REORDERING[0]:g}", *labels])
     return {
         "by_length": by_length,
         "by_reordering": by_reordering,
-        "ngrams": ngram_differences(names, material),
-        "segments": _segments(names, material, counted),
+        "ngrams": ngram_differences(material),
+        "segments": _segments(material, counted),
     }
 
 
@@ -108,16 +107,13 @@ def segments_of(
     text (`0 2 1`: the permutation that v compares). An output then has the agreement of this order
     with the first reference's (`v`). Scores are means over replicas.
     """
-    first_outputs = [material.members(system)[0] for system in range(len(material.replicas))]
     lengths = material.references.source_lengths
-    outputs = [_with_v(material.outputs[output], material.references) for output in first_outputs]
+    outputs = [_with_v(output, material.references) for output, *_ in material.outputs]
     count = np.diff(material.references.offsets)
     references = _linked_texts(
         material.references.texts, None if lengths is None else np.repeat(lengths, count)
     )
-    scores = {
-        counts.label: np.array(counts.segment_scores(material)).T.tolist() for counts in counted
-    }
+    scores = {counts.label: np.array(counts.segment_scores()).T.tolist() for counts in counted}
     offsets = material.references.offsets.tolist()
     return [
         {
@@ -160,7 +156,7 @@ def _linked_texts(texts: Texts, source_lengths: IntegerArray | None) -> list[dic
 
 
 def _buckets(
-    material: Material, counted: Sequence[Counted], numbers: IntArray, labels: Sequence[str]
+    counted: Sequence[Counted], numbers: IntArray, labels: Sequence[str]
 ) -> list[dict[str, Any]]:
     """Return the buckets that have segments. A bucket's number is the index of its label."""
     buckets = []
@@ -168,25 +164,20 @@ def _buckets(
         members = np.flatnonzero(numbers == number)
         if not members.size:
             continue
-        scores = {}
-        for counts in counted:
-            each = counts.metric.score(counts.stats[:, members].sum(axis=1))
-            scores[counts.label] = [
-                float(each[material.members(system)].mean())
-                for system in range(len(material.replicas))
-            ]
+        scores = {
+            x.label: Counted(x.label, x.metric, [y[:, members] for y in x.stats]).corpus_scores()
+            for x in counted
+        }
         buckets.append({"label": label, "segments": len(members), "scores": scores})
     return buckets
 
 
-def _segments(
-    names: Sequence[str], material: Material, counted: Sequence[Counted]
-) -> list[dict[str, Any]]:
+def _segments(material: Material, counted: Sequence[Counted]) -> list[dict[str, Any]]:
     """Return segments on which a system's score differs much from that of the first one."""
     rows = []
     for counts in counted:
-        scores = counts.segment_scores(material)
-        for name, scores_of_system in zip(names[1:], scores[1:], strict=True):
+        scores = counts.segment_scores()
+        for name, scores_of_system in zip(material.systems[1:], scores[1:], strict=True):
             change = scores_of_system - scores[0]
             gain = counts.metric.oriented(change)
             order = np.argsort(-gain, kind="stable")  # best gain first
@@ -211,25 +202,26 @@ MAX_NGRAMS = 10
 Ngrams = Counter[tuple[int, ...]]
 
 
-def ngram_differences(names: Sequence[str], material: Material) -> list[dict[str, Any]]:
+def ngram_differences(material: Material) -> list[dict[str, Any]]:
     """Return, for each system but the first, the n-grams of largest gain and largest loss.
 
     A match counts at most as often as one reference of the segment has the n-gram. Counts are
     summed over segments and are means over replicas; `reference` counts in references. Among
     n-grams with the same difference the longer one comes first.
     """
-    references, outputs = material.references, material.outputs
-    matched: list[Ngrams] = [Counter() for _ in names]
+    references = material.references
+    matched: list[Ngrams] = [Counter() for _ in material.systems]
     in_references: Ngrams = Counter()
     for segment in range(len(material)):
         limits: Ngrams = Counter()
         for row in range(*references.offsets[segment : segment + 2]):
             limits |= _ngrams(references.texts.tokens.row(row).tolist())
         in_references.update(limits)
-        for system, output in zip(material.systems, outputs, strict=True):
-            matched[system].update(_ngrams(output.tokens.row(segment).tolist()) & limits)
+        for counter, outputs in zip(matched, material.outputs, strict=True):
+            for output in outputs:
+                counter.update(_ngrams(output.tokens.row(segment).tolist()) & limits)
     rows: list[dict[str, Any]] = []
-    for number, name in enumerate(names[1:], 1):
+    for number, name in enumerate(material.systems[1:], 1):
         changes = []
         for ngram in matched[0] | matched[number]:
             first, mean = (matched[n][ngram] / material.replicas[n] for n in (0, number))
@@ -259,35 +251,28 @@ def _ngrams(tokens: Sequence[int]) -> Ngrams:
     )
 
 
-def similarities(names: Sequence[str], material: Material) -> list[dict[str, Any]]:
+def similarities(material: Material) -> list[dict[str, Any]]:
     """Compare the outputs of all pairs of systems, and the replicas of each system: Table 3.
 
     Each pair has the share of segments with the same tokens, and 1 - TER of one output against
-    the other, a mean of both directions; both are means over pairs of replicas.
+    the other, a mean of both directions; both are means over pairs of replicas. Replica n of one
+    system is compared with replica n of the other: all pairs would give the same result in
+    quadratic time. If the numbers of replicas differ, the last one of the smaller system is
+    compared with all that are left over.
     """
     rows = []
-    for i, j in itertools.combinations_with_replacement(range(len(names)), 2):
-        alike = [_alike(*pair) for pair in _pairs(material, i, j)]
-        if alike:
+    outputs = zip(material.systems, material.outputs, strict=True)
+    for (first, a), (second, b) in itertools.combinations_with_replacement(outputs, 2):
+        pairs = list(itertools.combinations(a, 2))
+        if first != second:
+            most = max(len(a), len(b))
+            pairs = [(a[min(n, len(a) - 1)], b[min(n, len(b) - 1)]) for n in range(most)]
+        if pairs:
+            alike = [_alike(*pair) for pair in pairs]
             identical, one_minus_ter = np.mean(alike, axis=0).tolist()
-            row = {"first": names[i], "second": names[j], "identical": identical}
+            row = {"first": first, "second": second, "identical": identical}
             rows.append({**row, "one_minus_ter": one_minus_ter})
     return rows
-
-
-def _pairs(material: Material, i: int, j: int) -> Iterator[tuple[Texts, Texts]]:
-    """Yield outputs to compare: replica n of one system with replica n of the other.
-
-    All pairs of replicas would give the same result in quadratic time. If the numbers of replicas
-    differ, the last one of the smaller system is compared with all that are left over.
-    """
-    outputs = material.outputs
-    first, second = ([outputs[n] for n in material.members(system)] for system in (i, j))
-    if i == j:
-        yield from itertools.combinations(first, 2)
-        return
-    for n in range(max(len(first), len(second))):
-        yield first[min(n, len(first) - 1)], second[min(n, len(second) - 1)]
 
 
 def _alike(first: Texts, second: Texts) -> tuple[float, float]:

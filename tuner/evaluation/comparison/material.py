@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Self
 
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from portmert.aligners._base import Aligner
-from portmert.metrics._base import Batch, IntArray, Texts, Vocabulary
+from portmert.metrics._base import Batch, Texts, Vocabulary
 from portmert.metrics._m2 import corrected, has_gold
 
 from ...base import options
@@ -120,8 +121,8 @@ class Material:
 
     Parameters
     ----------
-    systems
-        For each output, the number of its system, rising.
+    systems, replicas
+        The name of each system, and the number of its outputs.
     texts : Texts
         N * S rows: all segments of the first output, then all of the second and so on.
     references
@@ -134,7 +135,8 @@ class Material:
         The name of each output in messages.
     """
 
-    systems: IntArray
+    systems: tuple[str, ...]
+    replicas: tuple[int, ...]
     texts: Texts
     references: corpus.References
     sources: tuple[str, ...] | None = None
@@ -153,31 +155,18 @@ class Material:
         references = Texts.from_lines(lines, texts.vocabulary)
         return replace(self, references=replace(self.references, texts=references))
 
-    @property
-    def outputs(self) -> tuple[Texts, ...]:
-        """The N outputs, S rows each."""
-        size = len(self)
-        return tuple(self.texts.rows(n * size, (n + 1) * size) for n in range(len(self.systems)))
+    @cached_property
+    def outputs(self) -> list[list[Texts]]:
+        """The outputs of each system, S rows each."""
+        size, ends = len(self), itertools.accumulate(self.replicas)
+        return [
+            [self.texts.rows(n * size, (n + 1) * size) for n in range(end - count, end)]
+            for count, end in zip(self.replicas, ends, strict=True)
+        ]
 
-    @property
-    def replicas(self) -> list[int]:
-        """Number of outputs of each system."""
-        counts: list[int] = np.bincount(self.systems).tolist()
-        return counts
-
-    def members(self, system: int) -> list[int]:
-        """Return the numbers of the outputs of a system."""
-        return np.flatnonzero(self.systems == system).tolist()
-
-    def batch(self, output: int) -> Batch:
+    def batch(self, output: Texts) -> Batch:
         """Return one output against the references."""
-        return corpus.make_batch(self.outputs[output], np.arange(len(self) + 1), self.references)
-
-    def batch_of_all(self) -> Batch:
-        """Return all outputs against the references: N hypotheses a segment."""
-        count = len(self.systems)
-        offsets = np.arange(len(self) + 1, dtype=np.int64) * count
-        return corpus.make_batch(corpus.interleaved(self.texts, count), offsets, self.references)
+        return corpus.make_batch(output, np.arange(len(self) + 1), self.references)
 
 
 def read_material(
@@ -198,14 +187,18 @@ def read_material(
     """
     vocabulary = Vocabulary()
     references = corpus.read_references(test.references, vocabulary=vocabulary, source=test.source)
-    texts, owners, names = [], [], []
-    for number, system in enumerate(systems):
-        for output in system.outputs:
-            texts.append(_read_output(output, references, test.references[0]))
-            owners.append(number)
-            names.append(f"{system.name} ({output.text})")
-    if linker is not None and any(not links.hypotheses for links in sets):
-        _note_mixed_links([systems[owner].name for owner in owners], texts)
+    outputs = [(system.name, output) for system in systems for output in system.outputs]
+    texts = [_read_output(output, references, test.references[0]) for _, output in outputs]
+    unlinked = [name for (name, _), text in zip(outputs, texts, strict=True) if text.links is None]
+    if (
+        linker is not None
+        and any(not links.hypotheses for links in sets)
+        and 0 < len(unlinked) < len(texts)
+    ):
+        warn(
+            f"links of {', '.join(dict.fromkeys(unlinked))} are an aligner's, those of the others "
+            f"their decoder's: scores of word order compare these too"
+        )
     sources = references.source
     linked: list[tuple[list[Texts], corpus.References, str | None]] = []
     for links in sets:
@@ -220,25 +213,16 @@ def read_material(
         linked = [([replace(text, links=None) for text in texts], references, None)]
     return [
         Material(
-            np.array(owners),
-            preparation.hypotheses(corpus.concatenate(outputs)),
+            tuple(system.name for system in systems),
+            tuple(len(system.outputs) for system in systems),
+            preparation.hypotheses(corpus.concatenate(linked_texts)),
             preparation.references(of_set),
             sources,
             name,
-            tuple(names),
+            tuple(f"{system} ({output.text})" for system, output in outputs),
         )
-        for outputs, of_set, name in linked
+        for linked_texts, of_set, name in linked
     ]
-
-
-def _note_mixed_links(names: Sequence[str], texts: Sequence[Texts]) -> None:
-    """Warn if the links of some outputs are an aligner's and those of others their decoder's."""
-    without = [name for name, text in zip(names, texts, strict=True) if text.links is None]
-    if len(without) not in (0, len(texts)):
-        warn(
-            f"links of {', '.join(dict.fromkeys(without))} are an aligner's, those of the others "
-            f"their decoder's: scores of word order compare these too"
-        )
 
 
 def _with_links(

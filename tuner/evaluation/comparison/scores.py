@@ -15,6 +15,7 @@ from portmert.metrics._base import FloatArray, Metric, Ragged
 
 from ...base.errors import InputError, faults_at
 from ...components import registry
+from ...texts.corpus import interleaved, make_batch
 from ...texts.statistics import compute_stats, finite_scores
 from ..significance import PairTest, Resampling, holm_in_families, systems_tested
 from .material import Material
@@ -29,27 +30,21 @@ class Counted:
     ----------
     label
         The metric as the user wrote it: name and options.
-    stats : (N, S, K) float64
+    stats
+        For each system (R, S, K) float64: those of its replicas.
     """
 
     label: str
     metric: Metric
-    stats: FloatArray
+    stats: Sequence[FloatArray]
 
-    def of_system(self, material: Material, system: int) -> FloatArray:
-        """Return (R, S, K): the statistics of a system's replicas."""
-        return self.stats[material.members(system)]
+    def corpus_scores(self) -> list[float]:
+        """Return the score of each system, a mean over replicas."""
+        return [float(self.metric.score(stats.sum(axis=1)).mean()) for stats in self.stats]
 
-    def corpus_scores(self) -> FloatArray:
-        """Return (N,): the score of each output."""
-        return self.metric.score(self.stats.sum(axis=1))
-
-    def segment_scores(self, material: Material) -> list[FloatArray]:
+    def segment_scores(self) -> list[FloatArray]:
         """Return for each system (S,): the score of each segment, a mean over replicas."""
-        each = self.metric.score(self.stats)
-        return [
-            each[material.members(system)].mean(axis=0) for system in range(len(material.replicas))
-        ]
+        return [self.metric.score(stats).mean(axis=0) for stats in self.stats]
 
 
 def count(material: Material, metrics: Mapping[str, Metric]) -> list[Counted]:
@@ -60,16 +55,16 @@ def count(material: Material, metrics: Mapping[str, Metric]) -> list[Counted]:
     InputError
         The material lacks what a metric needs.
     """
-    batch = material.batch_of_all()
-    shape = (len(material), len(material.outputs), -1)
-    stats = {
-        label: compute_stats(metric, batch, outputs=material.names)
-        for label, metric in metrics.items()
-    }
-    return [
-        Counted(label, metric, stats[label].reshape(shape).transpose(1, 0, 2))
-        for label, metric in metrics.items()
-    ]
+    outputs, segments = sum(material.replicas), len(material)
+    offsets = np.arange(segments + 1, dtype=np.int64) * outputs
+    batch = make_batch(interleaved(material.texts, outputs), offsets, material.references)
+    ends = np.cumsum(material.replicas)[:-1]
+    counted = []
+    for label, metric in metrics.items():
+        stats = compute_stats(metric, batch, outputs=material.names)
+        by_output = np.ascontiguousarray(stats.reshape(segments, outputs, -1).swapaxes(0, 1))
+        counted.append(Counted(label, metric, np.split(by_output, ends)))
+    return counted
 
 
 def described(counted: Counted, signature: str) -> dict[str, Any]:
@@ -87,7 +82,7 @@ def described(counted: Counted, signature: str) -> dict[str, Any]:
 
 
 def score_systems(
-    names: Sequence[str], material: Material, counted: Sequence[Counted], resampling: Resampling
+    names: Sequence[str], counted: Sequence[Counted], resampling: Resampling
 ) -> list[dict[str, Any]]:
     """Return the score of every system under every metric, metric by metric, with its tests.
 
@@ -95,18 +90,12 @@ def score_systems(
     `in_families`: all systems on the first metric are planned comparisons. The first system has
     None for all that compares a system with it.
     """
-    for system, name in enumerate(names):
-        for counts in counted:
+    tables = list(zip(*(counts.stats for counts in counted), strict=True))
+    for name, tables_of_system in zip(names, tables, strict=True):
+        for counts, stats in zip(counted, tables_of_system, strict=True):
             with faults_at(name, InputError, InputError):
-                finite_scores(counts.metric, counts.of_system(material, system).sum(axis=1))
-    spreads, differences = systems_tested(
-        [counts.metric for counts in counted],
-        [
-            [counts.of_system(material, system) for counts in counted]
-            for system in range(len(names))
-        ],
-        resampling,
-    )
+                finite_scores(counts.metric, stats.sum(axis=1))
+    spreads, differences = systems_tested([x.metric for x in counted], tables, resampling)
     untested = dict.fromkeys(field.name for field in fields(PairTest))
     scores = []
     for counts, of_metric, changes in zip(counted, spreads, differences, strict=True):
@@ -142,35 +131,31 @@ def in_families(
     return scores
 
 
-def ordering_scores(
-    names: Sequence[str], material: Material, counted: Sequence[Counted]
-) -> list[dict[str, Any]]:
+def ordering_scores(names: Sequence[str], counted: Sequence[Counted]) -> list[dict[str, Any]]:
     """Return Tables 8, 9 and 10: for each system the metrics of `ORDERING`, in `counted`."""
     scores = {counts.label: counts.corpus_scores() for counts in counted}
     return [
-        {
-            "system": name,
-            "scores": {label: scores[label][material.members(n)].mean() for label in ORDERING},
-        }
-        for n, name in enumerate(names)
+        {"system": name, "scores": {label: scores[label][number] for label in ORDERING}}
+        for number, name in enumerate(names)
     ]
 
 
-def ngram_counts(
-    names: Sequence[str], material: Material, *, qmean: Counted, bleu: Counted
-) -> list[dict[str, Any]]:
+def ngram_counts(names: Sequence[str], *, qmean: Counted, bleu: Counted) -> list[dict[str, Any]]:
     """Return Table 11: n-grams of each order and the length penalties, means over replicas.
 
     `brevity_penalty` is BLEU's, the strict ones are PORT's.
     """
+    keys = {
+        "matched": "matched_", "total": "total_", "reference_total": "ref_total_",
+        "precision": "p", "recall": "r",
+    }  # fmt: skip
     tables = []
     for system, name in enumerate(names):
-        members = material.members(system)
-        parts = _mean_parts(qmean, members)
-        keys = {
-            "matched": "matched_", "total": "total_", "reference_total": "ref_total_",
-            "precision": "p", "recall": "r",
-        }  # fmt: skip
+        of_qmean, of_bleu = (
+            [counts.metric.parts(row) for row in counts.stats[system].sum(axis=1)]
+            for counts in (qmean, bleu)
+        )
+        parts = {key: sum(row[key] for row in of_qmean) / len(of_qmean) for key in of_qmean[0]}
         tables.append(
             {
                 "system": name,
@@ -178,17 +163,12 @@ def ngram_counts(
                     {"order": n, **{key: parts[f"{part}{n}"] for key, part in keys.items()}}
                     for n in range(1, 5)
                 ],
-                "brevity_penalty": _mean_parts(bleu, members)["BP"],
+                "brevity_penalty": sum(row["BP"] for row in of_bleu) / len(of_bleu),
                 "strict_brevity_penalty": parts["SBP"],
                 "strict_redundancy_penalty": parts["SRP"],
             }
         )
     return tables
-
-
-def _mean_parts(counted: Counted, members: Sequence[int]) -> dict[str, float]:
-    rows = [counted.metric.parts(row) for row in counted.stats[list(members)].sum(axis=1)]
-    return {key: sum(row[key] for row in rows) / len(rows) for key in rows[0]}
 
 
 ROUNDS = 3
@@ -201,24 +181,23 @@ def time_metrics(material: Material, metrics: Mapping[str, Metric]) -> list[dict
     The metrics have been computed before, so their code is compiled and loaded. `ratio` is
     relative to BLEU.
     """
-    bleu = _seconds(material.in_words(), registry.metric("bleu"))
+
+    def seconds_of(material: Material, metric: Metric) -> float:
+        # A batch caches results.
+        batches = [material.batch(material.outputs[0][0]) for _ in range(ROUNDS)]
+        return min(
+            timeit.repeat(lambda: compute_stats(metric, batches.pop()), repeat=ROUNDS, number=1)
+        )
+
+    bleu = seconds_of(material.in_words(), registry.metric("bleu"))
     return [
         {"metric": label, "seconds": seconds, "ratio": seconds / bleu}
         for label, metric in metrics.items()
-        for seconds in [bleu if label == "bleu" else _seconds(material, metric)]
+        for seconds in [bleu if label == "bleu" else seconds_of(material, metric)]
     ]
 
 
-def _seconds(material: Material, metric: Metric) -> float:
-    batches = [material.batch(0) for _ in range(ROUNDS)]  # a batch caches results
-    return min(
-        timeit.repeat(lambda: compute_stats(metric, batches.pop()), repeat=ROUNDS, number=1)
-    )
-
-
-def alignments(
-    names: Sequence[str], materials: Sequence[Material], counted: Sequence[Counted]
-) -> dict[str, Any] | None:
+def alignments(materials: Sequence[Material], counted: Sequence[Counted]) -> dict[str, Any] | None:
     """Return Table 7: the same outputs under several sets of links; None without two sets.
 
     Its `agreement` has the alignment error rate (`aer`) of each two sets of reference links.
@@ -242,10 +221,10 @@ def alignments(
                 "links": material.links,
                 "system": name,
                 "metric": counts.label,
-                "score": counts.corpus_scores()[material.members(system)].mean(),
+                "score": score,
             }
             for counts in linked_counts
-            for system, name in enumerate(names)
+            for name, score in zip(material.systems, counts.corpus_scores(), strict=True)
         ]
     for first_material, second_material in itertools.combinations(materials, 2):
         first = first_material.references.texts.links

@@ -36,7 +36,7 @@ def test_one_set_of_links_has_nothing_to_agree_with():
         [[("a",)]], [[("a",)]], systems=1, source_lengths=[1], links=[[{(0, 0)}]],
         gold_links=[[{(0, 0)}]],
     )  # fmt: skip
-    assert alignments(["x"], [material], []) is None
-    both = alignments(["x"], [material, material], [])
+    assert alignments([material], []) is None
+    both = alignments([material, material], [])
     assert both is not None
     assert [pair["aer"] for pair in both["agreement"]] == [0.0]

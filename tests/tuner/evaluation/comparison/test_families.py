@@ -6,9 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from portmert.metrics._base import Texts, Vocabulary
 from portmert.tuner.components import registry
-from portmert.tuner.evaluation.comparison.material import Material
 from portmert.tuner.evaluation.comparison.scores import (
     Counted,
     described,
@@ -17,7 +15,6 @@ from portmert.tuner.evaluation.comparison.scores import (
 )
 from portmert.tuner.evaluation.comparison.sentences import headlines
 from portmert.tuner.evaluation.significance import Resampling, holm
-from portmert.tuner.texts.corpus import no_references
 
 SEGMENTS = 12
 METRICS = ("wer", "ter", "cder")
@@ -25,15 +22,12 @@ METRICS = ("wer", "ter", "cder")
 
 def compared(stats, systems, metrics, replicas):
     """The scores of some systems by some metrics; `stats` is (metrics, outputs, S, 2)."""
-    owners = np.repeat(np.arange(systems), [replicas, *[1] * (systems - 1)])
-    bare = Texts.from_lines([], Vocabulary())
-    material = Material(owners, bare, no_references(Vocabulary(), SEGMENTS))
     counted = [
-        Counted(name, registry.metric(name), stats[number, : len(owners)])
-        for number, name in enumerate(METRICS[:metrics])
+        Counted(name, registry.metric(name), [table[:replicas], *table[replicas:, np.newaxis]])
+        for name, table in zip(METRICS[:metrics], stats[:, : replicas + systems - 1], strict=False)
     ]
     names = [f"s{number}" for number in range(systems)]
-    rows = score_systems(names, material, counted, Resampling(50))
+    rows = score_systems(names, counted, Resampling(50))
     return names, counted, rows
 
 
