@@ -161,9 +161,11 @@ class CachedAnnotator:
 
     def annotate(self, texts: _base.Texts, needs: Iterable[_base.Need]) -> _base.Texts:
         """Return the texts with the tags and parses that metrics need: see `TextAnnotator`."""
-        lacking = {need for need in needs if str(need) in _base.SYNTAX and not texts.has(need)}
+        lacking: set[_base.Need] = {
+            need for need in needs if str(need) in _base.SYNTAX and not texts.has(need)
+        }
         none = _base.Arcs(0, 0.0)
-        missing_needs = sorted(
+        missing_needs: list[_base.Need] = sorted(
             lacking, key=lambda n: (str(n), n if isinstance(n, _base.Arcs) else none)
         )
         if not missing_needs:

@@ -16,6 +16,7 @@ import threading
 import warnings
 from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -292,9 +293,8 @@ def _network(checkpoint: Path, device: str) -> Callable[[Sequence[Sample]], list
     os.environ["TORCH_FORCE_WEIGHTS_ONLY_LOAD"] = "1"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # libraries warn of each other
-        import torch  # noqa: PLC0415  optional, slow
-        from comet import load_from_checkpoint  # noqa: PLC0415
-
+        torch = import_module("torch")  # optional, slow
+        load_from_checkpoint = import_module("comet").load_from_checkpoint
         if device == "cuda" and not torch.cuda.is_available():
             raise InputError("metric comet: device=cuda, but torch sees no GPU; device=cpu works")
         try:

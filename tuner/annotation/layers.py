@@ -78,8 +78,8 @@ def kept_for(need: Need, gives: Gives) -> KeptLayer | None:
 def everything(gives: Gives) -> list[Need]:
     """Return all needs that an annotator meets with one parse, without the help of rules."""
     needs: tuple[Need, ...] = ("tags", "heads", "trees", *MEANING)
-    layers = [(need, kept_for(need, gives)) for need in needs]
-    return [need for need, layer in layers if layer is not None and not layer.rules]
+    layers = {need: kept_for(need, gives) for need in needs}
+    return [need for need in needs if (layer := layers[need]) is not None and not layer.rules]
 
 
 def source(layer: KeptLayer, gives: Gives) -> Layer:

@@ -225,7 +225,7 @@ def unpack_parses(
     parses = scores.lengths
     # The sentence and the share of each parse.
     sentences = np.repeat(np.arange(len(records)), parses)
-    best = np.full(len(records), -np.inf)
+    best: FloatArray = np.full(len(records), -np.inf)
     np.maximum.at(best, sentences, scores.values)
     shares = exp(gamma * (scores.values - best[sentences]))
     shares /= np.bincount(sentences, weights=shares, minlength=len(records))[sentences]

@@ -106,12 +106,12 @@ class _Element:
 
     def all(self, name: str) -> Iterator[_Element]:
         """Yield the elements of a name at or below this one, in order."""
-        todo = [self]
+        todo: list[_Element] = [self]
         while todo:
             element = todo.pop()
             if element.name == name:
                 yield element
-            todo += reversed(element.children)
+            todo.extend(reversed(element.children))
 
 
 def read_xml(lines: Sequence[str]) -> Iterator[Analysed]:

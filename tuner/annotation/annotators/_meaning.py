@@ -297,7 +297,7 @@ def _objects(items: object, wrong: str) -> list[dict[str, Any]]:
 
 
 def _positions(length: int, values: object, noun: str) -> tuple[int, ...]:
-    numbers = values if isinstance(values, list) else [values]
+    numbers: list[Any] = values if isinstance(values, list) else [values]
     for number in numbers:
         if type(number) is not int or not 0 <= number < length:
             raise ValueError(

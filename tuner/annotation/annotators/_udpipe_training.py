@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Literal
 
@@ -201,7 +202,7 @@ def _written(sentences: list[ConlluTree], case: Case) -> Iterator[str]:
 
 
 def _run(text: Path, model: Path, size: Size, treebank: Path) -> None:
-    last, part = "", "tagger"
+    last, part, status = "", "tagger", 0
     process: subprocess.Popen[str] | None = None
     try:
         with undisturbed():
@@ -221,21 +222,18 @@ def _run(text: Path, model: Path, size: Size, treebank: Path) -> None:
                 part = "parser"
             if line.startswith("Iteration"):
                 notice(f"{part}, {last[0].lower()}{last[1:]}")
-        process.wait()
+        status = process.wait()
     finally:
         if process is not None and process.stderr is not None:
             end(process)
             process.stderr.close()
-    if process.returncode:
-        raise ProgramError(
-            f"{treebank}: UDPipe cannot train on it (status {process.returncode}): {last}"
-        )
+    if status:
+        raise ProgramError(f"{treebank}: UDPipe cannot train on it (status {status}): {last}")
 
 
 def main(arguments: list[str]) -> None:
     """Train in this process; the last line on stderr shows what went wrong."""
-    from ufal import udpipe  # noqa: PLC0415  start-up time
-
+    udpipe = import_module("ufal.udpipe")
     text, model, size = arguments
     _, tagger, parser = RECIPES[size]
     reader, error = udpipe.InputFormat.newConlluInputFormat(), udpipe.ProcessingError()

@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -85,9 +86,7 @@ def load(options: dict[str, Any]) -> _workers.Parse:
 
 class _Parser:
     def __init__(self, options: dict[str, Any]) -> None:
-        from bllipparser import RerankingParser  # noqa: PLC0415  optional
-
-        self._parser = RerankingParser()
+        self._parser = import_module("bllipparser").RerankingParser()
         self._parser.load_parser_model(options["model"])
         self._options = options
         # The words of a model have either straight quotes or the treebank's quotes.

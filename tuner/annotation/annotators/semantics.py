@@ -73,7 +73,7 @@ class Semantics(FileAnnotator):
             The files do not have them.
         """
         wide = next((token for token in entry.tokens if not is_one_word(token)), None)
-        lacking = [layer for layer in NAMES if layer in request.layers - entry.layers.keys()]
+        lacking: list[Layer] = [x for x in NAMES if x in request.layers - entry.layers.keys()]
         if (wide is not None or lacking) and self.missing == "unparsed":
             return None
         if wide is not None:
@@ -83,9 +83,8 @@ class Semantics(FileAnnotator):
             )
         if lacking:
             raise InputError(f"{entry.where}: no {NAMES[lacking[0]]}, which is needed")
-        return Annotation(
-            **{layer: entry.layers[layer] for layer in NAMES if layer in request.layers}
-        )
+        given: dict[str, Any] = {x: entry.layers[x] for x in NAMES if x in request.layers}
+        return Annotation(**given)
 
 
 @functools.lru_cache(maxsize=4)
@@ -95,17 +94,11 @@ def _read(states: tuple[tuple[str, int, int], ...]) -> dict[str, _Known]:
     for path, _, _ in states:
         count = 0
         for sentence in _sentences(path):
-            by_layer = {
-                "tags": sentence.tags or None,
-                "roles": sentence.roles,
-                "drs": sentence.drs,
-            }
-            key = _lookup.key(sentence.tokens)
-            where = f"{path}:{sentence.line}"
+            key, where = _lookup.key(sentence.tokens), f"{path}:{sentence.line}"
             layers = entries.setdefault(key, _Known(where, sentence.tokens, {})).layers
             for layer in NAMES:
-                if by_layer[layer] is not None:
-                    layers.setdefault(layer, by_layer[layer])
+                if analysis := getattr(sentence, layer):
+                    layers.setdefault(layer, analysis)
             count += 1
         if not count:
             raise InputError(f"{path}: no sentence; expected roles or discourse representations")

@@ -3,6 +3,8 @@
 import dataclasses
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -68,8 +70,6 @@ def _folder(model: str) -> Path:
     require("spacy", extra="spacy")
     if (Path(model) / "config.cfg").is_file():
         return Path(model)
-    from importlib.util import find_spec  # noqa: PLC0415  only for names
-
     spec = find_spec(model) if model.isidentifier() else None
     places = spec.submodule_search_locations if spec is not None else None
     folders = [path.parent for place in places or () for path in Path(place).glob("*/config.cfg")]
@@ -96,17 +96,13 @@ class _Pipeline:
     """
 
     def __init__(self, options: dict[str, Any]) -> None:
-        import spacy  # noqa: PLC0415  heavy and optional
-        from spacy.util import is_compatible_version  # noqa: PLC0415
-
+        spacy = import_module("spacy")  # heavy and optional
         self._options = options
         self._name = model = options["model"]
         meta = spacy.util.get_model_meta(model)
         versions = meta.get("spacy_version", "")
-        if (
-            not options["any_version"]
-            and is_compatible_version(spacy.__version__, versions) is False
-        ):
+        is_compatible = import_module("spacy.util").is_compatible_version
+        if not options["any_version"] and is_compatible(spacy.__version__, versions) is False:
             raise AnnotatorError(
                 f"{model}: made for spaCy {versions}, this is {spacy.__version__}; get the "
                 "pipeline of this version, or set any_version = true"
@@ -141,11 +137,10 @@ class _Pipeline:
         return list(answers)
 
     def _documents(self, sentences: Sequence[Sequence[str]], *, parser: bool) -> list[Any]:
-        from spacy.tokens import Doc  # noqa: PLC0415
-
+        document = import_module("spacy.tokens").Doc
         docs = (
             # One sentence stays one, also if the parser would end it at a full stop.
-            Doc(
+            document(
                 self._nlp.vocab,
                 words=_tokens.prepared(words, self._options),
                 sent_starts=[True] + [False] * (len(words) - 1),

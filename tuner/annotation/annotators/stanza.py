@@ -3,6 +3,7 @@
 import json
 import tempfile
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -138,12 +139,10 @@ class _Pipeline:
             parser.forward_scores = keep_scores
 
     def _load(self, folder: str, **options: Any) -> Any:
-        import stanza  # noqa: PLC0415  heavy and optional
-
         processors = "tokenize,pos,lemma,depparse"
         if "pos_model_path" in options:
             processors = "tokenize,pos,depparse"
-        return stanza.Pipeline(
+        return import_module("stanza").Pipeline(
             self._options["language"],
             dir=folder,
             processors=processors,
@@ -209,10 +208,9 @@ class _Pipeline:
 
 def _labels(parser: Any) -> list[str]:
     """Return the names of the columns of the parser's label scores."""
-    from stanza.models.common.vocab import VOCAB_PREFIX_SIZE  # noqa: PLC0415
-
+    first: int = import_module("stanza.models.common.vocab").VOCAB_PREFIX_SIZE
     vocabulary = parser.vocab["deprel"]
-    return [vocabulary.id2unit(number) for number in range(VOCAB_PREFIX_SIZE, len(vocabulary))]
+    return [vocabulary.id2unit(number) for number in range(first, len(vocabulary))]
 
 
 def _tables(scores: tuple[Any, ...], length: int, labels: int) -> tuple[FloatArray, FloatArray]:

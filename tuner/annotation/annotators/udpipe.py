@@ -1,5 +1,6 @@
 """Parses by UDPipe 1: tags and one dependency tree, a small model, no other program."""
 
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -12,6 +13,7 @@ from ...texts import annotator as _base
 from . import _conllu, _tokens, _workers
 from ._conllu import Tagset
 
+LIBRARY = "ufal.udpipe"
 TRAIN = "portmert annotate train --treebank TREEBANK.conllu --out {model}"
 """The command that makes a model."""
 
@@ -47,10 +49,8 @@ class Udpipe(_workers.LibraryAnnotator):
     gives: ClassVar[frozenset[_base.Layer]] = frozenset({"tags", "heads"})
 
     def _versions(self) -> str:
-        require("ufal.udpipe", extra="syntax")
-        from ufal import udpipe  # noqa: PLC0415  start-up time
-
-        version = udpipe.Version.current()
+        require(LIBRARY, extra="syntax")
+        version = import_module(LIBRARY).Version.current()
         return f"{version.major}.{version.minor}.{version.patch}{version.prerelease}"
 
     def _hashed(self) -> list[Path | str]:
@@ -69,9 +69,7 @@ def load(options: dict[str, Any]) -> _workers.Parse:
     AnnotatorError
         The file is no model.
     """
-    from ufal import udpipe  # noqa: PLC0415  start-up time
-
-    model = udpipe.Model.load(options["model"])
+    model = import_module(LIBRARY).Model.load(options["model"])
     if model is None:
         raise AnnotatorError(
             f"{options['model']}: no model of UDPipe 1, or a damaged one; train one with: "
@@ -88,8 +86,7 @@ def _annotation(
     tokens: _workers.Sentence,
     request: _base.AnnotationRequest,
 ) -> _base.Annotation | None:
-    from ufal import udpipe  # noqa: PLC0415
-
+    udpipe = import_module(LIBRARY)
     sentence, error = udpipe.Sentence(), udpipe.ProcessingError()
     for word in _tokens.prepared(tokens, options):
         sentence.addWord(word)

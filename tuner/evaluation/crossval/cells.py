@@ -9,6 +9,7 @@ import hashlib
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
@@ -404,15 +405,12 @@ def _key(plan: CrossPlan, choice: Choice, lists: str, split: int, repeat: int) -
 def _read(path: Path) -> Cell | None:
     if not path.is_file():
         return None
-    try:
+    with suppress(ValueError, TypeError, KeyError):  # no JSON, no object, not all of it
         content = dict(parse_json(files.read_bytes(path)))
-        is_cell = content.pop("digest") == files.text_digest(to_json(content))
-        estimate, seconds = content["unseen_score"], content["cpu_seconds"]
-    except (ValueError, TypeError, KeyError):  # no JSON, no object, not all of it
-        is_cell = False
-    if not is_cell:
-        raise StateError(f"{path}: not what portmert writes; delete it, it is then made again")
-    return Cell(read_weights(path), estimate, seconds, tuple(content.get("warnings", ())))
+        if content.pop("digest") == files.text_digest(to_json(content)):
+            numbers = content["unseen_score"], content["cpu_seconds"]
+            return Cell(read_weights(path), *numbers, tuple(content.get("warnings", ())))
+    raise StateError(f"{path}: not what portmert writes; delete it, it is then made again")
 
 
 def _write(path: Path, key: str, cell: Cell) -> None:

@@ -5,10 +5,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from pydantic import TypeAdapter
+
 from ...base import documents, files
 from ...base.errors import InputError, counted, suggest
 from . import sheets
-from .evaluation import FORM, Evaluation, Placed
+from .evaluation import Evaluation, Placed
 
 Vote = Literal[0, 1, 2]
 """The first system is better, the second is, neither is."""
@@ -108,21 +110,37 @@ def _check_column(path: Path, name: str, row: Mapping[str, str]) -> None:
         raise InputError(f"{path}: no column '{name}'; expected a judge's sheet")
 
 
+@dataclass(frozen=True)
+class _Answer:
+    """An answer that the form has exported."""
+
+    item: str
+    answer: str | None
+
+
+@dataclass(frozen=True)
+class _Export:
+    """A file that the form has exported."""
+
+    portmert_humaneval: Literal[1]
+    judge: str
+    evaluation: str
+    answers: Sequence[_Answer]
+
+
 def _of_export(path: Path, content: bytes, evaluations: Sequence[Evaluation]) -> Answers:
     try:
-        export = documents.parse_json(content)
-        form = export["portmert_humaneval"]
-        judge_id, evaluation_id = str(export["judge"]), str(export["evaluation"])
-        answered = [
-            (f"{path}: answer {number}", str(answer["item"]), str(answer["answer"] or ""))
-            for number, answer in enumerate(export["answers"], 1)
-        ]
-    except (ValueError, KeyError, TypeError):
-        form = None
-    if form != FORM:
-        raise InputError(f"{path}: not what the HTML form of `portmert humaneval make` exports")
-    evaluation = _evaluation(str(path), evaluation_id, evaluations)
-    judge = _judge(str(path), judge_id, evaluation)
+        export = TypeAdapter(_Export).validate_python(documents.parse_json(content))
+    except ValueError:
+        raise InputError(
+            f"{path}: not what the HTML form of `portmert humaneval make` exports"
+        ) from None
+    answered = [
+        (f"{path}: answer {number}", answer.item, answer.answer or "")
+        for number, answer in enumerate(export.answers, 1)
+    ]
+    evaluation = _evaluation(str(path), export.evaluation, evaluations)
+    judge = _judge(str(path), export.judge, evaluation)
     return Answers(path, evaluation, judge, _votes(path, answered, evaluation, judge))
 
 

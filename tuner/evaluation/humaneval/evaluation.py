@@ -5,6 +5,7 @@ import json
 import math
 import unicodedata
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -121,21 +122,13 @@ def read_key(path: Path) -> Evaluation:
     InputError
         It is not what `humaneval make` wrote.
     """
-    try:
+    with suppress(ValueError, KeyError, TypeError):
         content = documents.parse_json(files.read_bytes(path))
-        evaluation = TypeAdapter(Evaluation).validate_python(
-            {**content, "id": content["evaluation"]}
-        )
-        is_whole = content["portmert_humaneval_key"] == FORM and evaluation.id == _digest(
-            evaluation
-        )
-    except (ValueError, KeyError, TypeError):
-        is_whole = False
-    if not is_whole:
-        raise InputError(
-            f"{path}: not the key of an evaluation as `portmert humaneval make` wrote it"
-        )
-    return evaluation
+        content = {**content, "id": content["evaluation"]}
+        evaluation = TypeAdapter(Evaluation).validate_python(content)
+        if content["portmert_humaneval_key"] == FORM and evaluation.id == _digest(evaluation):
+            return evaluation
+    raise InputError(f"{path}: not the key of an evaluation as `portmert humaneval make` wrote it")
 
 
 def make(
@@ -184,7 +177,7 @@ def make(
             f"fewer items, or widen the filters"
         )
     rng = streams.whole(seed)
-    drawn = rng.permutation(segments)[:needed].tolist()
+    drawn: list[int] = rng.permutation(segments)[:needed].tolist()
     width = len(str(needed))
     # Numbers are drawn too: they must not reveal which items are common.
     names = [str(number + 1).zfill(width) for number in rng.permutation(needed).tolist()]

@@ -80,7 +80,7 @@ def as_xlsx(evaluation: Evaluation, judge: str) -> bytes:
     for number, values in enumerate([dict(zip(names, names, strict=True)),
                                      *rows(evaluation, judge)], 1):  # fmt: skip
         for position, name in enumerate(names, 1):
-            cell = sheet.cell(number, position)
+            cell: Any = sheet.cell(number, position)
             cell.value = values[name] or None
             if values[name]:
                 cell.data_type = "s"  # never a formula

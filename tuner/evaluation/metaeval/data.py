@@ -125,7 +125,7 @@ class Judged:
         points = Points.of(self.human, self.lengths)
         if self.each is None:
             return points
-        counts, within = np.zeros((2, *self.human.shape))
+        counts, within = (np.zeros(self.human.shape) for _ in range(2))
         place = self.each.segments, self.each.systems
         np.add.at(counts, place, 1.0)
         np.add.at(within, place, (self.each.scores - self.human[place]) ** 2)

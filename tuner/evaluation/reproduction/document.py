@@ -167,24 +167,22 @@ def _section(
 
 def markdown(document: Document) -> str:
     """Return a document in Markdown; headlines and notes are items of lists."""
-    parts, is_item = [f"# {document.title}"], False
+    text = f"# {document.title}"
     for block in document.blocks:
-        was_item, is_item = is_item, False
         if isinstance(block, Heading):
-            part = f"## {block.title}"
+            text += f"\n\n## {block.title}"
         elif isinstance(block, Table):
             rows = [[_cell(cell) for cell in row] for row in block.rows]
-            part = aligned([_cell(header) for header in block.headers], rows, style="pipe")
-            lines = [f"{_cell(block.title)}:" if block.title else "", part, _cell(block.note)]
-            part = "\n\n".join(filter(None, lines))
+            table = aligned([_cell(header) for header in block.headers], rows, style="pipe")
+            title = f"{_cell(block.title)}:" if block.title else ""
+            text += "".join(f"\n\n{part}" for part in (title, table, _cell(block.note)) if part)
+        elif isinstance(block, Paragraph) and block.role in ("headline", "note"):
+            is_next = text.rpartition("\n")[2].startswith("- ")
+            text += "\n" if is_next else "\n\n"
+            text += f"- {_cell(block.content)}"
         elif isinstance(block, Paragraph):
-            is_item = block.role in ("headline", "note")
-            part = f"- {_cell(block.content)}" if is_item else block.content
-        if is_item and was_item:
-            parts[-1] += f"\n{part}"
-        else:
-            parts.append(part)
-    return "\n\n".join(parts) + "\n"
+            text += f"\n\n{block.content}"
+    return f"{text}\n"
 
 
 def _cell(text: str) -> str:
