@@ -31,6 +31,18 @@ FAMILIES = {
     "aligner": "Word aligners",
     "annotator": "Annotators",
 }
+INDEX = """# Reference
+
+| page | contents |
+|---|---|
+| [Commands](commands.md) | the help of every command |
+| [Configuration](configuration.md) | tables and keys of a TOML file |
+| [Metrics](metrics.md) | options of every metric; [definitions](../metrics/index.md) |
+| [Readers](readers.md), [optimizers](optimizers.md), [decoders](decoders.md) | options of each |
+| [Aligners](aligners.md), [annotators](annotators.md) | options of each |
+| [Python](python.md) | every public function and class |
+| [Design](../explanation/design.md), [architecture](architecture.md) | layers, wings, imports |
+"""
 WIDTH = 96
 """Columns of the help texts."""
 
@@ -47,6 +59,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def pages(docs: Path) -> dict[str, str]:
     """Return the text of every page by its name."""
     return {
+        "index": INDEX,
         "commands": commands_page(),
         "configuration": configuration_page(),
         **{f"{family}s": family_page(family, docs) for family in FAMILIES},
@@ -110,7 +123,7 @@ def configuration_page() -> str:
         "# Configuration\n",
         (
             "These are the tables and keys of the TOML file of `portmert tune` and `portmert "
-            "reproduce`. [Tune with a decoder](../how-to/tune.md) shows whole files. Relative "
+            "reproduce`. [Tune a decoder](../how-to/tune.md) shows whole files. Relative "
             "paths are relative to the folder of the file. An unknown table or key is an error "
             "that names the nearest known one. The command line can replace any value: "
             "`--set metric.alpha=0.5`.\n"
@@ -127,14 +140,14 @@ def configuration_page() -> str:
             )
     parts.append(
         "## [weights] {: #weights }\n\nStart weights and formulas of the decoder [`command`]"
-        "(decoders.md#command): [Any decoder](../how-to/any-decoder.md).\n"
+        "(decoders.md#command): [Tune a decoder](../how-to/tune.md).\n"
     )
     text = Docstring(Constraints.from_table.__doc__ or "").parse(Parser.numpy)[0].value
     parts.append(f"## [constraints] {{: #constraints }}\n\n{text}\n")
     parts.append(
         "## [executor] {: #executor }\n\nThis table says where the work is done. `name` has the "
         "values of `--executor`, which overrides it. The other keys are options of a queueing "
-        "system: [On several machines](../how-to/cluster.md). It changes no result.\n"
+        "system: [Several machines](../how-to/cluster.md). It changes no result.\n"
     )
     return "\n".join(parts)
 

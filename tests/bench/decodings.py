@@ -5,13 +5,13 @@ python -m tests.bench.decodings ctc|moses [--seeds N] [--trials N] [--methods NA
 python -m tests.bench.decodings page
 python -m tests.bench.decodings stops
 
-The first form decodes and writes what it finds into docs/explanation/decodings.json, a method and
+The first form decodes and writes what it finds into research/decodings.json, a method and
 a seed at a time; those that are there already are not decoded again. Methods are portmert, tpe
 and random (Optuna's), grid (`ctc` only) and mert-moses (`moses` only). `ctc` needs pyctcdecode,
 kenlm, Optuna and the programs and texts of ../shared; `moses` needs Optuna, ../shared and a model
 of data/moses-ja-en. `--work` keeps the tunings of portmert and mert-moses.pl. `page` makes the
 plot of the results and prints their tables. `stops` prints what `min_gain` makes of the tunings of
-docs/explanation/stops.json, all of Moses on BLEU by the default optimizer.
+research/stops.json, all of Moses on BLEU by the default optimizer.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from portmert.tuner.runs.result import FEWEST
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
 from tests.support.places import MOSES, PROGRAMS, ROOT
 
-RESULTS = ROOT / "docs" / "explanation" / "decodings.json"
+RESULTS = ROOT / "research" / "decodings.json"
 PLOT = RESULTS.with_suffix(".svg")
 STOPS = RESULTS.with_name("stops.json")
 SHOWN = (1, 2, 3, 4, 6, 8, 16, 32, 64, 100)

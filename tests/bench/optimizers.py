@@ -1,4 +1,4 @@
-"""Compare optimizers on the same lists: the table of docs/explanation/optimizer.md.
+"""Compare optimizers on the same lists: the table of research/optimizers.md.
 
 python -m tests.bench.optimizers [--seeds N] [NAME:OPTION=VALUE,... ...]
 """

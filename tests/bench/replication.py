@@ -1,6 +1,6 @@
 """The replication of the PORT paper: mert-moses.pl's tunings, results as JSON, tables and plots.
 
-`python -m tests.bench.replication` puts the tables into docs/explanation/reproduction.md and draws
+`python -m tests.bench.replication` puts the tables into research/reproduction.md and draws
 its plots, all from the committed results, configs/paper-port/results/*.json. It decodes nothing.
 
 `... mert-moses CONFIG --moses DIR --seeds N` tunes with mert-moses.pl what CONFIG describes.
@@ -502,7 +502,7 @@ def older(system: str = "port") -> dict[str, dict[str, tuple[float, float, float
     pattern = re.compile(PRINTED.format(PRINTED_AS.get(system, system)), re.MULTILINE)
     found: dict[str, dict[str, tuple[float, float, float]]] = {}
     for condition, (page, line) in OLDER.items():
-        text = (ROOT / "docs/explanation" / page).read_text(encoding="utf-8")
+        text = (ROOT / "research" / page).read_text(encoding="utf-8")
         for after in text.split(line)[1:]:
             for metric, change, low, high in pattern.findall(after.split("```")[1]):
                 figures = float(change), float(low), float(high)
@@ -708,14 +708,13 @@ def markdown(table: Table) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-PAGE = ROOT / "docs" / "explanation" / "reproduction.md"
+PAGE = ROOT / "research" / "reproduction.md"
 PAGES = (
     PAGE,
     PAGE.with_name("replication-details.md"),
     PAGE.with_name("replication-tables.md"),
     PAGE.with_name("replication-variants.md"),
 )
-README = ROOT / "README.md"
 PLOT = PAGE.with_name("replication-decodings.svg")
 WEIGHTS_PLOT = PAGE.with_name("replication-weights.svg")
 WIDTH, HEIGHT, LEFT, TOP, PANEL = 340, 230, 46, 26, 300
@@ -882,7 +881,6 @@ def tables() -> dict[str, str]:
 
 
 TABLE = re.compile(r"(<!-- table: (.+?) -->\n)\n?(?:\|.*\n)*\n?")
-ANSWER = re.compile(r"(\| six conditions, 95 % interval \|).*")
 
 
 def filled(page: str) -> str:
@@ -892,20 +890,11 @@ def filled(page: str) -> str:
     return made.rstrip("\n") + "\n"
 
 
-def answered(readme: str) -> str:
-    """Return README with the pooled answer made anew."""
-    judges = {metric: label for metric, label in SHOWN.items() if metric != WORDNET}
-    headers, rows = pooled_table({**older(), **changes(load(), "port")}, judges)
-    cells = " | ".join(row[headers.index("pooled")] for row in rows)
-    return ANSWER.sub(lambda found: f"{found[1]} {cells} |", readme)
-
-
 def made() -> dict[Path, str]:
     """Return each file that is made of the results, and its content."""
     results = load()
     return {
         **{page: filled(page.read_text(encoding="utf-8")) for page in PAGES},
-        README: answered(README.read_text(encoding="utf-8")),
         PLOT: plot(results),
         WEIGHTS_PLOT: plot_weights(results),
     }

@@ -158,11 +158,11 @@ def test_a_function_travels_to_a_cluster(tmp_path):
 
 
 def test_the_page_shows_the_program_and_what_it_prints(tmp_path, monkeypatch, capsys):
-    page = (ROOT / "docs" / "how-to" / "any-decoder.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "how-to" / "tune.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```(\w*)\n(.*?)```\n", page, re.DOTALL)
     python = [code for kind, code in blocks if kind == "python"]
     program = (ROOT / "configs" / "segment" / "segmenter.py").read_text(encoding="utf-8")
-    for part in python[1].split("\n\n\n"):
+    for part in python[0].split("\n\n\n"):
         assert (
             part.strip().removeprefix(
                 "import collections\nimport math\nfrom pathlib import Path\n\n"
@@ -172,7 +172,7 @@ def test_the_page_shows_the_program_and_what_it_prints(tmp_path, monkeypatch, ca
     assert (ROOT / "configs" / "segment.toml").read_text().strip() in page
     shutil.copytree(ROOT / "configs", tmp_path / "configs")
     monkeypatch.chdir(tmp_path)
-    exec(compile(python[1] + python[2], "page", "exec"), {})  # noqa: S102  our own page
+    exec(compile(python[0] + python[1], "page", "exec"), {})  # noqa: S102  our own page
     assert capsys.readouterr().out == next(text for kind, text in blocks if not kind)
     lines = 'decoder.program=["python3","configs/segment/segmenter.py","lines"]'
     run("tune", "configs/segment.toml", "--set", "decoder.protocol=lines", "--set", lines)

@@ -1,4 +1,4 @@
-"""The pages of recipes for decoders run, where their packages are installed."""
+"""The recipes for decoders run, where their packages are installed."""
 
 from __future__ import annotations
 
@@ -16,16 +16,15 @@ from portmert.tuner.weights.weights_file import read_weights_file
 from tests.support import cli
 from tests.support.places import ROOT
 
-PYCTCDECODE = ROOT / "docs/how-to/pyctcdecode.md"
+RECIPES = ROOT / "configs" / "recipes"
 CDEC = ROOT / "tests/data/cdec"
 
 
-def run(page: str, given: dict[str, Any]) -> Any:
-    """Run the code of a page, and return what it tuned."""
-    text = (ROOT / "docs/how-to" / page).read_text(encoding="utf-8")
-    code = re.findall(r"```python\n(.*?)```", text, re.DOTALL)[0]
-    exec(compile(code, page, "exec"), given)  # noqa: S102  our own page
-    return given["tuned"]
+def run(recipe: str, given: dict[str, Any]) -> Any:
+    """Run a recipe, and return what it tuned."""
+    code = (RECIPES / recipe).read_text(encoding="utf-8").replace("size = 40", "size = 12")
+    exec(compile(code, recipe, "exec"), given)  # noqa: S102  our own file
+    return given.get("tuned")
 
 
 def test_pyctcdecode(tmp_path, monkeypatch):
@@ -33,17 +32,15 @@ def test_pyctcdecode(tmp_path, monkeypatch):
         pytest.importorskip(package)
     monkeypatch.chdir(tmp_path)
     given: dict[str, Any] = {}
-    cells = re.findall(r"```python\n(.*?)```", PYCTCDECODE.read_text("utf-8"), re.DOTALL)
-    exec(cells[1].replace("size = 40", "size = 12"), given)  # noqa: S102  our own page
-    tuned = run("pyctcdecode.md", given)
+    run("ctc_data.py", given)
+    tuned = run("ctc_beams.py", given)
     assert tuned.result.score > tuned.result.start_score + 0.05
     alpha = given["own"](tuned.weights)["alpha"]
     assert alpha == tuned.weights["lm"] / tuned.weights["am"] > 0
 
 
-def test_cdec_tunes_as_its_page_says(tmp_path, monkeypatch):
-    text = (ROOT / "docs/how-to/cdec.md").read_text(encoding="utf-8")
-    table = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)[0]
+def test_cdec_tunes_as_its_recipe_says(tmp_path, monkeypatch):
+    table = (RECIPES / "cdec.toml").read_text(encoding="utf-8")
     table = re.sub(r"(?m)^test_.*\n", "", table)
     table = table.replace('"cdec"', f'"{ROOT / "tests/programs/recorded_cdec"}"', 1)
     for name, given in (
@@ -87,7 +84,7 @@ def test_an_ensemble_of_transformers(tmp_path, monkeypatch):
     }  # fmt: skip
     for name, seed in (("dev", 5), ("test", 6)):
         given[name], given[f"{name}_refs"] = zip(*models.pairs(8, seed), strict=True)
-    tuned = run("fusion.md", given)
+    tuned = run("ensemble.py", given)
     # The scores of the beams are weights . features, or tune would have refused them.
     assert tuned.result.score >= tuned.result.start_score
 
@@ -105,7 +102,7 @@ def test_pocketsphinx_shows_the_same_acoustics_under_all_weights(tmp_path, monke
             out.setparams((1, 2, 16000, 0, "NONE", ""))
             out.writeframes((4000 * sound).astype("<i2").tobytes())
     given: dict[str, Any] = {"dev": ["a.wav", "b.wav"], "dev_texts": ["oh well", "no more"]}
-    run("pocketsphinx.md", given)
+    run("sphinx.py", given)
     first, second = (
         [
             {one["text"]: one["features"] for one in found}

@@ -437,7 +437,7 @@ def test_the_real_scores():
 @needs(REAL)
 def test_the_page_of_the_docs_shows_what_is_printed(monkeypatch):
     monkeypatch.chdir(REAL)
-    page = (ROOT / "docs" / "how-to" / "metaeval.md").read_text()
+    page = (ROOT / "docs" / "how-to" / "people.md").read_text()
     block = re.search(r"```console\n(\$ portmert metaeval .*?)```\n", page, re.DOTALL)[1]
     command, shown = entries(block)[0]
     words = shlex.split(command.removeprefix("$ portmert ").replace("\\\n", ""))

@@ -124,7 +124,7 @@ class Lists:
         lines as utt-2 -1.5 by segment and number. NAME=FILE.jsonl#KEY, NAME=FILE.tsv#COLUMN: a
         column, joined by id and index where it has them. -NAME=FILE: the same, negated, for
         numbers where less is better. NAME=chrf@FILE: the score against another system's output (a
-        name with , @ or # stands in quotes, see docs/how-to/command-line.md). length: the number
+        name with , @ or # stands in quotes, see docs/how-to/installation.md). length: the number
         of tokens. ratio: the length divided by the source's. mbr:chrf: the mean score against all
         hypotheses of the segment.
     text : STEP,...

@@ -37,7 +37,7 @@ def command(**values: Any) -> portmert.Report:
     A system is the folder of a run of tune or of optimize --replicas, or name=FILE[,FILE...] with
     a file of tokenised text for each replica. A folder knows its test set. For files give --ref,
     and --source for metrics of word order. Quotes protect signs in the names of files, see
-    docs/how-to/command-line.md.
+    docs/how-to/installation.md.
 
     \b
     portmert compare runs/bleu runs/port --html page.html

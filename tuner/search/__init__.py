@@ -4,4 +4,4 @@ It imports nbest, texts and weights.
 """
 
 DEFAULT_OPTIMIZER = "bagged"
-"""The optimizer that is used by default; docs/explanation/unseen.md has the measurements."""
+"""The optimizer that is used by default; research/unseen.md has the measurements."""

@@ -34,7 +34,7 @@ class Mert(ExactSearch):
     annealing, Dueck & Scheuer 1990). The last part continues from the best weights seen.
     Perturbations are short, so hypotheses that cannot win near the current weights are removed
     from the lists first. This changes no result and makes a line search about ten times cheaper.
-    `docs/explanation/optimizer.md` compares this optimizer with the others on real lists.
+    `research/optimizers.md` compares this optimizer with the others on real lists.
 
     Parameters
     ----------

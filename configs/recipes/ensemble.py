@@ -1,6 +1,10 @@
-# Neural decoders: ensembles, shallow fusion, length
+"""Tunes the weights of an ensemble, or of shallow fusion, inside the beam of transformers.
 
-```python
+first, others   a model that translates; {name: model} of models with the same vocabulary
+encode, spell   make tokens of a text, and a text of tokens; end is the last token
+dev, dev_refs, test, test_refs  texts and their references
+"""
+
 import portmert
 import torch
 from transformers import LogitsProcessor
@@ -64,31 +68,3 @@ tuned = portmert.tune(
     test=(test, test_refs),
 )
 print(tuned)
-```
-
-```text
-wer ↓: dev 48.72 -> 8.97 (iteration 3 of 3; the limit of 2 searches is reached)
-unseen 9.70 (estimate from segments held out in turn)
-test 16.97
-weights: first 0.58, second 0.3047, length 0.3153
-```
-
-`first` is a model that translates, `others` are models with the same vocabulary that have a say at
-every step: a second translation model (an ensemble), or a language model (shallow fusion; its
-`following` leaves out `source`). `encode` makes tokens of a text, `spell` words of tokens, and `end`
-is the last token.
-
-- The beam adds up weights times log-probabilities, and a bonus for each token. Therefore
-  `length_penalty` must be 0.0: transformers would divide the score by the length, and tuning would
-  refuse it ("the score is divided by the number of words, the features are not").
-- A list gives the score of each model alone, so that three decodings of 30 sentences weigh the three
-  against each other. The start weights are those of a sum that prefers short texts; most of the
-  gain is the bonus for length.
-- If nothing but the weights of whole hypotheses is to change, decode once and use
-  [`rerank-tune`](rerank.md).
-
-## What this was run on
-
-Two models with a layer each, trained for a few seconds to spell letters as words
-(`tests/support/tiny_models.py`), with torch 2.13.0 and transformers 5.23.0: 30 sentences to tune on,
-30 others as the test set. The figures say nothing of real models.
