@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+DOCS_READY := $(VENV)/.docs-ready
 DEMO ?= demo-run
 PAPER ?= configs/paper-port/ja-en-thot.toml
 SECONDS ?= 600
@@ -77,9 +78,17 @@ type: $(READY)  ## Check types.
 
 check: lint type test  ## All that must pass before a change is proposed.
 
-docs: $(READY)  ## Build the documentation in site/.
+docs: $(DOCS_READY)  ## Build the documentation in site/.
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
 	@echo "site/index.html; to search in it: $(BIN)/python -m http.server --directory site"
+
+# No kernel is compiled, and no tool of development installed.
+$(DOCS_READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "$(PYTHON) is older than Python 3.11; name a newer one: make PYTHON=python3.12 ..."; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	@touch $@
 
 bench: $(READY)  ## Measure speed and memory against fixed units (a few minutes).
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.bench

@@ -38,7 +38,8 @@ INDEX = """# Reference
 | [Commands](commands.md) | the help of every command |
 | [Configuration](configuration.md) | tables and keys of a TOML file |
 | [Metrics](metrics.md) | options of every metric; [definitions](../metrics/index.md) |
-| [Readers](readers.md), [optimizers](optimizers.md), [decoders](decoders.md) | options of each |
+| [Readers](readers.md), [of graphs](graph-readers.md) | formats and their options |
+| [Optimizers](optimizers.md), [decoders](decoders.md) | options of each |
 | [Aligners](aligners.md), [annotators](annotators.md) | options of each |
 | [Python](python.md) | every public function and class |
 | [Design](../explanation/design.md), [architecture](architecture.md) | layers, wings, imports |

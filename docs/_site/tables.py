@@ -10,7 +10,9 @@ if TYPE_CHECKING:
     from mkdocs.structure.files import Files
     from mkdocs.structure.pages import Page
 
-_NUMBERS = re.compile(r"<td([^>]*)>((?:[-+\u2212\u2013±]?[\d.,]+ ?%?|to|[()<±*; ]|</?strong>)+)</td>")
+_NUMBERS = re.compile(
+    r"<td([^>]*)>((?:[-+\u2212\u2013±]?[\d.,]+ ?%?|to|[()<±*; ]|</?strong>)+)</td>"
+)
 
 
 def on_page_content(content: str, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001

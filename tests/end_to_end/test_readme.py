@@ -51,7 +51,9 @@ def linked_from(pages):
     return {
         (page.parent / target).resolve()
         for page in pages
-        for target in re.findall(r"\]\(([^)#:]+\.md)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
+        for target in re.findall(
+            r"\]\(([^)#:]+\.md)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")
+        )
         if (page.parent / target).resolve() != page
     }
 
