@@ -19,7 +19,7 @@ def test_every_path_in_contributing_exists():
     missing = [path for path in named if not (ROOT / path).exists()]
     assert not missing
     folders = [path.rpartition("/")[0] for path in paths if "NAME" in path]
-    assert len(folders) == 6
+    assert len(folders) == 7
 
 
 def test_what_contributing_says_a_file_holds_is_there():
