@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from sacrebleu.metrics import BLEU, CHRF, TER
 
+import portmert
+from portmert.tuner.base.files import read_lines
 from tests.support.cli import run
 from tests.support.places import ROOT
 from tests.support.readme import BLOCK, PAGES, entries
@@ -85,3 +87,44 @@ def test_no_feature_of_an_example_is_made_of_its_references(nbest, ref, file):
             metric.sentence_score(line, [references[int(segment)]]).score for segment, line in rows
         ]
         assert abs(np.corrcoef(scores, feature)[0, 1]) < 0.95, type(metric).__name__
+
+
+TANAKA = ROOT / "configs" / "tanaka"
+
+
+REAL = ("moses.{}.nbest.gz", "l2r.{}.jsonl.gz", "r2l.{}.nbest.gz")
+
+
+def real(system, part):
+    """Return lists of a real system with their quality estimate, and the references."""
+    quality = TANAKA / f"{system.partition('.')[0]}.{part}.qe.gz"
+    references = TANAKA / f"{part}.ref"
+    file = TANAKA / system.format(part)
+    return portmert.Lists.read(file, refs=references, features=[f"qe={quality}"]), references
+
+
+@pytest.mark.parametrize("part", ["dev", "test"])
+@pytest.mark.parametrize("system", REAL)
+def test_no_feature_of_the_real_lists_is_made_of_the_references(system, part):
+    lists, references = real(system, part)
+    nbest, references = lists.nbest, read_lines(references)
+    rows = np.arange(0, len(nbest.features), 7)
+    words = nbest.texts.vocabulary.words
+    texts = [" ".join(words[one] for one in nbest.texts.tokens.row(row)) for row in rows]
+    for metric in (BLEU(effective_order=True), CHRF(), TER()):
+        scores = [
+            metric.sentence_score(text, [references[segment]]).score
+            for text, segment in zip(texts, nbest.segment_of_row[rows], strict=True)
+        ]
+        for values in nbest.features[rows].T:
+            assert abs(np.corrcoef(scores, values)[0, 1]) < 0.95
+
+
+@pytest.mark.parametrize("system", REAL)
+def test_tuning_on_the_real_lists_gains_on_their_test_set(system):
+    found = portmert.optimize(real(system, "dev")[0], "bleu", optimizer="mert:restarts=1")
+    lists, references = real(system, "test")
+    first = TANAKA / f"{system.partition('.')[0]}.test.txt"
+    before = portmert.score(first, references, metric="bleu")
+    after = portmert.score(portmert.rerank(lists, found).lines, references, metric="bleu")
+    assert after.score > before.score + 0.02
