@@ -422,8 +422,8 @@ class _Run:
         starts = [self._weights_of(number) for number in dict.fromkeys(numbers)]
         seed = streams.iteration(self.experiment.tune.seed, numbers[0])
         self.harvests.around(last.number, before)
-        is_new, harvest = True, 0
-        while is_new:  # only the last search moves the weights
+        harvest = 1
+        while True:
             nbest, stats = self.lists.searched(last.number)
             optimization = optimize_stats(
                 nbest,
@@ -432,8 +432,9 @@ class _Run:
                 self._setup(starts, seed),
                 segments=self.evaluator.tuned,
             )
+            if not self.harvests.under(last.number, harvest, optimization.weights):
+                break  # only the last search moves the weights
             harvest += 1
-            is_new = self.harvests.under(last.number, harvest, optimization.weights)
         self._report_annotation(last.number, "search", optimization)
         warn_of(optimization.warnings)
         self._log_warnings(optimization.warnings)
