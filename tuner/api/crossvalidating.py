@@ -127,7 +127,8 @@ def _judged(
         next(iter(metrics.values()), None),
         search,
         also=list(metrics.values())[1:],
-    ) as (problem, setup):
+    ) as problem:
+        setup = problem.setup
         judged = metrics or {choices[0].tuned_on: problem.metric}
         plan = cells.CrossPlan(
             penalised(problem.nbest, problem.start_alpha),

@@ -166,7 +166,7 @@ def as_weights(start: WeightsLike | None) -> Start:
 
 @dataclass(frozen=True, eq=False)
 class ListProblem(PreparedLists):
-    """Prepared lists and a metric, ready to be searched with one seed after another.
+    """Prepared lists, a metric, and how to search.
 
     Parameters
     ----------
@@ -175,9 +175,7 @@ class ListProblem(PreparedLists):
     name
         The metric and everything else on which scores depend.
     penalty
-        The length penalties to try.
-    has_penalty
-        Whether any of them is not 0.
+        The length penalties to try; None: none was asked for.
     start_alpha
         The length penalty of the start weights.
     seconds
@@ -187,16 +185,27 @@ class ListProblem(PreparedLists):
     metric: Metric
     stats: StatTable
     name: str
-    penalty: LengthPenalty
-    has_penalty: bool
+    setup: Setup
+    penalty: LengthPenalty | None
     start_alpha: float
     seconds: dict[str, float]
+
+    @property
+    def alpha(self) -> float:
+        """The length penalty if there is one to try, else the lowest; 0 without."""
+        return self.penalty.low if self.penalty else 0.0
+
+    @property
+    def start(self) -> FeatureWeights:
+        """The start weights."""
+        starts = self.setup.starts
+        return starts[0] if starts else equal_weights(self.nbest.feature_names)
 
 
 @contextmanager
 def list_problem(
     lists: Lists, metric: Metric | None, search: Search, *, also: Sequence[Metric] = ()
-) -> Iterator[tuple[ListProblem, Setup]]:
+) -> Iterator[ListProblem]:
     """Read lists and references, and compute the statistics of the metric.
 
     Parameters
@@ -213,8 +222,8 @@ def list_problem(
     ):
         length_penalty = search.length_penalty
         if lists.counts is not None:
-            counted = _counted_problem(lists.counts, metric, start, length_penalty, also)
-            yield counted, setup
+            _check_counted(lists.counts, start, length_penalty, also)
+            yield _counted_problem(lists.counts, metric, setup)
             return
         if metric is None:
             raise ValueError(
@@ -244,18 +253,17 @@ def list_problem(
                 setup,
                 is_penalised=bool(length_penalty or start.length_penalty),
             )
-            alphas = start.length_penalty if length_penalty is None else length_penalty
-            problem = ListProblem(
+            alphas = start.length_penalty or None if length_penalty is None else length_penalty
+            yield ListProblem(
                 **vars(read),
                 metric=metric,
                 stats=stats,
                 name=preparation.signature(metric, read.references.offsets),
-                penalty=LengthPenalty.parse(str(alphas)),
-                has_penalty=length_penalty is not None or bool(start.length_penalty),
+                setup=setup,
+                penalty=None if alphas is None else LengthPenalty.parse(str(alphas)),
                 start_alpha=start.length_penalty,
                 seconds={"reading": read_at - begin, "statistics": time.perf_counter() - read_at},
             )
-            yield problem, setup
 
 
 def _check_lists(
@@ -276,14 +284,10 @@ def _check_lists(
             warn(line)
 
 
-def _counted_problem(
-    counts: Counts,
-    metric: Metric | None,
-    start: Start,
-    length_penalty: str | float | None,
-    also: Sequence[Metric],
-) -> ListProblem:
-    """Return the problem of lists whose statistics are known without texts."""
+def _check_counted(
+    counts: Counts, start: Start, length_penalty: str | float | None, also: Sequence[Metric]
+) -> None:
+    """Raise `ConfigError` for what lists without texts cannot have."""
     name = counts.name
     if start.length_penalty:
         raise ConfigError(
@@ -294,6 +298,10 @@ def _counted_problem(
         raise ConfigError(f"other metrics need n-best lists with texts, not {name}")
     if length_penalty is not None:
         raise ConfigError(f"a length penalty needs n-best lists with texts, not {name}")
+
+
+def _counted_problem(counts: Counts, metric: Metric | None, setup: Setup) -> ListProblem:
+    """Return the problem of lists whose statistics are known without texts."""
     metric, stats = counts.counted(metric)
     nbest = counts.nbest
     warn_of_few(len(nbest))
@@ -307,8 +315,8 @@ def _counted_problem(
         metric=metric,
         stats=stats,
         name=signature(metric, counts.origin),
-        penalty=LengthPenalty(0.0, 0.0),
-        has_penalty=False,
+        setup=setup,
+        penalty=None,
         start_alpha=0.0,
         seconds=counts.seconds,
     )
@@ -397,7 +405,8 @@ def optimize(
     if tuned_metric is not None:
         remind(tuned_metric, also)
     prepared = list_problem(dev_lists, tuned_metric, how, also=judges)
-    with using(progress=progress), prepared as (problem, setup):
+    with using(progress=progress), prepared as problem:
+        setup = problem.setup
         threads, is_parallel = current().threads, samples or dev_lists.annotator is not None
         if current().cluster and setup.optimizer.restarts <= threads and not is_parallel:
             warn_of_machine(
@@ -414,14 +423,13 @@ def optimize(
         )
         warn_of(optimized.warnings)
         nbest = penalised(problem.nbest, optimized.length_penalty or 0.0)
-        start = setup.starts[0] if setup.starts else equal_weights(nbest.feature_names)
         sure = None
         if samples:
-            resampled_setup = replace(setup, starts=(optimized.weights,), toward=start)
+            resampled_setup = replace(setup, starts=(optimized.weights,), toward=problem.start)
             counted = nbest, problem.stats, problem.metric
             tuned = dict(bootstrap(*counted, resampled_setup, range(samples)))
             sure = confidence([tuned[sample] for sample in range(samples)])
-        also_scored = _other_scores(judges, problem, optimized, nbest, start) if judges else ()
+        also_scored = _other_scores(judges, problem, optimized, nbest) if judges else ()
         seconds, annotations, by = {**problem.seconds, **optimized.seconds}, {}, ""
         first = float(problem.metric.score(problem.stats.total(problem.nbest.offsets[:-1])))
         if (used := problem.preparation.annotator) is not None:
@@ -431,7 +439,6 @@ def optimize(
     return replace(
         optimized,
         first_score=first,
-        length_penalty=optimized.length_penalty if problem.has_penalty else None,
         signature=problem.name,
         bootstrap=sure,
         annotations=annotations,
@@ -447,12 +454,11 @@ def _other_scores(
     problem: ListProblem,
     optimized: Optimized,
     nbest: NBest,
-    start: FeatureWeights,
 ) -> tuple[OtherScore, ...]:
     """Return the scores, by other metrics, of the hypotheses before and after a search."""
     choices = [
         problem.nbest.offsets[:-1],
-        problem.best(start, problem.start_alpha),
+        problem.best(problem.start, problem.start_alpha),
         best_hypotheses(nbest, model_scores(nbest, optimized.weights)),
     ]
     if optimized.unseen is not None:

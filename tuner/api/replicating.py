@@ -34,7 +34,7 @@ from ..runs.records import ReplicaResult, Scored, finish, is_finished, read_file
 from ..runs.replicas import SCORES, Chosen, Replicas, write_result
 from ..search.averaging import averaged_within, spread_size
 from ..search.length_penalty import penalised
-from ..search.optimization import Setup, equal_weights, optimize_stats
+from ..search.optimization import Setup, optimize_stats
 from ..search.oracle import oracle
 from ..search.problem import StatTable
 from ..search.results import Optimized
@@ -107,13 +107,13 @@ def replicate(
     data = _data(dev_lists, tests)
     annotator = None if dev_lists.annotator is None else registry.annotator(dev_lists.annotator)
     prepared = list_problem(dev_lists, metric, Search.of(search))
-    with using(progress=progress), prepared as (problem, setup):
-        if problem.penalty.low != problem.penalty.high:
+    with using(progress=progress), prepared as problem:
+        if problem.penalty and problem.penalty.low != problem.penalty.high:
             raise ConfigError(
                 f"length penalty '{search.get('length_penalty')}': replicas are averaged under "
                 f"one; give one number, as `portmert optimize` finds it in a range"
             )
-        prints = _fingerprint(problem, setup, data, dev_lists, tests)
+        prints = _fingerprint(problem, data, dev_lists, tests)
         _check_unseen(prints)
         test_set = read_test_lists(problem, tests)
         texts = _texts_in_order(dev_lists, tests)
@@ -126,7 +126,7 @@ def replicate(
             if texts:
                 data = with_texts(data, texts, folder.path / "texts")
             write_inputs(folder.path, data, annotator)
-            run = ReplicaRun(folder, problem, setup, *test_set)
+            run = ReplicaRun(folder, problem, *test_set)
             numbers = range(1, replicas + 1)
             run.search(numbers)
             return run.finish(numbers, baselines=baselines)
@@ -212,9 +212,10 @@ def _data(lists: Lists, test: Lists | None) -> ListsData:
 
 
 def _fingerprint(
-    problem: ListProblem, setup: Setup, data: ListsData, lists: Lists, test: Lists | None
+    problem: ListProblem, data: ListsData, lists: Lists, test: Lists | None
 ) -> dict[str, str]:
     """Return everything that the result depends on but the number of replicas: key -> value."""
+    setup = problem.setup
     formats = [item.format for item in (lists, test) if item is not None]
     prints = {
         "command": "optimize",
@@ -224,7 +225,7 @@ def _fingerprint(
         "constraints": repr(setup.constraints),
         "prior": str(setup.prior),
         "seed": str(setup.seed),
-        "length_penalty": str(problem.penalty.low),
+        "length_penalty": str(problem.alpha),
         "nbest_format": " ".join(
             item if isinstance(item, str) else repr(item) for item in dict.fromkeys(formats)
         ),
@@ -256,18 +257,8 @@ class ReplicaRun:
 
     folder: RunFolder
     problem: ListProblem
-    setup: Setup
     test: PreparedLists | None
     test_stats: StatTable | None
-
-    @property
-    def _alpha(self) -> float:
-        return self.problem.penalty.low
-
-    @property
-    def _start(self) -> FeatureWeights:
-        starts = self.setup.starts
-        return starts[0] if starts else equal_weights(self.problem.nbest.feature_names)
 
     def search(self, numbers: Iterable[int]) -> None:
         """Search with the seeds of the replicas that are not finished."""
@@ -276,12 +267,10 @@ class ReplicaRun:
             for number in numbers
             if not is_finished(self.folder.replica(number) / "result.json")
         ]
-        setups = [
-            replace(self.setup, seed=streams.replica(self.setup.seed, number))
-            for number in missing
-        ]
+        setup = self.problem.setup
+        setups = [replace(setup, seed=streams.replica(setup.seed, number)) for number in missing]
         problem, workers, phase = self.problem, current().cluster, ""
-        nbest = penalised(problem.nbest, self._alpha)
+        nbest = penalised(problem.nbest, self.problem.alpha)
         stats = problem.stats
         if workers is not None:
             stats.complete()
@@ -325,7 +314,7 @@ class ReplicaRun:
         """Average the weights of the replicas, score them, and write all."""
         paths = [self.folder.replica(number) / "weights.json" for number in numbers]
         all_weights = [read_weights_file(path).weights for path in paths]
-        searched = penalised(self.problem.nbest, self._alpha)
+        searched = penalised(self.problem.nbest, self.problem.alpha)
         # With one hypothesis everywhere nothing is chosen, and all weights are of one size.
         sizes = [1.0] * len(all_weights)
         if len(searched.texts) > len(searched):
@@ -333,7 +322,7 @@ class ReplicaRun:
                 spread_size(vector, searched, origin=str(path)) or 1.0
                 for vector, path in zip(all_weights, paths, strict=True)
             ]
-        weights = averaged_within(self.setup.constraints, all_weights, sizes)
+        weights = averaged_within(self.problem.setup.constraints, all_weights, sizes)
         self._write_weights(self.folder.path / "weights.json", weights)
         rows = [self._row(number) for number in numbers]
         document = write_result(
@@ -342,7 +331,7 @@ class ReplicaRun:
             rows,
             all_weights,
             (
-                self._dev(weights, self._alpha),
+                self._dev(weights, self.problem.alpha),
                 None,
                 self._test(weights, self.folder.path / "test"),
             ),
@@ -359,7 +348,7 @@ class ReplicaRun:
     def _before(self) -> dict[str, dict[str, float | None]]:
         """Return the scores of the first hypotheses, and under the start weights."""
         problem, test, stats = self.problem, self.test, self.test_stats
-        start = self._test(self._start, None)
+        start = self._test(self.problem.start, None)
         first = self._score(problem.stats, problem.nbest.offsets[:-1])
         unseen = None
         if test is not None and stats is not None:
@@ -367,13 +356,13 @@ class ReplicaRun:
         return {
             "first": {"dev_score": first.score, "test_score": unseen},
             "start": {
-                "dev_score": self._dev(self._start, problem.start_alpha).score,
+                "dev_score": self._dev(self.problem.start, problem.start_alpha).score,
                 "test_score": None if start is None else start.score,
             },
         }
 
     def _write_weights(self, path: Path, weights: FeatureWeights) -> None:
-        WeightsFile(weights, length_penalty=self._alpha).written(weights, path)
+        WeightsFile(weights, length_penalty=self.problem.alpha).written(weights, path)
 
     def _dev(self, weights: FeatureWeights, alpha: float) -> Scored:
         return self._score(self.problem.stats, self.problem.best(weights, alpha))
@@ -387,7 +376,7 @@ class ReplicaRun:
         if self.test is None:
             return None
         read, stats = self.test, self.test_stats
-        rows = read.best(weights, self._alpha)
+        rows = read.best(weights, self.problem.alpha)
         scored = None if stats is None else self._score(stats, rows)
         if folder is not None:
             folder.mkdir(exist_ok=True)
@@ -415,7 +404,7 @@ class ReplicaRun:
         weights = {
             folder.name: read_weights_file(folder / "weights.json").weights for folder in folders
         } | {"averaged": average}
-        choices = {name: read.best(vector, self._alpha) for name, vector in weights.items()}
+        choices = {name: read.best(vector, self.problem.alpha) for name, vector in weights.items()}
         choices["first"] = read.nbest.offsets[:-1]
         singles = dict(self._single_features())
         for name, alone in singles.items():

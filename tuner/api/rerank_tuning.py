@@ -375,7 +375,7 @@ class Outcomes:
         """
         if not self.scores:
             return {}
-        dev, nbest, alpha = problem.nbest, test.nbest, problem.penalty.low
+        dev, nbest, alpha = problem.nbest, test.nbest, problem.alpha
         signs = np.sum(
             [single.vector(dev.feature_names, origin="weights") for single in alone], axis=0
         )

@@ -88,7 +88,7 @@ def optimize_penalised(
     metric: Metric,
     setup: optimization.Setup,
     *,
-    penalty: LengthPenalty,
+    penalty: LengthPenalty | None,
     start_alpha: float,
 ) -> Optimized:
     """Find weights and alpha under which the lists' best hypotheses score highest.
@@ -107,12 +107,13 @@ def optimize_penalised(
     Returns
     -------
     Optimized
-        `length_penalty` is alpha; with equal scores, the one nearest 0. `known`, `line_searches`
+        `length_penalty` is alpha, with equal scores the one nearest 0; None without a penalty to
+        choose. `known`, `line_searches`
         and all seconds are sums over all alphas.
     """
-    if penalty == LengthPenalty(0.0, 0.0) and start_alpha == 0.0:
+    if penalty is None or (penalty == LengthPenalty(0.0, 0.0) and start_alpha == 0.0):
         result = optimization.optimize_stats(nbest, stats, metric, setup)
-        return replace(result, length_penalty=0.0)
+        return result if penalty is None else replace(result, length_penalty=0.0)
     tried: dict[float, Optimized] = {}
     without_score: dict[float, ScoreError] = {}
     notices: dict[float, list[str]] = {}
