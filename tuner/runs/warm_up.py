@@ -15,6 +15,7 @@ from portmert.metrics._m2 import gold_row
 from .. import families
 from ..base.warn import collected_notices
 from ..components import registry
+from ..graphs.collection import Graphs
 from ..nbest import model, read
 from ..nbest.moses_dat import DatLists, read_dat, write_features, write_scores
 from ..search import DEFAULT_OPTIMIZER
@@ -95,10 +96,16 @@ def _steps(folder: Path) -> list[Callable[[], object]]:
         for average in get_args(mbr.Average):
             mbr.expected_scores(bleu, nbest.texts, nbest.offsets, alike, average=average)
 
+    def harvest() -> None:
+        (folder / "graph").write_text("((('a',-1.0,1),('b',-2.0,1),),)")
+        with collected_notices():
+            graphs = Graphs.read([folder / "graph"], vocabulary)
+            graphs.nbest([graphs.ones], [2])
+
     # Those whose kernels take longest to compile come first.
     metrics.sort(key=lambda metric: metric.name() not in {"terp", "meteor"})
     counting = [partial(count, metric) for metric in metrics]
-    return [counting[0], optimize, *counting[1:], rerank]
+    return [counting[0], optimize, harvest, *counting[1:], rerank]
 
 
 def _parsed(texts: _base.Texts, needs: Iterable[_base.Arcs]) -> _base.Texts:
