@@ -27,6 +27,7 @@ from tests.bench.lists import Lists, moses_or_generated
 from tests.bench.measure import in_turn, median_ratio, run, unit_seconds
 from tests.bench.memory import memory
 from tests.bench.metaeval import metaeval
+from tests.bench.reading import reading
 from tests.bench.significance import significance
 from tests.bench.syntax import syntax
 
@@ -50,6 +51,7 @@ def main() -> None:
             *line_search(),
             *growth(folder),
             *memory(folder),
+            *reading(folder, lists),
             *optimizing(folder, lists, seeds),
             *drop_in(folder, lists),
             *significance(folder),

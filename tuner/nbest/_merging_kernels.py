@@ -147,31 +147,3 @@ def gather(
         for m in range((new_offsets[k + 1] - new_offsets[k]) * width):
             out[at + m] = values[begin + m]
     return out, new_offsets
-
-
-@kernel
-def turn(matrix: FloatArray, rank: IntArray, width: int) -> None:
-    """Move value (r, f) of a C-ordered matrix to (rank[r], f) of a Fortran-ordered one, in place.
-
-    Follows the cycles of the permutation, so that no second matrix is needed.
-
-    Parameters
-    ----------
-    matrix : (n * width,) float64
-        Modified in place.
-    rank : (n,) int64
-        A permutation.
-    """
-    n = rank.size
-    moved = np.zeros(matrix.size, dtype=np.bool_)
-    for start in range(matrix.size):
-        if moved[start]:
-            continue
-        at, carried = start, matrix[start]
-        while True:
-            row = at // width
-            at = (at - row * width) * n + rank[row]
-            carried, matrix[at] = matrix[at], carried
-            moved[at] = True
-            if at == start:
-                break

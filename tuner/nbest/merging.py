@@ -46,9 +46,9 @@ class ListArrays:
 class DistinctRows:
     """Rows in order of arrival; the first of equal rows stays.
 
-    The first block is not copied. From the second on the arrays grow in place (realloc), and are
-    put in order in place at the end. So the peak of memory is the arrays plus the one block that
-    is being added, or plus the features in order.
+    The first block is not copied. From the second on the arrays grow in place (realloc). So the
+    peak of memory is the arrays plus the one block that is being added, or plus the features in
+    order.
 
     Parameters
     ----------
@@ -110,16 +110,8 @@ class DistinctRows:
         self._hashes = np.empty(0, dtype=np.uint64)
         order = np.argsort(rows.segments, kind="stable").astype(np.int64)
         is_ordered = bool(np.all(order[1:] > order[:-1]))
-        if self._is_borrowed:
-            features = rows.features if is_ordered else rows.features[order]
-            rows = rows._replace(features=np.asfortranarray(features))
-        else:
-            n, width = rows.features.shape
-            target = np.empty(n, dtype=np.int64)
-            target[order] = np.arange(n)
-            flat = rows.features.reshape(-1)
-            kernels.turn(flat, target, max(width, 1))
-            rows = rows._replace(features=flat.reshape(width, n).T)
+        features = rows.features if is_ordered else rows.features[order]
+        rows = rows._replace(features=np.asfortranarray(features))
         return rows if is_ordered else _reordered(rows, order)
 
 
@@ -128,7 +120,7 @@ class Merger:
 
     def __init__(self) -> None:
         self._distinct = DistinctRows(features=0)
-        self._dropped = np.empty((0, 3), dtype=np.int64)
+        self._dropped: IntArray = np.empty((0, 3), dtype=np.int64)
         self._sizes: list[int] = []
         self._absent_is_zero = True
         self._names: FeatureNames = ()
@@ -206,7 +198,7 @@ class Merger:
     def _append(self, rows: Rows) -> None:
         is_new = self._distinct.append(rows)
         columns = rows.lines, rows.segments, rows.ranks
-        dropped = np.column_stack([column[~is_new] for column in columns])
+        dropped = np.column_stack([column[~is_new] for column in columns]).astype(np.int64)
         self._dropped = np.concatenate([self._dropped, dropped])
 
     def _start_again(self, rows: Rows) -> None:

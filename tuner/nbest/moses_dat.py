@@ -460,7 +460,7 @@ def _read_pairs(
             k = wrong[0]
             raise InputError(
                 f"{score_file.where}: segment {score_file.ids[k]} has "
-                f"{counted(score_file.counts[k], 'hypothesis')}, in {file.where} it has "
+                f"{counted(int(score_file.counts[k]), 'hypothesis')}, in {file.where} it has "
                 f"{file.counts[k]}; both must come from one run of Moses' extractor"
             )
         yield file, score_file

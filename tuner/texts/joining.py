@@ -170,16 +170,13 @@ def joined(
         An id is not in all texts, or lines without ids go with ids that are not in order.
     """
     read = [opened(text, drop=drop) for text in texts]
-    first = like  # it may have no lines
-    if first is None:
-        first = next((text for text in read if isinstance(text, LinesById)), None)
-    if first is None:
-        first = _first_with_ids_in_lines(read)
+    with_ids = [text for text in (like, *read) if isinstance(text, LinesById)]  # like: no lines
+    first = with_ids[0] if with_ids else _first_with_ids_in_lines(read)
     if first is None:
         _check_columns(texts)
         return read, None, ()
     by_id = [
-        text if text is first else _with_ids(text, first, given)
+        first if text is first else _with_ids(text, first, given)
         for text, given in zip(read, texts, strict=True)
     ]
     ids = first.ids
@@ -191,7 +188,8 @@ def joined(
     remaining = frozenset(ids)
     all_ids = dict.fromkeys(name for text in (first, *by_id) for name in text.all_ids)
     left_out = tuple(name for name in all_ids if name not in remaining)
-    return [_in_order(text, first, ids, drop=drop) for text in by_id], ids, left_out
+    in_order: list[TextFile] = [_in_order(text, first, ids, drop=drop) for text in by_id]
+    return in_order, ids, left_out
 
 
 def _in_order(text: LinesById, first: LinesById, ids: tuple[str, ...], *, drop: bool) -> LinesById:

@@ -104,8 +104,9 @@ class Side:
 
     def example(self, form: Form) -> str:
         """Return the most frequent token that has a form."""
-        order = np.argsort(-self.counts, kind="stable").tolist()
-        return next((self.words[place] for place in order if form(self.words[place])), "")
+        order: list[int] = np.argsort(-self.counts, kind="stable").tolist()
+        words = (self.words[place] for place in order)
+        return next(filter(form, words), "")
 
     def share_of_lines(self, begin: str, end: str) -> float:
         """Return the share of lines of whose first and last token these are patterns."""

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -134,7 +134,7 @@ def finite_scores(metric: Metric, sums: FloatArray) -> FloatArray:
     return scores
 
 
-def named(metric: Metric, sums: Sequence[float]) -> str:
+def named(metric: Metric, sums: Sequence[float] | FloatArray) -> str:
     """Return sums (K,) of statistics whose score is not finite, with their names."""
     pairs = zip(metric.stat_names, sums, strict=True)
     text = ", ".join(f"{name} {value:g}" for name, value in pairs)
@@ -143,7 +143,7 @@ def named(metric: Metric, sums: Sequence[float]) -> str:
 
 def needs_of(metrics: Iterable[Metric]) -> frozenset[Need]:
     """Return the needs of metrics that an annotator meets."""
-    needs = (need for metric in metrics for need in metric.needs)
+    needs: Iterable[Need] = chain.from_iterable(metric.needs for metric in metrics)
     return frozenset(need for need in needs if str(need) in SYNTAX)
 
 
@@ -195,10 +195,10 @@ def check_texts(metric: Metric, batch: Batch, outputs: Sequence[str] = ()) -> No
         ("reference", batch.references, batch.reference_offsets),
     ):
         wrong = np.flatnonzero(texts.tokens.lengths > metric.most_tokens)
-        if len(wrong):
+        for row in wrong[:1].tolist():
             raise InputError(
-                f"{_place(offsets, wrong[0], name, outputs)}: "
-                f"{counted(texts.tokens.lengths[wrong[0]], 'token')}; {metric.name()} compares at "
+                f"{_place(offsets, row, name, outputs)}: "
+                f"{counted(int(texts.tokens.lengths[row]), 'token')}; {metric.name()} compares at "
                 f"most {metric.most_tokens}: is a line end missing?"
             )
 

@@ -14,18 +14,6 @@ ROWS = st.lists(st.lists(st.integers(0, 3), max_size=3), max_size=6)
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.data(), st.integers(0, 8), st.integers(1, 4))
-def test_turn_is_reorder_and_transpose(data, n, width):
-    rank = np.array(data.draw(st.permutations(range(n))), dtype=np.int64)
-    matrix = np.arange(n * width, dtype=np.float64).reshape(n, width)
-    flat = matrix.reshape(-1).copy()
-    kernels.turn(flat, rank, width)
-    expected = np.empty_like(matrix)
-    expected[rank] = matrix
-    assert np.array_equal(flat.reshape(width, n).T, expected)
-
-
-@settings(max_examples=100, deadline=None)
 @given(st.data(), ROWS)
 def test_gather_is_take(data, rows):
     ragged = Ragged.from_rows(rows)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ._base import Reader
 
 _ID = re.compile(r"[0-9]{1,9}")
-_BATCH = 512
+_BATCH = 4096
 """Records that become arrays at once."""
 _KEYS = ", ".join(INDEX_KEYS)
 _OWN_FILES = "give several lists of a segment as files of their own"
@@ -53,7 +53,7 @@ def arrays_of(reader: Reader, file: ListFile, vocabulary: Vocabulary) -> ListArr
 def _arrays_of(reader: Reader, file: ListFile, vocabulary: Vocabulary) -> ListArrays:
     origins: list[_Origin] = []
     places: dict[int | str, Place] = {}
-    rows, first = empty_rows(0, features=0, stats=0), None
+    rows, first, names = empty_rows(0, features=0, stats=0), None, dict[str, int]()
     for records in _batches(reader.records(file)):
         hypotheses = []
         for record in records:
@@ -180,16 +180,20 @@ def _features(
     file: ListFile, hypotheses: Sequence[Hypothesis], sizes: dict[str, int]
 ) -> FloatArray:
     """Return (n, F) values without -0.0; `sizes` are those of the first hypothesis of the list."""
-    values = _flat_values(hypotheses, sizes)
+    table = _as_numbers(_flat_values(hypotheses, sizes))
+    if table is None:
+        table = _slow_features(file, hypotheses, sizes)
+    return table.reshape(len(hypotheses), sum(sizes.values())) + 0.0
+
+
+def _as_numbers(values: list[Any]) -> FloatArray | None:
+    """Return values as an array; None if there is none, or one is no number of a feature."""
     try:
         table = np.array(values, dtype=np.float64)
     except (ValueError, TypeError, OverflowError):
-        values = []
-    if not values or not (
-        {int, float}.issuperset(map(type, values)) and np.all(np.abs(table) <= LARGEST)
-    ):
-        table = _slow_features(file, hypotheses, sizes)
-    return table.reshape(len(hypotheses), sum(sizes.values())) + 0.0
+        return None
+    are_numbers = values and {int, float}.issuperset(map(type, values))
+    return table if are_numbers and np.all(np.abs(table) <= LARGEST) else None
 
 
 def _flat_values(hypotheses: Sequence[Hypothesis], sizes: dict[str, int]) -> list[Any]:
@@ -278,11 +282,11 @@ def _links(
             file.fail(hypothesis.place, f"{has} word alignment, the first hypothesis has {first}")
     links = Ragged.from_rows([hypothesis.links or [] for hypothesis in hypotheses], 2)
     rows = np.repeat(np.arange(len(links)), links.lengths)
-    for first in np.flatnonzero(links.values[:, 1] >= lengths[rows])[:1]:
+    for first in np.flatnonzero(links.values[:, 1] >= lengths[rows])[:1].tolist():
         file.fail(
-            hypotheses[rows[first]].place,
+            hypotheses[int(rows[first])].place,
             f"{links.values[first, 0]}-{links.values[first, 1]} is out of range, the hypothesis "
-            f"has {counted(lengths[rows[first]], 'token')} (positions count from 0)",
+            f"has {counted(int(lengths[rows[first]]), 'token')} (positions count from 0)",
         )
     return links
 
@@ -325,10 +329,11 @@ def _check_together(file: ListFile, origins: Sequence[_Origin]) -> None:
 
     Records of one hypothesis each may stand anywhere: samples are often drawn pass by pass.
     """
+    if len({place for place, _, _ in origins}) == len(origins):
+        return
     sizes = Counter((segment, place) for place, segment, _ in origins)
-    with_several = {segment for (segment, _), size in sizes.items() if size > 1}
     first_places: dict[str | int, Place] = {}
-    for segment, place in sizes if with_several else ():
+    for segment, place in sizes:
         first = first_places.setdefault(segment, place)
         if first != place and max(sizes[segment, place], sizes[segment, first]) > 1:
             file.fail(

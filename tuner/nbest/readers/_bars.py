@@ -270,10 +270,10 @@ class _Parser:
         _, first_runs = np.unique(run_labels, return_index=True)
         first_lines, first_sizes = run_lines[first_runs], sizes[first_runs]
         for run in np.flatnonzero(sizes != first_sizes[run_labels])[:1]:
-            label = run_labels[run]
+            label = int(run_labels[run])
             self._fail(
-                run_lines[run],
-                f"feature {names[label]} has {counted(sizes[run], 'value')}, line "
+                int(run_lines[run]),
+                f"feature {names[label]} has {counted(int(sizes[run]), 'value')}, line "
                 f"{first_lines[label] + 1} has {first_sizes[label]}; is the list cut off, or made "
                 f"by different models?",
             )
