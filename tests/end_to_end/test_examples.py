@@ -1,6 +1,7 @@
 """The examples that are shipped: how a new user gets them, and what their features are."""
 
 import gzip
+import json
 import os
 import re
 import shlex
@@ -38,9 +39,9 @@ def test_the_lines_of_the_home_page_install_the_examples(tmp_path, place):
         # The examples with Moses need its stand-in.
         assert os.access("configs/recorded/recorded_moses", os.X_OK)
         first = BLOCK.search((ROOT / "docs/index.md").read_text("utf-8"))[1]
-        assert "configs/quality" in first
-        run("score", "--metric", "chrf", "--hyp", "configs/quality/dev.ref", "--ref",
-            "configs/quality/dev.ref")  # fmt: skip
+        assert "configs/tanaka" in first
+        run("score", "--metric", "chrf", "--hyp", "configs/tanaka/l2r.dev.txt", "--ref",
+            "configs/tanaka/dev.ref")  # fmt: skip
 
 
 def examples():
@@ -76,11 +77,21 @@ def test_pages_have_examples_with_features():
     assert {"README.md", "docs/index.md", "docs/how-to/rerank.md"} <= {one[0] for one in EXAMPLES}
 
 
+def hypotheses(nbest):
+    """Yield (segment, hypothesis) of a list with a line for each hypothesis, or for each segment."""
+    with gzip.open(nbest, "rt", encoding="utf-8") as lines:
+        for line in lines:
+            if line.startswith("{"):
+                record = json.loads(line)
+                yield from ((record["id"], one["text"]) for one in record["hypotheses"])
+            else:
+                yield line.replace("@@ ", "").split(" ||| ")[:2]
+
+
 @pytest.mark.parametrize(("nbest", "ref", "file"), sorted({one[1:] for one in EXAMPLES}))
 def test_no_feature_of_an_example_is_made_of_its_references(nbest, ref, file):
     references = (ROOT / ref).read_text(encoding="utf-8").splitlines()
-    with gzip.open(ROOT / nbest, "rt", encoding="utf-8") as lines:
-        rows = [line.replace("@@ ", "").split(" ||| ")[:2] for line in lines]
+    rows = list(hypotheses(ROOT / nbest))
     feature = np.loadtxt(ROOT / file)
     for metric in (BLEU(effective_order=True), CHRF(), TER()):
         scores = [
