@@ -23,7 +23,7 @@ def test_commands_print_what_the_page_shows(page):
 def test_the_readme_has_commands_to_run():
     blocks = BLOCK.findall(PAGES[0].read_text(encoding="utf-8"))
     commands = re.findall(r"^\$ (portmert .*)$", "".join(blocks), re.MULTILINE)
-    assert any(runnable(command.replace("$R", "configs/")) for command in commands)
+    assert any(runnable(command.replace("$T", "configs/")) for command in commands)
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/how-to/python.md", "docs/how-to/rerank.md"])
