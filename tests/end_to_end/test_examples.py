@@ -78,7 +78,7 @@ def test_pages_have_examples_with_features():
 
 
 def hypotheses(nbest):
-    """Yield (segment, hypothesis) of a list with a line for each hypothesis, or for each segment."""
+    """Yield (segment, hypothesis) of a list, whose lines are hypotheses or segments."""
     with gzip.open(nbest, "rt", encoding="utf-8") as lines:
         for line in lines:
             if line.startswith("{"):
