@@ -185,7 +185,7 @@ def _power(exponent: int) -> Any:
 
 
 @helper
-def _fill(strings: _Strings, c: int, arcs: Arcs, score: float) -> None:
+def _fill(strings: _Strings, c: int, arcs: Arcs, score: Any) -> None:
     """Compute score, hash and length of a candidate from its arc and its tails, in place."""
     arc = strings.table[c, ARC]
     h, length = np.uint64(0), 0
@@ -285,7 +285,8 @@ def _worse(strings: _Strings, arcs: Arcs, scores: FloatArray, size: int) -> tupl
     heaps = np.full(nodes, UNKNOWN, dtype=np.int64)  # the root of each node's candidates
     last = np.arange(nodes)  # the last string that each node has given
     pending = np.arange(nodes)  # whose worse neighbours are not in the heap yet
-    stack, goal, strings_of_goal = [nodes - 1], nodes - 1, 1
+    stack: list[Any] = [nodes - 1]
+    goal, strings_of_goal = nodes - 1, 1
     while strings_of_goal < size:
         node = stack[-1]
         if heaps[node] == UNKNOWN:

@@ -68,7 +68,8 @@ class Slf(GraphReader):
             last = number
             if line.startswith("#"):
                 continue
-            fields = {_LONG.get(key, key): text for key, text in _FIELD.findall(line)}
+            pairs: list[tuple[str, str]] = _FIELD.findall(line)
+            fields = {_LONG.get(key, key): text for key, text in pairs}
             if "I" in fields:
                 nodes[block.natural(number, fields["I"], "a node")] = fields.get("W", "!NULL")
             elif "J" in fields:
