@@ -6,7 +6,7 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
@@ -28,6 +28,8 @@ from ._signatures import Decorator
 if TYPE_CHECKING:
     from click import Context, Parameter
 
+    from ..evaluation.document import Chart
+
 json_option = click.option(
     "--json",
     "json_out",
@@ -48,6 +50,12 @@ latex = click.option(
 html = click.option(
     "--html", "html_out", type=FILE, help="Write an HTML page, one file that needs no network."
 )
+plot = click.option(
+    "--plot",
+    "plot_out",
+    type=FILE,
+    help="Draw the charts of the page to FILE: .svg, .png or .pdf. Needs portmert[plots].",
+)
 no_timing = click.option(
     "--no-timing",
     is_flag=True,
@@ -62,6 +70,21 @@ def check_outputs(*paths: Path | None) -> None:
         raise click.UsageError(f"two outputs are to be written to {files[0]}")
     for path in files:
         check_writable(path)
+
+
+def check_plot(path: Path | None) -> None:
+    """Check before the work that a plot can be drawn."""
+    if path is not None:
+        from ..evaluation.plots import form_of  # noqa: PLC0415  start-up time
+
+        form_of(path)
+
+
+def draw(charts: Sequence[Chart], path: Path) -> None:
+    """Draw charts to a file."""
+    from ..evaluation import plots  # noqa: PLC0415  start-up time
+
+    plots.draw(charts, path)
 
 
 def print_json(json_out: Path | None, document: Any, *, indent: int = 1) -> bool:
@@ -82,7 +105,7 @@ def reporting(*options: Decorator, names_files: bool = True) -> Decorator:
     Parameters
     ----------
     options
-        `html`, `json_option`, `latex`. Without any the report is printed as text.
+        `html`, `json_option`, `latex`, `plot`. Without any the report is printed as text.
     names_files
         Whether to name the files written on stderr.
     """
@@ -90,14 +113,17 @@ def reporting(*options: Decorator, names_files: bool = True) -> Decorator:
     def add(command: Callable[..., portmert.Report]) -> Callable[..., Any]:
         @wraps(command)
         def run(**values: Any) -> None:
-            names = ("html_out", "json_out", "latex_out")
-            html_out, json_out, latex_out = (values.pop(name, None) for name in names)
-            check_outputs(html_out, json_out, latex_out)
+            names = ("html_out", "json_out", "latex_out", "plot_out")
+            html_out, json_out, latex_out, plot_out = (values.pop(name, None) for name in names)
+            check_outputs(html_out, json_out, latex_out, plot_out)
+            check_plot(plot_out)
             announce_compiling()
             report = command(**values)
             show(report, html_out=html_out, json_out=json_out, latex_out=latex_out)
+            if plot_out is not None:
+                draw(report.charts, plot_out)
             if names_files:
-                say_written(html_out, json_out, latex_out)
+                say_written(html_out, json_out, latex_out, plot_out)
 
         decorated: Callable[..., Any] = run
         for option in reversed(options):
@@ -108,9 +134,9 @@ def reporting(*options: Decorator, names_files: bool = True) -> Decorator:
 
 
 def is_document_needed() -> bool:
-    """Return whether the report is written as a page or as JSON, and not as text alone."""
+    """Return whether the report is written with its charts or as JSON, not as text alone."""
     params = click.get_current_context().params
-    return params.get("html_out") is not None or params.get("json_out") is not None
+    return any(params.get(name) is not None for name in ("html_out", "json_out", "plot_out"))
 
 
 def show(

@@ -29,7 +29,7 @@ CROSSVAL = "tuner.api.crossvalidating.crossval"
 @_groups.executor
 @options(CROSSVAL, "out_dir")
 @_outputs.no_timing
-@_outputs.reporting(_outputs.html, _outputs.json_option)
+@_outputs.reporting(_outputs.html, _outputs.plot, _outputs.json_option)
 def command(*, without: tuple[str, ...], **values: Any) -> portmert.Report:
     """Tune on half of the segments and score the other half, to see what tuning is worth.
 

@@ -44,7 +44,9 @@ _OF_A_SET = ("penalties", "judgments", "systems", "source", "links", "ref_links"
 @options(METAEVAL, "likeness resample")
 @options("tuner.evaluation.significance.Resampling", samples={"default": 1000})
 @click.option("--all", "show_all", is_flag=True, help="Print all tables, not only the summary.")
-@_outputs.reporting(_outputs.html, _outputs.json_option, _outputs.latex, names_files=False)
+@_outputs.reporting(
+    _outputs.html, _outputs.plot, _outputs.json_option, _outputs.latex, names_files=False
+)
 def command(*, sets: Path | None, show_all: bool, **values: Any) -> portmert.Report:
     """Correlate metrics with human scores of several systems' outputs.
 

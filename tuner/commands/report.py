@@ -19,7 +19,7 @@ from ._signatures import options
 @options("tuner.api.reporting.report", "metric")
 @_groups.any_annotator
 @_groups.threads
-@_outputs.reporting(_outputs.html, _outputs.json_option)
+@_outputs.reporting(_outputs.html, _outputs.plot, _outputs.json_option)
 def command(*, run: Path, **values: Any) -> portmert.Report:
     """Report on the folder RUN of tune, also while it is still running.
 

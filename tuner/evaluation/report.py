@@ -6,7 +6,7 @@ from typing import Any
 
 from ..base.tables import Form, Table
 from ..base.warn import left_out_so_far, warnings_so_far
-from .document import Document, text
+from .document import Chart, Document, text
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,3 +68,20 @@ class Report:
         from .page.html import html  # noqa: PLC0415  start-up time
 
         return html(self.layout, self.warnings)
+
+    def figure(self) -> Any:
+        """Return the charts of the page as a Matplotlib figure, for notebooks.
+
+        Raises
+        ------
+        ProgramError
+            Matplotlib is not installed.
+        """
+        from .plots import figure  # noqa: PLC0415  an extra
+
+        return figure(self.charts)
+
+    @property
+    def charts(self) -> Sequence[Chart]:
+        """The charts of the page."""
+        return [block for block in self.layout.blocks if isinstance(block, Chart)]

@@ -343,7 +343,12 @@ def _projected_choices(runs: Colored) -> list[ChartChoice]:
 def _surface(colour: int, run: Run) -> Chart:
     """Return the exact error surface along each weight."""
     metric, choices = _metric(run), []
-    for piece in run["slices"]:
+    # The feature that moves model scores most comes first: its window is narrow for its weight.
+    heaviest = sorted(
+        run["slices"],
+        key=lambda piece: -abs(piece["weight"]) / (piece["ends"][-1] - piece["ends"][0]),
+    )
+    for piece in heaviest:
         scores = [metric.charted(score) for score in (*piece["scores"], piece["scores"][-1])]
         points = list(zip(piece["ends"], scores, strict=True))
         series = _line(run["metric"], colour, 0, points)
